@@ -1,0 +1,237 @@
+"""The shape calculator: what a tensor's shape becomes under a framework's own rules, and why.
+
+Every function returns a `Trace` (a `Chain`, a `Comparison`) or raises `ShapeError`, a `ValueError` that
+carries `.problem` and `.trace`. Dims are whole numbers; names and monomials are text: `("N", 3, "H*W")`.
+
+>>> import shapecalc as sc
+>>> sc.reshape((2, 3, 4), (0, -1)).output
+(2, 12)
+>>> trace = sc.reshape(("N", "C", "H", "W"), (0, -1, 64))
+>>> print(sc.shape_text(trace.output), "when", *trace.conditions)
+N,C*H*W/64,64 when C*H*W % 64 == 0
+"""
+
+from __future__ import annotations
+
+from shapecalc.core import resolve as _resolve
+from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.request import ask, read_sizes
+from shapecalc.core.resolve import Comparison
+from shapecalc.core.text import shape_text
+from shapecalc.core.trace import Chain, Step, Trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    Dims = str | Iterable[int | str]
+    Axes = str | int | Iterable[int]
+
+__version__ = "0.1.0"
+__all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Step", "Trace", "chain", "compare", "expand", "flatten"]
+__all__ += ["reshape", "shape", "shape_text", "shuffle", "squeeze", "transpose", "unsqueeze"]
+
+
+def reshape(
+    input: Dims,
+    target: Dims,
+    *,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    allowzero: bool | None = None,
+    special_zero: bool | None = None,
+    zero_is_placeholder: bool | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Cut the same elements into another shape; 0 and -1 in `target` mean what the dialect says.
+
+    Source: ONNX Reshape, TensorRT Shuffle, oneDNN StaticReshape, and the runtimes of `shapecalc dialects`.
+    Raises `ShapeError` with the rule that refused.
+
+    >>> reshape((0, 3, 4), (3, 4, 0), allowzero=True).output
+    (3, 4, 0)
+    """
+    switches = {"allowzero": allowzero, "special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder}
+    return _answer("reshape", input, {"target": target, "opset": opset, "dtype": dtype, **switches}, dialect, where)
+
+
+def transpose(
+    input: Dims,
+    perm: Axes | None = None,
+    *,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Move axes: output dim i is input dim `perm[i]`; without `perm` the dims reverse.
+
+    Source: ONNX Transpose, oneDNN StaticTranspose. Raises `ShapeError`.
+
+    >>> transpose((2, 3, 4), (1, 2, 0)).output
+    (3, 4, 2)
+    """
+    return _answer("transpose", input, {"perm": perm, "opset": opset, "dtype": dtype}, dialect, where)
+
+
+def shuffle(
+    input: Dims,
+    *,
+    first: Axes | None = None,
+    to: Dims | None = None,
+    second: Axes | None = None,
+    zero_is_placeholder: bool | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Transpose, reshape, transpose, each optional; a 0 in `to` copies from the tensor after `first`.
+
+    Source: TensorRT Shuffle. Raises `ShapeError`.
+
+    >>> shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)).output
+    (2, 4, 3)
+    """
+    options = {"first": first, "to": to, "second": second, "zero_is_placeholder": zero_is_placeholder, "dtype": dtype}
+    return _answer("shuffle", input, options, "tensorrt", where)
+
+
+def shape(
+    input: Dims,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Return the dims from `start` to `end` themselves, which the operator gives as a vector of int64.
+
+    Source: ONNX Shape. Raises `ShapeError`.
+
+    >>> shape((2, 3, 4), start=-1).output, shape((2, 3, 4), end=-4).output
+    ((4,), ())
+    """
+    return _answer("shape", input, {"start": start, "end": end, "opset": opset, "dtype": dtype}, dialect, where)
+
+
+def flatten(
+    input: Dims,
+    *,
+    axis: int | None = None,
+    start_dim: int | None = None,
+    end_dim: int | None = None,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Merge dims: around `axis` (ONNX), from `start_dim` to `end_dim` (PyTorch), or all (NumPy).
+
+    Source: ONNX Flatten, torch.flatten, ndarray.flatten. Raises `ShapeError`.
+
+    >>> flatten((2, 3, 4)).output, flatten((2, 3, 4), dialect="torch", start_dim=1).output
+    ((2, 12), (2, 12))
+    """
+    options = {"axis": axis, "start_dim": start_dim, "end_dim": end_dim, "opset": opset, "dtype": dtype}
+    return _answer("flatten", input, options, dialect, where)
+
+
+def squeeze(
+    input: Dims,
+    axes: Axes | None = None,
+    *,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Drop dims of 1: those named by `axes`, or all of them.
+
+    Source: ONNX Squeeze, numpy.squeeze, torch.squeeze, OpenVINO Squeeze. Raises `ShapeError`.
+
+    >>> squeeze((1, 3, 1)).output, squeeze((1, 3, 1), 0).output
+    ((3,), (3, 1))
+    """
+    return _answer("squeeze", input, {"axes": axes, "opset": opset, "dtype": dtype}, dialect, where)
+
+
+def unsqueeze(
+    input: Dims,
+    axes: Axes,
+    *,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Insert dims of 1 so that they stand at `axes` of the output.
+
+    Source: ONNX Unsqueeze, numpy.expand_dims, torch.unsqueeze, OpenVINO Unsqueeze. Raises `ShapeError`.
+
+    >>> unsqueeze((2, 3), (0, -1)).output
+    (1, 2, 3, 1)
+    """
+    return _answer("unsqueeze", input, {"axes": axes, "opset": opset, "dtype": dtype}, dialect, where)
+
+
+def expand(
+    input: Dims,
+    target: Dims,
+    *,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Repeat dims of 1 until the tensor has the requested shape.
+
+    Source: ONNX Expand, numpy.broadcast_to, Tensor.expand, OpenVINO Broadcast. Raises `ShapeError`.
+
+    >>> expand((8, 1, 1), (1, 2)).output
+    (8, 1, 2)
+    """
+    return _answer("expand", input, {"target": target, "opset": opset, "dtype": dtype}, dialect, where)
+
+
+def chain(input: Dims, *stages: tuple[str, Mapping[str, object]], where: Mapping[str, int] | None = None) -> Chain:
+    """Return the answers of several ops, each on the output of the one before.
+
+    A stage is an op's name with its options. Raises `ShapeError`.
+
+    >>> chain((2, 3, 4), ("transpose", {"perm": (1, 0, 2)}), ("reshape", {"target": (2, -1, 3)})).output
+    (2, 4, 3)
+    """
+    answer = _resolve.chain(input, stages, read_sizes(where or {}))
+    if answer.problem:
+        raise ShapeError(answer.problem, answer)
+    return answer
+
+
+def compare(
+    input: Dims,
+    target: Dims,
+    *,
+    dialects: Sequence[str] = (),
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Comparison:
+    """Return the answers to one reshape under every dialect and switch setting, side by side.
+
+    Raises `ShapeError` only for a request that cannot be read; refusals are rows.
+
+    >>> compare((2, 3, 4), (0, -1)).agree
+    False
+    """
+    return _resolve.compare(input, target, dialects, {"opset": opset, "dtype": dtype, "where": where or None})
+
+
+def _answer(
+    op: str, input: Dims, options: Mapping[str, object], dialect: str, where: Mapping[str, int] | None
+) -> Trace:
+    trace = _resolve.resolve(ask(op, input, {**options, "dialect": dialect, "where": where}))
+    if trace.problem:
+        raise ShapeError(trace.problem, trace)
+    return trace

@@ -1,0 +1,1 @@
+"""The command line: Typer commands over the core, one small file each."""

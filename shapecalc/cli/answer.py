@@ -1,0 +1,117 @@
+"""How an answer is printed, and which exit code it has."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from shapecalc.cli.options import Output
+from shapecalc.cli.output import Exit, put, report, show, tell
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import read_dims, shape_text, visible
+from shapecalc.core.trace import Chain, Trace
+from shapecalc.core.words import command_pieces, texts_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.problem import Problem
+
+LONGEST_INPUT = 1 << 20
+"""How many characters are read from standard input for one shape."""
+
+
+def finished(answer: Trace | Chain, out: Output) -> Exit:
+    """Print an answer as the options ask and return its exit code."""
+    expected = None if out.expect is None else shape_text(read_dims(out.expect, "expect"))
+    code = verdict(answer, expected, strict=out.strict)
+    if out.quiet:
+        return code
+    if out.json:
+        put(json.dumps(answer.as_json()))
+        return code
+    if out.explain:
+        from shapecalc.view.steps import steps_text
+
+        show(steps_text(answer))
+    if answer.output is None:
+        _report(answer)
+        return code
+    put(shape_text(answer.output))
+    if not out.explain:
+        for condition in answer.conditions:
+            tell(f"shapecalc: holds when {condition.words}")
+    if expected not in (None, shape_text(answer.output)):
+        tell(f"shapecalc: expected {expected}, got {shape_text(answer.output)}")
+    return code
+
+
+def verdict(answer: Trace | Chain, expected: str | None, *, strict: bool) -> Exit:
+    """Return the exit code of an answer: the largest of those that apply."""
+    if answer.output is None:
+        return Exit.UNRESOLVED
+    differs = expected is not None and expected != shape_text(answer.output)
+    return Exit.NO if differs or (strict and answer.conditions) else Exit.YES
+
+
+def _report(answer: Trace | Chain) -> None:
+    """Tell the problem under the command line of the stage that has it."""
+    stage = answer.stages[-1]
+    if answer.problem:
+        report(answer.problem, command_pieces(stage.op, texts_of(stage.request)))
+
+
+def refused(error: ShapeError, op: str, texts: dict[str, object], out: Output) -> Exit:
+    """Tell that a question cannot be read and return the exit code for it."""
+    if out.json:
+        put(json.dumps(unread_json(error.problem, op, texts)))
+    else:
+        report(error.problem, command_pieces(op, texts))
+    return Exit.USAGE
+
+
+def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
+    """Return the trace of a question that could not be read."""
+    nothing: dict[str, object] = {"version": None, "options": {}, "request": {}, "input": None, "output": None}
+    empty: dict[str, object] = {"conditions": [], "assumes": [], "steps": []}
+    return {"op": op, "dialect": texts.get("dialect"), **nothing, **empty, "problem": problem.as_json()}
+
+
+def input_text(text: str) -> str:
+    """Return an input shape as it was typed, or the one line of standard input where it is `-`."""
+    if text.strip() != "-":
+        return unpadded(text)
+    if sys.stdin is None or sys.stdin.closed:
+        raise misuse("there is no standard input to read a shape from", argument="input")
+    if sys.stdin.isatty():
+        tell("shapecalc: reading a shape from the terminal; end it with a new line")
+        return sys.stdin.readline().strip()
+    raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
+    if len(raw) > LONGEST_INPUT:
+        raise misuse(f"standard input holds more than {LONGEST_INPUT} bytes, which is no shape", argument="input")
+    lines = [line for line in raw.decode("utf-8", "surrogateescape").splitlines() if line.strip()]
+    if len(lines) != 1:
+        what = "nothing" if not lines else f"{len(lines)} lines"
+        raise misuse(
+            f"standard input holds {what}, and one shape was expected",
+            "many cases: shapecalc check -",
+            argument="input",
+        )
+    return lines[0].strip()
+
+
+def unpadded(text: str) -> str:
+    """Return a value without the blank that kept it from being taken for an option."""
+    return text[1:] if text[:2] == " -" else text
+
+
+def read_texts(given: dict[str, object]) -> dict[str, object]:
+    """Return a command's arguments by name, as texts and switches, without those left out."""
+    return {
+        name: unpadded(value) if isinstance(value, str) else value for name, value in given.items() if value is not None
+    }
+
+
+def shown(shape: Shape) -> str:
+    """Return a shape for a message."""
+    return visible(shape_text(shape))

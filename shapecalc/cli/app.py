@@ -1,0 +1,102 @@
+"""The Typer app: all commands together, and the one place where a run's end becomes an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import Abort, TyperException
+
+from shapecalc import __version__
+from shapecalc.cli import chain, compare, dialects, repl, why
+from shapecalc.cli.ops import add_ops
+from shapecalc.cli.output import Exit, OutputEnded, put, tell
+from shapecalc.core.text import visible
+
+HELP = """\
+What a tensor's shape becomes, and why, under the rules of the framework you name.
+
+  shapecalc reshape 2,3,4 0,-1                              0 copies, -1 is inferred: 2,12
+  shapecalc reshape N,C,H,W 0,-1,64 --explain               names, conditions, every step
+  shapecalc shuffle 2,3,4 --first 1,0,2 --to 2,-1,3         TensorRT: transpose, reshape, transpose
+  shapecalc compare 0,3,4 0,-1                              the same request in every framework
+  shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
+
+  shapecalc -h lists the commands, shapecalc reshape -h one of them, shapecalc why explains the rules."""
+
+
+class ShapeCommand(TyperCommand):
+    """A command whose values may start with `-` and a digit: `-1,4` is a shape, `--jsno` is a mistake."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put a blank before values that look like options; the core's reader drops it."""
+        end = args.index("--") if "--" in args else len(args)
+        padded = [f" {word}" if word[:1] == "-" and word[1:2].isdigit() else word for word in args[:end]]
+        return super().parse_args(ctx, padded + args[end:])
+
+
+class InOrder(TyperGroup):
+    """A group that lists its commands in the order in which they were added."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands as they were added."""
+        return list(self.commands)
+
+
+app = typer.Typer(
+    name="shapecalc",
+    cls=InOrder,
+    help="What a tensor's shape becomes, and why, under the rules of the framework you name.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        put(f"shapecalc {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def start(
+    ctx: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback does the work
+        bool, typer.Option("--version", "-V", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Print the short help where no command is given."""
+    if ctx.invoked_subcommand is None:
+        put(HELP)
+
+
+add_ops(app, ShapeCommand)
+for module in (chain, compare, dialects, why, repl):
+    module.add(app, ShapeCommand)
+
+
+def run(words: list[str]) -> int:
+    """Run one command line and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        code = app(words, prog_name="shapecalc", standalone_mode=False)
+    except TyperException as error:
+        tell(visible(f"shapecalc: usage: {_plain(error.format_message())}"))
+        return Exit.USAGE
+    except Abort:
+        return Exit.INTERRUPTED
+    except OSError as error:
+        tell(f"shapecalc: stdout: {error.strerror}")
+        raise OutputEnded(Exit.FILE) from None
+    return int(code or 0)
+
+
+def _plain(message: str) -> str:
+    """Return one of Typer's messages in the form that all others have: no capital, no full stop."""
+    text = " ".join(message.split()).rstrip(".")
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,91 @@
+"""The options that commands share, each with its one help text."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shapecalc.core.record import Record
+from shapecalc.core.rules import DIALECTS
+
+
+class Output(Record):
+    """What a command is to print, and what decides its exit code."""
+
+    explain: bool = False
+    json: bool = False
+    quiet: bool = False
+    strict: bool = False
+    expect: str | None = None
+
+
+def _dialects(incomplete: str) -> list[str]:
+    return [name for name in DIALECTS if name.startswith(incomplete)]
+
+
+INPUT_HELP = "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input"
+
+DialectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect", "-d", help="Whose rules: " + ", ".join(DIALECTS), metavar="NAME", autocompletion=_dialects
+    ),
+]
+OpsetOption = Annotated[str | None, typer.Option("--opset", help="The model's ONNX opset; 25 by default.", metavar="N")]
+DtypeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dtype",
+        help="The element type, in NumPy's or the framework's spelling; refused where the operator does.",
+        metavar="NAME",
+    ),
+]
+WhereOption = Annotated[
+    str | None, typer.Option("--where", help="Sizes to put in for names: N=8,C=3.", metavar="SIZES")
+]
+AllowzeroOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--allowzero/--no-allowzero", help="ONNX, since opset 14: 0 is a dim of size zero.", show_default=False
+    ),
+]
+SpecialZeroOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--special-zero/--no-special-zero", help="oneDNN, OpenVINO, required there: 0 copies.", show_default=False
+    ),
+]
+PlaceholderOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--zero-is-placeholder/--no-zero-is-placeholder", help="TensorRT, on by default: 0 copies.", show_default=False
+    ),
+]
+
+ExplainOption = Annotated[bool, typer.Option("--explain", "-e", help="Tell every step, on standard error.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the whole trace as JSON.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; the exit code is the answer.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit 1 where the answer holds under conditions only.")]
+ExpectOption = Annotated[
+    str | None, typer.Option("--expect", help="Exit 1 where the answer is not this shape.", metavar="SHAPE")
+]
+
+ASKING = {
+    "dialect": DialectOption,
+    "opset": OpsetOption,
+    "dtype": DtypeOption,
+    "where": WhereOption,
+}
+SWITCHING = {
+    "allowzero": AllowzeroOption,
+    "special_zero": SpecialZeroOption,
+    "zero_is_placeholder": PlaceholderOption,
+}
+PRINTING = {
+    "explain": ExplainOption,
+    "json": JsonOption,
+    "expect": ExpectOption,
+    "quiet": QuietOption,
+    "strict": StrictOption,
+}

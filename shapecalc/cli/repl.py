@@ -1,0 +1,100 @@
+"""`shapecalc repl`: a prompt that holds a current shape."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import typer
+
+from shapecalc.cli.output import Exit, put, report, tell
+from shapecalc.cli.session import COMMANDS, Reply, Session
+from shapecalc.core.request import OPS
+from shapecalc.core.text import shape_text
+
+SUMMARY = "A prompt that holds a current shape and carries it from op to op."
+HELP = f"""\b
+  shapecalc repl
+  printf '2,3,4\\nreshape 0,-1\\n' | shapecalc repl
+
+{SUMMARY} Exit code, from a pipe: the largest of its lines."""
+
+
+def add(app: typer.Typer, cls: type) -> None:
+    """Give the app the command."""
+    app.command("repl", cls=cls, short_help=SUMMARY, help=HELP)(repl)
+
+
+def repl() -> int:
+    """Read lines and answer them until the end of input or `quit`."""
+    session = Session()
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return _scripted(session)
+    tell("shapecalc: write a shape, then ops; help lists the rest")
+    with _history():
+        while True:
+            try:
+                reply = session.reply(input(_prompt(session)))
+            except EOFError:
+                put("")
+                return Exit.YES
+            except KeyboardInterrupt:
+                put("")
+                continue
+            if reply.done:
+                return Exit.YES
+            _print(reply)
+
+
+def _scripted(session: Session) -> int:
+    """Answer the lines of a pipe or a file; return the largest exit code among them."""
+    worst = Exit.YES
+    for line in sys.stdin:
+        reply = session.reply(line)
+        if reply.done:
+            break
+        _print(reply)
+        worst = max(worst, reply.code)
+    return worst
+
+
+def _print(reply: Reply) -> None:
+    if reply.answer:
+        put(reply.answer)
+    if reply.story:
+        tell(reply.story)
+    if reply.problem:
+        report(reply.problem, list(reply.pieces))
+
+
+def _prompt(session: Session) -> str:
+    shape = "" if session.shape is None else shape_text(session.shape)
+    return f"{shape if len(shape) <= 40 else shape[:37] + '...'}> "
+
+
+class _history:  # noqa: N801 - used as a context manager, like contextlib's own
+    """Line editing and completion while the prompt runs, and a history that outlives it."""
+
+    def __enter__(self) -> None:
+        """Load the history; a missing file is an empty one."""
+        import readline
+
+        self.file = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "shapecalc" / "history"
+        with suppress(OSError):
+            readline.read_history_file(self.file)
+        words = [*OPS, *(name.split()[0] for name in COMMANDS), "ans"]
+        readline.set_completer(lambda text, at: [*(word for word in words if word.startswith(text)), None][at])
+        readline.parse_and_bind("tab: complete")
+
+    def __exit__(self, *error: object) -> None:
+        """Keep the last thousand lines; say so where that fails."""
+        import readline
+
+        readline.set_history_length(1000)
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            readline.write_history_file(self.file)
+        except OSError as error_now:
+            tell(f"shapecalc: history: {error_now.strerror}")

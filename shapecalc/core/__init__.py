@@ -1,0 +1,1 @@
+"""The resolver: what a shape becomes and why. Imports the standard library and itself only."""

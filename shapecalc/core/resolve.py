@@ -1,0 +1,244 @@
+"""Answers: one request, several in a row, or one under every dialect."""
+
+from __future__ import annotations
+
+from shapecalc.core.conditions import Conditions, Never, combined, divides
+from shapecalc.core.dims import Shape, all_known, names
+from shapecalc.core.dtypes import spelled
+from shapecalc.core.limits import check_rank, checked_volume
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.request import OPS, Request, ask, check_names_known, found
+from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect
+from shapecalc.core.setting import SWITCHED, Setting, check_attributes, setting
+from shapecalc.core.text import shape_text, tokens
+from shapecalc.core.trace import Chain, Step, Trace, contradiction, plain, run, zero_sensitive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from shapecalc.core.problem import Problem
+    from shapecalc.core.trace import Steps
+
+
+def resolve(request: Request) -> Trace:
+    """Return the trace of a request: its answer, or how far it got and the problem that stopped it.
+
+    >>> resolve(ask("transpose", "2,3,4", {"perm": "1,0,2"})).output
+    (3, 2, 4)
+    """
+    trace = _answered(request)
+    if trace.problem:
+        return _explained(trace, trace.problem)
+    if not request.symbolic:
+        return trace
+    assumes = zero_sensitive(trace, request.dims, lambda sizes: _with_zeros(request, sizes))
+    return trace._replace(assumes=assumes)
+
+
+def _answered(request: Request) -> Trace:
+    """Return the trace of a request without the hints that would need to ask again."""
+    try:
+        at = setting(request.dialect, request.op, request.opset, request.switch)
+    except ShapeError as error:
+        return Trace(request, None, {}, (), None, error.problem)
+    options = at.options
+    if request.dtype:
+        options = options | {"dtype": spelled(request.dtype, request.dialect)}
+    return run(request, at.version, options, _steps(request, at))
+
+
+def _steps(request: Request, at: Setting) -> Steps:
+    """Yield the steps of a request after the checks that every op shares."""
+    check_attributes(request, at)
+    check_rank(request.input, at.row, "input")
+    checked_volume(request.input, "input")
+    if request.symbolic:
+        yield from _fractions(request.dims)
+    op = OPS[request.op]
+    arguments = [request.arguments.get(param.name) for param in op.params]
+    return (yield from op.steps(request.input, *arguments, at))
+
+
+def _fractions(dims: Shape) -> Steps:
+    """Yield a step for every written fraction: it carries its own divisibility."""
+    for dim in dims:
+        if conditions := divides(dim, 1):
+            yield Step("input", "written-fraction", None, (), dim, (), None, conditions)
+    return dims
+
+
+def _with_zeros(request: Request, sizes: Mapping[str, int]) -> Trace:
+    """Return the answer to a request with sizes put in for names, refused where a dim cannot take them."""
+    try:
+        return _answered(request.with_sizes(sizes))
+    except ShapeError as error:
+        return Trace(request, None, {}, (), None, error.problem)
+
+
+def _explained(trace: Trace, problem: Problem) -> Trace:
+    """Return the trace with its problem placed in the text, and with what else would help."""
+    request = trace.request
+    hints = (problem.hint, _switch_hint(request, problem), _zero_hint(request))
+    problem = problem._replace(hint="; ".join(filter(None, hints)))
+    return trace._replace(problem=placed(problem, request))
+
+
+def placed(problem: Problem, request: Request) -> Problem:
+    """Return a problem with the characters of its token in the argument as it was written."""
+    argument = problem.argument or ""
+    value = request.input if argument == "input" else request.arguments.get(argument)
+    if problem.span or not isinstance(value, tuple):
+        return problem
+    text = request.written.get(argument) or shape_text(value)
+    places = tokens(text)
+    if problem.index is not None and problem.index < len(places):
+        return problem._replace(span=places[problem.index].span)
+    return problem._replace(span=(len(text) - len(text.lstrip()), len(text.rstrip())))
+
+
+def _switch_hint(request: Request, problem: Problem) -> str:
+    """Say what the dialect's switch would change, where the answer depends on it."""
+    switch = DIALECTS[request.dialect].switch
+    if switch is None or request.op not in SWITCHED:
+        return ""
+    if problem.rule == "missing-switch":
+        return "; ".join(_answer_with(request, switch.name, on) for on in (True, False))
+    other = not (switch.default if request.switch is None else request.switch)
+    if _answered(request._replace(switch=other)).output is None:
+        return ""
+    return _answer_with(request, switch.name, other)
+
+
+def _answer_with(request: Request, name: str, on: bool) -> str:
+    answer = _answered(request._replace(switch=on))
+    copies = (SWITCHES[name] is SWITCHES["special_zero"]) is on
+    means = "0 copies" if copies else "0 is a dim of size zero"
+    if answer.problem:
+        return f"with {name} {'on' if on else 'off'} ({means}) it is refused: {answer.problem.rule}"
+    return f"with {name} {'on' if on else 'off'} ({means}) the answer is {shape_text(answer.output or ())}"
+
+
+def _zero_hint(request: Request) -> str:
+    """Say which input names, being 0, would let a symbolic request resolve."""
+    fitting = [name for name in names(request.input) if _with_zeros(request, {name: 0}).output is not None]
+    return f"{' or '.join(fitting)} = 0 would resolve" if fitting else ""
+
+
+def chain(
+    shape: str | Iterable[object], stages: Sequence[tuple[str, Mapping[str, object]]], sizes: Mapping[str, int]
+) -> Chain:
+    """Return the answers of several ops, each on the output of the one before.
+
+    `stages` are op names with their options; `sizes` are put in for names in all of them. Raises
+    `ShapeError` (usage) for a stage that cannot be read.
+
+    >>> chain("2,3,4", [("transpose", {"perm": "1,0,2"}), ("reshape", {"target": "2,-1,3"})], {}).output
+    (2, 4, 3)
+    """
+    requests = [ask(op, shape if place == 0 else (), options) for place, (op, options) in enumerate(stages)]
+    if not requests:
+        raise misuse("a chain needs at least one stage", "write INPUT | reshape TARGET")
+    for request in requests[:-1]:
+        if request.op == "shape":
+            raise misuse("shape ends a chain: it returns the dims as a vector, not a tensor to go on with")
+    dims = tuple(dim for request in requests for dim in request.dims)
+    check_names_known(sizes, names(dims))
+    answer = _chained([request.with_sizes(sizes) for request in requests] if sizes else requests, resolve_last=True)
+    if answer.problem or all_known(dims):
+        return answer
+    return answer._replace(
+        assumes=zero_sensitive(answer, dims, lambda zero: _chain_with_zeros(requests, {**sizes, **zero}))
+    )
+
+
+def _chain_with_zeros(requests: Sequence[Request], sizes: Mapping[str, int]) -> Chain:
+    try:
+        return _chained([request.with_sizes(sizes) for request in requests], resolve_last=False)
+    except ShapeError as error:
+        return Chain(requests[0].input, (), None, error.problem)
+
+
+def _chained(requests: Sequence[Request], *, resolve_last: bool) -> Chain:
+    """Return the stages in turn, as far as they get, with the conditions of all of them together."""
+    shape: Shape = requests[0].input
+    done: list[Trace] = []
+    conditions: Conditions = ()
+    for request in requests:
+        asked = request._replace(input=shape)
+        trace = resolve(asked) if resolve_last else _answered(asked)
+        try:
+            conditions = combined((*conditions, *trace.conditions))
+        except Never:
+            trace = trace._replace(output=None, problem=contradiction((*conditions, *trace.conditions)).problem)
+        done.append(trace)
+        if trace.output is None:
+            return Chain(requests[0].input, tuple(done), None, trace.problem)
+        shape = trace.output
+    return Chain(requests[0].input, tuple(done), shape, None, conditions)
+
+
+class Compared(Record):
+    """One row of a comparison: the same request under one setting of one dialect."""
+
+    trace: Trace
+    default: bool
+    """Whether the setting is the dialect's own default, and so counts for agreement."""
+
+    @property
+    def verdict(self) -> str:
+        """The output shape, with its conditions, or `refused`: what rows are compared by."""
+        if self.trace.output is None:
+            return "refused"
+        return " when ".join([shape_text(self.trace.output), *sorted(map(str, self.trace.conditions))])
+
+
+class Comparison(Record):
+    """The same reshape under every dialect and setting."""
+
+    input: Shape
+    target: Shape
+    rows: tuple[Compared, ...]
+
+    @property
+    def agree(self) -> bool:
+        """Whether all dialects answer alike at their default settings; refusals agree with each other."""
+        return len({row.verdict for row in self.rows if row.default}) <= 1
+
+    def as_json(self) -> dict[str, object]:
+        """Return the comparison as the JSON object that the command line documents."""
+        kept = ("dialect", "version", "options", "output", "conditions", "assumes", "problem")
+        rows = []
+        for row in self.rows:
+            found = row.trace.as_json()
+            rows.append({name: found[name] for name in kept} | {"default": row.default})
+        request = {"target": plain(self.target)}
+        return {"op": "compare", "input": plain(self.input), "request": request, "agree": self.agree, "rows": rows}
+
+
+def compare(
+    shape: str | Iterable[object], target: object, dialects: Sequence[str], options: Mapping[str, object]
+) -> Comparison:
+    """Return the answers to one reshape under every setting of the named dialects, or of all.
+
+    Raises `ShapeError` (usage) for what cannot be read.
+
+    >>> compare((2, 3, 4), (6, -1), [], {}).agree
+    True
+    """
+    if not isinstance(shape, str):
+        shape = tuple(shape)
+    rows: list[Compared] = []
+    for row in [found(name, DIALECTS, "dialect") for name in dialects] or DIALECTS.values():
+        own = {name: value for name, value in options.items() if name != "opset" or row.newest_opset}
+        request = ask("reshape", shape, {**own, "target": target, "dialect": row.name})
+        rows += [_compared(request, row, on) for on in row.settings()]
+    asked = rows[0].trace.request
+    return Comparison(asked.input, asked.arguments["target"], tuple(rows))
+
+
+def _compared(request: Request, row: Dialect, on: bool | None) -> Compared:
+    default = row.switch is None or row.switch.default in (None, on)
+    given = on if row.switch and row.switch.default is not on else None
+    return Compared(resolve(request._replace(switch=given)), default)

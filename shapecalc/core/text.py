@@ -1,0 +1,254 @@
+"""How shapes are written: the one place that reads `2,N,-1` and knows where each token stands.
+
+shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | "torch.Size(" shape ")" | dims
+dims   = dim {"," dim} [","]       the last comma only inside brackets; "x" separates in text of digits
+dim    = "-" digits | factor {("*" | "/") factor}
+factor = digits | name | "?"
+"""
+
+from __future__ import annotations
+
+from shapecalc.core.dims import Dim, Shape, lowest_terms, monomial
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BRACKETS = {"[": "]", "(": ")", "{": "}"}
+TORCH_SIZE = "torch.Size"
+MAX_DIGITS = 1000
+NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
+
+
+class Token(Record):
+    """A piece of a written shape: its text and the place of its first character."""
+
+    text: str
+    start: int
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first and past-last character of the token."""
+        return self.start, self.start + len(self.text)
+
+
+def shape_text(shape: Iterable[Dim]) -> str:
+    """Write a shape as shapecalc prints it.
+
+    >>> shape_text((2, 12)), shape_text(()), shape_text(read_dims("N,3*W*H"))
+    ('2,12', '[]', 'N,3*H*W')
+    """
+    return ",".join(map(str, shape)) or "[]"
+
+
+def counted(dims: Shape, volume: Dim) -> str:
+    """Write an element count with its factors.
+
+    >>> counted((2, 3, 4), 24), counted((1,), 1)
+    ('24 elements (2*3*4)', '1 element')
+    """
+    count = f"{volume} element" if volume == 1 else f"{volume} elements"
+    return f"{count} ({'*'.join(map(str, dims))})" if len(dims) > 1 else count
+
+
+def visible(text: str) -> str:
+    r"""Return `text` with control characters, bidirectional overrides and invalid bytes escaped.
+
+    >>> print(visible("2,\x1b[31m3\u202e"))
+    2,\x1b[31m3\u202e
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() and ord(char) not in NOT_SHOWN else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def read_shape(text: str, argument: str = "input") -> Shape:
+    """Return the shape of a tensor from its text; raise `ShapeError` (usage) where it cannot be one.
+
+    >>> read_shape("[2, 3, 4]"), read_shape("2x3"), read_shape("torch.Size([5])"), read_shape("()")
+    ((2, 3, 4), (2, 3), (5,), ())
+    """
+    dims = read_dims(text, argument)
+    for index, dim in enumerate(dims):
+        if isinstance(dim, int) and dim < 0:
+            raise misuse(
+                f"{dim} is not the size of an input dim",
+                "write a name (N) or ? for a size that is not known",
+                argument=argument,
+                index=index,
+                span=tokens(text, argument)[index].span,
+            )
+    return dims
+
+
+def read_dims(text: str, argument: str = "target") -> Shape:
+    """Return the dims written in `text`, negatives allowed; each `?` becomes a name of its own.
+
+    >>> read_dims("0,-1"), [str(dim) for dim in read_dims("N,C*H*W/64")]
+    ((0, -1), ['N', 'C*H*W/64'])
+    """
+    words = text.split(",")
+    if all(word.isdigit() for word in words) and text.isascii() and len(text) < MAX_DIGITS:
+        return tuple(map(int, words))
+    unknowns = 0
+    dims = []
+    for index, token in enumerate(tokens(text, argument)):
+        dim, unknowns = _dim(token, unknowns, argument, index)
+        dims.append(dim)
+    return tuple(dims)
+
+
+def read_target(text: str, argument: str = "target") -> Shape:
+    """Return a requested shape from its text; raise `ShapeError` (usage) for a `?`, which means nothing there."""
+    dims = read_dims(text, argument)
+    if "?" in text:
+        index, token = next((at, token) for at, token in enumerate(tokens(text, argument)) if "?" in token.text)
+        place = token.start + token.text.index("?")
+        raise misuse(
+            "? is a size nobody knows, so it cannot be requested",
+            "write -1 to infer the dim, or a name",
+            argument=argument,
+            index=index,
+            span=(place, place + 1),
+        )
+    return dims
+
+
+def read_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
+    """Return the whole numbers written in `text`; raise `ShapeError` (usage) for names.
+
+    >>> read_axes("1,0,-1")
+    (1, 0, -1)
+    """
+    axes = read_dims(text, argument)
+    for index, axis in enumerate(axes):
+        if not isinstance(axis, int):
+            span = tokens(text, argument)[index].span
+            raise misuse(f"an axis is a whole number, not {axis}", argument=argument, index=index, span=span)
+    return axes  # type: ignore[return-value]
+
+
+def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
+    """Return the tokens of a written shape with their places; raise `ShapeError` (usage) where one is missing.
+
+    >>> [token.span for token in tokens("[2, -1]")]
+    [(1, 2), (4, 6)]
+    """
+    start, end, bracketed = _inside(text, argument)
+    body = text[start:end]
+    if not body.strip() and bracketed:
+        return ()
+    separator = "x" if "x" in body and not body.strip("0123456789x- \t") else ","
+    found, place = [], start
+    words = body.split(separator)
+    if bracketed and len(words) > 1 and not words[-1].strip():
+        words.pop()
+    for index, word in enumerate(words):
+        stripped = word.strip()
+        at = place + len(word) - len(word.lstrip())
+        if not stripped:
+            raise misuse(
+                "a dim is missing" if text.strip() else "the shape is empty",
+                "write [] for a scalar" if not body.strip() else "",
+                argument=argument,
+                index=index,
+                span=(place, place + 1),
+            )
+        found.append(Token(stripped, at))
+        place += len(word) + 1
+    return tuple(found)
+
+
+def _inside(text: str, argument: str) -> tuple[int, int, bool]:
+    """Return where the dims start and end, and whether brackets stood around them."""
+    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    layers = 1
+    if text.startswith(TORCH_SIZE, start):
+        start, layers = start + len(TORCH_SIZE), 2
+    bracketed = False
+    for _ in range(layers):
+        opening = text[start : start + 1]
+        if opening not in BRACKETS:
+            break
+        if text[start + 1 : end][-1:] != BRACKETS[opening]:
+            raise misuse(f"{opening} is never closed", argument=argument, span=(start, start + 1))
+        inner = text[start + 1 : end - 1]
+        start, end, bracketed = start + 1 + len(inner) - len(inner.lstrip()), end - 1, True
+        end = max(start, start + len(text[start:end].rstrip()))
+    return start, end, bracketed
+
+
+def _dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Dim, int]:
+    """Return the dim that a token writes, and how many `?` were met so far."""
+    word = token.text
+    digits = word[1:] if word[0] == "-" else word
+    if _is_number(digits):
+        return int(word), unknowns
+    if word[0] == "-" or len(word) > 10 * MAX_DIGITS or not (word.isascii() and word.isprintable()):
+        raise _unreadable(token, argument, index)
+    numerator, denominator, powers = 1, 1, dict[str, int]()
+    place, sign = token.start, 1
+    for factor in _factors(word):
+        if factor in "*/":
+            sign = 1 if factor == "*" else -1
+        elif _is_number(factor.strip()):
+            numerator, denominator = (
+                (numerator * int(factor), denominator) if sign > 0 else (numerator, denominator * int(factor))
+            )
+        elif factor.strip() == "?" or factor.strip().isidentifier():
+            name = factor.strip()
+            if name == "?":
+                name, unknowns = f"?{unknowns}", unknowns + 1
+            powers[name] = powers.get(name, 0) + sign
+        else:
+            raise _unreadable(Token(factor, place), argument, index, whole=token)
+        place += len(factor)
+    return _written(numerator, denominator, powers, token, argument, index), unknowns
+
+
+def _written(numerator: int, denominator: int, powers: dict[str, int], token: Token, argument: str, index: int) -> Dim:
+    """Return the dim that was written, if it can be one: whole where it is a number, never over 0."""
+    if denominator == 0:
+        raise misuse(f"{token.text} divides by 0", argument=argument, index=index, span=token.span)
+    dim = lowest_terms(numerator, denominator, powers)
+    if not isinstance(dim, int) and not monomial(dim).powers:
+        raise misuse(f"{token.text} is not a whole number", argument=argument, index=index, span=token.span)
+    return dim
+
+
+def _is_number(text: str) -> bool:
+    return text.isdigit() and text.isascii() and len(text) <= MAX_DIGITS
+
+
+def _factors(word: str) -> list[str]:
+    return word.replace("*", "\0*\0").replace("/", "\0/\0").split("\0")
+
+
+def _unreadable(part: Token, argument: str, index: int, whole: Token | None = None) -> ShapeError:
+    """Return the error for text that is not a dim, with the first character that cannot stand there."""
+    text = part.text
+    if text.strip("-").isdigit() and len(text) > MAX_DIGITS:
+        return misuse(f"a number of {len(text)} digits is no dim", argument=argument, index=index, span=part.span)
+    start = len(text) - len(text.lstrip("0123456789-")) if text[:1] in "0123456789-" else 0
+    if start == 0:
+        start = next(
+            (at for at, char in enumerate(text) if not (char.isalnum() or char == "_") or not char.isascii()), 0
+        )
+    place = part.start + start
+    shown = visible((whole or part).text[:40])
+    if not text.strip():
+        return misuse(f"a factor is missing in '{shown}'", argument=argument, index=index, span=(place, place + 1))
+    char = text[start : start + 1]
+    what = f"'{visible(char)}' cannot stand in" if char else "nothing follows in"
+    return misuse(
+        f"{what} '{shown}'",
+        "a dim is a whole number, a name, ?, or a product such as 3*H*W/64",
+        argument=argument,
+        index=index,
+        span=(place, place + 1),
+    )

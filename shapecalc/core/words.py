@@ -1,0 +1,171 @@
+"""An op's command line as text: `reshape 2,3,4 0,-1 --allowzero`, and chains of them.
+
+    chain = input "|" stage {"|" stage}
+    stage = op {value | "--" name [("=" | blank) value]}
+
+Stages of a chain, plain lines of case files and the prompt are read here, with the options that the
+commands have. Blanks inside brackets or quotes do not separate.
+"""
+
+from __future__ import annotations
+
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
+from shapecalc.core.request import COMMON, OPS, Op, Request, default_dialect, found, suggestion
+from shapecalc.core.rules import DIALECTS, SWITCHES
+from shapecalc.core.text import shape_text, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
+
+
+class Stage(Record):
+    """One op as it was typed: its input, where it names one, and its options as text."""
+
+    op: str
+    input: str | None
+    options: dict[str, object]
+
+
+def split(text: str, separator: str | None = None) -> list[str]:
+    """Split at blanks, or at `separator`, outside brackets and quotes; quotes around a piece are dropped.
+
+    >>> split("reshape [2, 3, 4] '0, -1'")
+    ['reshape', '[2, 3, 4]', '0, -1']
+    """
+    pieces, piece, depth, quote = [], "", 0, ""
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in QUOTES:
+            quote = char
+        elif char in OPENING:
+            depth += 1
+        elif char in CLOSING:
+            depth -= 1
+        if (char == separator if separator else char.isspace()) and depth <= 0 and not quote:
+            pieces.append(piece)
+            piece = ""
+        elif separator or char not in QUOTES:
+            piece += char
+    pieces.append(piece)
+    return [piece for piece in pieces if piece] if separator is None else pieces
+
+
+def read_stage(words: Sequence[str], *, with_input: bool) -> Stage:
+    """Return the op, input and options of one stage; raise `ShapeError` (usage) for what the op does not take.
+
+    >>> read_stage(["reshape", "0,-1", "--opset", "13"], with_input=False).options
+    {'opset': '13', 'target': '0,-1'}
+    """
+    if not words:
+        raise misuse("an operation is missing", f"the operations are {', '.join(OPS)}")
+    op: Op = found(words[0], OPS, "operation")
+    values, options = _sorted_out(op, words[1:])
+    shape = values.pop(0) if with_input and values else None
+    slots = [param.name for param in op.params if param.positional]
+    if len(values) > len(slots):
+        raise misuse(f"{op.name} does not take '{visible(values[len(slots)][:40])}'", usage(op, with_input=with_input))
+    return Stage(op.name, shape, options | dict(zip(slots, values, strict=False)))
+
+
+def usage(op: Op, *, with_input: bool = True) -> str:
+    """Return what to write for an op.
+
+    >>> usage(OPS["transpose"])
+    'write transpose INPUT [PERM]'
+    """
+    words = [
+        param.name.upper() if param.required else f"[{param.name.upper()}]" for param in op.params if param.positional
+    ]
+    words += [f"[--{_dashed(param.name)} ...]" for param in op.params if not param.positional]
+    return " ".join(["write", op.name, *(["INPUT"] if with_input else []), *words])
+
+
+def _sorted_out(op: Op, words: Sequence[str]) -> tuple[list[str], dict[str, object]]:
+    """Return the plain values among `words`, and the options by name."""
+    known = {_dashed(name): name for name in (*COMMON, *(param.name for param in op.params))}
+    values: list[str] = []
+    options: dict[str, object] = {}
+    waiting = iter(words)
+    for word in waiting:
+        if not is_option(word):
+            values.append(word)
+            continue
+        spelled, equals, text = word[2:].partition("=")
+        name = known.get(spelled)
+        if name in SWITCHES and not equals:
+            options[name] = True
+        elif name is None and known.get(spelled.removeprefix("no-")) in SWITCHES and not equals:
+            options[known[spelled.removeprefix("no-")]] = False
+        elif name is None:
+            raise misuse(f"{op.name} has no option '{visible(word[:40])}'", suggestion(spelled, known))
+        else:
+            value = text if equals else next(waiting, None)
+            if value is None:
+                raise misuse(f"--{spelled} needs a value")
+            options[name] = _flag(name, value) if name in SWITCHES else value
+    return values, options
+
+
+def is_option(word: str) -> bool:
+    """Say whether a word is an option: a token that starts with `-` and a digit is a value, and so is `-`."""
+    return word.startswith("-") and len(word) > 1 and not word[1].isdigit()
+
+
+def _flag(name: str, text: str) -> bool:
+    if text not in ("0", "1"):
+        raise misuse(f"{name} is 0 or 1, not {visible(text[:40])}", argument=name)
+    return text == "1"
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def read_chain(text: str) -> tuple[str, list[tuple[str, dict[str, object]]]]:
+    """Return the input and the stages of a chain; raise `ShapeError` (usage) where it cannot be read.
+
+    >>> read_chain("2,3,4 | transpose 1,0,2 | reshape 2,-1,3")
+    ('2,3,4', [('transpose', {'perm': '1,0,2'}), ('reshape', {'target': '2,-1,3'})])
+    """
+    shape, *stages = split(text, "|")
+    found_stages = [read_stage(split(stage), with_input=False) for stage in stages]
+    return shape.strip(), [(stage.op, stage.options) for stage in found_stages]
+
+
+def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | None, str]]:
+    """Return the pieces of the command line that asks this, each with the argument it writes.
+
+    >>> command_pieces("reshape", {"input": "2,3,4", "target": "0,-1", "allowzero": True})
+    [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
+    """
+    slots = ["input", *(param.name for param in OPS[op].params if param.positional)]
+    pieces: list[tuple[str | None, str]] = [(None, op)]
+    pieces += [(name, str(texts[name])) for name in slots if texts.get(name) is not None]
+    for name, value in texts.items():
+        if name in slots or value is None:
+            continue
+        if isinstance(value, bool):
+            pieces.append((None, f"--{'' if value else 'no-'}{_dashed(name)}"))
+        else:
+            pieces += [(None, f"--{_dashed(name)}"), (name, str(value))]
+    return pieces
+
+
+def texts_of(request: Request) -> dict[str, object]:
+    """Return the arguments of a request as texts: as they were typed, or as shapecalc writes them."""
+    values = {"input": request.input, **request.arguments}
+    texts: dict[str, object] = {
+        name: request.written.get(name) or (shape_text(value) if isinstance(value, tuple) else value)
+        for name, value in values.items()
+    }
+    if request.dialect != default_dialect(request.op):
+        texts["dialect"] = request.dialect
+    switch = DIALECTS[request.dialect].switch
+    if switch and request.switch is not None:
+        texts[switch.name] = request.switch
+    return texts | {"opset": request.opset, "dtype": request.dtype}

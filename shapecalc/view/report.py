@@ -1,0 +1,55 @@
+"""The caret report: the request, the token at fault, the counts, and what would help."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from shapecalc.core.problem import USAGE, Problem
+from shapecalc.core.text import visible
+
+WIDEST = 60
+"""How much of a long argument is shown around its token."""
+
+
+def caret_report(problem: Problem, pieces: list[tuple[str | None, str]]) -> Text:
+    """Return the report of a problem under the command line that asked, with a caret under the token.
+
+    >>> problem = Problem("indivisible", "24 elements cannot be divided by 5", "try 4,-1", "target", 1, (2, 4))
+    >>> print(caret_report(problem, [(None, "reshape"), ("input", "2,3,4"), ("target", "5,-1")]))
+    shapecalc: indivisible: 24 elements cannot be divided by 5
+    <BLANKLINE>
+      reshape 2,3,4 5,-1
+                      ^^
+      hint  try 4,-1
+      rule  shapecalc why indivisible
+    """
+    line, caret = Text("  "), None
+    for argument, text in pieces:
+        shown, place = _windowed(text, problem.span if argument == problem.argument else None)
+        if place:
+            caret = (len(line) + place[0], len(line) + place[1])
+        line.append(f"{shown} ")
+    line.rstrip()
+    report = Text.assemble(("shapecalc: ", ""), (problem.rule, "bold red"), f": {visible(problem.message)}\n\n", line)
+    if caret:
+        report.append("\n" + " " * caret[0])
+        report.append("^" * max(1, caret[1] - caret[0]), "bold red")
+    if problem.hint:
+        report.append(f"\n  hint  {visible(problem.hint)}")
+    if problem.rule != USAGE:
+        report.append(f"\n  rule  shapecalc why {problem.rule}", "dim")
+    return report
+
+
+def _windowed(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
+    """Return what is shown of an argument, and where its token then stands."""
+    if span is None:
+        shown = text if len(text) <= WIDEST else f"{text[:WIDEST]}..."
+        return visible(shown) or "''", None
+    start, end = span[0], min(span[1], span[0] + WIDEST)
+    first = max(0, start - WIDEST // 2) if len(text) > WIDEST else 0
+    last = min(len(text), max(end, first + WIDEST))
+    before, token, after = (visible(part) for part in (text[first:start], text[start:end], text[end:last]))
+    left, right = "..." if first else "", "..." if last < len(text) else ""
+    place = len(left) + len(before)
+    return f"{left}{before}{token}{after}{right}" or "''", (place, place + len(token))

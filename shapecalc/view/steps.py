@@ -1,0 +1,74 @@
+"""The steps of a trace as text: what each output dim is, from where, and by which rule."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from shapecalc.core.catalogue import RULES
+from shapecalc.core.dims import Monomial
+from shapecalc.core.rules import DIALECTS
+from shapecalc.core.text import shape_text, visible
+from shapecalc.core.trace import Chain, Step, Trace
+
+
+def steps_text(answer: Trace | Chain) -> Text:
+    """Return every step of an answer, stage by stage, then its conditions and the sources of its rules.
+
+    >>> import shapecalc as sc
+    >>> print(steps_text(sc.reshape((2, 3, 4), (0, -1))))
+    onnx Reshape 25, allowzero off
+    reshape  dim 0  from 0    2     0 copies input dim 0, which is 2  [copy-zero]
+    reshape  dim 1  from 1,2  12    -1 is 24 elements (2*3*4) / 2 known = 12  [infer]
+    reshape         all       2,12  axis 0 stays; axes 1,2 merge into axis 1  [regroup]
+    source of copy-zero: ONNX Reshape: 'the actual dimension value is unchanged (i.e. taken from the input tensor)'
+    source of infer: ONNX Reshape: 'the value is inferred from the size of the tensor and the remaining dimensions'
+    source of regroup: ONNX Reshape: 'required to have the same number of elements'
+    """
+    text = Text()
+    for trace in answer.stages:
+        text.append(f"{operator(trace)}\n", "bold")
+        rows = [_cells(step) for step in trace.steps]
+        widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+        for step, row in zip(trace.steps, rows, strict=True):
+            cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            text.append(f"{cells}  {visible(step.why)}")
+            text.append(f"  [{step.rule}]\n", "dim")
+    for condition in answer.conditions:
+        text.append(f"holds when {condition.words}\n", "yellow")
+    if answer.assumes:
+        text.append(f"assumes that {', '.join(map(shown_name, answer.assumes))} is not 0\n", "dim")
+    for rule in dict.fromkeys(step.rule for step in answer.steps):
+        text.append(f"source of {rule}: {RULES[rule].source}\n", "dim")
+    text.rstrip()
+    return text
+
+
+def operator(trace: Trace) -> str:
+    """Return the operator that answered, its version and the switch in force."""
+    name = f"{trace.dialect} {DIALECTS[trace.dialect].operators[trace.op]}"
+    version = "" if trace.version is None else f" {trace.version}"
+    said = [f"{option} {setting_text(value)}" for option, value in trace.options.items()]
+    return ", ".join([f"{name}{version}", *said])
+
+
+def setting_text(value: object) -> str:
+    """Return a setting for people: `on` or `off` for a switch."""
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def shown_name(name: str) -> str:
+    """Return a name as it is printed: `?` for a dim nobody knows."""
+    return "?" if name.startswith("?") else name
+
+
+def _cells(step: Step) -> tuple[str, str, str, str]:
+    """Return the stage, the output dim, where it comes from, and its value."""
+    value = (
+        shape_text(step.value)
+        if isinstance(step.value, tuple) and not isinstance(step.value, Monomial)
+        else str(step.value)
+    )
+    sources = f"from {','.join(map(str, step.sources))}" if step.sources else ""
+    if step.out is None and step.move:
+        sources = "all"
+    return step.stage, "" if step.out is None else f"dim {step.out}", sources, value

@@ -121,12 +121,25 @@ def combined(conditions: Iterable[Condition]) -> Conditions:
     >>> [str(c) for c in combined(both)]
     ['N == 4', 'C % 3 == 0']
     """
-    kept = tuple(dict.fromkeys(conditions))
+    kept = _needed(tuple(dict.fromkeys(conditions)))
     solved = dict(solution for condition in kept if (solution := _solution(condition)))
     if not solved:
         return kept
     again = tuple(simpler for condition in kept for simpler in _put_in(condition, solved))
     return kept if again == kept else combined(again)
+
+
+def _needed(conditions: Conditions) -> Conditions:
+    """Return the conditions without the divisibilities that follow from another one."""
+    ratios = {each: quotient(each.left, each.right) for each in conditions if each.relation == "%"}
+    follows = [a for a in ratios for b in ratios if a != b and _is_multiple(ratios[a], ratios[b])]
+    return tuple(condition for condition in conditions if condition not in follows)
+
+
+def _is_multiple(a: Dim, b: Dim) -> bool:
+    """Say whether `a` is `b` times something whole, whatever the sizes."""
+    times = monomial(quotient(a, b))
+    return times.denominator == 1 and all(power > 0 for _, power in times.powers)
 
 
 def _put_in(condition: Condition, solved: Mapping[str, int]) -> Conditions:

@@ -213,6 +213,7 @@ OPENVINO = Dialect(
     switch=Switch("special_zero", default=None),
     empty_perm_reverses=True,
     not_one=NotOne.LEFT_ALONE,
+    scalar_axis=True,
     repeats=Repeats.DROPPED,
     slices_shape=False,
     note="run on OpenVINO 2026.4.1",

@@ -8,7 +8,7 @@ factor = digits | name | "?"
 
 from __future__ import annotations
 
-from shapecalc.core.dims import Dim, Shape, lowest_terms, monomial
+from shapecalc.core.dims import Dim, Shape, lowest_terms
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
 TORCH_SIZE = "torch.Size"
 MAX_DIGITS = 1000
+"""The longest number that is read; int64 has 19 digits."""
+LONGEST_WORD = 10_000
+"""The longest name or product that is read."""
 NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
 
 
@@ -148,17 +151,13 @@ def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
     words = body.split(separator)
     if bracketed and len(words) > 1 and not words[-1].strip():
         words.pop()
+    if not body.strip():
+        raise misuse("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
     for index, word in enumerate(words):
         stripped = word.strip()
         at = place + len(word) - len(word.lstrip())
         if not stripped:
-            raise misuse(
-                "a dim is missing" if text.strip() else "the shape is empty",
-                "write [] for a scalar" if not body.strip() else "",
-                argument=argument,
-                index=index,
-                span=(place, place + 1),
-            )
+            raise misuse("a dim is missing", argument=argument, index=index, span=(place, place + 1))
         found.append(Token(stripped, at))
         place += len(word) + 1
     return tuple(found)
@@ -186,69 +185,71 @@ def _inside(text: str, argument: str) -> tuple[int, int, bool]:
 def _dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Dim, int]:
     """Return the dim that a token writes, and how many `?` were met so far."""
     word = token.text
-    digits = word[1:] if word[0] == "-" else word
-    if _is_number(digits):
+    if _is_number(word.removeprefix("-")):
         return int(word), unknowns
-    if word[0] == "-" or len(word) > 10 * MAX_DIGITS or not (word.isascii() and word.isprintable()):
-        raise _unreadable(token, argument, index)
+    if len(word) > LONGEST_WORD or not (word.isascii() and word.isprintable()):
+        raise _unreadable(token, token, argument, index)
     numerator, denominator, powers = 1, 1, dict[str, int]()
-    place, sign = token.start, 1
-    for factor in _factors(word):
-        if factor in "*/":
-            sign = 1 if factor == "*" else -1
-        elif _is_number(factor.strip()):
+    for divides, factor in _factors(token):
+        text = factor.text.strip()
+        if _is_number(text):
             numerator, denominator = (
-                (numerator * int(factor), denominator) if sign > 0 else (numerator, denominator * int(factor))
+                (numerator, denominator * int(text)) if divides else (numerator * int(text), denominator)
             )
-        elif factor.strip() == "?" or factor.strip().isidentifier():
-            name = factor.strip()
-            if name == "?":
-                name, unknowns = f"?{unknowns}", unknowns + 1
-            powers[name] = powers.get(name, 0) + sign
+        elif text == "?" or text.isidentifier():
+            name = f"?{unknowns}" if text == "?" else text
+            unknowns += text == "?"
+            powers[name] = powers.get(name, 0) + (-1 if divides else 1)
         else:
-            raise _unreadable(Token(factor, place), argument, index, whole=token)
-        place += len(factor)
-    return _written(numerator, denominator, powers, token, argument, index), unknowns
-
-
-def _written(numerator: int, denominator: int, powers: dict[str, int], token: Token, argument: str, index: int) -> Dim:
-    """Return the dim that was written, if it can be one: whole where it is a number, never over 0."""
+            raise _unreadable(factor, token, argument, index)
     if denominator == 0:
-        raise misuse(f"{token.text} divides by 0", argument=argument, index=index, span=token.span)
+        raise misuse(f"{word} divides by 0", argument=argument, index=index, span=token.span)
     dim = lowest_terms(numerator, denominator, powers)
-    if not isinstance(dim, int) and not monomial(dim).powers:
-        raise misuse(f"{token.text} is not a whole number", argument=argument, index=index, span=token.span)
-    return dim
+    if not isinstance(dim, int) and not dim.powers:
+        raise misuse(f"{word} is not a whole number", argument=argument, index=index, span=token.span)
+    return dim, unknowns
+
+
+def _factors(token: Token) -> list[tuple[bool, Token]]:
+    """Return the factors of a written product, each with its place and whether it divides."""
+    found, divides, start = [], False, 0
+    for place, char in enumerate(f"{token.text}*"):
+        if char in "*/":
+            found.append((divides, Token(token.text[start:place], token.start + start)))
+            divides, start = char == "/", place + 1
+    return found
 
 
 def _is_number(text: str) -> bool:
     return text.isdigit() and text.isascii() and len(text) <= MAX_DIGITS
 
 
-def _factors(word: str) -> list[str]:
-    return word.replace("*", "\0*\0").replace("/", "\0/\0").split("\0")
-
-
-def _unreadable(part: Token, argument: str, index: int, whole: Token | None = None) -> ShapeError:
+def _unreadable(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
     """Return the error for text that is not a dim, with the first character that cannot stand there."""
-    text = part.text
-    if text.strip("-").isdigit() and len(text) > MAX_DIGITS:
+    text, shown = part.text, visible(whole.text[:40])
+    if text.lstrip("-").isdigit() and len(text) > MAX_DIGITS:
         return misuse(f"a number of {len(text)} digits is no dim", argument=argument, index=index, span=part.span)
-    start = len(text) - len(text.lstrip("0123456789-")) if text[:1] in "0123456789-" else 0
-    if start == 0:
-        start = next(
-            (at for at, char in enumerate(text) if not (char.isalnum() or char == "_") or not char.isascii()), 0
-        )
-    place = part.start + start
-    shown = visible((whole or part).text[:40])
-    if not text.strip():
-        return misuse(f"a factor is missing in '{shown}'", argument=argument, index=index, span=(place, place + 1))
-    char = text[start : start + 1]
-    what = f"'{visible(char)}' cannot stand in" if char else "nothing follows in"
-    return misuse(
-        f"{what} '{shown}'",
-        "a dim is a whole number, a name, ?, or a product such as 3*H*W/64",
-        argument=argument,
-        index=index,
-        span=(place, place + 1),
+    if len(text) > LONGEST_WORD and text.isidentifier():
+        return misuse(f"a name of {len(text)} characters is no dim", argument=argument, index=index, span=part.span)
+    place = part.start + _misfit(text)
+    message = (
+        f"'{visible(text[_misfit(text)])}' cannot stand in '{shown}'"
+        if text.strip()
+        else f"a factor is missing in '{shown}'"
     )
+    hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
+    return misuse(message, hint, argument=argument, index=index, span=(place, place + 1))
+
+
+def _misfit(text: str) -> int:
+    """Return the place of the first character that the number or name which `text` starts with does not go on with."""
+    number = text[:2].removeprefix("-").isdigit() or text[:1].isdigit()
+    for place, char in enumerate(text):
+        fits = (
+            char.isdigit()
+            or (number and char == "-" and place == 0)
+            or (not number and (char.isalpha() or char == "_"))
+        )
+        if not (fits and char.isascii()):
+            return place
+    return 0

@@ -230,6 +230,7 @@ def _judgement(answer: Trace | Chain) -> dict[str, object]:
 def plain(value: object) -> object:
     """Return a dim, a shape or an argument for JSON: unknown dims are strings, shapes are lists.
 
+    >>> from shapecalc.core.dims import named
     >>> plain((2, named("N"), -1)), plain(None)
     ([2, 'N', -1], None)
     """

@@ -1,0 +1,57 @@
+"""Tables of cases as text, one a line: `reshape N,4 2,6 => 2,6 when N == 3  # where it comes from`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from shapecalc.core.request import ask, read_sizes
+from shapecalc.core.resolve import chain, resolve
+from shapecalc.core.text import shape_text
+from shapecalc.core.words import read_chain, read_stage, split
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of a table: a request, and the answer or the refusal it must have."""
+
+    request: str
+    expected: str
+    place: str
+
+    def __str__(self):
+        return f"{self.place} {self.request}"
+
+    def answer(self):
+        """Return the answer to the request of the line."""
+        if "|" in self.request:
+            return chain(*read_chain(self.request), {})
+        stage = read_stage(split(self.request), with_input=True)
+        return resolve(ask(stage.op, stage.input, stage.options))
+
+    def check(self):
+        """Fail unless the answer is what the line says."""
+        assert described(self.answer()) == self.expected, self.place
+
+
+def described(answer):
+    """Return an answer as the tables write it."""
+    if answer.problem:
+        return f"error {answer.problem.rule}"
+    conditions = ", ".join(sorted(map(str, answer.conditions)))
+    assumed = f" assuming {','.join(answer.assumes)}" if answer.assumes else ""
+    return shape_text(answer.output) + (f" when {conditions}" if conditions else "") + assumed
+
+
+def cases(name):
+    """Return the cases of one table."""
+    lines = (Path(__file__).parent / f"{name}.txt").read_text("ascii").splitlines()
+    return [_case(line, f"{name}.txt:{place}") for place, line in enumerate(lines, 1) if "=>" in line.partition("#")[0]]
+
+
+def _case(line, place):
+    request, _, expected = line.partition("#")[0].partition("=>")
+    return Case(request.strip(), expected.strip(), place)
+
+
+__all__ = ["Case", "cases", "described", "read_sizes"]

@@ -1,0 +1,80 @@
+"""The floors of the house: the core imports the standard library and itself, the command line what it needs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shapecalc
+
+PACKAGE = Path(shapecalc.__file__).parent
+CORE = sorted(f"shapecalc.core.{path.stem}" for path in (PACKAGE / "core").glob("*.py"))
+HEAVY = ("numpy", "rich", "typer", "textual", "pydantic", "onnx")
+SLOW_TO_IMPORT = ("dataclasses", "fractions", "typing", "inspect", "re", "json")
+
+
+def loaded(code, names):
+    """Return which of `names` a fresh interpreter has imported after running `code`."""
+    probe = f"{code}\nimport sys; print(*[name for name in {names!r} if name in sys.modules])"
+    found = subprocess.run(
+        [sys.executable, "-S", "-c", probe],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": search_path()},
+    )
+    return found.stdout.splitlines()[-1].split() if found.stdout.strip() else []
+
+
+def search_path():
+    return ":".join([str(PACKAGE.parent), *[path for path in sys.path if path.endswith("-packages")]])
+
+
+@pytest.mark.parametrize("module", [*CORE, "shapecalc"])
+def test_the_core_imports_nothing_from_outside(module):
+    assert loaded(f"import {module}", HEAVY) == []
+
+
+@pytest.mark.parametrize("package", ["rich", "typer"])
+def test_the_test_above_can_fail(package):
+    assert package in loaded(f"import shapecalc, {package}", HEAVY)
+
+
+def test_a_bare_question_imports_nothing_slow():
+    question = (
+        "import sys; sys.argv = ['shapecalc', 'reshape', '2,3,4', '0,-1']; from shapecalc.__main__ import main; main()"
+    )
+    assert loaded(question, HEAVY + SLOW_TO_IMPORT) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"],
+        ["reshape", "2,3,4", "5,-1"],
+        ["reshape", "2,3,4", "0,-1", "--json"],
+        ["chain", "2,3,4 | transpose 1,0,2"],
+        ["why", "infer"],
+    ],
+)
+def test_a_command_imports_typer_and_nothing_heavier(words):
+    question = f"import sys; sys.argv = ['shapecalc', *{words!r}]; from shapecalc.__main__ import main; main()"
+    assert loaded(question, HEAVY) == ["typer"]
+
+
+def floor(path):
+    """Return the floor of a module: 1 for the core, 2 for view, 3 for the command line."""
+    parts = path.relative_to(PACKAGE).parts
+    return {"core": 1, "view": 2, "engine": 2, "cli": 3, "tui": 3}.get(parts[0], 3)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_module_imports_from_a_floor_above(path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("shapecalc."):
+            imported = PACKAGE.joinpath(*node.module.split(".")[1:])
+            assert floor(imported) <= floor(path), f"{path.name} imports {node.module}"

@@ -1,0 +1,80 @@
+"""The numpy dialect against NumPy itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shapecalc.core.request import ask
+from shapecalc.core.resolve import resolve
+from tests.strategies import axes, ones, permutations, reshapes, shapes
+
+MANY = settings(max_examples=150, deadline=None)
+
+
+def answer(op, shape, **arguments):
+    return resolve(ask(op, shape, {**arguments, "dialect": "numpy"})).output
+
+
+def ran(call):
+    """Return the shape of what `call` makes; `None` where NumPy refuses."""
+    try:
+        return call().shape
+    except (ValueError, np.exceptions.AxisError):
+        return None
+
+
+def empty(shape):
+    return np.zeros(shape, np.int8)
+
+
+@MANY
+@given(reshapes())
+def test_reshape(drawn):
+    shape, target = drawn
+    assert answer("reshape", shape, target=target) == ran(lambda: empty(shape).reshape(target))
+
+
+@MANY
+@given(permutations(), st.booleans())
+def test_transpose(drawn, named):
+    shape, perm = drawn
+    given_perm = perm if named else None
+    assert answer("transpose", shape, perm=given_perm) == ran(lambda: np.transpose(empty(shape), given_perm))
+
+
+@given(shapes)
+def test_flatten(shape):
+    assert answer("flatten", shape) == empty(shape).flatten().shape
+
+
+@MANY
+@given(ones, axes)
+def test_squeeze(shape, named):
+    assert answer("squeeze", shape, axes=named) == ran(lambda: np.squeeze(empty(shape), named))
+
+
+@MANY
+@given(ones, axes.filter(lambda named: named is not None))
+def test_unsqueeze(shape, named):
+    assert answer("unsqueeze", shape, axes=named) == ran(lambda: np.expand_dims(empty(shape), named))
+
+
+@MANY
+@given(ones, st.lists(st.integers(-2, 3), max_size=4).map(tuple))
+def test_expand(shape, target):
+    assert answer("expand", shape, target=target) == ran(lambda: np.broadcast_to(empty(shape), target))
+
+
+@MANY
+@given(shapes, st.one_of(st.none(), st.integers(-7, 7)), st.one_of(st.none(), st.integers(-7, 7)))
+def test_shape_is_slicing(shape, start, end):
+    assert answer("shape", shape, start=start, end=end) == empty(shape).shape[start:end]
+
+
+@pytest.mark.parametrize("rank", [64, 65])
+def test_the_rank_limit(rank):
+    target = (1,) * rank
+    assert answer("reshape", (1,), target=target) == ran(lambda: empty(1).reshape(target))

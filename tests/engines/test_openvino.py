@@ -1,0 +1,87 @@
+"""The openvino dialect against OpenVINO's own shape inference, where it is installed."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shapecalc.core.request import ask
+from shapecalc.core.resolve import resolve
+from tests.strategies import axes, ones, permutations, reshapes
+
+openvino = pytest.importorskip("openvino", reason="OpenVINO is not installed")
+from openvino import opset8  # noqa: E402
+
+MANY = settings(max_examples=150, deadline=None)
+
+DISAGREEMENTS = {
+    "special_zero switches the element count check off": "(2,3,4) to 0,5 is (2,5) at load, refused when it runs",
+    "unsqueeze drops repeated axes": "the document asks for unique ones",
+    "an empty list cannot be made a constant": "its Python API refuses, whatever the operator says",
+    "broadcast takes a negative size as unknown": "the document asks for a positive shape",
+}
+"""Where the engine is known to depart from its documents, by name; the tests below step around each."""
+
+
+def answer(op, shape, **arguments):
+    return resolve(ask(op, shape, {**arguments, "dialect": "openvino"})).output
+
+
+def ran(call, shape, *lists, **options):
+    """Return the shape that inference gives; `None` where OpenVINO refuses."""
+    constants = [opset8.constant(np.array(values, np.int64)) for values in lists]
+    try:
+        node = call(opset8.parameter(list(shape), np.float32), *constants, **options)
+    except RuntimeError:
+        return None
+    return tuple(node.output(0).shape)
+
+
+@MANY
+@given(reshapes().filter(lambda drawn: drawn[1]), st.booleans())
+def test_reshape(drawn, special_zero):
+    shape, target = drawn
+    ours = answer("reshape", shape, target=target, special_zero=special_zero)
+    theirs = ran(lambda x, s: opset8.reshape(x, s, special_zero), shape, target)
+    if ours is None and theirs is not None and special_zero and 0 in target and -1 not in target:
+        assert prod(theirs) != prod(shape), DISAGREEMENTS["special_zero switches the element count check off"]
+    else:
+        assert ours == theirs
+
+
+@MANY
+@given(permutations().filter(lambda drawn: drawn[1]))
+def test_transpose(drawn):
+    shape, perm = drawn
+    assert answer("transpose", shape, perm=perm) == ran(opset8.transpose, shape, perm)
+
+
+def test_an_empty_order_reverses():
+    assert answer("transpose", (2, 3, 4), perm=()) == (4, 3, 2)
+
+
+@MANY
+@given(ones, axes.filter(lambda named: named))
+def test_squeeze(shape, named):
+    assert answer("squeeze", shape, axes=named) == ran(opset8.squeeze, shape, named)
+
+
+@MANY
+@given(ones, axes.filter(lambda named: named))
+def test_unsqueeze(shape, named):
+    ours, theirs = answer("unsqueeze", shape, axes=named), ran(opset8.unsqueeze, shape, named)
+    rank = len(shape) + len(named)
+    if len({axis % rank for axis in named}) < len(named):
+        assert ours is None, DISAGREEMENTS["unsqueeze drops repeated axes"]
+    else:
+        assert ours == theirs
+
+
+@MANY
+@given(ones, st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple))
+def test_expand(shape, target):
+    assert answer("expand", shape, target=target) == ran(opset8.broadcast, shape, target)

@@ -1,0 +1,75 @@
+"""The torch dialect against PyTorch, where it is installed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shapecalc.core.dtypes import SINCE_25, accepted
+from shapecalc.core.request import ask
+from shapecalc.core.resolve import resolve
+from tests.strategies import axes, ones, permutations, reshapes, shapes
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+MANY = settings(max_examples=150, deadline=None)
+NOT_REACHED = {"int2": "a placeholder without arithmetic", "uint2": "likewise", "int4": "likewise", "uint4": "likewise"}
+"""Element types that PyTorch names and stores but that the dialect does not promise."""
+
+
+def answer(op, shape, **arguments):
+    return resolve(ask(op, shape, {**arguments, "dialect": "torch"})).output
+
+
+def ran(call):
+    """Return the shape of what `call` makes; `None` where PyTorch refuses, or where it keeps a -1 as a size."""
+    try:
+        shape = tuple(call().shape)
+    except (RuntimeError, IndexError):
+        return None
+    return None if any(dim < 0 for dim in shape) else shape
+
+
+@MANY
+@given(reshapes())
+def test_reshape(drawn):
+    shape, target = drawn
+    assert answer("reshape", shape, target=target) == ran(lambda: torch.zeros(shape).reshape(target))
+
+
+@MANY
+@given(permutations())
+def test_permute(drawn):
+    shape, perm = drawn
+    assert answer("transpose", shape, perm=perm) == ran(lambda: torch.permute(torch.zeros(shape), perm))
+
+
+@MANY
+@given(shapes, st.integers(-5, 5), st.integers(-5, 5))
+def test_flatten(shape, start, end):
+    ours = answer("flatten", shape, start_dim=start, end_dim=end)
+    assert ours == ran(lambda: torch.flatten(torch.zeros(shape), start, end))
+
+
+@MANY
+@given(ones, axes)
+def test_squeeze(shape, named):
+    squeezed = (lambda: torch.zeros(shape).squeeze()) if named is None else (lambda: torch.zeros(shape).squeeze(named))
+    assert answer("squeeze", shape, axes=named) == ran(squeezed)
+
+
+@MANY
+@given(ones, st.integers(-5, 5))
+def test_unsqueeze(shape, axis):
+    assert answer("unsqueeze", shape, axes=(axis,)) == ran(lambda: torch.zeros(shape).unsqueeze(axis))
+
+
+@MANY
+@given(ones, st.lists(st.integers(-2, 3), max_size=4).map(tuple))
+def test_expand(shape, target):
+    assert answer("expand", shape, target=target) == ran(lambda: torch.zeros(shape).expand(target))
+
+
+@pytest.mark.parametrize("name", sorted(SINCE_25 - set(NOT_REACHED)))
+def test_the_element_types_are_those_that_torch_has(name):
+    assert hasattr(torch, name) is (name in accepted("torch", "reshape", None))

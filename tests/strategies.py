@@ -1,0 +1,53 @@
+"""What Hypothesis draws: small shapes, targets that often fit, permutations, axes."""
+
+from __future__ import annotations
+
+from math import prod
+
+from hypothesis import strategies as st
+
+shapes = st.lists(st.integers(0, 6), max_size=5).map(tuple)
+
+
+@st.composite
+def factorisations(draw, number):
+    """Draw dims whose product is `number`."""
+    dims = []
+    while number > 1 and len(dims) < 4:
+        size = draw(st.sampled_from([size for size in range(1, number + 1) if number % size == 0]))
+        dims.append(size)
+        number //= size
+    dims.append(number)
+    return tuple(draw(st.permutations(dims)))
+
+
+@st.composite
+def targets(draw, shape):
+    """Draw a requested shape: of the right volume with a dim or two rewritten as 0 or -1, or anything."""
+    if draw(st.booleans()):
+        return tuple(draw(st.lists(st.integers(-2, 7), max_size=5)))
+    dims = list(draw(factorisations(max(1, prod(shape)))))
+    for place in draw(st.lists(st.integers(0, len(dims) - 1), max_size=2)):
+        dims[place] = draw(st.sampled_from([0, -1, -1, 1, shape[place] if place < len(shape) else 2]))
+    return tuple(dims)
+
+
+@st.composite
+def reshapes(draw):
+    """Draw an input shape and a requested shape."""
+    shape = draw(shapes)
+    return shape, draw(targets(shape))
+
+
+@st.composite
+def permutations(draw):
+    """Draw a shape and a permutation of its axes, sometimes with an entry rewritten."""
+    shape = draw(shapes)
+    perm = list(draw(st.permutations(range(len(shape)))))
+    if perm and draw(st.integers(0, 3)) == 0:
+        perm[draw(st.integers(0, len(perm) - 1))] = draw(st.integers(-len(perm) - 1, len(perm)))
+    return shape, tuple(perm)
+
+
+axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
+ones = st.lists(st.sampled_from([1, 1, 2, 3, 0]), max_size=4).map(tuple)

@@ -52,8 +52,10 @@ def reshape(
     >>> reshape((0, 3, 4), (3, 4, 0), allowzero=True).output
     (3, 4, 0)
     """
-    switches = {"allowzero": allowzero, "special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder}
-    return _answer("reshape", input, {"target": target, "opset": opset, "dtype": dtype, **switches}, dialect, where)
+    options = {"target": target, "dialect": dialect, "opset": opset, "dtype": dtype, "where": where}
+    if not (allowzero is special_zero is zero_is_placeholder is None):
+        options |= {"allowzero": allowzero, "special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder}
+    return _answer("reshape", input, options)
 
 
 def transpose(
@@ -72,7 +74,9 @@ def transpose(
     >>> transpose((2, 3, 4), (1, 2, 0)).output
     (3, 4, 2)
     """
-    return _answer("transpose", input, {"perm": perm, "opset": opset, "dtype": dtype}, dialect, where)
+    return _answer(
+        "transpose", input, {"perm": perm, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
+    )
 
 
 def shuffle(
@@ -93,7 +97,7 @@ def shuffle(
     (2, 4, 3)
     """
     options = {"first": first, "to": to, "second": second, "zero_is_placeholder": zero_is_placeholder, "dtype": dtype}
-    return _answer("shuffle", input, options, "tensorrt", where)
+    return _answer("shuffle", input, options | {"where": where})
 
 
 def shape(
@@ -113,7 +117,9 @@ def shape(
     >>> shape((2, 3, 4), start=-1).output, shape((2, 3, 4), end=-4).output
     ((4,), ())
     """
-    return _answer("shape", input, {"start": start, "end": end, "opset": opset, "dtype": dtype}, dialect, where)
+    return _answer(
+        "shape", input, {"start": start, "end": end, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
+    )
 
 
 def flatten(
@@ -135,7 +141,7 @@ def flatten(
     ((2, 12), (2, 12))
     """
     options = {"axis": axis, "start_dim": start_dim, "end_dim": end_dim, "opset": opset, "dtype": dtype}
-    return _answer("flatten", input, options, dialect, where)
+    return _answer("flatten", input, options | {"dialect": dialect, "where": where})
 
 
 def squeeze(
@@ -154,7 +160,7 @@ def squeeze(
     >>> squeeze((1, 3, 1)).output, squeeze((1, 3, 1), 0).output
     ((3,), (3, 1))
     """
-    return _answer("squeeze", input, {"axes": axes, "opset": opset, "dtype": dtype}, dialect, where)
+    return _answer("squeeze", input, {"axes": axes, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where})
 
 
 def unsqueeze(
@@ -173,7 +179,9 @@ def unsqueeze(
     >>> unsqueeze((2, 3), (0, -1)).output
     (1, 2, 3, 1)
     """
-    return _answer("unsqueeze", input, {"axes": axes, "opset": opset, "dtype": dtype}, dialect, where)
+    return _answer(
+        "unsqueeze", input, {"axes": axes, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
+    )
 
 
 def expand(
@@ -192,7 +200,9 @@ def expand(
     >>> expand((8, 1, 1), (1, 2)).output
     (8, 1, 2)
     """
-    return _answer("expand", input, {"target": target, "opset": opset, "dtype": dtype}, dialect, where)
+    return _answer(
+        "expand", input, {"target": target, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
+    )
 
 
 def chain(input: Dims, *stages: tuple[str, Mapping[str, object]], where: Mapping[str, int] | None = None) -> Chain:
@@ -228,10 +238,8 @@ def compare(
     return _resolve.compare(input, target, dialects, {"opset": opset, "dtype": dtype, "where": where or None})
 
 
-def _answer(
-    op: str, input: Dims, options: Mapping[str, object], dialect: str, where: Mapping[str, int] | None
-) -> Trace:
-    trace = _resolve.resolve(ask(op, input, {**options, "dialect": dialect, "where": where}))
+def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:
+    trace = _resolve.resolve(ask(op, input, options))
     if trace.problem:
         raise ShapeError(trace.problem, trace)
     return trace

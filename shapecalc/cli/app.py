@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -10,10 +11,14 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from shapecalc import __version__
-from shapecalc.cli import chain, compare, dialects, repl, why
-from shapecalc.cli.ops import add_ops
+from shapecalc.cli.ops import add_op
 from shapecalc.cli.output import Exit, OutputEnded, put, tell
+from shapecalc.core.request import OPS
 from shapecalc.core.text import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HELP = """\
 What a tensor's shape becomes, and why, under the rules of the framework you name.
@@ -33,7 +38,9 @@ class ShapeCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put a blank before values that look like options; the core's reader drops it."""
         end = args.index("--") if "--" in args else len(args)
-        padded = [f" {word}" if word[:1] == "-" and word[1:2].isdigit() else word for word in args[:end]]
+        padded = [
+            f" {word}" if word[:1] == "-" and (word[1:2].isdigit() or word[1:2] == " ") else word for word in args[:end]
+        ]
         return super().parse_args(ctx, padded + args[end:])
 
 
@@ -45,24 +52,12 @@ class InOrder(TyperGroup):
         return list(self.commands)
 
 
-app = typer.Typer(
-    name="shapecalc",
-    cls=InOrder,
-    help="What a tensor's shape becomes, and why, under the rules of the framework you name.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         put(f"shapecalc {__version__}")
         raise typer.Exit()
 
 
-@app.callback()
 def start(
     ctx: typer.Context,
     version: Annotated[  # noqa: ARG001 - its callback does the work
@@ -74,9 +69,31 @@ def start(
         put(HELP)
 
 
-add_ops(app, ShapeCommand)
-for module in (chain, compare, dialects, why, repl):
-    module.add(app, ShapeCommand)
+COMMANDS = ("chain", "compare", "dialects", "why", "repl")
+"""The commands that are not ops, each a module of its own name with a function `add`."""
+
+
+def app(words: Sequence[str] = ()) -> typer.Typer:
+    """Return the Typer app: with the one command that `words` ask for, since all take a while, or with all."""
+    made = typer.Typer(
+        name="shapecalc",
+        cls=InOrder,
+        help="What a tensor's shape becomes, and why, under the rules of the framework you name.",
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        invoke_without_command=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback()(start)
+    asked = words[0] if words else ""
+    every = asked not in OPS and asked not in COMMANDS
+    for op in OPS.values():
+        if every or op.name == asked:
+            add_op(made, ShapeCommand, op)
+    for name in COMMANDS:
+        if every or name == asked:
+            import_module(f"shapecalc.cli.{name}").add(made, ShapeCommand)
+    return made
 
 
 def run(words: list[str]) -> int:
@@ -84,9 +101,10 @@ def run(words: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        code = app(words, prog_name="shapecalc", standalone_mode=False)
+        code = app(words)(words, prog_name="shapecalc", standalone_mode=False)
     except TyperException as error:
-        tell(visible(f"shapecalc: usage: {_plain(error.format_message())}"))
+        command = getattr(getattr(error, "ctx", None), "command_path", "shapecalc")
+        tell(visible(f"shapecalc: usage: {_plain(error.format_message())} (see {command} -h)"))
         return Exit.USAGE
     except Abort:
         return Exit.INTERRUPTED

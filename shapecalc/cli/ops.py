@@ -10,7 +10,7 @@ import typer
 from shapecalc.cli.answer import finished, input_text, read_texts, refused
 from shapecalc.cli.options import ASKING, INPUT_HELP, PRINTING, SWITCHING, Output
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.request import OPS, Op, Param, ask
+from shapecalc.core.request import Op, Param, ask
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import DIALECTS
 
@@ -38,10 +38,9 @@ EXAMPLES = {
 }
 
 
-def add_ops(app: typer.Typer, cls: type) -> None:
-    """Give the app a command for every op."""
-    for op in OPS.values():
-        app.command(op.name, cls=cls, short_help=op.summary, help=help_text(op.name, op.summary))(_command(op))
+def add_op(app: typer.Typer, cls: type, op: Op) -> None:
+    """Give the app the command for an op."""
+    app.command(op.name, cls=cls, short_help=op.summary, help=help_text(op.name, op.summary))(_command(op))
 
 
 def help_text(command: str, summary: str) -> str:

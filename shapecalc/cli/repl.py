@@ -30,6 +30,7 @@ def add(app: typer.Typer, cls: type) -> None:
 def repl() -> int:
     """Read lines and answer them until the end of input or `quit`."""
     session = Session()
+    sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _scripted(session)
     tell("shapecalc: write a shape, then ops; help lists the rest")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from shapecalc.cli.output import Exit
 from shapecalc.core.catalogue import RULES
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dims import Shape
 from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.request import OPS, ask, default_dialect, found
+from shapecalc.core.request import OPS, ask, default_dialect, found, suggestion
 from shapecalc.core.resolve import chain, resolve
 from shapecalc.core.rules import DIALECTS
 from shapecalc.core.text import read_shape, shape_text, visible
@@ -63,11 +65,9 @@ class Session:
 
     def reply(self, line: str) -> Reply:
         """Return the reply to one line, whatever it holds."""
-        words = split(line)
-        if not words:
-            return Reply()
         try:
-            return self._reply(line, words)
+            words = split(line)
+            return self._reply(line.strip(), words) if words else Reply()
         except ShapeError as error:
             return Reply(problem=error.problem, pieces=((None, visible(line.strip()[:200])),), code=Exit.USAGE)
 
@@ -86,7 +86,7 @@ class Session:
             return Reply(self._input("ans"))
         if words[0] == "exit":
             return Reply(done=True)
-        return self._set(line.strip())
+        return self._set(line.strip(), words)
 
     def _op(self, stage: Stage) -> Reply:
         options = {"dialect": self._dialect_of(stage.op), **stage.options}
@@ -113,10 +113,10 @@ class Session:
             self._past.append((answer.output, answer))
         return Reply(shape_text(answer.output), _conditions_text(answer.conditions))
 
-    def _set(self, text: str) -> Reply:
-        first = split(text)[0]
-        if first.isidentifier() and len(split(text)) > 1:
-            found(first, {**OPS, **{name.split()[0]: "" for name in COMMANDS}}, "operation")
+    def _set(self, text: str, words: list[str]) -> Reply:
+        known = [*OPS, *(name.split()[0] for name in COMMANDS)]
+        if words[0].isidentifier() and (len(words) > 1 or get_close_matches(words[0], known, cutoff=0.75)):
+            raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], known))
         self._past.append((read_shape(text), None))
         return Reply(self._input("ans"))
 

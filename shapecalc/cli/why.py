@@ -43,7 +43,7 @@ def why(
     try:
         entry: Rule = found(rule, RULES, "rule")
     except ShapeError as error:
-        tell(f"shapecalc: usage: {error.problem.message} ({error.problem.hint})")
+        tell(f"shapecalc: usage: {error.problem.message} ({error.problem.hint or 'shapecalc why lists them'})")
         return Exit.USAGE
     put(_json(entry._asdict()) if json else explained(entry))
     return Exit.YES

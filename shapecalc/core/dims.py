@@ -100,7 +100,7 @@ def product(dims: Iterable[Dim]) -> Dim:
     (24, '4*N*N')
     """
     dims = tuple(dims)
-    if all_known(dims):
+    if Monomial not in map(type, dims):
         return prod(dims)
     numerator, denominator, powers = 1, 1, dict[str, int]()
     for dim in map(monomial, dims):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.dims import Dim, Shape, product, quotient
-from shapecalc.core.text import shape_text
+from shapecalc.core.text import brief, shape_text
 
 SEARCHED = 20_000
 """How far from a number its nearest divisor is looked for."""
@@ -29,7 +29,10 @@ def nearest_target(volume: Dim, target: Shape, settled: Shape, hole: int | None)
             continue
         fit = min(fits, key=lambda size: abs(size - dim))
         reason = f"{room} divides by {' and '.join(map(str, fits))}: " if hole is not None else ""
-        hint = f"{reason}try {shape_text((*target[:index], fit, *target[index + 1 :]))}"
+        whole = shape_text((*target[:index], fit, *target[index + 1 :]))
+        hint = reason + (
+            f"try {whole}" if whole == brief(whole) else f"write {fit} in place of the {dim} at index {index}"
+        )
         if best is None or abs(fit - dim) < best[0]:
             best = abs(fit - dim), hint
     return best[1] if best else ""

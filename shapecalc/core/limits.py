@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, product
 from shapecalc.core.problem import refusal
-from shapecalc.core.text import counted
+from shapecalc.core.text import brief, counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,18 +33,12 @@ def checked_volume(dims: Shape, argument: str) -> Dim:
     for index, dim in enumerate(dims):
         if exceeds(dim, INT64_MAX):
             raise refusal(
-                "overflow", f"{_short(dim)} is over int64, whose largest is {INT64_MAX}", argument=argument, index=index
+                "overflow",
+                f"{brief(str(dim))} is over int64, whose largest is {INT64_MAX}",
+                argument=argument,
+                index=index,
             )
     if exceeds(volume, INT64_MAX):
-        message = f"{_shorter(counted(dims, volume))} are over int64, whose largest is {INT64_MAX}"
+        message = f"{counted(dims, volume)} are over int64, whose largest is {INT64_MAX}"
         raise refusal("overflow", message, argument=argument)
     return volume
-
-
-def _short(dim: Dim) -> str:
-    text = str(dim)
-    return text if len(text) <= 40 else f"a number of {len(text)} digits"
-
-
-def _shorter(text: str) -> str:
-    return text if len(text) <= 200 else f"{text[:200]}..."

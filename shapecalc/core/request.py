@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from shapecalc.core.trace import Steps
 
 
+MOST_LISTED = 16
+"""How many names a hint lists."""
+
+
 class Kind(Enum):
     """What a parameter holds."""
 
@@ -147,9 +151,10 @@ class Request(Record):
     @property
     def symbolic(self) -> bool:
         """Whether a name occurs among the dims."""
-        if Monomial in map(type, self.input):
-            return True
-        return any(isinstance(value, tuple) and Monomial in map(type, value) for value in self.arguments.values())
+        for value in (self.input, *self.arguments.values()):
+            if isinstance(value, tuple) and Monomial in map(type, value):
+                return True
+        return False
 
     def with_sizes(self, sizes: Mapping[str, int]) -> Request:
         """Return the request with sizes put in for names; raise `ShapeError` (usage) where a dim cannot take them."""
@@ -169,7 +174,7 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     {'target': (0, -1)}
     """
     spec = OPS.get(op) or found(op, OPS, "operation")
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: options[name] for name in options if options[name] is not None}
     row = _dialect(given.get("dialect"), op)
     dims = read_shape(shape) if isinstance(shape, str) else _input(shape)
     arguments = {}
@@ -190,7 +195,8 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
 
 def _dialect(name: object, op: str) -> Dialect:
     """Return the row of the dialect that was named, or of the op's default."""
-    row: Dialect = found(str(name or default_dialect(op)), DIALECTS, "dialect")
+    wanted = str(name or default_dialect(op))
+    row: Dialect = DIALECTS.get(wanted) or found(wanted, DIALECTS, "dialect")
     if op not in row.operators:
         having = ", ".join(other.name for other in DIALECTS.values() if op in other.operators)
         raise misuse(f"{row.name} has no {op}", f"it is in {having}")
@@ -219,7 +225,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
     known = list(known)
     close = get_close_matches(name[:80], known, n=1)
-    return f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"there are {', '.join(known)}" if len(known) <= MOST_LISTED else ""
 
 
 def _check_names(given: Mapping[str, object], spec: Op, row: Dialect) -> None:

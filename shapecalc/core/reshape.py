@@ -14,7 +14,7 @@ from shapecalc.core.limits import check_rank, checked_volume
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import Record
 from shapecalc.core.rules import EmptyInfer, Infers, Zero, ZeroBeside
-from shapecalc.core.text import counted, shape_text
+from shapecalc.core.text import brief, counted, shape_text
 from shapecalc.core.trace import Reshape, Step
 
 TYPE_CHECKING = False
@@ -46,14 +46,15 @@ def reshape(shape: Shape, target: Shape, at: Setting, stage: str = "reshape", ar
     """
     asked = Asked(shape, target, at, stage, argument)
     check_rank(target, at.row, argument)
-    hole = _hole(asked)
-    dims = list(target)
+    hole, dims = None, list(target)
     for out, dim in enumerate(target):
         if dim == 0:
-            step = _zero(asked, out, hole)
+            step = _zero(asked, out)
             dims[out] = step.value
             yield step
-        elif out != hole:
+        elif isinstance(dim, int) and dim < 0:
+            hole = _hole(asked, out, dim, hole)
+        else:
             yield Step(stage, "given", out, (), dim)
     if hole is not None:
         dims[hole] = 1
@@ -70,43 +71,24 @@ def reshape(shape: Shape, target: Shape, at: Setting, stage: str = "reshape", ar
     return settled
 
 
-def _hole(asked: Asked) -> int | None:
-    """Return the place of the dim to infer, if there is one; refuse two of them, and what is below -1."""
-    hole = None
-    only_minus_one = asked.at.rules.infers is Infers.MINUS_ONE
-    for index, dim in enumerate(asked.target):
-        if not isinstance(dim, int) or dim >= 0:
-            continue
-        if dim < -1 and only_minus_one:
-            raise asked.refused(
-                "below-minus-one", f"{dim} is below -1, the only negative that has a meaning", index=index
-            )
-        if hole is not None:
-            raise asked.refused("two-infers", "at most one dim can be inferred, and this is the second", index=index)
-        hole = index
-    return hole
+def _hole(asked: Asked, out: int, dim: int, hole: int | None) -> int:
+    """Return the place of the dim to infer; refuse a second one, and what is below -1."""
+    if dim < -1 and asked.at.rules.infers is Infers.MINUS_ONE:
+        raise asked.refused("below-minus-one", f"{dim} is below -1, the only negative that has a meaning", index=out)
+    if hole is not None:
+        raise asked.refused("two-infers", "at most one dim can be inferred, and this is the second", index=out)
+    return out
 
 
-def _zero(asked: Asked, out: int, hole: int | None) -> Step:
+def _zero(asked: Asked, out: int) -> Step:
     """Return the step that settles a 0: a copied dim, or a dim of size zero."""
-    rules = asked.at.rules
-    if rules.zero is Zero.COPIES:
-        if out >= len(asked.shape):
-            raise asked.refused(
-                "zero-out-of-range",
-                f"0 copies input dim {out}, and the input {shape_text(asked.shape)} has {_count(asked.shape)}",
-                index=out,
-            )
-        copied = asked.shape[out]
-        return Step(asked.stage, "copy-zero", out, (out,), copied, (len(asked.shape), len(asked.target)))
-    if hole is not None and rules.zero_beside is ZeroBeside.REFUSED:
-        raise asked.refused(
-            "zero-beside-infer",
-            f"0 is a dim of size zero here, and -1 at index {hole} beside it has no single answer",
-            "give the dim that -1 stands for",
-            index=out,
-        )
-    return Step(asked.stage, "literal-zero", out, (), 0)
+    shape, target = asked.shape, asked.target
+    if asked.at.rules.zero is Zero.LITERAL:
+        return Step(asked.stage, "literal-zero", out, (), 0)
+    if out >= len(shape):
+        message = f"0 copies input dim {out}, and the input {brief(shape_text(shape))} has {_count(shape)}"
+        raise asked.refused("zero-out-of-range", message, index=out)
+    return Step(asked.stage, "copy-zero", out, (out,), shape[out], (len(shape), len(target)))
 
 
 def _count(shape: Shape) -> str:
@@ -115,11 +97,10 @@ def _count(shape: Shape) -> str:
 
 def _sources(asked: Asked) -> tuple[int, ...]:
     """Return the input axes that no 0 has copied: those the inferred dim is made from."""
-    axes = tuple(range(len(asked.shape)))
-    if 0 not in asked.target or asked.at.rules.zero is Zero.LITERAL:
-        return axes
-    copied = [out for out, dim in enumerate(asked.target) if dim == 0]
-    return tuple([axis for axis in axes if axis not in copied])
+    axes, target = range(len(asked.shape)), asked.target
+    if asked.at.rules.zero is Zero.LITERAL:
+        return tuple(axes)
+    return tuple([axis for axis in axes if axis >= len(target) or target[axis] != 0])
 
 
 def _inferred(asked: Asked, settled: Shape, hole: int, have: Dim, known: Dim) -> Step:
@@ -131,11 +112,11 @@ def _inferred(asked: Asked, settled: Shape, hole: int, have: Dim, known: Dim) ->
         rule, facts = "infer-empty", (have, known, left_out)
     if have == 0 and known == 0:
         return Step(asked.stage, rule, hole, _sources(asked), 1, facts)
+    dim = quotient(have, known)
     try:
-        conditions = divides(have, known)
+        conditions = () if isinstance(dim, int) else divides(have, known)
     except Never:
         raise _indivisible(asked, settled, hole, have, known) from None
-    dim = quotient(have, known)
     limit = asked.at.row.max_inferred
     if limit is not None and exceeds(dim, limit):
         raise asked.refused(
@@ -146,14 +127,17 @@ def _inferred(asked: Asked, settled: Shape, hole: int, have: Dim, known: Dim) ->
 
 def _without_zeros(asked: Asked, settled: Shape, hole: int) -> tuple[Dim, Dim, str]:
     """Return the two products to divide where the known dims hold nothing, if the dialect has an answer."""
-    empty, shape = asked.at.rules.empty, asked.shape
-    if empty is EmptyInfer.WITHOUT_COPIES:
-        copied = [out for out, dim in enumerate(asked.target) if dim == 0 and asked.at.rules.zero is Zero.COPIES]
+    rules, shape, target = asked.at.rules, asked.shape, asked.target
+    if rules.zero is Zero.LITERAL and rules.zero_beside is ZeroBeside.REFUSED:
+        message = f"0 is a dim of size zero here, and -1 at index {hole} beside it has no single answer"
+        raise asked.refused("zero-beside-infer", message, "give the dim that -1 stands for", target.index(0))
+    if rules.empty is EmptyInfer.WITHOUT_COPIES:
+        copied = [out for out, dim in enumerate(target) if dim == 0 and rules.zero is Zero.COPIES]
         have = product(dim for axis, dim in enumerate(shape) if axis not in copied)
         known = product(dim for out, dim in enumerate(settled) if out not in copied)
         if known != 0 or have == 0:
             return have, known, "copied dims left out"
-    elif empty is EmptyInfer.WITHOUT_ZEROS and 0 in shape:
+    elif rules.empty is EmptyInfer.WITHOUT_ZEROS and 0 in shape:
         have, known = (product(dim for dim in dims if dim != 0) for dims in (shape, settled))
         return have, known, "zeros left out"
     raise asked.refused(
@@ -168,7 +152,7 @@ def _indivisible(asked: Asked, settled: Shape, hole: int, have: Dim, known: Dim)
     """Return the error for a -1 that is no whole number."""
     over = f", {have % known} left over" if isinstance(have, int) and isinstance(known, int) else ""
     others = settled[:hole] + settled[hole + 1 :]
-    factors = f" ({'*'.join(map(str, others))})" if len(others) > 1 else ""
+    factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
     message = f"{counted(asked.shape, have)} cannot be divided by {known}{factors}{over}"
     return asked.refused("indivisible", message, nearest_target(have, asked.target, settled, hole), index=hole)
 
@@ -181,7 +165,7 @@ def _same_count(asked: Asked, settled: Shape, have: Dim, want: Dim) -> Condition
         return equal(have, want)
     except Never:
         pass
-    requested = f"the requested {shape_text(settled)} has {counted(settled, want)}"
+    requested = f"the requested {brief(shape_text(settled))} has {counted(settled, want)}"
     message = f"the input has {counted(asked.shape, have)}, {requested}"
     if have == 0 and isinstance(want, int):
         message += f": 0 elements cannot fill {want} places"

@@ -6,11 +6,11 @@ from shapecalc.core.conditions import Conditions, Never, combined, divides
 from shapecalc.core.dims import Shape, all_known, names
 from shapecalc.core.dtypes import spelled
 from shapecalc.core.limits import check_rank, checked_volume
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.problem import ShapeError, misuse, refusal
 from shapecalc.core.record import Record
 from shapecalc.core.request import OPS, Request, ask, check_names_known, found
 from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect
-from shapecalc.core.setting import SWITCHED, Setting, check_attributes, setting
+from shapecalc.core.setting import SWITCHED, check_attributes, setting
 from shapecalc.core.text import shape_text, tokens
 from shapecalc.core.trace import Chain, Step, Trace, contradiction, plain, run, zero_sensitive
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from shapecalc.core.problem import Problem
-    from shapecalc.core.trace import Steps
 
 
 def resolve(request: Request) -> Trace:
@@ -28,45 +27,42 @@ def resolve(request: Request) -> Trace:
     >>> resolve(ask("transpose", "2,3,4", {"perm": "1,0,2"})).output
     (3, 2, 4)
     """
-    trace = _answered(request)
+    symbolic = request.symbolic
+    trace = _answered(request, symbolic=symbolic)
     if trace.problem:
         return _explained(trace, trace.problem)
-    if not request.symbolic:
-        return trace
-    assumes = zero_sensitive(trace, request.dims, lambda sizes: _with_zeros(request, sizes))
-    return trace._replace(assumes=assumes)
+    if symbolic:
+        return trace._replace(assumes=zero_sensitive(trace, request.dims, lambda sizes: _with_zeros(request, sizes)))
+    return trace
 
 
-def _answered(request: Request) -> Trace:
+def _answered(request: Request, *, symbolic: bool = True) -> Trace:
     """Return the trace of a request without the hints that would need to ask again."""
     try:
         at = setting(request.dialect, request.op, request.opset, request.switch)
+        check_attributes(request, at)
+        check_rank(request.input, at.row, "input")
+        checked_volume(request.input, "input")
+        given = _fractions(request.dims) if symbolic else ()
     except ShapeError as error:
         return Trace(request, None, {}, (), None, error.problem)
-    options = at.options
-    if request.dtype:
-        options = options | {"dtype": spelled(request.dtype, request.dialect)}
-    return run(request, at.version, options, _steps(request, at))
-
-
-def _steps(request: Request, at: Setting) -> Steps:
-    """Yield the steps of a request after the checks that every op shares."""
-    check_attributes(request, at)
-    check_rank(request.input, at.row, "input")
-    checked_volume(request.input, "input")
-    if request.symbolic:
-        yield from _fractions(request.dims)
+    options = at.options | {"dtype": spelled(request.dtype, request.dialect)} if request.dtype else at.options
     op = OPS[request.op]
     arguments = [request.arguments.get(param.name) for param in op.params]
-    return (yield from op.steps(request.input, *arguments, at))
+    return run(request, at.version, options, given, op.steps(request.input, *arguments, at))
 
 
-def _fractions(dims: Shape) -> Steps:
-    """Yield a step for every written fraction: it carries its own divisibility."""
+def _fractions(dims: Shape) -> tuple[Step, ...]:
+    """Return a step for every written fraction: it carries its own divisibility."""
+    steps = []
     for dim in dims:
-        if conditions := divides(dim, 1):
-            yield Step("input", "written-fraction", None, (), dim, (), None, conditions)
-    return dims
+        try:
+            conditions = divides(dim, 1)
+        except Never:
+            raise refusal("indivisible", f"{dim} is a whole number for no sizes", argument="input") from None
+        if conditions:
+            steps.append(Step("input", "written-fraction", None, (), dim, (), None, conditions))
+    return tuple(steps)
 
 
 def _with_zeros(request: Request, sizes: Mapping[str, int]) -> Trace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.axes import regrouping
+from shapecalc.core.dims import product
 from shapecalc.core.text import counted, shape_text
 
 TYPE_CHECKING = False
@@ -28,6 +29,13 @@ def _inferred_empty(step: Step) -> str:
     return f"-1 is {have} / {known}, {left_out} = {step.value}"
 
 
+def _regrouped(step: Step) -> str:
+    before, after = step.facts
+    have, want = product(before), product(after)
+    counts = f"{have} elements in and out" if have == want else f"{have} elements in, {want} out"
+    return f"{counts}: {regrouping(before, after)}"
+
+
 def _merged(step: Step) -> str:
     factors = "*".join(map(str, step.facts))
     if not step.facts:
@@ -49,7 +57,7 @@ SENTENCES: Mapping[str, Callable[[Step], str]] = {
     "given": lambda step: f"{step.value} is given",
     "infer": _inferred,
     "infer-empty": _inferred_empty,
-    "regroup": lambda step: regrouping(*step.facts),
+    "regroup": _regrouped,
     "permute": lambda step: f"output dim {step.out} is input dim {step.sources[0]}, {step.value}",
     "move-axes": lambda step: str(step.facts[0]),
     "merge": _merged,

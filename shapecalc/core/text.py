@@ -20,6 +20,8 @@ BRACKETS = {"[": "]", "(": ")", "{": "}"}
 TORCH_SIZE = "torch.Size"
 MAX_DIGITS = 1000
 """The longest number that is read; int64 has 19 digits."""
+LONGEST_SHOWN = 40
+"""How much of a text a message repeats."""
 LONGEST_WORD = 10_000
 """The longest name or product that is read."""
 NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
@@ -52,8 +54,17 @@ def counted(dims: Shape, volume: Dim) -> str:
     >>> counted((2, 3, 4), 24), counted((1,), 1)
     ('24 elements (2*3*4)', '1 element')
     """
-    count = f"{volume} element" if volume == 1 else f"{volume} elements"
-    return f"{count} ({'*'.join(map(str, dims))})" if len(dims) > 1 else count
+    count = "1 element" if volume == 1 else f"{brief(str(volume))} elements"
+    return f"{count} ({brief('*'.join(map(str, dims)))})" if len(dims) > 1 else count
+
+
+def brief(text: str) -> str:
+    """Return `text`, cut where it is too long for a message.
+
+    >>> brief("1,1"), brief("1," * 40)
+    ('1,1', '1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,...')
+    """
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def visible(text: str) -> str:
@@ -226,7 +237,7 @@ def _is_number(text: str) -> bool:
 
 def _unreadable(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
     """Return the error for text that is not a dim, with the first character that cannot stand there."""
-    text, shown = part.text, visible(whole.text[:40])
+    text, shown = part.text, visible(brief(whole.text))
     if text.lstrip("-").isdigit() and len(text) > MAX_DIGITS:
         return misuse(f"a number of {len(text)} digits is no dim", argument=argument, index=index, span=part.span)
     if len(text) > LONGEST_WORD and text.isidentifier():

@@ -178,9 +178,11 @@ class Chain(Record):
         }
 
 
-def run(request: Request, version: int | None, options: Mapping[str, object], steps: Steps) -> Trace:
-    """Return the trace of an op: its steps as far as it gets, and its answer or its problem."""
-    done: list[Step] = []
+def run(
+    request: Request, version: int | None, options: Mapping[str, object], given: tuple[Step, ...], steps: Steps
+) -> Trace:
+    """Return the trace of an op: the steps `given` before it, its own as far as it gets, its answer or problem."""
+    done = list(given)
     try:
         while True:
             done.append(next(steps))
@@ -191,10 +193,8 @@ def run(request: Request, version: int | None, options: Mapping[str, object], st
     conditions: Conditions = ()
     for step in done:
         conditions += step.conditions
-    if not conditions:
-        return Trace(request, version, options, tuple(done), output)
     try:
-        return Trace(request, version, options, tuple(done), output, None, combined(conditions))
+        return Trace(request, version, options, tuple(done), output, None, conditions and combined(conditions))
     except Never:
         return Trace(request, version, options, tuple(done), None, contradiction(conditions).problem)
 

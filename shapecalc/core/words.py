@@ -51,6 +51,8 @@ def split(text: str, separator: str | None = None) -> list[str]:
             piece = ""
         elif separator or char not in QUOTES:
             piece += char
+    if quote:
+        raise misuse(f"the quote {quote} is never closed")
     pieces.append(piece)
     return [piece for piece in pieces if piece] if separator is None else pieces
 

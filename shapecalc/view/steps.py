@@ -19,7 +19,7 @@ def steps_text(answer: Trace | Chain) -> Text:
     onnx Reshape 25, allowzero off
     reshape  dim 0  from 0    2     0 copies input dim 0, which is 2  [copy-zero]
     reshape  dim 1  from 1,2  12    -1 is 24 elements (2*3*4) / 2 known = 12  [infer]
-    reshape         all       2,12  axis 0 stays; axes 1,2 merge into axis 1  [regroup]
+    reshape         all       2,12  24 elements in and out: axis 0 stays; axes 1,2 merge into axis 1  [regroup]
     source of copy-zero: ONNX Reshape: 'the actual dimension value is unchanged (i.e. taken from the input tensor)'
     source of infer: ONNX Reshape: 'the value is inferred from the size of the tensor and the remaining dimensions'
     source of regroup: ONNX Reshape: 'required to have the same number of elements'

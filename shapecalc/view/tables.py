@@ -8,25 +8,18 @@ from rich.text import Text
 from shapecalc.core.dtypes import ONNX
 from shapecalc.core.resolve import Compared, Comparison
 from shapecalc.core.rules import DIALECTS, Dialect
-from shapecalc.core.text import shape_text, visible
+from shapecalc.core.text import shape_text
 from shapecalc.view.steps import setting_text
 
 
 def comparison_table(comparison: Comparison) -> Table:
     """Return a row for every dialect and setting: its answer, or the rule that refuses; `*` marks the odd ones."""
-    table = _table("", "dialect", "setting", "answer", "because")
+    table = _table("", "dialect", "setting", "answer")
     answers = [row.verdict for row in comparison.rows if row.default]
     common = max(dict.fromkeys(answers), key=answers.count)
     for row in comparison.rows:
         odd = row.verdict != common
-        table.add_row(
-            "*" if odd else "",
-            row.trace.dialect,
-            _setting(row),
-            _answer(row),
-            _because(row),
-            style="yellow" if odd else "",
-        )
+        table.add_row("*" if odd else "", row.trace.dialect, _setting(row), _answer(row), style="yellow" if odd else "")
     return table
 
 
@@ -44,14 +37,6 @@ def _answer(row: Compared) -> Text:
         return Text(f"refused: {trace.problem.rule}")
     conditions = " and ".join(map(str, trace.conditions))
     return Text(shape_text(trace.output or ()) + (f" when {conditions}" if conditions else ""))
-
-
-def _because(row: Compared) -> Text:
-    """Return what settles the answer: the problem's message, or the steps that a switch has a say in."""
-    if row.trace.problem:
-        return Text(visible(row.trace.problem.message))
-    telling = [step.why for step in row.trace.steps if "zero" in step.rule or "infer" in step.rule]
-    return Text("; ".join(telling))
 
 
 def dialects_table() -> Table:

@@ -1,0 +1,237 @@
+"""The commands that are not ops, and the ends of a run: pipes, full disks, terminals."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+
+import pytest
+
+from shapecalc import __version__
+from shapecalc.core.catalogue import REFUSALS, RULES
+from shapecalc.core.rules import DIALECTS
+from tests.cli.conftest import command, environment, on_a_terminal, process
+
+
+def test_no_arguments_print_a_short_help_with_five_examples_that_run(shapecalc):
+    ran = shapecalc()
+    examples = [line.strip() for line in ran.out.splitlines() if line.startswith("  shapecalc ") and "-h" not in line]
+    assert (ran.code, ran.err, len(examples)) == (0, "", 5)
+    for example in examples:
+        assert shapecalc(*shlex.split(example.split("   ")[0])[1:]).code in (0, 1)
+
+
+def test_version(shapecalc):
+    assert shapecalc("--version").out == f"shapecalc {__version__}\n"
+
+
+def test_compare_prints_a_row_for_every_setting_and_exits_1_when_they_differ(shapecalc):
+    ran = shapecalc("compare", "0,3,4", "0,-1")
+    rows = ran.out.splitlines()[1:]
+    assert ran.code == 1
+    assert len(rows) == sum(len(row.rules) for row in DIALECTS.values())
+    assert any(row.split()[:2] == ["*", "openvino"] and row.endswith(" 0,12") for row in rows)
+    assert any(row.split()[:1] == ["numpy"] and row.endswith("refused: zero-volume-infer") for row in rows)
+
+
+def test_compare_agrees_where_all_answer_alike_or_all_refuse(shapecalc):
+    assert shapecalc("compare", "2,3,4", "6,-1").code == 0
+    assert shapecalc("compare", "2,3,4", "5,-1").code == 0
+    assert shapecalc("compare", "2,3,4", "0,-1", "-q").code == 1
+    assert shapecalc("compare", "2,3,4", "0,-1", "-d", "onnx", "-d", "tensorrt", "-q").code == 0
+    assert shapecalc("compare", "2,3,4", "0,-1", "-d", "onednn", "-q").code == 1
+
+
+def test_compare_as_json(shapecalc):
+    found = json.loads(shapecalc("compare", "N,4", "2,6", "--json").out)
+    assert (found["agree"], found["input"], found["request"]) == (True, ["N", 4], {"target": [2, 6]})
+    assert {row["dialect"] for row in found["rows"]} == set(DIALECTS)
+    assert all(row["conditions"] == ["N == 3"] for row in found["rows"])
+
+
+def test_dialects_prints_every_row_and_its_source(shapecalc):
+    text = shapecalc("dialects").out
+    assert all(row.source in text for row in DIALECTS.values())
+    assert [row["name"] for row in json.loads(shapecalc("dialects", "--json").out)] == list(DIALECTS)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+def test_why_explains_a_rule_with_an_example_in_which_it_acts(shapecalc, rule):
+    text = shapecalc("why", rule.id).out
+    assert text.startswith(f"{rule.id}: {rule.says}\n")
+    assert rule.source in text
+    assert rule.example in text
+    ran = shapecalc(*shlex.split(rule.example)[1:], "--explain")
+    assert f"shapecalc: {rule.id}: " in ran.err if rule.id in REFUSALS else f"[{rule.id}]" in ran.err
+
+
+def test_why_lists_the_rules(shapecalc):
+    text = shapecalc("why").out
+    assert all(f"  {rule} " in text for rule in RULES)
+    assert [rule["id"] for rule in json.loads(shapecalc("why", "--json").out)] == list(RULES)
+
+
+SESSION = """\
+2,3,4
+transpose 1,0,2
+reshape 0,-1
+undo
+reshape 5,-1
+ans
+reshape ans -1
+reshape 2,6 -1
+ans | reshape 3,4 | transpose
+dialect numpy
+reshape -2,2
+explain
+shape
+expalin
+quit
+reshape 1 1
+"""
+
+
+def test_the_prompt_carries_a_shape_and_an_error_leaves_it(shapecalc):
+    ran = shapecalc("repl", stdin=SESSION)
+    answers = ran.out.splitlines()
+    assert answers[:9] == ["2,3,4", "3,2,4", "3,8", "3,2,4", "3,2,4", "24", "12", "4,3", "6,2"]
+    assert "numpy reshape" in ran.out
+    assert answers[-1] == "6,2"
+    assert "shapecalc: indivisible: 24 elements (3*2*4) cannot be divided by 5" in ran.err
+    assert "did you mean explain?" in ran.err
+    assert ran.code == 3
+
+
+def test_every_line_of_the_prompt_gets_a_reply_and_no_traceback(shapecalc):
+    lines = [
+        "help",
+        "ops",
+        "why",
+        "why infer",
+        "why zzz",
+        "dialect",
+        "dialect zzz",
+        "undo",
+        "explain",
+        "ans",
+        "|",
+        "'",
+        "2,,3",
+    ]
+    ran = shapecalc(
+        "repl", stdin="\n".join([*lines, "\x1b[2J", "\udcff", "reshape", "reshape 1 2 3", "squeeze --axes"])
+    )
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+    assert "\x1b" not in ran.err + ran.out
+
+
+def test_the_prompt_edits_lines_and_keeps_its_history_on_a_terminal(tmp_path):
+    import pty
+
+    parent, child = pty.openpty()
+    running = subprocess.Popen(
+        command("repl"), env={**environment(), "XDG_STATE_HOME": str(tmp_path)}, stdin=child, stdout=child, stderr=child
+    )
+    with open(parent, "r+b", buffering=0) as terminal:
+        terminal.write(b"2,3,4\nreshape 0,-1\nquit\n")
+        assert running.wait(timeout=30) == 0
+        shown = terminal.read(65536).decode()
+    assert "2,12" in shown
+    assert (tmp_path / "shapecalc" / "history").read_text().splitlines() == ["2,3,4", "reshape 0,-1", "quit"]
+
+
+CARET_REPORTS = [
+    (
+        ["reshape", "2,3,4", "5,-1"],
+        """\
+shapecalc: indivisible: 24 elements (2*3*4) cannot be divided by 5, 4 left over
+
+  reshape 2,3,4 5,-1
+                  ^^
+  hint  24 divides by 4 and 6: try 4,-1
+  rule  shapecalc why indivisible
+""",
+    ),
+    (
+        ["shuffle", "[2, 3, 4]", "--first", "1, 0, 1", "--to", "0,-1"],
+        """\
+shapecalc: not-a-permutation: axis 1 is named twice
+
+  shuffle [2, 3, 4] --first 1, 0, 1 --to 0,-1
+                                  ^
+  hint  not named yet: 2
+  rule  shapecalc why not-a-permutation
+""",
+    ),
+    (
+        ["reshape", "2,\x1b[2J", "6"],
+        """\
+shapecalc: usage: '\\x1b' cannot stand in '\\x1b[2J'
+
+  reshape 2,\\x1b[2J 6
+            ^^^^
+  hint  a dim is a whole number, a name, ?, or a product such as 3*H*W/64
+""",
+    ),
+    (
+        ["reshape", "1," * 60 + "1", "1," * 60 + "5"],
+        """\
+shapecalc: volume-mismatch: the input has 1 element (1*1*1*1*1*1*1*1*1*1*1*1*1*1*1*1*1*1*1*1*...), \
+the requested 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,... has 5 elements (1*1*1*1*1*1*1*1*1*1*1*1*1*1*1*1*1*1*1*1*...)
+
+  reshape 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,... \
+1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,...
+                                                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint  write 1 in place of the 5 at index 60
+  rule  shapecalc why volume-mismatch
+""",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "report"), CARET_REPORTS, ids=lambda value: value[0][:20])
+def test_a_terminal_shows_the_request_with_a_caret(words, report):
+    code, shown = on_a_terminal(*words)
+    assert shown == report
+    assert code == (2 if "usage" in report else 3)
+
+
+def test_compare_fits_80_columns_on_a_terminal():
+    _, shown = on_a_terminal("compare", "0,3,4", "0,-1")
+    assert max(map(len, shown.splitlines())) <= 80
+    assert len(shown.splitlines()) == 14
+
+
+def test_a_closed_pipe_ends_quietly():
+    for words in (["reshape", "2,3,4", "0,-1"], ["dialects"], ["why"], ["reshape", "2,3,4", "0,-1", "--json"]):
+        line = shlex.join(command(*words)) + "; echo $? >&2"
+        ran = subprocess.run(
+            ["bash", "-c", f"({line}) | true"], env=environment(), capture_output=True, text=True, check=False
+        )
+        assert ran.stderr == "0\n"
+
+
+@pytest.mark.parametrize("words", [["reshape", "2,3,4", "0,-1"], ["compare", "2,3", "6"], ["--help"], ["why"]])
+def test_a_failed_write_is_4(words):
+    with open("/dev/full", "w") as full:
+        ran = process(*words, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (ran.returncode, ran.stderr) == (4, "shapecalc: stdout: No space left on device\n")
+
+
+def test_invalid_bytes_are_shown_escaped():
+    ran = process("reshape", b"2,\xff", "6", capture_output=True)
+    assert ran.returncode == 2
+    assert ran.stderr.isascii()
+    assert b"\\udcff" in ran.stderr
+
+
+def test_an_ascii_locale_is_no_obstacle():
+    ran = subprocess.run(
+        command("why", "copy-zero"),
+        env={**environment(), "LC_ALL": "C", "PYTHONUTF8": "0"},
+        capture_output=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, b"")

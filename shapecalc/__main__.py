@@ -32,8 +32,9 @@ def bare_answer(words: list[str]) -> str | None:
     >>> bare_answer(["reshape", "2,3,4", "0,-1"]), bare_answer(["reshape", "2,3,4", "5,-1"])
     ('2,12', None)
     """
+    from shapecalc.core.operations import OPS
     from shapecalc.core.problem import ShapeError
-    from shapecalc.core.request import OPS, ask
+    from shapecalc.core.request import ask
     from shapecalc.core.resolve import resolve
     from shapecalc.core.text import shape_text
     from shapecalc.core.words import read_stage

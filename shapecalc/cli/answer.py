@@ -8,13 +8,12 @@ import sys
 from shapecalc.cli.options import Output
 from shapecalc.cli.output import Exit, put, report, show, tell
 from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.text import read_dims, shape_text, visible
+from shapecalc.core.text import read_dims, shape_text
 from shapecalc.core.trace import Chain, Trace
 from shapecalc.core.words import command_pieces, texts_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.dims import Shape
     from shapecalc.core.problem import Problem
 
 LONGEST_INPUT = 1 << 20
@@ -110,8 +109,3 @@ def read_texts(given: dict[str, object]) -> dict[str, object]:
     return {
         name: unpadded(value) if isinstance(value, str) else value for name, value in given.items() if value is not None
     }
-
-
-def shown(shape: Shape) -> str:
-    """Return a shape for a message."""
-    return visible(shape_text(shape))

@@ -13,7 +13,7 @@ from typer.exceptions import Abort, TyperException
 from shapecalc import __version__
 from shapecalc.cli.ops import add_op
 from shapecalc.cli.output import Exit, OutputEnded, put, tell
-from shapecalc.core.request import OPS
+from shapecalc.core.operations import OPS
 from shapecalc.core.text import visible
 
 TYPE_CHECKING = False

@@ -33,4 +33,8 @@ def dialects(json: JsonOption = False) -> int:
     show_table(dialects_table())
     put("")
     show_table(operators_table())
+    put("")
+    for row in DIALECTS.values():
+        if row.note:
+            put(f"{row.name}: {row.note}")
     return Exit.YES

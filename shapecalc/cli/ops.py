@@ -9,8 +9,9 @@ import typer
 
 from shapecalc.cli.answer import finished, input_text, read_texts, refused
 from shapecalc.cli.options import ASKING, INPUT_HELP, PRINTING, SWITCHING, Output
+from shapecalc.core.operations import Op, Param
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.request import Op, Param, ask
+from shapecalc.core.request import ask
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import DIALECTS
 

@@ -11,7 +11,7 @@ import typer
 
 from shapecalc.cli.output import Exit, put, report, tell
 from shapecalc.cli.session import COMMANDS, Reply, Session
-from shapecalc.core.request import OPS
+from shapecalc.core.operations import OPS
 from shapecalc.core.text import shape_text
 
 SUMMARY = "A prompt that holds a current shape and carries it from op to op."

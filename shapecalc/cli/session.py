@@ -8,9 +8,10 @@ from shapecalc.cli.output import Exit
 from shapecalc.core.catalogue import RULES
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dims import Shape
+from shapecalc.core.operations import OPS
 from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.request import OPS, ask, default_dialect, found, suggestion
+from shapecalc.core.request import ask, default_dialect, found, suggestion
 from shapecalc.core.resolve import chain, resolve
 from shapecalc.core.rules import DIALECTS
 from shapecalc.core.text import read_shape, shape_text, visible

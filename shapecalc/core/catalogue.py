@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from shapecalc.core.record import Record
 
-ONNX_RESHAPE = "ONNX Reshape"
-SHUFFLE = "TensorRT Shuffle"
-STATIC_RESHAPE = "oneDNN StaticReshape"
-
 
 class Rule(Record):
     """One rule, for people: `shapecalc why ID` prints it."""

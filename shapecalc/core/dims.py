@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 INT64_MAX = 2**63 - 1
-INT32_MAX = 2**31 - 1
 
 
 class Monomial(Record):

@@ -6,9 +6,10 @@ from shapecalc.core.conditions import Conditions, Never, combined, divides
 from shapecalc.core.dims import Shape, all_known, names
 from shapecalc.core.dtypes import spelled
 from shapecalc.core.limits import check_rank, checked_volume
+from shapecalc.core.operations import OPS
 from shapecalc.core.problem import ShapeError, misuse, refusal
 from shapecalc.core.record import Record
-from shapecalc.core.request import OPS, Request, ask, check_names_known, found
+from shapecalc.core.request import Request, ask, check_names_known, found
 from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect
 from shapecalc.core.setting import SWITCHED, check_attributes, setting
 from shapecalc.core.text import shape_text, tokens

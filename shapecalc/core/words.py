@@ -9,9 +9,10 @@ commands have. Blanks inside brackets or quotes do not separate.
 
 from __future__ import annotations
 
+from shapecalc.core.operations import COMMON, OPS, Op
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
-from shapecalc.core.request import COMMON, OPS, Op, Request, default_dialect, found, suggestion
+from shapecalc.core.request import Request, default_dialect, found, suggestion
 from shapecalc.core.rules import DIALECTS, SWITCHES
 from shapecalc.core.text import shape_text, visible
 

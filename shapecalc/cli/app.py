@@ -21,15 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HELP = """\
-What a tensor's shape becomes, and why, under the rules of the framework you name.
+What a tensor's shape becomes, and why, under the rules of a framework.
 
-  shapecalc reshape 2,3,4 0,-1                              0 copies, -1 is inferred: 2,12
-  shapecalc reshape N,C,H,W 0,-1,64 --explain               names, conditions, every step
-  shapecalc shuffle 2,3,4 --first 1,0,2 --to 2,-1,3         TensorRT: transpose, reshape, transpose
-  shapecalc compare 0,3,4 0,-1                              the same request in every framework
+  shapecalc reshape 2,3,4 0,-1                       0 copies, -1 is inferred
+  shapecalc reshape N,C,H,W 0,-1,64 --explain        names, and every step
+  shapecalc shuffle 2,3,4 --first 1,0,2 --to 2,-1,3  TensorRT's Shuffle
+  shapecalc compare 2,3,4 0,-1                       in every framework
   shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
 
-  shapecalc -h lists the commands, shapecalc reshape -h one of them, shapecalc why explains the rules."""
+shapecalc -h lists the commands, shapecalc reshape -h explains one,
+shapecalc why explains the rules."""
 
 
 class ShapeCommand(TyperCommand):
@@ -78,7 +79,7 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     made = typer.Typer(
         name="shapecalc",
         cls=InOrder,
-        help="What a tensor's shape becomes, and why, under the rules of the framework you name.",
+        help="What a tensor's shape becomes, and why, under the rules of a framework.",
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         invoke_without_command=True,

@@ -8,13 +8,16 @@ import typer
 
 from shapecalc.cli.answer import finished, input_text, unread_json
 from shapecalc.cli.options import (
+    AllowzeroOption,
     DialectOption,
     ExpectOption,
     ExplainOption,
     JsonOption,
     OpsetOption,
     Output,
+    PlaceholderOption,
     QuietOption,
+    SpecialZeroOption,
     StrictOption,
     WhereOption,
 )
@@ -22,6 +25,7 @@ from shapecalc.cli.output import Exit, put, report
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.request import read_sizes
 from shapecalc.core.resolve import chain as resolve_chain
+from shapecalc.core.setting import SWITCHED
 from shapecalc.core.words import read_chain
 
 SUMMARY = "Carry a shape through several ops, each on the output of the one before."
@@ -45,6 +49,9 @@ def chain(
     ],
     dialect: DialectOption = None,
     opset: OpsetOption = None,
+    allowzero: AllowzeroOption = None,
+    special_zero: SpecialZeroOption = None,
+    zero_is_placeholder: PlaceholderOption = None,
     where: WhereOption = None,
     explain: ExplainOption = False,
     json: JsonOption = False,
@@ -57,7 +64,8 @@ def chain(
     try:
         shape, asked = read_chain(stages)
         defaults = {"dialect": dialect, "opset": opset}
-        filled = [(op, {**defaults, **options}) for op, options in asked]
+        switches = {"allowzero": allowzero, "special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder}
+        filled = [(op, {**defaults, **(switches if op in SWITCHED else {}), **options}) for op, options in asked]
         return finished(resolve_chain(input_text(shape), filled, read_sizes(where) if where else {}), out)
     except ShapeError as error:
         if json:

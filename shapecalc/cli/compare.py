@@ -45,7 +45,10 @@ def compare(
     try:
         texts["input"] = input_text(input)
         comparison = resolve_comparison(
-            str(texts["input"]), texts["target"], dialect or [], {"opset": opset, "dtype": dtype, "where": where}
+            str(texts["input"]),
+            texts["target"],
+            list(dict.fromkeys(dialect or [])),
+            {"opset": opset, "dtype": dtype, "where": where},
         )
     except ShapeError as error:
         return _refused(error, texts, as_json=json)
@@ -57,7 +60,8 @@ def compare(
         from shapecalc.view.tables import comparison_table
 
         show_table(comparison_table(comparison))
-        tell(f"shapecalc: the dialects {'agree' if comparison.agree else 'differ at their default settings'}")
+        differ = "differ at their default settings (* is a minority)"
+        tell(f"shapecalc: the dialects {'agree' if comparison.agree else differ}")
     return Exit.YES if comparison.agree else Exit.NO
 
 

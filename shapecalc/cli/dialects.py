@@ -15,6 +15,17 @@ HELP = f"""\b
 
 {SUMMARY}"""
 
+LEGEND = """\
+
+  *           the default; a switch without one must be given
+  0           copies the dim at the same index, or is a dim of size zero
+  infers      the negative values that stand for a dim to infer
+  0 and -1    whether a 0 of size zero may stand beside -1
+  -1 of none  what -1 is where the known dims hold no elements: refused, or the
+              quotient of the products without the zeros, or without the copied
+              dims, where 0/0 is 1
+"""
+
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
@@ -28,13 +39,11 @@ def dialects(json: JsonOption = False) -> int:
 
         put(writer.dumps([row.as_json() for row in DIALECTS.values()]))
         return Exit.YES
-    from shapecalc.view.tables import dialects_table, operators_table
+    from shapecalc.view.tables import dialects_table, operators_table, versions_table
 
     show_table(dialects_table())
-    put("")
+    put(LEGEND)
     show_table(operators_table())
     put("")
-    for row in DIALECTS.values():
-        if row.note:
-            put(f"{row.name}: {row.note}")
+    show_table(versions_table())
     return Exit.YES

@@ -64,7 +64,7 @@ PlaceholderOption = Annotated[
 ]
 
 ExplainOption = Annotated[bool, typer.Option("--explain", "-e", help="Tell every step, on standard error.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the whole trace as JSON.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, with everything that led to it.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; the exit code is the answer.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit 1 where the answer holds under conditions only.")]
 ExpectOption = Annotated[

@@ -61,7 +61,8 @@ def show(story: RenderableType) -> None:
     """Write a renderable to stderr."""
     from rich.console import Console
 
-    Console(file=sys.stderr, highlight=False, soft_wrap=True, emoji=False, markup=False).print(story)
+    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False)
+    console.print(story, soft_wrap=not console.is_terminal)
 
 
 def show_table(table: RenderableType) -> None:
@@ -93,7 +94,7 @@ def report(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
 
 def problem_line(problem: Problem) -> str:
     """Return a problem in one line."""
+    from shapecalc.core.problem import ShapeError
     from shapecalc.core.text import visible
 
-    hint = f" ({problem.hint})" if problem.hint else ""
-    return visible(f"shapecalc: {problem.rule}: {problem.message}{hint}")
+    return visible(f"shapecalc: {ShapeError(problem)}")

@@ -12,7 +12,7 @@ import typer
 from shapecalc.cli.output import Exit, put, report, tell
 from shapecalc.cli.session import COMMANDS, Reply, Session
 from shapecalc.core.operations import OPS
-from shapecalc.core.text import shape_text
+from shapecalc.core.text import brief, shape_text
 
 SUMMARY = "A prompt that holds a current shape and carries it from op to op."
 HELP = f"""\b
@@ -72,7 +72,7 @@ def _print(reply: Reply) -> None:
 
 def _prompt(session: Session) -> str:
     shape = "" if session.shape is None else shape_text(session.shape)
-    return f"{shape if len(shape) <= 40 else shape[:37] + '...'}> "
+    return " ".join(filter(None, [brief(shape), session.dialect])) + "> "
 
 
 class _history:  # noqa: N801 - used as a context manager, like contextlib's own

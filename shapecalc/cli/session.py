@@ -16,7 +16,7 @@ from shapecalc.core.resolve import chain, resolve
 from shapecalc.core.rules import DIALECTS
 from shapecalc.core.text import read_shape, shape_text, visible
 from shapecalc.core.trace import Chain, Trace
-from shapecalc.core.words import Stage, command_pieces, read_chain, read_stage, split, texts_of, usage
+from shapecalc.core.words import Stage, command_pieces, read_chain, read_stage, read_values, split, texts_of, usage
 
 COMMANDS = {
     "explain": "tell every step of the last answer",
@@ -74,7 +74,7 @@ class Session:
 
     def _reply(self, line: str, words: list[str]) -> Reply:
         if words[0] in OPS and "|" not in line:
-            return self._op(read_stage(words, with_input=_names_input(words)))
+            return self._op(read_stage(words, with_input=_names_input(words, self.shape is not None)))
         if "|" in line:
             shape, stages = read_chain(line)
             filled = [(op, {"dialect": self._dialect_of(op), **options}) for op, options in stages]
@@ -83,6 +83,8 @@ class Session:
         if command is not None:
             reply: Reply = command(words[1:])
             return reply
+        if words == ["?"]:
+            return self._help(words)
         if words == ["ans"]:
             return Reply(self._input("ans"))
         if words[0] == "exit":
@@ -148,9 +150,7 @@ class Session:
         return Reply(explained(found(words[0], RULES, "rule")))
 
     def _ops(self, words: list[str]) -> Reply:
-        lines = [
-            f"  {usage(op, with_input=False).removeprefix('write ')}".ljust(48) + op.summary for op in OPS.values()
-        ]
+        lines = [f"  {usage(op, with_input=False).removeprefix('write ')}\n      {op.summary}" for op in OPS.values()]
         return Reply("\n".join(lines))
 
     def _help(self, words: list[str]) -> Reply:
@@ -160,18 +160,11 @@ class Session:
         return Reply(done=True)
 
 
-def _names_input(words: list[str]) -> bool:
+def _names_input(words: list[str], has_shape: bool) -> bool:
     """Say whether an op's line names its input: `ans`, or one value more than the op has places for."""
-    op = OPS[words[0]]
-    stage_values = [word for word in words[1:] if not word.startswith("--")]
-    slots = sum(param.positional for param in op.params)
-    if stage_values[:1] == ["ans"]:
-        return True
-    try:
-        read_stage(words, with_input=False)
-    except ShapeError:
-        return slots < len(stage_values)
-    return False
+    values = read_values(words)
+    places = sum(param.positional for param in OPS[words[0]].params)
+    return values[:1] == ["ans"] or (len(values) == places + 1 and not (has_shape and places == 0))
 
 
 def _conditions_text(conditions: Conditions) -> str:

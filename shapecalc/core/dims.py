@@ -43,6 +43,9 @@ class Monomial(Record):
             below.insert(0, str(self.denominator))
         return "/".join(["*".join(above), *below])
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 Dim = int | Monomial
 Shape = tuple[Dim, ...]

@@ -43,7 +43,7 @@ class Op(Record):
     steps: Callable[..., Steps]
 
 
-_PERM = "output dim i is input dim PERM[i]"
+_PERM = "output dim i is the input dim that entry i names"
 _TARGET = "the shape asked for, 0 and -1 as the dialect reads them"
 
 RESHAPE = Op(

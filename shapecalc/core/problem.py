@@ -49,7 +49,7 @@ class ShapeError(ValueError):
 
     def __init__(self, problem: Problem, trace: Trace | Chain | None = None) -> None:
         """Keep the problem, and the trace of the steps that came before it."""
-        super().__init__(problem.message)
+        super().__init__(f"{problem.rule}: {problem.message}" + (f" ({problem.hint})" if problem.hint else ""))
         self.problem = problem
         self.trace = trace
 

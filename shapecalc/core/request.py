@@ -12,7 +12,7 @@ from shapecalc.core.operations import COMMON, OPS, Kind, Op, Param
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect, Flattens
-from shapecalc.core.text import read_axes, read_dims, read_shape, read_target, shape_text, visible
+from shapecalc.core.text import MAX_DIGITS, brief, read_axes, read_dims, read_shape, read_target, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,11 +95,11 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
 
 def _dialect(name: object, op: str) -> Dialect:
     """Return the row of the dialect that was named, or of the op's default."""
-    wanted = str(name or default_dialect(op))
+    wanted = str(name or default_dialect(op)).lower()
     row: Dialect = DIALECTS.get(wanted) or found(wanted, DIALECTS, "dialect")
     if op not in row.operators:
         having = ", ".join(other.name for other in DIALECTS.values() if op in other.operators)
-        raise misuse(f"{row.name} has no {op}", f"it is in {having}")
+        raise misuse(f"{row.name} has no {op}", f"it is in {having}", argument="dialect")
     return row
 
 
@@ -112,7 +112,7 @@ def found(name: str, table: Mapping[str, Any], what: str) -> Any:
     """Return `table[name]`; raise `ShapeError` (usage) with the nearest known name."""
     if name in table:
         return table[name]
-    raise misuse(f"there is no {what} '{visible(name[:40])}'", suggestion(name, table))
+    raise misuse(f"there is no {what} '{visible(brief(name))}'", suggestion(name, table), argument=what)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -149,19 +149,20 @@ def _value(value: object, param: Param) -> Any:
         return _int(value, param.name)
     if isinstance(value, str):
         return read_target(value, param.name) if param.kind is Kind.TARGET else read_axes(value, param.name)
-    if param.kind is Kind.TARGET:
-        return _dims(value, param.name)
     axes = _dims((value,) if isinstance(value, int) else value, param.name)
-    if Monomial in map(type, axes):
+    if param.kind is Kind.AXES and Monomial in map(type, axes):
         raise misuse(f"an axis is a whole number, not {shape_text(axes)}", argument=param.name)
     return axes
 
 
 def _int(value: object, name: str) -> int:
-    numbers = read_axes(value, name) if isinstance(value, str) else _dims((value,), name)
-    if len(numbers) != 1 or not isinstance(numbers[0], int):
-        raise misuse(f"{name} is one whole number, not {shape_text(numbers)[:40]}", argument=name)
-    return numbers[0]
+    if isinstance(value, str):
+        digits = value.strip().removeprefix("-")
+        if digits.isdigit() and digits.isascii() and len(digits) <= MAX_DIGITS:
+            return int(value)
+    elif not isinstance(value, bool) and hasattr(value, "__index__"):
+        return int(value.__index__())
+    raise misuse(f"{name} is one whole number, not '{visible(brief(str(value)))}'", argument=name)
 
 
 def _input(shape: object) -> Shape:

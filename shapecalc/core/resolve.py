@@ -170,9 +170,10 @@ def _chained(requests: Sequence[Request], *, resolve_last: bool) -> Chain:
         except Never:
             trace = trace._replace(output=None, problem=contradiction((*conditions, *trace.conditions)).problem)
         done.append(trace)
-        if trace.output is None:
-            return Chain(requests[0].input, tuple(done), None, trace.problem)
-        shape = trace.output
+        if trace.problem:
+            message = f"stage {len(done)}, {trace.op}: {trace.problem.message}"
+            return Chain(requests[0].input, tuple(done), None, trace.problem._replace(message=message))
+        shape = trace.output or ()
     return Chain(requests[0].input, tuple(done), shape, None, conditions)
 
 

@@ -19,30 +19,32 @@ if TYPE_CHECKING:
 class Zero(Enum):
     """What does 0 mean in a requested shape?"""
 
-    COPIES = "copies the dim at the same index"
-    LITERAL = "is a dim of size zero"
+    COPIES = "copies"
+    LITERAL = "is zero"
 
 
 class Infers(Enum):
     """Which negative values ask for a dim to be inferred?"""
 
-    MINUS_ONE = "only -1"
-    ANY_NEGATIVE = "any negative"
+    MINUS_ONE = "-1"
+    ANY_NEGATIVE = "any < 0"
 
 
 class ZeroBeside(Enum):
     """May a literal 0 stand beside -1?"""
 
     ALLOWED = "yes"
-    REFUSED = "refused by rule"
+    REFUSED = "no"
 
 
 class EmptyInfer(Enum):
     """What is -1 when the product of the known dims is zero?"""
 
     REFUSED = "refused"
-    WITHOUT_ZEROS = "zeros left out of both products"
-    WITHOUT_COPIES = "copied dims left out of both products; 0/0 is 1"
+    WITHOUT_ZEROS = "no zeros"
+    """The zeros are left out of the products of both sides."""
+    WITHOUT_COPIES = "no copies"
+    """The dims that 0 copies are left out of the products of both sides, and 0/0 is 1."""
 
 
 class Rules(Record):
@@ -160,7 +162,7 @@ ONNX_OPERATORS = {
 
 ONNX = Dialect(
     name="onnx",
-    source="ONNX operator documents: Reshape, Shape, Transpose, Flatten, Squeeze, Unsqueeze, Expand",
+    source="ONNX operator documents",
     operators=ONNX_OPERATORS,
     rules={False: COPY, True: LITERAL},
     switch=Switch("allowzero", default=False, since=14),
@@ -197,7 +199,7 @@ ONEDNN = Dialect(
 
 OPENVINO = Dialect(
     name="openvino",
-    source="OpenVINO operator documents: Reshape-1, Transpose-1, Squeeze-1, Unsqueeze-1, Broadcast-3, ShapeOf-3",
+    source="OpenVINO operator documents, and OpenVINO 2026.4.1",
     operators={
         "reshape": "Reshape",
         "transpose": "Transpose",
@@ -216,12 +218,11 @@ OPENVINO = Dialect(
     scalar_axis=True,
     repeats=Repeats.DROPPED,
     slices_shape=False,
-    note="run on OpenVINO 2026.4.1",
 )
 
 NUMPY = Dialect(
     name="numpy",
-    source="NumPy reference: reshape, transpose, squeeze, expand_dims, broadcast_to, ndarray.flatten",
+    source="NumPy reference, and NumPy 2.4.6",
     operators={
         "reshape": "reshape",
         "transpose": "transpose",
@@ -234,12 +235,11 @@ NUMPY = Dialect(
     rules={None: Rules(Zero.LITERAL, infers=Infers.ANY_NEGATIVE)},
     max_rank=64,
     negative_perm=True,
-    note="run on NumPy 2.4.6",
 )
 
 TORCH = Dialect(
     name="torch",
-    source="PyTorch reference: reshape, permute, flatten, squeeze, unsqueeze, Tensor.expand",
+    source="PyTorch reference, and PyTorch 2.13.0",
     operators={
         "reshape": "reshape",
         "transpose": "permute",
@@ -255,7 +255,7 @@ TORCH = Dialect(
     scalar_axis=True,
     flattens=Flattens.RANGE,
     broadcast=Broadcast.ONE_WAY_KEEPS,
-    note="run on PyTorch 2.13.0; without a permutation it is Tensor.T",
+    note="transpose without a permutation is Tensor.T",
 )
 
 ONNXRUNTIME = ONNX._replace(

@@ -21,7 +21,8 @@ def _copied(step: Step) -> str:
 
 def _inferred(step: Step) -> str:
     shape, have, known = step.facts
-    return f"-1 is {counted(shape, have)} / {known} known = {step.value}"
+    divisor = f"({known})" if "*" in str(known) else known
+    return f"-1 is {counted(shape, have)} / {divisor} known = {step.value}"
 
 
 def _inferred_empty(step: Step) -> str:

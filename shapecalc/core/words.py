@@ -75,6 +75,15 @@ def read_stage(words: Sequence[str], *, with_input: bool) -> Stage:
     return Stage(op.name, shape, options | dict(zip(slots, values, strict=False)))
 
 
+def read_values(words: Sequence[str]) -> list[str]:
+    """Return the plain values of a stage, in order, without its options.
+
+    >>> read_values(["squeeze", "1,3,1", "--axes", "0"])
+    ['1,3,1']
+    """
+    return _sorted_out(found(words[0], OPS, "operation"), words[1:])[0]
+
+
 def usage(op: Op, *, with_input: bool = True) -> str:
     """Return what to write for an op.
 

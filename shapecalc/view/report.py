@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.console import Group
 from rich.text import Text
 
 from shapecalc.core.problem import USAGE, Problem
@@ -11,9 +12,10 @@ WIDEST = 60
 """How much of a long argument is shown around its token."""
 
 
-def caret_report(problem: Problem, pieces: list[tuple[str | None, str]]) -> Text:
+def caret_report(problem: Problem, pieces: list[tuple[str | None, str]]) -> Group:
     """Return the report of a problem under the command line that asked, with a caret under the token.
 
+    >>> from rich import print
     >>> problem = Problem("indivisible", "24 elements cannot be divided by 5", "try 4,-1", "target", 1, (2, 4))
     >>> print(caret_report(problem, [(None, "reshape"), ("input", "2,3,4"), ("target", "5,-1")]))
     shapecalc: indivisible: 24 elements cannot be divided by 5
@@ -23,22 +25,29 @@ def caret_report(problem: Problem, pieces: list[tuple[str | None, str]]) -> Text
       hint  try 4,-1
       rule  shapecalc why indivisible
     """
-    line, caret = Text("  "), None
+    parts = [Text.assemble("shapecalc: ", (problem.rule, "bold red"), f": {visible(problem.message)}"), Text("")]
+    parts.append(_request(problem, pieces))
+    if problem.hint:
+        parts.append(Text(f"  hint  {visible(problem.hint)}"))
+    if problem.rule != USAGE:
+        parts.append(Text(f"  rule  shapecalc why {problem.rule}", "dim"))
+    return Group(*parts)
+
+
+def _request(problem: Problem, pieces: list[tuple[str | None, str]]) -> Text:
+    """Return the command line, and the caret under its token; neither is ever wrapped."""
+    line, caret = Text("  ", no_wrap=True, overflow="ignore"), None
     for argument, text in pieces:
-        shown, place = _windowed(text, problem.span if argument == problem.argument else None)
+        at_fault = argument is not None and argument == problem.argument
+        shown, place = _windowed(text, (problem.span or (0, len(text))) if at_fault else None)
         if place:
             caret = (len(line) + place[0], len(line) + place[1])
         line.append(f"{shown} ")
     line.rstrip()
-    report = Text.assemble(("shapecalc: ", ""), (problem.rule, "bold red"), f": {visible(problem.message)}\n\n", line)
     if caret:
-        report.append("\n" + " " * caret[0])
-        report.append("^" * max(1, caret[1] - caret[0]), "bold red")
-    if problem.hint:
-        report.append(f"\n  hint  {visible(problem.hint)}")
-    if problem.rule != USAGE:
-        report.append(f"\n  rule  shapecalc why {problem.rule}", "dim")
-    return report
+        line.append("\n" + " " * caret[0])
+        line.append("^" * max(1, caret[1] - caret[0]), "bold red")
+    return line
 
 
 def _windowed(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:

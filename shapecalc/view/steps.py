@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from shapecalc.core.catalogue import RULES
 from shapecalc.core.dims import Monomial
 from shapecalc.core.rules import DIALECTS
 from shapecalc.core.text import shape_text, visible
@@ -20,9 +19,7 @@ def steps_text(answer: Trace | Chain) -> Text:
     reshape  dim 0  from 0    2     0 copies input dim 0, which is 2  [copy-zero]
     reshape  dim 1  from 1,2  12    -1 is 24 elements (2*3*4) / 2 known = 12  [infer]
     reshape         all       2,12  24 elements in and out: axis 0 stays; axes 1,2 merge into axis 1  [regroup]
-    source of copy-zero: ONNX Reshape: 'the actual dimension value is unchanged (i.e. taken from the input tensor)'
-    source of infer: ONNX Reshape: 'the value is inferred from the size of the tensor and the remaining dimensions'
-    source of regroup: ONNX Reshape: 'required to have the same number of elements'
+    source: ONNX operator documents; each rule: shapecalc why RULE
     """
     text = Text()
     for trace in answer.stages:
@@ -36,9 +33,10 @@ def steps_text(answer: Trace | Chain) -> Text:
     for condition in answer.conditions:
         text.append(f"holds when {condition.words}\n", "yellow")
     if answer.assumes:
-        text.append(f"assumes that {', '.join(map(shown_name, answer.assumes))} is not 0\n", "dim")
-    for rule in dict.fromkeys(step.rule for step in answer.steps):
-        text.append(f"source of {rule}: {RULES[rule].source}\n", "dim")
+        verb = "is" if len(answer.assumes) == 1 else "are"
+        text.append(f"assumes that {' and '.join(map(shown_name, answer.assumes))} {verb} not 0\n", "dim")
+    for dialect in dict.fromkeys(trace.dialect for trace in answer.stages):
+        text.append(f"source: {DIALECTS[dialect].source}; each rule: shapecalc why RULE\n", "dim")
     text.rstrip()
     return text
 

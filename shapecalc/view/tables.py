@@ -7,7 +7,7 @@ from rich.text import Text
 
 from shapecalc.core.dtypes import ONNX
 from shapecalc.core.resolve import Compared, Comparison
-from shapecalc.core.rules import DIALECTS, Dialect
+from shapecalc.core.rules import DIALECTS
 from shapecalc.core.text import shape_text
 from shapecalc.view.steps import setting_text
 
@@ -35,48 +35,41 @@ def _answer(row: Compared) -> Text:
     trace = row.trace
     if trace.problem:
         return Text(f"refused: {trace.problem.rule}")
-    conditions = " and ".join(map(str, trace.conditions))
+    conditions = " and ".join(condition.words for condition in trace.conditions)
     return Text(shape_text(trace.output or ()) + (f" when {conditions}" if conditions else ""))
 
 
 def dialects_table() -> Table:
-    """Return a row for every dialect and setting: the four questions of reshape, and the limits."""
-    table = _table("dialect", "switch", "0", "infers", "0 beside -1", "-1 of nothing", "dims", "source")
+    """Return a row for every dialect and setting: the four questions of reshape, and the rank limit."""
+    table = _table("dialect", "switch", "0", "infers", "0 and -1", "-1 of none", "dims")
     for row in DIALECTS.values():
         for on in row.settings():
-            rules = row.rules[on]
-            switch = f"{row.switch.name} {setting_text(on)}{_default(row, on)}" if row.switch else "-"
-            rank = str(row.max_rank or "any")
-            table.add_row(
-                row.name,
-                switch,
-                rules.zero.value,
-                rules.infers.value,
-                rules.zero_beside.value,
-                rules.empty.value,
-                rank,
-                row.source,
-            )
+            rules, default = row.rules[on], row.switch is not None and row.switch.default is on
+            switch = f"{row.switch.name} {setting_text(on)}{'*' * default}" if row.switch else "-"
+            answers = (rules.zero, rules.infers, rules.zero_beside, rules.empty)
+            table.add_row(row.name, switch, *(answer.value for answer in answers), str(row.max_rank or "any"))
     return table
 
 
-def _default(row: Dialect, on: bool | None) -> str:
-    if row.switch is None or row.switch.default is None:
-        return " (required)"
-    return " (default)" if row.switch.default is on else ""
-
-
 def operators_table() -> Table:
-    """Return a row for every op: what each dialect calls it, and ONNX's versions."""
-    table = _table("op", *DIALECTS, "ONNX versions")
-    for op in dict.fromkeys(op for row in DIALECTS.values() for op in row.operators):
-        names = [row.operators.get(op, "-") for row in DIALECTS.values()]
-        table.add_row(op, *names, " ".join(map(str, ONNX.get(op, ()))))
+    """Return a row for every dialect: its operators, where they are written down, and what to know."""
+    table = _table("dialect", "operators", "source")
+    for row in DIALECTS.values():
+        source = row.source + (f"; {row.note}" if row.note else "")
+        table.add_row(row.name, ", ".join(dict.fromkeys(row.operators.values())), source)
+    return table
+
+
+def versions_table() -> Table:
+    """Return a row for every ONNX operator: its versions."""
+    table = _table("ONNX operator", "versions")
+    for op, versions in ONNX.items():
+        table.add_row(op.capitalize(), " ".join(map(str, versions)))
     return table
 
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column)
     return table

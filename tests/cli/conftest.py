@@ -69,4 +69,5 @@ def on_a_terminal(*words):
             break
         shown += piece
     os.close(parent)
-    return running.wait(), shown.decode().replace("\r\n", "\n")
+    lines = shown.decode().replace("\r\n", "\n").splitlines()
+    return running.wait(), "".join(f"{line.rstrip()}\n" for line in lines)

@@ -19,6 +19,7 @@ from shapecalc.core.request import ask, read_sizes
 from shapecalc.core.resolve import Comparison
 from shapecalc.core.text import shape_text
 from shapecalc.core.trace import Chain, Step, Trace
+from shapecalc.core.words import Stage, read_stage, split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -205,15 +206,18 @@ def expand(
     )
 
 
-def chain(input: Dims, *stages: tuple[str, Mapping[str, object]], where: Mapping[str, int] | None = None) -> Chain:
+def chain(
+    input: Dims, *stages: str | tuple[str, Mapping[str, object]], where: Mapping[str, int] | None = None
+) -> Chain:
     """Return the answers of several ops, each on the output of the one before.
 
-    A stage is an op's name with its options. Raises `ShapeError`.
+    A stage is a command line without its input, or an op's name with its options. Raises `ShapeError`.
 
-    >>> chain((2, 3, 4), ("transpose", {"perm": (1, 0, 2)}), ("reshape", {"target": (2, -1, 3)})).output
+    >>> chain((2, 3, 4), "transpose 1,0,2", ("reshape", {"target": (2, -1, 3)})).output
     (2, 4, 3)
     """
-    answer = _resolve.chain(input, stages, read_sizes(where or {}))
+    read = [read_stage(split(stage), with_input=False) if isinstance(stage, str) else Stage(*stage) for stage in stages]
+    answer = _resolve.chain(input, [(stage.op, stage.options) for stage in read], read_sizes(where or {}))
     if answer.problem:
         raise ShapeError(answer.problem, answer)
     return answer

@@ -10,6 +10,7 @@ from shapecalc.core.dims import Monomial, Shape, names, substitute
 from shapecalc.core.problem import Problem, ShapeError, refusal
 from shapecalc.core.record import Record
 from shapecalc.core.sentences import SENTENCES
+from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +101,9 @@ class Trace(Record):
     assumes: tuple[str, ...] = ()
     """The names whose being 0 would change the answer."""
 
+    def __str__(self) -> str:
+        return _said(self)
+
     @property
     def op(self) -> str:
         """The operation asked for: `reshape`, `shuffle` ..."""
@@ -150,6 +154,9 @@ class Chain(Record):
     problem: Problem | None = None
     conditions: Conditions = ()
     assumes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return _said(self)
 
     @property
     def op(self) -> str:
@@ -221,6 +228,14 @@ def _changed(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, 
     except ZeroDivisionError:
         return True
     return at_zero.output != expected or set(at_zero.conditions) != set(left)
+
+
+def _said(answer: Trace | Chain) -> str:
+    """Return an answer in one line: the output shape with its conditions, or the problem."""
+    if answer.output is None:
+        return str(answer.problem and ShapeError(answer.problem))
+    conditions = " and ".join(map(str, answer.conditions))
+    return shape_text(answer.output) + (f" when {conditions}" if conditions else "")
 
 
 def _judgement(answer: Trace | Chain) -> dict[str, object]:

@@ -27,8 +27,8 @@ class Stage(Record):
     """One op as it was typed: its input, where it names one, and its options as text."""
 
     op: str
-    input: str | None
-    options: dict[str, object]
+    options: Mapping[str, object]
+    input: str | None = None
 
 
 def split(text: str, separator: str | None = None) -> list[str]:
@@ -72,7 +72,7 @@ def read_stage(words: Sequence[str], *, with_input: bool) -> Stage:
     slots = [param.name for param in op.params if param.positional]
     if len(values) > len(slots):
         raise misuse(f"{op.name} does not take '{visible(values[len(slots)][:40])}'", usage(op, with_input=with_input))
-    return Stage(op.name, shape, options | dict(zip(slots, values, strict=False)))
+    return Stage(op.name, options | dict(zip(slots, values, strict=False)), shape)
 
 
 def read_values(words: Sequence[str]) -> list[str]:
@@ -138,7 +138,7 @@ def _dashed(name: str) -> str:
     return name.replace("_", "-")
 
 
-def read_chain(text: str) -> tuple[str, list[tuple[str, dict[str, object]]]]:
+def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
     """Return the input and the stages of a chain; raise `ShapeError` (usage) where it cannot be read.
 
     >>> read_chain("2,3,4 | transpose 1,0,2 | reshape 2,-1,3")

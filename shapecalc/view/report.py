@@ -8,7 +8,7 @@ from rich.text import Text
 from shapecalc.core.problem import USAGE, Problem
 from shapecalc.core.text import visible
 
-WIDEST = 60
+WIDEST = 30
 """How much of a long argument is shown around its token."""
 
 

@@ -14,12 +14,12 @@ N,C*H*W/64,64 when C*H*W % 64 == 0
 from __future__ import annotations
 
 from shapecalc.core import resolve as _resolve
-from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.request import ask, read_sizes
 from shapecalc.core.resolve import Comparison
-from shapecalc.core.text import shape_text
+from shapecalc.core.text import brief, shape_text, visible
 from shapecalc.core.trace import Chain, Step, Trace
-from shapecalc.core.words import Stage, read_stage, split
+from shapecalc.core.words import read_stage, split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -216,8 +216,7 @@ def chain(
     >>> chain((2, 3, 4), "transpose 1,0,2", ("reshape", {"target": (2, -1, 3)})).output
     (2, 4, 3)
     """
-    read = [read_stage(split(stage), with_input=False) if isinstance(stage, str) else Stage(*stage) for stage in stages]
-    answer = _resolve.chain(input, [(stage.op, stage.options) for stage in read], read_sizes(where or {}))
+    answer = _resolve.chain(input, [_stage(stage) for stage in stages], read_sizes(where or {}))
     if answer.problem:
         raise ShapeError(answer.problem, answer)
     return answer
@@ -247,3 +246,13 @@ def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:
     if trace.problem:
         raise ShapeError(trace.problem, trace)
     return trace
+
+
+def _stage(stage: object) -> tuple[str, Mapping[str, object]]:
+    if isinstance(stage, str):
+        read = read_stage(split(stage), with_input=False)
+        return read.op, read.options
+    match stage:
+        case (str(op), {**options}):
+            return op, {str(name): value for name, value in options.items()}
+    raise misuse(f"a stage is text or an op's name with its options, not {visible(brief(repr(stage)))}")

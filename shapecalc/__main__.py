@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from shapecalc.cli.output import OutputEnded, put
+from shapecalc.cli.output import RunEnded, put
 
 
 def main() -> int:
@@ -17,7 +17,7 @@ def main() -> int:
         from shapecalc.cli.app import run
 
         return run(sys.argv[1:])
-    except OutputEnded as ended:
+    except RunEnded as ended:
         return ended.code
     except KeyboardInterrupt:
         return 130

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 from shapecalc.cli.options import Output
-from shapecalc.cli.output import Exit, put, report, show, tell
+from shapecalc.cli.output import Exit, failed, put, report, show, tell
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import read_dims, shape_text
 from shapecalc.core.trace import Chain, Trace
@@ -27,7 +26,7 @@ def finished(answer: Trace | Chain, out: Output) -> Exit:
     if out.quiet:
         return code
     if out.json:
-        put(json.dumps(answer.as_json()))
+        put_json(answer.as_json())
         return code
     if out.explain:
         from shapecalc.view.steps import steps_text
@@ -62,30 +61,45 @@ def _report(answer: Trace | Chain) -> None:
 
 def refused(error: ShapeError, op: str, texts: dict[str, object], out: Output) -> Exit:
     """Tell that a question cannot be read and return the exit code for it."""
-    if out.json:
-        put(json.dumps(unread_json(error.problem, op, texts)))
-    else:
+    if out.json and not out.quiet:
+        put_json(unread_json(error.problem, op, texts))
+    elif not out.quiet:
         report(error.problem, command_pieces(op, texts))
     return Exit.USAGE
 
 
+def put_json(value: object) -> None:
+    """Write a value to stdout as one line of JSON."""
+    import json
+
+    put(json.dumps(value))
+
+
 def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
-    """Return the trace of a question that could not be read."""
-    nothing: dict[str, object] = {"version": None, "options": {}, "request": {}, "input": None, "output": None}
-    empty: dict[str, object] = {"conditions": [], "assumes": [], "steps": []}
-    return {"op": op, "dialect": texts.get("dialect"), **nothing, **empty, "problem": problem.as_json()}
+    """Return the JSON object of a question that could not be read, with the fields of those that could."""
+    found: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
+    if op == "chain":
+        found |= {"stages": []}
+    elif op == "compare":
+        found = {"op": op, "input": None, "request": {}, "agree": None, "rows": []}
+    else:
+        found |= {"dialect": texts.get("dialect"), "version": None, "options": {}, "request": {}, "steps": []}
+    return found | {"problem": problem.as_json()}
 
 
 def input_text(text: str) -> str:
     """Return an input shape as it was typed, or the one line of standard input where it is `-`."""
     if text.strip() != "-":
         return unpadded(text)
-    if sys.stdin is None or sys.stdin.closed:
-        raise misuse("there is no standard input to read a shape from", argument="input")
+    if sys.stdin is None:
+        raise failed("stdin", "it is closed")
     if sys.stdin.isatty():
         tell("shapecalc: reading a shape from the terminal; end it with a new line")
         return sys.stdin.readline().strip()
-    raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
+    try:
+        raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
+    except OSError as error:
+        raise failed("stdin", error.strerror) from None
     if len(raw) > LONGEST_INPUT:
         raise misuse(f"standard input holds more than {LONGEST_INPUT} bytes, which is no shape", argument="input")
     lines = [line for line in raw.decode("utf-8", "surrogateescape").splitlines() if line.strip()]

@@ -11,10 +11,11 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from shapecalc import __version__
+from shapecalc.cli.answer import put_json, unread_json
 from shapecalc.cli.ops import add_op
-from shapecalc.cli.output import Exit, OutputEnded, put, tell
+from shapecalc.cli.output import Exit, abandon_stdout, failed, problem_line, put, tell
 from shapecalc.core.operations import OPS
-from shapecalc.core.text import visible
+from shapecalc.core.problem import misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,22 +101,29 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
 def run(words: list[str]) -> int:
     """Run one command line and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if stream is not None:
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        code = app(words)(words, prog_name="shapecalc", standalone_mode=False)
+        return int(app(words)(words, prog_name="shapecalc", standalone_mode=False) or 0)
     except TyperException as error:
-        command = getattr(getattr(error, "ctx", None), "command_path", "shapecalc")
-        tell(visible(f"shapecalc: usage: {_plain(error.format_message())} (see {command} -h)"))
-        return Exit.USAGE
+        return _misused(error, words)
     except Abort:
         return Exit.INTERRUPTED
+    except SystemExit:  # Typer's own answer to a help text that nobody reads any more
+        abandon_stdout()
+        return Exit.YES
     except OSError as error:
-        tell(f"shapecalc: stdout: {error.strerror}")
-        raise OutputEnded(Exit.FILE) from None
-    return int(code or 0)
+        abandon_stdout()
+        raise failed("stdout", error.strerror) from None
 
 
-def _plain(message: str) -> str:
-    """Return one of Typer's messages in the form that all others have: no capital, no full stop."""
-    text = " ".join(message.split()).rstrip(".")
-    return text[:1].lower() + text[1:]
+def _misused(error: TyperException, words: list[str]) -> int:
+    """Tell what Typer could not read, as JSON where the words ask for it."""
+    command = getattr(getattr(error, "ctx", None), "command_path", "shapecalc")
+    message = " ".join(error.format_message().split()).rstrip(".")
+    problem = misuse(message[:1].lower() + message[1:], f"see {command} -h").problem
+    if "--json" in words:
+        put_json(unread_json(problem, words[0], {}))
+    else:
+        tell(problem_line(problem))
+    return Exit.USAGE

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from shapecalc.cli.answer import finished, input_text, unread_json
+from shapecalc.cli.answer import finished, input_text, refused
 from shapecalc.cli.options import (
     AllowzeroOption,
     DialectOption,
@@ -21,7 +21,6 @@ from shapecalc.cli.options import (
     StrictOption,
     WhereOption,
 )
-from shapecalc.cli.output import Exit, put, report
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.request import read_sizes
 from shapecalc.core.resolve import chain as resolve_chain
@@ -66,12 +65,6 @@ def chain(
         defaults = {"dialect": dialect, "opset": opset}
         switches = {"allowzero": allowzero, "special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder}
         filled = [(op, {**defaults, **(switches if op in SWITCHED else {}), **options}) for op, options in asked]
-        return finished(resolve_chain(input_text(shape), filled, read_sizes(where) if where else {}), out)
+        return finished(resolve_chain(input_text(shape), filled, read_sizes(where) if where is not None else {}), out)
     except ShapeError as error:
-        if json:
-            import json as writer
-
-            put(writer.dumps(unread_json(error.problem, "chain", {"dialect": dialect})))
-        else:
-            report(error.problem, [(None, "chain"), (None, stages)])
-        return Exit.USAGE
+        return refused(error, "chain", {"stages": stages}, out)

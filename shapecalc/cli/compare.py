@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
-from shapecalc.cli.answer import input_text, unpadded, unread_json
-from shapecalc.cli.options import INPUT_HELP, DtypeOption, JsonOption, OpsetOption, QuietOption, WhereOption
-from shapecalc.cli.output import Exit, put, report, show_table, tell
+from shapecalc.cli.answer import input_text, put_json, refused, unpadded
+from shapecalc.cli.options import INPUT_HELP, DtypeOption, JsonOption, OpsetOption, Output, QuietOption, WhereOption
+from shapecalc.cli.output import Exit, show_table, tell
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.resolve import compare as resolve_comparison
-from shapecalc.core.words import command_pieces
 
 SUMMARY = "Ask every dialect for the same reshape, side by side."
 HELP = f"""\b
@@ -51,11 +50,11 @@ def compare(
             {"opset": opset, "dtype": dtype, "where": where},
         )
     except ShapeError as error:
-        return _refused(error, texts, as_json=json)
+        return refused(error, "compare", texts, Output(json=json, quiet=quiet))
     if quiet:
         return Exit.YES if comparison.agree else Exit.NO
     if json:
-        _put_json(comparison.as_json())
+        put_json(comparison.as_json())
     else:
         from shapecalc.view.tables import comparison_table
 
@@ -63,17 +62,3 @@ def compare(
         differ = "differ at their default settings (* is a minority)"
         tell(f"shapecalc: the dialects {'agree' if comparison.agree else differ}")
     return Exit.YES if comparison.agree else Exit.NO
-
-
-def _refused(error: ShapeError, texts: dict[str, object], *, as_json: bool) -> int:
-    if as_json:
-        _put_json(unread_json(error.problem, "compare", {}))
-    else:
-        report(error.problem, [(None, "compare"), *command_pieces("reshape", texts)[1:]])
-    return Exit.USAGE
-
-
-def _put_json(value: dict[str, object]) -> None:
-    import json
-
-    put(json.dumps(value))

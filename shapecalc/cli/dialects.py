@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from shapecalc.cli.answer import put_json
 from shapecalc.cli.options import JsonOption
 from shapecalc.cli.output import Exit, put, show_table
 from shapecalc.core.rules import DIALECTS
@@ -35,9 +36,7 @@ def add(app: typer.Typer, cls: type) -> None:
 def dialects(json: JsonOption = False) -> int:
     """Print the table of dialects and the table of operators."""
     if json:
-        import json as writer
-
-        put(writer.dumps([row.as_json() for row in DIALECTS.values()]))
+        put_json([row.as_json() for row in DIALECTS.values()])
         return Exit.YES
     from shapecalc.view.tables import dialects_table, operators_table, versions_table
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from enum import IntEnum
 
 TYPE_CHECKING = False
@@ -24,8 +25,8 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-class OutputEnded(Exception):
-    """Standard output takes no more: its reader has gone, or the write failed."""
+class RunEnded(Exception):
+    """A run that cannot go on: the reader of its output has gone, or a stream cannot be used."""
 
     def __init__(self, code: Exit) -> None:
         """Keep the exit code that follows from it."""
@@ -34,35 +35,54 @@ class OutputEnded(Exception):
 
 
 def put(text: str) -> None:
-    """Write an answer to stdout, whole; raise `OutputEnded` where that fails."""
+    """Write an answer to stdout, whole; raise `RunEnded` where that fails."""
+    if sys.stdout is None:
+        raise failed("stdout", "it is closed")
     try:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        _abandon_stdout()
-        raise OutputEnded(Exit.YES) from None
+        abandon_stdout()
+        raise RunEnded(Exit.YES) from None
     except OSError as error:
-        _abandon_stdout()
-        tell(f"shapecalc: stdout: {error.strerror}")
-        raise OutputEnded(Exit.FILE) from None
+        abandon_stdout()
+        raise failed("stdout", error.strerror) from None
 
 
-def _abandon_stdout() -> None:
+def failed(stream: str, reason: object) -> RunEnded:
+    """Tell that a stream cannot be used and return the error to raise."""
+    tell(f"shapecalc: {stream}: {reason}")
+    return RunEnded(Exit.FILE)
+
+
+def abandon_stdout() -> None:
     """Let the interpreter's own last flush go nowhere, so that it cannot fail a second time."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def tell(text: str) -> None:
-    """Write a line of the story to stderr."""
-    print(text, file=sys.stderr)
+    """Write a line of the story to stderr; where nobody can be told, the exit code still says it."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
 
 
 def show(story: RenderableType) -> None:
-    """Write a renderable to stderr."""
+    """Write a renderable to stderr, fitted to a terminal, whole lines elsewhere."""
+    from io import StringIO
+
     from rich.console import Console
 
-    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False)
-    console.print(story, soft_wrap=not console.is_terminal)
+    if sys.stderr is None:
+        return
+    terminal = Console(file=sys.stderr, highlight=False, emoji=False, markup=False)
+    if terminal.is_terminal:
+        terminal.print(story)
+        return
+    plain = Console(file=StringIO(), highlight=False, emoji=False, markup=False, no_color=True)
+    plain.print(story, soft_wrap=True)
+    tell(plain.file.getvalue().rstrip("\n"))  # type: ignore[attr-defined]
 
 
 def show_table(table: RenderableType) -> None:
@@ -84,7 +104,7 @@ def show_table(table: RenderableType) -> None:
 
 def report(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
     """Tell a problem: the caret report on a terminal, one greppable line elsewhere."""
-    if sys.stderr.isatty():
+    if sys.stderr is not None and sys.stderr.isatty():
         from shapecalc.view.report import caret_report
 
         show(caret_report(problem, pieces))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from shapecalc.cli.output import Exit, put, report, tell
+from shapecalc.cli.output import Exit, failed, put, report, tell
 from shapecalc.cli.session import COMMANDS, Reply, Session
 from shapecalc.core.operations import OPS
 from shapecalc.core.text import brief, shape_text
@@ -30,8 +30,10 @@ def add(app: typer.Typer, cls: type) -> None:
 def repl() -> int:
     """Read lines and answer them until the end of input or `quit`."""
     session = Session()
+    if sys.stdin is None:
+        raise failed("stdin", "it is closed")
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()):
         return _scripted(session)
     tell("shapecalc: write a shape, then ops; help lists the rest")
     with _history():
@@ -52,12 +54,15 @@ def repl() -> int:
 def _scripted(session: Session) -> int:
     """Answer the lines of a pipe or a file; return the largest exit code among them."""
     worst = Exit.YES
-    for line in sys.stdin:
-        reply = session.reply(line)
-        if reply.done:
-            break
-        _print(reply)
-        worst = max(worst, reply.code)
+    try:
+        for line in sys.stdin:
+            reply = session.reply(line)
+            if reply.done:
+                break
+            _print(reply)
+            worst = max(worst, reply.code)
+    except OSError as error:
+        raise failed("stdin", error.strerror) from None
     return worst
 
 

@@ -76,7 +76,7 @@ class Session:
         if words[0] in OPS and "|" not in line:
             return self._op(read_stage(words, with_input=_names_input(words, self.shape is not None)))
         if "|" in line:
-            shape, stages = read_chain(line)
+            shape, stages = read_chain(f"ans | {line}" if words[0] in OPS else line)
             filled = [(op, {"dialect": self._dialect_of(op), **options}) for op, options in stages]
             return self._answered(chain(self._input(shape), filled, {}))
         command = getattr(self, f"_{words[0]}", None) if words[0] in {name.split()[0] for name in COMMANDS} else None

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from shapecalc.cli.options import JsonOption
-from shapecalc.cli.output import Exit, put, tell
+from shapecalc.cli.answer import put_json, refused
+from shapecalc.cli.options import JsonOption, Output
+from shapecalc.cli.output import Exit, put
 from shapecalc.core.catalogue import REFUSALS, RULES, STEP_RULES, Rule
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.request import found
@@ -43,9 +44,11 @@ def why(
     try:
         entry: Rule = found(rule, RULES, "rule")
     except ShapeError as error:
-        tell(f"shapecalc: usage: {error.problem.message} ({error.problem.hint or 'shapecalc why lists them'})")
-        return Exit.USAGE
-    put(_json(entry._asdict()) if json else explained(entry))
+        return refused(error, "why", {"rule": rule}, Output(json=json))
+    if json:
+        put_json(entry._asdict())
+    else:
+        put(explained(entry))
     return Exit.YES
 
 
@@ -66,7 +69,7 @@ def explained(rule: Rule) -> str:
 
 def _listed(*, as_json: bool) -> int:
     if as_json:
-        put(_json([rule._asdict() for rule in RULES.values()]))
+        put_json([rule._asdict() for rule in RULES.values()])
         return Exit.YES
     width = max(map(len, RULES))
     for title, rules in (("what settles a dim", STEP_RULES), ("what refuses a request", REFUSALS)):
@@ -74,9 +77,3 @@ def _listed(*, as_json: bool) -> int:
         for rule in rules.values():
             put(f"  {rule.id.ljust(width)}  {rule.says}")
     return Exit.YES
-
-
-def _json(value: object) -> str:
-    import json
-
-    return json.dumps(value)

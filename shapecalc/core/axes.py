@@ -9,6 +9,9 @@ from __future__ import annotations
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.record import Record
 
+MOST_LISTED = 12
+"""How many axes a sentence lists one by one."""
+
 
 class Group(Record):
     """Input axes and the output axes they became: the smallest sets whose elements stay together."""
@@ -89,4 +92,6 @@ def _sentence(group: Group) -> str:
 
 
 def _axes(axes: tuple[int, ...]) -> str:
+    if len(axes) > MOST_LISTED:
+        return f"axes {axes[0]} to {axes[-1]}"
     return f"axis {axes[0]}" if len(axes) == 1 else f"axes {','.join(map(str, axes))}"

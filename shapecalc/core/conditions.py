@@ -8,7 +8,7 @@ v_p(coefficient) + sum(e_i * a_i) = 0 with whole a_i >= 0.
 
 from __future__ import annotations
 
-from math import gcd, isqrt
+from math import gcd
 
 from shapecalc.core.dims import Dim, Monomial, lowest_terms, monomial, named, names, product, quotient, substitute
 from shapecalc.core.record import Record
@@ -132,6 +132,8 @@ def combined(conditions: Iterable[Condition]) -> Conditions:
 def _needed(conditions: Conditions) -> Conditions:
     """Return the conditions without the divisibilities that follow from another one."""
     ratios = {each: quotient(each.left, each.right) for each in conditions if each.relation == "%"}
+    if len(ratios) > MOST_COMPARED:
+        return conditions
     follows = [a for a in ratios for b in ratios if a != b and _is_multiple(ratios[a], ratios[b])]
     return tuple(condition for condition in conditions if condition not in follows)
 
@@ -215,16 +217,36 @@ def _sums_to(exponent: int, powers: list[int]) -> bool:
     return exponent in sums
 
 
+TRIED = 1 << 16
+"""Primes up to here are divided out one by one."""
+MOST_COMPARED = 64
+"""How many divisibilities are compared with each other."""
+
+
 def _exponents(size: int) -> list[int]:
-    """Return the exponents of the primes of `size`; trial division up to the cube root is enough."""
-    found, factor = [], 2
-    while factor**3 <= size:
+    """Return the exponents of the primes of `size`, enough of them to see which products can make it.
+
+    What is left once the small primes are out has at most four prime factors below 2**80, and so a prime
+    that occurs once unless it is a perfect power.
+    """
+    found = []
+    for factor in range(2, TRIED):
+        if factor * factor > size:
+            break
         exponent = 0
         while size % factor == 0:
             size, exponent = size // factor, exponent + 1
         if exponent:
             found.append(exponent)
-        factor += 1 if factor == 2 else 2
-    if size > 1:
-        found.append(2 if isqrt(size) ** 2 == size else 1)
-    return found
+    return [*found, _perfect_power(size)] if size > 1 else found
+
+
+def _perfect_power(number: int) -> int:
+    """Return the largest exponent of which `number` is a power."""
+    for root in range(4, 1, -1):
+        try:
+            _exact_root(number, root)
+        except Never:
+            continue
+        return root
+    return 1

@@ -15,27 +15,37 @@ def nearest_target(volume: Dim, target: Shape, settled: Shape, hole: int | None)
     `settled` is `target` with its zeros resolved and 1 in place of -1.
 
     >>> nearest_target(24, (5, -1), (5, 1), 1)
-    '24 divides by 4 and 6: try 4,-1'
+    '4 and 6 would divide: try 4,-1'
     >>> nearest_target(24, (2, 5), (2, 5), None)
     'try 2,12'
     """
-    best: tuple[int, str] | None = None
+    best: tuple[int, int, list[int]] | None = None
+    whole = product(settled)
+    if whole == 0:
+        return ""
     for index, dim in enumerate(target):
-        room = _room(volume, settled, index) if isinstance(dim, int) and dim > 0 and index != hole else None
-        if room is None or not isinstance(dim, int):
+        if index == hole or not isinstance(dim, int) or dim <= 0:
             continue
-        fits = [room] if hole is None else divisors_near(room, dim)
-        if not fits:
-            continue
-        fit = min(fits, key=lambda size: abs(size - dim))
-        reason = f"{room} divides by {' and '.join(map(str, fits))}: " if hole is not None else ""
-        whole = shape_text((*target[:index], fit, *target[index + 1 :]))
-        hint = reason + (
-            f"try {whole}" if whole == brief(whole) else f"write {fit} in place of the {dim} at index {index}"
-        )
-        if best is None or abs(fit - dim) < best[0]:
-            best = abs(fit - dim), hint
-    return best[1] if best else ""
+        room = _room(volume, whole, dim)
+        fits = [] if room is None else [room] if hole is None else divisors_near(room, dim)
+        if fits and (best is None or _gap(fits, dim) < best[0]):
+            best = _gap(fits, dim), index, fits
+            if best[0] == 1:
+                break
+    return "" if best is None else _suggested(target, *best[1:], hole)
+
+
+def _gap(fits: list[int], dim: int) -> int:
+    return min(abs(size - dim) for size in fits)
+
+
+def _suggested(target: Shape, index: int, fits: list[int], hole: int | None) -> str:
+    """Return the hint that puts the nearest fitting size in place of one literal."""
+    dim = target[index]
+    fit = min(fits, key=lambda size: abs(size - dim)) if isinstance(dim, int) else fits[0]
+    whole = shape_text((*target[:index], fit, *target[index + 1 :]))
+    action = f"try {whole}" if whole == brief(whole) else f"write {fit} in place of the {dim} at index {index}"
+    return action if hole is None else f"{' and '.join(map(str, fits))} would divide: {action}"
 
 
 def divisors_near(number: int, wanted: int) -> list[int]:
@@ -51,10 +61,7 @@ def divisors_near(number: int, wanted: int) -> list[int]:
     return [size for size in (below, above) if size]
 
 
-def _room(volume: Dim, settled: Shape, index: int) -> int | None:
-    """Return the size that dim `index` would need for the others to fit, where that is a number of at least 1."""
-    rest = product((*settled[:index], *settled[index + 1 :]))
-    if rest == 0:
-        return None
-    room = quotient(volume, rest)
+def _room(volume: Dim, settled: Dim, dim: int) -> int | None:
+    """Return the size that a dim would need for the others to fit, where that is a number of at least 1."""
+    room = quotient(product((volume, dim)), settled)
     return room if isinstance(room, int) and room > 0 else None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, product
+from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product
 from shapecalc.core.problem import refusal
-from shapecalc.core.text import brief, counted
+from shapecalc.core.text import counted, sized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ def checked_volume(dims: Shape, argument: str) -> Dim:
         if exceeds(dim, INT64_MAX):
             raise refusal(
                 "overflow",
-                f"{brief(str(dim))} is over int64, whose largest is {INT64_MAX}",
+                f"{sized(dim)} is over int64, whose largest is {INT64_MAX}",
                 argument=argument,
                 index=index,
             )
-    if exceeds(volume, INT64_MAX):
+    if exceeds(volume, INT64_MAX) or monomial(volume).denominator > INT64_MAX:
         message = f"{counted(dims, volume)} are over int64, whose largest is {INT64_MAX}"
         raise refusal("overflow", message, argument=argument)
     return volume

@@ -44,16 +44,15 @@ def axis_from_zero(
     return axis % span if axis < 0 else axis
 
 
-def _axes_from_zero(axes: Axes, rank: int, at: Setting, repeats: Repeats) -> Axes:
-    """Return the named axes counted from 0, in the order given; refuse repeats or drop them."""
-    found: list[int] = []
+def _axes_from_zero(axes: Axes, rank: int, at: Setting, repeats: Repeats) -> dict[int, int]:
+    """Return the named axes counted from 0, each with its place in `axes`; refuse repeats or drop them."""
+    found: dict[int, int] = {}
     for index, axis in enumerate(axes):
         place = axis_from_zero(axis, rank, at, "axes", index)
         if place in found and repeats is Repeats.REFUSED:
             raise refusal("repeated-axis", f"axis {axis} is named twice", argument="axes", index=index)
-        if place not in found:
-            found.append(place)
-    return tuple(found)
+        found.setdefault(place, index)
+    return found
 
 
 def squeeze(shape: Shape, axes: Axes | None, at: Setting) -> Steps:
@@ -64,14 +63,14 @@ def squeeze(shape: Shape, axes: Axes | None, at: Setting) -> Steps:
     Raises `ShapeError`: axis-not-one, axis-out-of-range, negative-axis, repeated-axis.
     """
     every = axes is None or (not axes and at.row.no_axes_is_all)
-    named = tuple(range(len(shape))) if every else _axes_from_zero(axes or (), len(shape), at, at.row.repeats)
+    named = {} if every else _axes_from_zero(axes or (), len(shape), at, at.row.repeats)
     kept = []
     for axis, dim in enumerate(shape):
-        if axis not in named:
+        if not every and axis not in named:
             kept.append(dim)
             continue
         leaves = every or at.row.not_one is NotOne.LEFT_ALONE
-        step = _left_or_dropped(axis, dim) if leaves else _dropped(axis, dim, named.index(axis))
+        step = _left_or_dropped(axis, dim) if leaves else _dropped(axis, dim, named[axis])
         if step.rule == "keep-dim":
             kept.append(dim)
         yield step
@@ -104,15 +103,15 @@ def unsqueeze(shape: Shape, axes: Axes, at: Setting) -> Steps:
     """
     rank = len(shape) + len(axes)
     places = _axes_from_zero(axes, rank, at, Repeats.REFUSED)
-    dims, output = list(shape), list[Dim]()
+    axis, output = 0, list[Dim]()
     for out in range(rank):
         if out in places:
             output.append(1)
             yield Step("unsqueeze", "insert-one", out, (), 1)
         else:
-            axis = len(shape) - len(dims)
-            output.append(dims.pop(0))
-            yield Step("unsqueeze", "keep-dim", out, (axis,), output[-1])
+            output.append(shape[axis])
+            yield Step("unsqueeze", "keep-dim", out, (axis,), shape[axis])
+            axis += 1
     check_rank(tuple(output), at.row, "axes")
     yield recut("unsqueeze", shape, tuple(output))
     return tuple(output)

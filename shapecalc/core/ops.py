@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     Axes = tuple[int, ...]
 
 
+MOST_LISTED = 64
+"""The rank up to which a hint lists axes."""
+
+
 def transpose(shape: Shape, perm: Axes | None, at: Setting, stage: str = "transpose", argument: str = "perm") -> Steps:
     """Move axes: output dim i is input dim `perm[i]`; without a permutation the dims reverse.
 
@@ -54,7 +58,7 @@ def _permutation(perm: Axes | None, rank: int, at: Setting, argument: str) -> tu
 
 
 def _all_reversed(rank: int) -> str:
-    return f"to reverse the dims, write {shape_text(range(rank)[::-1])}"
+    return f"to reverse the dims, write {shape_text(range(rank)[::-1])}" if rank <= MOST_LISTED else ""
 
 
 def checked_permutation(perm: Axes, rank: int, at: Setting, argument: str) -> Axes:
@@ -62,7 +66,7 @@ def checked_permutation(perm: Axes, rank: int, at: Setting, argument: str) -> Ax
     if len(perm) != rank:
         message = f"{len(perm)} axes are named, and the tensor has {rank}"
         raise refusal("not-a-permutation", message, _missing(perm, rank), argument=argument)
-    axes: list[int] = []
+    axes: dict[int, None] = {}
     for index, axis in enumerate(perm):
         if axis < 0 and not at.row.negative_perm:
             hint = f"write {axis + rank}" if axis >= -rank else ""
@@ -74,13 +78,15 @@ def checked_permutation(perm: Axes, rank: int, at: Setting, argument: str) -> Ax
         if axis % rank in axes:
             message = f"axis {axis} is named twice"
             raise refusal("not-a-permutation", message, _missing(perm, rank), argument=argument, index=index)
-        axes.append(axis % rank)
+        axes[axis % rank] = None
     return tuple(axes)
 
 
 def _missing(perm: Axes, rank: int) -> str:
+    if rank > MOST_LISTED:
+        return ""
     absent = [str(axis) for axis in range(rank) if axis not in perm and axis - rank not in perm]
-    return f"not named yet: {', '.join(absent)}" if absent and rank <= 64 else ""
+    return f"not named yet: {', '.join(absent)}" if absent else ""
 
 
 def shuffle(shape: Shape, first: Axes | None, to: Shape | None, second: Axes | None, at: Setting) -> Steps:

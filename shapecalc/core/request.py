@@ -6,22 +6,41 @@ front end comes through here: the command line, the prompt, the case files and t
 
 from __future__ import annotations
 
-from shapecalc.core.dims import Dim, Monomial, Shape, names, substitute
+from collections.abc import Mapping
+from operator import index
+
+from shapecalc.core.dims import Monomial, Shape, names, substitute
 from shapecalc.core.dtypes import element_type
 from shapecalc.core.operations import COMMON, OPS, Kind, Op, Param
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect, Flattens
-from shapecalc.core.text import MAX_DIGITS, brief, read_axes, read_dims, read_shape, read_target, shape_text, visible
+from shapecalc.core.text import (
+    MAX_DIGITS,
+    MOST_BITS,
+    TOO_LARGE,
+    Token,
+    brief,
+    read_axes,
+    read_dim,
+    read_shape,
+    read_target,
+    shape_text,
+    sized,
+    visible,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 
 MOST_LISTED = 16
 """How many names a hint lists."""
+MOST_SIZE_DIGITS = 30
+"""The longest size that is put in for a name; int64 has 19 digits."""
+NAME_IT = "write a name (N) or ? for a size that is not known"
 
 
 class Request(Record):
@@ -80,12 +99,12 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     arguments = {}
     for param in spec.params:
         if param.name in given:
-            arguments[param.name] = _value(given[param.name], param)
+            arguments[param.name] = _value(given[param.name], param, row)
         elif param.required:
             raise misuse(f"{op} needs a {param.name}", argument=param.name)
     if len(given) == len(arguments) + ("dialect" in given) and not isinstance(shape, str):
         return Request(op, dims, arguments, row.name)
-    _check_names(given, spec, row)
+    _check_names(given, spec)
     written = {name: text for name, text in [("input", shape), *given.items()] if isinstance(text, str)}
     request = Request(
         op, dims, arguments, row.name, _opset(given, row), _dtype(given, row), _switch(given, row, op), written
@@ -95,7 +114,7 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
 
 def _dialect(name: object, op: str) -> Dialect:
     """Return the row of the dialect that was named, or of the op's default."""
-    wanted = str(name or default_dialect(op)).lower()
+    wanted = default_dialect(op) if name is None else str(name).lower()
     row: Dialect = DIALECTS.get(wanted) or found(wanted, DIALECTS, "dialect")
     if op not in row.operators:
         having = ", ".join(other.name for other in DIALECTS.values() if op in other.operators)
@@ -130,29 +149,45 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"there are {', '.join(known)}" if len(known) <= MOST_LISTED else ""
 
 
-def _check_names(given: Mapping[str, object], spec: Op, row: Dialect) -> None:
-    """Refuse options that the op does not have, or not in this dialect."""
-    known = [param.name for param in spec.params]
-    lacking = {"axis": row.flattens is not Flattens.AXIS, "start": not row.slices_shape}
-    lacking |= {"start_dim": row.flattens is not Flattens.RANGE, "end": not row.slices_shape}
-    lacking |= {"end_dim": lacking["start_dim"]}
+def _check_names(given: Mapping[str, object], spec: Op) -> None:
+    """Refuse options that the op does not have in any dialect."""
+    known = [*(param.name for param in spec.params), *COMMON]
     for name in given:
-        if name not in known and name not in COMMON:
-            raise misuse(f"{spec.name} has no {visible(name[:40])}", suggestion(name, [*known, *COMMON]), argument=name)
-        if lacking.get(name, False):
-            raise misuse(f"{row.name} {row.operators[spec.name]} has no {name}", argument=name)
+        if name not in known:
+            shown = visible(brief(str(name)))
+            raise misuse(f"{spec.name} has no {shown}", suggestion(shown, known), argument=str(name))
 
 
-def _value(value: object, param: Param) -> Any:
+LACKING: Mapping[str, Callable[[Dialect], bool]] = {
+    "axis": lambda row: row.flattens is not Flattens.AXIS,
+    "start_dim": lambda row: row.flattens is not Flattens.RANGE,
+    "end_dim": lambda row: row.flattens is not Flattens.RANGE,
+    "start": lambda row: not row.slices_shape,
+    "end": lambda row: not row.slices_shape,
+}
+"""The parameters that not every dialect's operator has, and which rows lack them."""
+
+
+def _value(value: object, param: Param, row: Dialect) -> Any:
     """Return a parameter's value from its text or from a Python value."""
     if param.kind is Kind.INT:
+        if LACKING[param.name](row):
+            raise misuse(f"{row.name} has no {param.name} here", argument=param.name)
         return _int(value, param.name)
     if isinstance(value, str):
         return read_target(value, param.name) if param.kind is Kind.TARGET else read_axes(value, param.name)
-    axes = _dims((value,) if isinstance(value, int) else value, param.name)
-    if param.kind is Kind.AXES and Monomial in map(type, axes):
-        raise misuse(f"an axis is a whole number, not {shape_text(axes)}", argument=param.name)
-    return axes
+    dims = _dims((value,) if _is_index(value) else value, param.name)
+    if param.kind is Kind.AXES and Monomial in map(type, dims):
+        raise misuse(f"an axis is a whole number, not {shape_text(dims)}", argument=param.name)
+    return dims
+
+
+def _is_index(value: object) -> bool:
+    """Say whether a Python value stands for one whole number."""
+    try:
+        return not isinstance(value, bool) and index(value) is not None  # type: ignore[arg-type]
+    except TypeError:
+        return False
 
 
 def _int(value: object, name: str) -> int:
@@ -160,18 +195,16 @@ def _int(value: object, name: str) -> int:
         digits = value.strip().removeprefix("-")
         if digits.isdigit() and digits.isascii() and len(digits) <= MAX_DIGITS:
             return int(value)
-    elif not isinstance(value, bool) and hasattr(value, "__index__"):
-        return int(value.__index__())
-    raise misuse(f"{name} is one whole number, not '{visible(brief(str(value)))}'", argument=name)
+    elif _is_index(value) and index(value).bit_length() <= MOST_BITS:  # type: ignore[arg-type]
+        return index(value)  # type: ignore[arg-type]
+    raise misuse(f"{name} is one whole number, not {_shown(value)}", argument=name)
 
 
 def _input(shape: object) -> Shape:
     dims = _dims(shape, "input")
-    for index, dim in enumerate(dims):
+    for place, dim in enumerate(dims):
         if isinstance(dim, int) and dim < 0:
-            raise misuse(
-                f"{dim} is not the size of an input dim", "write a name (N) or ?", argument="input", index=index
-            )
+            raise misuse(f"{dim} is not the size of an input dim", NAME_IT, argument="input", index=place)
     return dims
 
 
@@ -183,22 +216,39 @@ def _dims(value: object, argument: str) -> Shape:
     try:
         dims: Shape = tuple(value)  # type: ignore[arg-type]
     except TypeError:
-        raise misuse(f"{argument} is a sequence of dims, not {visible(repr(value)[:40])}", argument=argument) from None
-    if set(map(type, dims)) <= _INT_ONLY:
-        return dims
-    return tuple(_dim(dim, argument, index) for index, dim in enumerate(dims))
+        raise misuse(f"{argument} is a sequence of dims, not {_shown(value)}", argument=argument) from None
+    if isinstance(value, (bytes, bytearray)):
+        raise misuse(f"{argument} is text or a sequence of dims, not bytes", argument=argument)
+    if not (set(map(type, dims)) <= _INT_ONLY and (not dims or max(dims) < TOO_LARGE)):
+        return _mixed(dims, argument)
+    return dims
 
 
-def _dim(value: object, argument: str, index: int) -> Dim:
-    if isinstance(value, Monomial):
-        return value
-    if isinstance(value, str) and len(dims := read_dims(value, argument)) == 1:
-        return dims[0]
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise misuse(
-            f"a dim is a whole number or a name, not {visible(repr(value)[:40])}", argument=argument, index=index
-        )
-    return int(value.__index__())
+def _mixed(values: tuple[object, ...], argument: str) -> Shape:
+    """Return the dims of a sequence that holds more than plain numbers; each `?` is a name of its own."""
+    dims, unknowns = [], 0
+    for place, value in enumerate(values):
+        if isinstance(value, str):
+            dim, met = read_dim(Token(value.strip() or " ", 0), unknowns, argument, place)
+            if met > unknowns and argument != "input":
+                raise misuse("? is a size nobody knows, so it cannot be requested", argument=argument, index=place)
+            unknowns = met
+        elif isinstance(value, Monomial):
+            dim = value
+        elif _is_index(value) and index(value).bit_length() <= MOST_BITS:  # type: ignore[arg-type]
+            dim = index(value)  # type: ignore[arg-type]
+        else:
+            message = f"a dim is a whole number or a name, not {_shown(value)}"
+            raise misuse(message, NAME_IT, argument=argument, index=place)
+        dims.append(dim)
+    return tuple(dims)
+
+
+def _shown(value: object) -> str:
+    """Return a Python value for a message."""
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return sized(value)
+    return visible(brief(repr(value)))
 
 
 def read_sizes(where: object) -> dict[str, int]:
@@ -207,12 +257,19 @@ def read_sizes(where: object) -> dict[str, int]:
     >>> read_sizes("N=8,C=3")
     {'N': 8, 'C': 3}
     """
-    pairs = where.split(",") if isinstance(where, str) else [f"{name}={size}" for name, size in dict(where).items()]  # type: ignore[call-overload]
-    sizes = {}
-    for pair in pairs:
-        name, equals, number = (word.strip() for word in pair.partition("="))
-        if not (equals and name.isidentifier() and number.isdigit() and number.isascii() and len(number) < 100):
-            raise misuse(f"'{visible(pair[:40])}' is not NAME=SIZE", "write N=8,C=3", argument="where")
+    if isinstance(where, str):
+        pairs = [pair.partition("=")[::2] for pair in where.split(",")]
+    elif isinstance(where, Mapping):
+        pairs = [(str(name), str(size) if not isinstance(size, int) else sized(size)) for name, size in where.items()]
+    else:
+        raise misuse(f"sizes are text or a mapping, not {_shown(where)}", "write N=8,C=3", argument="where")
+    sizes: dict[str, int] = {}
+    for name, number in ((name.strip(), number.strip()) for name, number in pairs):
+        if not (name.isidentifier() and number.isdigit() and number.isascii() and len(number) <= MOST_SIZE_DIGITS):
+            shown = visible(brief(f"{name}={number}"))
+            raise misuse(f"'{shown}' is not NAME=SIZE", "write N=8,C=3", argument="where")
+        if name in sizes:
+            raise misuse(f"{name} is given two sizes", argument="where")
         sizes[name] = int(number)
     return sizes
 
@@ -239,6 +296,8 @@ def _with_sizes(dims: Shape, sizes: Mapping[str, int], argument: str) -> Shape:
     for before, after in zip(dims, filled, strict=True):
         if isinstance(after, Monomial) and not after.powers:
             raise misuse(f"{before} would be {after}, which is no whole number", argument=argument)
+        if isinstance(after, int) and after >= TOO_LARGE:
+            raise misuse(f"{brief(str(before))} would have more digits than any size", argument=argument)
     return filled
 
 
@@ -273,6 +332,6 @@ def _switch(given: Mapping[str, object], row: Dialect, op: str) -> bool | None:
     if own is None or own not in given:
         return None
     value = given[own]
-    if value not in (0, 1):
-        raise misuse(f"{own} is 0 or 1, not {visible(str(value)[:40])}", argument=own)
-    return bool(value)
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    raise misuse(f"{own} is 0 or 1, not {_shown(value)}", argument=own)

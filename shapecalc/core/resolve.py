@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from shapecalc.core.conditions import Conditions, Never, combined, divides
 from shapecalc.core.dims import Shape, all_known, names
 from shapecalc.core.dtypes import spelled
@@ -12,14 +14,18 @@ from shapecalc.core.record import Record
 from shapecalc.core.request import Request, ask, check_names_known, found
 from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect
 from shapecalc.core.setting import SWITCHED, check_attributes, setting
-from shapecalc.core.text import shape_text, tokens
+from shapecalc.core.text import brief, shape_text, tokens, visible
 from shapecalc.core.trace import Chain, Step, Trace, contradiction, plain, run, zero_sensitive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from shapecalc.core.problem import Problem
+
+
+MOST_TRIED = 8
+"""How many names a hint is looked for with."""
 
 
 def resolve(request: Request) -> Trace:
@@ -32,9 +38,25 @@ def resolve(request: Request) -> Trace:
     trace = _answered(request, symbolic=symbolic)
     if trace.problem:
         return _explained(trace, trace.problem)
-    if symbolic:
-        return trace._replace(assumes=zero_sensitive(trace, request.dims, lambda sizes: _with_zeros(request, sizes)))
+    if symbolic and (doubtful := _doubtful(request)):
+        return trace._replace(assumes=zero_sensitive(trace, doubtful, lambda sizes: _with_zeros(request, sizes)))
     return trace
+
+
+def _doubtful(request: Request) -> Shape:
+    """Return the dims whose names may matter at 0: those requested, and those that a requested 0 copies.
+
+    The other ops never divide, so a 0 goes through them as any size does.
+    """
+    if request.op == "expand":
+        return request.dims
+    if request.op not in SWITCHED:
+        return ()
+    target: Shape = request.arguments.get("target", request.arguments.get("to", ()))
+    if request.op == "shuffle":
+        return request.input + target if 0 in target else target
+    copied = [dim for dim, wanted in zip(request.input, target, strict=False) if wanted == 0]
+    return (*copied, *target)
 
 
 def _answered(request: Request, *, symbolic: bool = True) -> Trace:
@@ -44,7 +66,7 @@ def _answered(request: Request, *, symbolic: bool = True) -> Trace:
         check_attributes(request, at)
         check_rank(request.input, at.row, "input")
         checked_volume(request.input, "input")
-        given = _fractions(request.dims) if symbolic else ()
+        given = _fractions(request) if symbolic else ()
     except ShapeError as error:
         return Trace(request, None, {}, (), None, error.problem)
     options = at.options | {"dtype": spelled(request.dtype, request.dialect)} if request.dtype else at.options
@@ -53,16 +75,18 @@ def _answered(request: Request, *, symbolic: bool = True) -> Trace:
     return run(request, at.version, options, given, op.steps(request.input, *arguments, at))
 
 
-def _fractions(dims: Shape) -> tuple[Step, ...]:
+def _fractions(request: Request) -> tuple[Step, ...]:
     """Return a step for every written fraction: it carries its own divisibility."""
     steps = []
-    for dim in dims:
-        try:
-            conditions = divides(dim, 1)
-        except Never:
-            raise refusal("indivisible", f"{dim} is a whole number for no sizes", argument="input") from None
-        if conditions:
-            steps.append(Step("input", "written-fraction", None, (), dim, (), None, conditions))
+    for argument, dims in (("input", request.input), *request.arguments.items()):
+        for index, dim in enumerate(dims if isinstance(dims, tuple) else ()):
+            try:
+                conditions = divides(dim, 1)
+            except Never:
+                message = f"{brief(str(dim))} is a whole number for no sizes"
+                raise refusal("indivisible", message, argument=argument, index=index) from None
+            if conditions:
+                steps.append(Step("input", "written-fraction", None, (), dim, (), None, conditions))
     return tuple(steps)
 
 
@@ -114,12 +138,12 @@ def _answer_with(request: Request, name: str, on: bool) -> str:
     means = "0 copies" if copies else "0 is a dim of size zero"
     if answer.problem:
         return f"with {name} {'on' if on else 'off'} ({means}) it is refused: {answer.problem.rule}"
-    return f"with {name} {'on' if on else 'off'} ({means}) the answer is {shape_text(answer.output or ())}"
+    return f"with {name} {'on' if on else 'off'} ({means}) the answer is {brief(shape_text(answer.output or ()))}"
 
 
 def _zero_hint(request: Request) -> str:
     """Say which input names, being 0, would let a symbolic request resolve."""
-    fitting = [name for name in names(request.input) if _with_zeros(request, {name: 0}).output is not None]
+    fitting = [name for name in names(request.input)[:MOST_TRIED] if _with_zeros(request, {name: 0}).output is not None]
     return f"{' or '.join(fitting)} = 0 would resolve" if fitting else ""
 
 
@@ -140,31 +164,34 @@ def chain(
     for request in requests[:-1]:
         if request.op == "shape":
             raise misuse("shape ends a chain: it returns the dims as a vector, not a tensor to go on with")
-    dims = tuple(dim for request in requests for dim in request.dims)
-    check_names_known(sizes, names(dims))
-    answer = _chained([request.with_sizes(sizes) for request in requests] if sizes else requests, resolve_last=True)
+    check_names_known(sizes, names(_dims(requests)))
+    if sizes:
+        requests = [request.with_sizes(sizes) for request in requests]
+    answer, dims = _chained(requests, hints=True), _dims(requests)
     if answer.problem or all_known(dims):
         return answer
-    return answer._replace(
-        assumes=zero_sensitive(answer, dims, lambda zero: _chain_with_zeros(requests, {**sizes, **zero}))
-    )
+    return answer._replace(assumes=zero_sensitive(answer, dims, lambda zero: _chain_with_zeros(requests, zero)))
+
+
+def _dims(requests: Sequence[Request]) -> Shape:
+    return tuple(dim for request in requests for dim in request.dims)
 
 
 def _chain_with_zeros(requests: Sequence[Request], sizes: Mapping[str, int]) -> Chain:
     try:
-        return _chained([request.with_sizes(sizes) for request in requests], resolve_last=False)
+        return _chained([request.with_sizes(sizes) for request in requests], hints=False)
     except ShapeError as error:
         return Chain(requests[0].input, (), None, error.problem)
 
 
-def _chained(requests: Sequence[Request], *, resolve_last: bool) -> Chain:
+def _chained(requests: Sequence[Request], *, hints: bool) -> Chain:
     """Return the stages in turn, as far as they get, with the conditions of all of them together."""
     shape: Shape = requests[0].input
     done: list[Trace] = []
     conditions: Conditions = ()
     for request in requests:
         asked = request._replace(input=shape)
-        trace = resolve(asked) if resolve_last else _answered(asked)
+        trace = resolve(asked) if hints else _answered(asked)
         try:
             conditions = combined((*conditions, *trace.conditions))
         except Never:
@@ -227,6 +254,10 @@ def compare(
     """
     if not isinstance(shape, str):
         shape = tuple(shape)
+    if isinstance(target, Iterable) and not isinstance(target, str):
+        target = tuple(target)
+    if not isinstance(dialects, (list, tuple)):
+        raise misuse(f"dialects are a list of names, not {visible(brief(repr(dialects)))}", argument="dialect")
     rows: list[Compared] = []
     for row in [found(name, DIALECTS, "dialect") for name in dialects] or DIALECTS.values():
         own = {name: value for name, value in options.items() if name != "opset" or row.newest_opset}

@@ -20,10 +20,16 @@ BRACKETS = {"[": "]", "(": ")", "{": "}"}
 TORCH_SIZE = "torch.Size"
 MAX_DIGITS = 1000
 """The longest number that is read; int64 has 19 digits."""
+MOST_BITS = 3320
+"""The bits of a number of `MAX_DIGITS` digits; Python itself writes no more than 4300 of them."""
+LOG2 = 0.30103
 LONGEST_SHOWN = 40
 """How much of a text a message repeats."""
-LONGEST_WORD = 10_000
+TOO_LARGE = 10**MAX_DIGITS
+LONGEST_WORD = 200_000
 """The longest name or product that is read."""
+MOST_DIMS = 1 << 16
+"""The most dims that a shape may have, in any dialect."""
 NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
 
 
@@ -54,8 +60,21 @@ def counted(dims: Shape, volume: Dim) -> str:
     >>> counted((2, 3, 4), 24), counted((1,), 1)
     ('24 elements (2*3*4)', '1 element')
     """
-    count = "1 element" if volume == 1 else f"{brief(str(volume))} elements"
+    count = "1 element" if volume == 1 else f"{sized(volume)} elements"
     return f"{count} ({brief('*'.join(map(str, dims)))})" if len(dims) > 1 else count
+
+
+def sized(dim: Dim) -> str:
+    """Write a dim for a message, about how large it is where its digits say no more.
+
+    >>> sized(24), sized(10**5000)
+    ('24', 'about 10**5000')
+    """
+    if isinstance(dim, int):
+        bits = dim.bit_length()
+        return f"about 10**{int(bits * LOG2)}" if bits > MOST_BITS else brief(str(dim))
+    too_long = max(dim.numerator, dim.denominator).bit_length() > MOST_BITS
+    return "too many" if too_long else brief(str(dim))
 
 
 def brief(text: str) -> str:
@@ -106,13 +125,13 @@ def read_dims(text: str, argument: str = "target") -> Shape:
     >>> read_dims("0,-1"), [str(dim) for dim in read_dims("N,C*H*W/64")]
     ((0, -1), ['N', 'C*H*W/64'])
     """
-    words = text.split(",")
-    if all(word.isdigit() for word in words) and text.isascii() and len(text) < MAX_DIGITS:
+    words = text.split(",") if len(text) < MAX_DIGITS else []
+    if words and text.isascii() and all(word.isdigit() for word in words):
         return tuple(map(int, words))
     unknowns = 0
     dims = []
     for index, token in enumerate(tokens(text, argument)):
-        dim, unknowns = _dim(token, unknowns, argument, index)
+        dim, unknowns = read_dim(token, unknowns, argument, index)
         dims.append(dim)
     return tuple(dims)
 
@@ -157,9 +176,13 @@ def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
     body = text[start:end]
     if not body.strip() and bracketed:
         return ()
-    separator = "x" if "x" in body and not body.strip("0123456789x- \t") else ","
+    separator = "x" if "x" in body and all(map(_is_integer, body.split("x"))) else ","
     found, place = [], start
     words = body.split(separator)
+    if len(words) > MOST_DIMS:
+        raise misuse(
+            f"{len(words)} dims, and no shape has more than {MOST_DIMS}", argument=argument, span=(start, start + 1)
+        )
     if bracketed and len(words) > 1 and not words[-1].strip():
         words.pop()
     if not body.strip():
@@ -178,7 +201,7 @@ def _inside(text: str, argument: str) -> tuple[int, int, bool]:
     """Return where the dims start and end, and whether brackets stood around them."""
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
     layers = 1
-    if text.startswith(TORCH_SIZE, start):
+    if text.startswith(f"{TORCH_SIZE}(", start):
         start, layers = start + len(TORCH_SIZE), 2
     bracketed = False
     for _ in range(layers):
@@ -193,10 +216,13 @@ def _inside(text: str, argument: str) -> tuple[int, int, bool]:
     return start, end, bracketed
 
 
-def _dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Dim, int]:
-    """Return the dim that a token writes, and how many `?` were met so far."""
+def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Dim, int]:
+    """Return the dim that a token writes, and how many `?` were met so far.
+
+    Raises `ShapeError` (usage) where it writes none.
+    """
     word = token.text
-    if _is_number(word.removeprefix("-")):
+    if _is_integer(word):
         return int(word), unknowns
     if len(word) > LONGEST_WORD or not (word.isascii() and word.isprintable()):
         raise _unreadable(token, token, argument, index)
@@ -213,12 +239,20 @@ def _dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Dim, i
             powers[name] = powers.get(name, 0) + (-1 if divides else 1)
         else:
             raise _unreadable(factor, token, argument, index)
+    return _written(numerator, denominator, powers, token, argument, index), unknowns
+
+
+def _written(numerator: int, denominator: int, powers: dict[str, int], token: Token, argument: str, index: int) -> Dim:
+    """Return the dim that a product comes to, where it can be one."""
+    shown = visible(brief(token.text))
     if denominator == 0:
-        raise misuse(f"{word} divides by 0", argument=argument, index=index, span=token.span)
+        raise misuse(f"{shown} divides by 0", argument=argument, index=index, span=token.span)
+    if max(numerator, denominator) >= TOO_LARGE:
+        raise misuse(f"{shown} has more digits than any size", argument=argument, index=index, span=token.span)
     dim = lowest_terms(numerator, denominator, powers)
     if not isinstance(dim, int) and not dim.powers:
-        raise misuse(f"{word} is not a whole number", argument=argument, index=index, span=token.span)
-    return dim, unknowns
+        raise misuse(f"{shown} is not a whole number", argument=argument, index=index, span=token.span)
+    return dim
 
 
 def _factors(token: Token) -> list[tuple[bool, Token]]:
@@ -235,13 +269,17 @@ def _is_number(text: str) -> bool:
     return text.isdigit() and text.isascii() and len(text) <= MAX_DIGITS
 
 
+def _is_integer(text: str) -> bool:
+    return _is_number(text.strip().removeprefix("-"))
+
+
 def _unreadable(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
     """Return the error for text that is not a dim, with the first character that cannot stand there."""
     text, shown = part.text, visible(brief(whole.text))
     if text.lstrip("-").isdigit() and len(text) > MAX_DIGITS:
         return misuse(f"a number of {len(text)} digits is no dim", argument=argument, index=index, span=part.span)
-    if len(text) > LONGEST_WORD and text.isidentifier():
-        return misuse(f"a name of {len(text)} characters is no dim", argument=argument, index=index, span=part.span)
+    if len(text) > LONGEST_WORD:
+        return misuse(f"{len(text)} characters are no dim", argument=argument, index=index, span=part.span)
     place = part.start + _misfit(text)
     message = (
         f"'{visible(text[_misfit(text)])}' cannot stand in '{shown}'"

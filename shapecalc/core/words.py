@@ -20,6 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+SHORT = {"-d": "--dialect"}
+"""The options that have a short form."""
 OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
 
 
@@ -37,25 +39,27 @@ def split(text: str, separator: str | None = None) -> list[str]:
     >>> split("reshape [2, 3, 4] '0, -1'")
     ['reshape', '[2, 3, 4]', '0, -1']
     """
-    pieces, piece, depth, quote = [], "", 0, ""
+    pieces, piece, depth, quote = list[str](), list[str](), 0, ""
+    started = False
     for char in text:
         if quote:
             quote = "" if char == quote else quote
         elif char in QUOTES:
-            quote = char
+            quote, started = char, True
         elif char in OPENING:
             depth += 1
         elif char in CLOSING:
             depth -= 1
-        if (char == separator if separator else char.isspace()) and depth <= 0 and not quote:
-            pieces.append(piece)
-            piece = ""
+        if not quote and depth <= 0 and (char == separator if separator else char.isspace()):
+            if started or separator:
+                pieces.append("".join(piece))
+            piece, started = [], False
         elif separator or char not in QUOTES:
-            piece += char
+            piece.append(char)
+            started = True
     if quote:
         raise misuse(f"the quote {quote} is never closed")
-    pieces.append(piece)
-    return [piece for piece in pieces if piece] if separator is None else pieces
+    return [*pieces, "".join(piece)] if started or separator else pieces
 
 
 def read_stage(words: Sequence[str], *, with_input: bool) -> Stage:
@@ -107,8 +111,8 @@ def _sorted_out(op: Op, words: Sequence[str]) -> tuple[list[str], dict[str, obje
         if not is_option(word):
             values.append(word)
             continue
-        spelled, equals, text = word[2:].partition("=")
-        name = known.get(spelled)
+        spelled, equals, text = SHORT.get(word, word).removeprefix("--").partition("=")
+        name = known.get(spelled) if SHORT.get(word, word).startswith("--") else None
         if name in SWITCHES and not equals:
             options[name] = True
         elif name is None and known.get(spelled.removeprefix("no-")) in SWITCHES and not equals:
@@ -146,7 +150,7 @@ def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
     """
     shape, *stages = split(text, "|")
     found_stages = [read_stage(split(stage), with_input=False) for stage in stages]
-    return shape.strip(), [(stage.op, stage.options) for stage in found_stages]
+    return " ".join(split(shape)), [(stage.op, stage.options) for stage in found_stages]
 
 
 def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | None, str]]:
@@ -155,7 +159,8 @@ def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | Non
     >>> command_pieces("reshape", {"input": "2,3,4", "target": "0,-1", "allowzero": True})
     [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
     """
-    slots = ["input", *(param.name for param in OPS[op].params if param.positional)]
+    slots = [param.name for param in OPS[op].params if param.positional] if op in OPS else list(texts)
+    slots = ["input", *(name for name in slots if name != "input")]
     pieces: list[tuple[str | None, str]] = [(None, op)]
     pieces += [(name, str(texts[name])) for name in slots if texts.get(name) is not None]
     for name, value in texts.items():

@@ -129,7 +129,7 @@ def test_json_of_a_refusal(shapecalc):
         1,
         [2, 4],
     )
-    assert problem["hint"] == "24 divides by 4 and 6: try 4,-1"
+    assert problem["hint"] == "4 and 6 would divide: try 4,-1"
 
 
 def test_json_of_what_cannot_be_read(shapecalc):

@@ -150,7 +150,7 @@ shapecalc: indivisible: 24 elements (2*3*4) cannot be divided by 5, 4 left over
 
   reshape 2,3,4 5,-1
                   ^^
-  hint  24 divides by 4 and 6: try 4,-1
+  hint  4 and 6 would divide: try 4,-1
   rule  shapecalc why indivisible
 """,
     ),

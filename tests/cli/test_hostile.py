@@ -1,0 +1,164 @@
+"""What a hostile user types: every case was once a traceback, a hang, a wrong answer or a wrong exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+import shapecalc as sc
+from tests.cli.conftest import command, environment
+
+DIGITS = "9" * 900
+HUGE = "*".join([DIGITS] * 6)
+NAMES = ",".join(f"A{i}" for i in range(500))
+PRIME = 2**127 - 1
+
+ENDS = [
+    (["chain", "2,3,4 | transpose | flatten --axis 1 --dialect numpy"], 2),
+    (["chain", "N,3 | reshape 6", "--where", ""], 2),
+    (["chain", "2,3,4 | reshape 0,-1 -xopset 13"], 2),
+    (["chain", "2,3,4 | reshape 0,-1 -d onnx"], 0),
+    (["chain", "'2,3' | flatten"], 0),
+    (["chain", "2,3 | reshape 6 --dialect ''"], 2),
+    (["chain", "2,3 | reshape '6"], 2),
+    (["chain", "3,4,5 | reshape 0,-1", "-d", "onednn", "--special-zero"], 0),
+    (["reshape", "torch.Sized", "-1"], 2),
+    (["reshape", "2,3", "6", "--dialect", ""], 2),
+    (["reshape", "N,3", "6", "--where", "N=2,N=5"], 2),
+    (["reshape", "N", "-1", "--expect", HUGE], 2),
+    (["reshape", "2,3", "6", "--opset", DIGITS * 2], 2),
+    (["reshape", ",".join([f"N/{DIGITS}"] * 6), "-1"], 3),
+    (["reshape", HUGE, "1"], 2),
+    (["reshape", ",".join(["9" * 18] * 300), "-1"], 3),
+    (["transpose", "2,3", f"{HUGE},0"], 2),
+    (["flatten", "2,3", "--axis", HUGE], 2),
+    (["reshape", "*".join("N" * 2000), "-1", "--where", f"N={'9' * 30}"], 2),
+    (["reshape", f"A*A*B*B*B/{PRIME}", "1"], 3),
+    (["reshape", "A*A*B*B*B", "9223372036854775783"], 3),
+    (["reshape", "A*A*B*B*B", "9223372036854775808"], 3),
+    (["reshape", NAMES, "-1"], 0),
+    (["reshape", NAMES, "7"], 0),
+    (["squeeze", NAMES, "-d", "openvino"], 0),
+    (["reshape", "1/A0," + ",".join(f"A{i}/A{i + 1}" for i in range(100)), "-1"], 0),
+    (["reshape", "7", "1," * 20_000 + "2"], 3),
+    (["transpose", "1," * 20_000 + "1", ",".join(map(str, range(20_001)))], 0),
+    (["transpose", "1," * 20_000 + "1", ",".join(map(str, range(20_000)))], 3),
+    (["unsqueeze", "2", "--axes", ",".join(map(str, range(20_000)))], 0),
+    (["reshape", "2,3", "1/2/N"], 3),
+]
+
+
+@pytest.mark.parametrize(("words", "code"), ENDS, ids=lambda value: str(value)[:50])
+def test_it_ends_well(shapecalc, words, code):
+    ran = shapecalc(*words)
+    assert ran.code == code
+    assert "Traceback" not in ran.err
+
+
+def test_quiet_is_quiet_about_usage_too(shapecalc):
+    ran = shapecalc("reshape", "2,3", "6,", "--quiet", "--json")
+    assert (ran.code, ran.out, ran.err) == (2, "", "")
+
+
+def test_the_argument_at_fault_is_the_one_that_is_named(shapecalc):
+    problem = json.loads(shapecalc("reshape", "2,3", "1/2/N", "--json").out)["problem"]
+    assert (problem["argument"], problem["index"], problem["span"]) == ("target", 0, [0, 5])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["reshape", "2,3"], ["reshape", "2,3", "6", "--nope"], ["why", "nope"], ["chain", "2,3"], ["compare", "2", "?"]],
+)
+def test_json_is_json_whatever_the_mistake(shapecalc, words):
+    ran = shapecalc(*words, "--json")
+    assert (ran.code, ran.err) == (2, "")
+    assert json.loads(ran.out)["problem"]["rule"] == "usage"
+
+
+@pytest.mark.parametrize(
+    ("redirection", "words", "code", "out"),
+    [
+        (">&-", ["reshape", "2,3", "6"], 4, ""),
+        (">&-", ["reshape", "2,3", "7"], 3, ""),
+        ("<&-", ["repl"], 4, ""),
+        ("<&-", ["reshape", "-", "6"], 4, ""),
+        ("0>/dev/null", ["reshape", "-", "6"], 4, ""),
+        ("2>&-", ["reshape", "N,3", "6"], 0, "6\n"),
+        ("2>&-", ["reshape", "2,3", "7"], 3, ""),
+        ("2>&-", ["reshape", "2,3", "6", "--explain"], 0, "6\n"),
+        ("2>/dev/full", ["reshape", "N,3", "6"], 0, "6\n"),
+        ("2>/dev/full", ["reshape", "2,3", "7"], 3, ""),
+        ("2>/dev/full", ["reshape", "N,3", "6", "--explain"], 0, "6\n"),
+        ("2>/dev/full", ["reshape", "2,3", "7", "--nope"], 2, ""),
+    ],
+)
+def test_a_stream_that_cannot_be_used(redirection, words, code, out):
+    line = subprocess.list2cmdline(command(*words)) + f" {redirection}"
+    ran = subprocess.run(["bash", "-c", line], env=environment(), capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (code, out)
+    assert "Traceback" not in ran.stderr
+
+
+def test_help_that_nobody_reads_ends_quietly():
+    line = f"{{ sleep 1; {subprocess.list2cmdline(command('-h'))}; echo $? >&2; }} | true"
+    ran = subprocess.run(["bash", "-c", line], env=environment(), capture_output=True, text=True, check=False)
+    assert ran.stderr == "0\n"
+
+
+def test_endless_input_is_refused():
+    line = f"yes 2,3 | {subprocess.list2cmdline(command('reshape', '-', '6'))}"
+    ran = subprocess.run(["bash", "-c", line], env=environment(), capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+
+
+WRONG_CALLS = [
+    lambda: sc.flatten((2, 3, 4), axis=1, dialect="numpy"),
+    lambda: sc.reshape((2, 3), ("?",)),
+    lambda: sc.expand(("?", 1), ("?", 4)),
+    lambda: sc.reshape((2, "N$"), (1,)),
+    lambda: sc.reshape(b"2,3", (-1,)),
+    lambda: sc.reshape((2, True), (1,)),
+    lambda: sc.reshape((2, None), (1,)),
+    lambda: sc.reshape((2.0,), (1,)),
+    lambda: sc.reshape(([2],), (1,)),
+    lambda: sc.reshape((10**5000,), (-1,)),
+    lambda: sc.flatten((2, 3), axis=10**5000),
+    lambda: sc.reshape((2, 3), (6,), opset=10**5000),
+    lambda: sc.reshape(("N",), (-1,), where={"N": 10**5000}),
+    lambda: sc.reshape((2, 3), (6,), where=5),
+    lambda: sc.reshape((2, 3), (6,), where=[1, 2]),
+    lambda: sc.reshape((2, 3), (6,), allowzero=2),
+    lambda: sc.reshape((2, 3), (6,), allowzero=[1]),
+    lambda: sc.compare((2, 3), (6,), dialects=5),
+    lambda: sc.chain((2, 3), ("flatten",)),
+    lambda: sc.chain((2, 3), ("flatten", None)),
+    lambda: sc.chain((2, 3), (5, {})),
+    lambda: sc.chain((2, 3), ("flatten", {5: 1})),
+    lambda: sc.chain((2, 3)),
+]
+
+
+@pytest.mark.parametrize("call", WRONG_CALLS, ids=range(len(WRONG_CALLS)))
+def test_a_wrong_call_raises_shape_error(call):
+    with pytest.raises(sc.ShapeError) as caught:
+        call()
+    assert caught.value.problem.rule == "usage"
+
+
+def test_right_calls_of_odd_types():
+    numpy = pytest.importorskip("numpy")
+    assert sc.reshape(numpy.array([2, 3]), (numpy.int64(-1),)).output == (6,)
+    assert sc.squeeze((1, 3), numpy.int64(0)).output == (3,)
+    assert sc.reshape((2, 3), -1).output == (6,)
+    assert sc.compare((2, 3), iter((6,))).agree
+    assert [str(condition) for condition in sc.reshape(("?", "?"), (5,)).conditions] == ["?*? == 5"]
+    assert str(sc.reshape(("x", "x2"), (-1,))) == "x*x2"
+    assert sc.chain(("N", 3), "flatten", where={"N": 3}).assumes == ()
+
+
+def test_a_prompt_line_that_starts_with_an_op_goes_on_from_the_shape(shapecalc):
+    ran = shapecalc("repl", stdin="2,3\nflatten --axis 0 | transpose\nsqueeze 0\nx,1\nreshape ans -1\n?\n")
+    assert ran.out.splitlines()[:4] == ["2,3", "6,1", "x,1", "x"]
+    assert "squeeze does not take '0'" in ran.err

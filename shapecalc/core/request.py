@@ -95,7 +95,7 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     spec = OPS.get(op) or found(op, OPS, "operation")
     given = {name: options[name] for name in options if options[name] is not None}
     row = _dialect(given.get("dialect"), op)
-    dims = read_shape(shape) if isinstance(shape, str) else _input(shape)
+    dims = read_shape(shape) if isinstance(shape, str) else _dims(shape, "input", lowest=0)
     arguments = {}
     for param in spec.params:
         if param.name in given:
@@ -176,7 +176,7 @@ def _value(value: object, param: Param, row: Dialect) -> Any:
         return _int(value, param.name)
     if isinstance(value, str):
         return read_target(value, param.name) if param.kind is Kind.TARGET else read_axes(value, param.name)
-    dims = _dims((value,) if _is_index(value) else value, param.name)
+    dims = _dims(value if isinstance(value, tuple) or not _is_index(value) else (value,), param.name)
     if param.kind is Kind.AXES and Monomial in map(type, dims):
         raise misuse(f"an axis is a whole number, not {shape_text(dims)}", argument=param.name)
     return dims
@@ -200,31 +200,23 @@ def _int(value: object, name: str) -> int:
     raise misuse(f"{name} is one whole number, not {_shown(value)}", argument=name)
 
 
-def _input(shape: object) -> Shape:
-    dims = _dims(shape, "input")
-    for place, dim in enumerate(dims):
-        if isinstance(dim, int) and dim < 0:
-            raise misuse(f"{dim} is not the size of an input dim", NAME_IT, argument="input", index=place)
-    return dims
-
-
 _INT_ONLY = {int}
 
 
-def _dims(value: object, argument: str) -> Shape:
+def _dims(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
     """Return the dims of a Python sequence: whole numbers, or the texts of names and monomials."""
     try:
-        dims: Shape = tuple(value)  # type: ignore[arg-type]
+        dims: Any = tuple(value)  # type: ignore[arg-type]
     except TypeError:
         raise misuse(f"{argument} is a sequence of dims, not {_shown(value)}", argument=argument) from None
     if isinstance(value, (bytes, bytearray)):
         raise misuse(f"{argument} is text or a sequence of dims, not bytes", argument=argument)
-    if not (set(map(type, dims)) <= _INT_ONLY and (not dims or max(dims) < TOO_LARGE)):
-        return _mixed(dims, argument)
-    return dims
+    if not dims or (set(map(type, dims)) <= _INT_ONLY and max(dims) < TOO_LARGE and min(dims) >= lowest):
+        return dims
+    return _mixed(dims, argument, lowest)
 
 
-def _mixed(values: tuple[object, ...], argument: str) -> Shape:
+def _mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
     """Return the dims of a sequence that holds more than plain numbers; each `?` is a name of its own."""
     dims, unknowns = [], 0
     for place, value in enumerate(values):
@@ -240,6 +232,8 @@ def _mixed(values: tuple[object, ...], argument: str) -> Shape:
         else:
             message = f"a dim is a whole number or a name, not {_shown(value)}"
             raise misuse(message, NAME_IT, argument=argument, index=place)
+        if isinstance(dim, int) and dim < lowest:
+            raise misuse(f"{sized(dim)} is not the size of an input dim", NAME_IT, argument=argument, index=place)
         dims.append(dim)
     return tuple(dims)
 

@@ -6,7 +6,8 @@ import sys
 
 from shapecalc.cli.options import Output
 from shapecalc.cli.output import Exit, failed, put, report, show, tell
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.problem import USAGE, ShapeError, misuse
+from shapecalc.core.request import default_dialect
 from shapecalc.core.text import read_dims, shape_text
 from shapecalc.core.trace import Chain, Trace
 from shapecalc.core.words import command_pieces, texts_of
@@ -64,8 +65,8 @@ def refused(error: ShapeError, op: str, texts: dict[str, object], out: Output) -
     if out.json and not out.quiet:
         put_json(unread_json(error.problem, op, texts))
     elif not out.quiet:
-        report(error.problem, command_pieces(op, texts))
-    return Exit.USAGE
+        report(error.problem, command_pieces(op, {**texts, "expect": out.expect}))
+    return Exit.USAGE if error.problem.rule == USAGE else Exit.UNRESOLVED
 
 
 def put_json(value: object) -> None:
@@ -83,7 +84,13 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
     elif op == "compare":
         found = {"op": op, "input": None, "request": {}, "agree": None, "rows": []}
     else:
-        found |= {"dialect": texts.get("dialect"), "version": None, "options": {}, "request": {}, "steps": []}
+        found |= {
+            "dialect": texts.get("dialect") or default_dialect(op),
+            "version": None,
+            "options": {},
+            "request": {},
+            "steps": [],
+        }
     return found | {"problem": problem.as_json()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -10,6 +11,7 @@ from shapecalc.cli.answer import finished, input_text, refused
 from shapecalc.cli.options import (
     AllowzeroOption,
     DialectOption,
+    DtypeOption,
     ExpectOption,
     ExplainOption,
     JsonOption,
@@ -21,11 +23,16 @@ from shapecalc.cli.options import (
     StrictOption,
     WhereOption,
 )
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.request import read_sizes
+from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.request import default_dialect, read_sizes
 from shapecalc.core.resolve import chain as resolve_chain
+from shapecalc.core.rules import DIALECTS, SWITCHES
 from shapecalc.core.setting import SWITCHED
-from shapecalc.core.words import read_chain
+from shapecalc.core.words import read_chain, read_stage, split
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SUMMARY = "Carry a shape through several ops, each on the output of the one before."
 HELP = f"""\b
@@ -48,6 +55,7 @@ def chain(
     ],
     dialect: DialectOption = None,
     opset: OpsetOption = None,
+    dtype: DtypeOption = None,
     allowzero: AllowzeroOption = None,
     special_zero: SpecialZeroOption = None,
     zero_is_placeholder: PlaceholderOption = None,
@@ -62,9 +70,31 @@ def chain(
     out = Output(explain, json, quiet, strict, expect)
     try:
         shape, asked = read_chain(stages)
-        defaults = {"dialect": dialect, "opset": opset}
         switches = {"allowzero": allowzero, "special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder}
-        filled = [(op, {**defaults, **(switches if op in SWITCHED else {}), **options}) for op, options in asked]
+        defaults = {"dialect": dialect, "opset": opset, "dtype": dtype, **switches}
+        filled = [(op, {**_taken(op, defaults), **options}) for op, options in asked]
         return finished(resolve_chain(input_text(shape), filled, read_sizes(where) if where is not None else {}), out)
     except ShapeError as error:
-        return refused(error, "chain", {"stages": stages}, out)
+        return refused(ShapeError(_placed(error.problem, stages)), "chain", {"stages": stages}, out)
+
+
+def _taken(op: str, defaults: Mapping[str, object]) -> dict[str, object]:
+    """Return the options of the whole chain that an op takes: a switch and an opset are not for all."""
+    row = DIALECTS[str(defaults["dialect"] or default_dialect(op))]
+    skipped = {*SWITCHES, "opset"} - ({*SWITCHES} if op in SWITCHED else set())
+    if row.newest_opset:
+        skipped.discard("opset")
+    return {name: value for name, value in defaults.items() if name not in skipped}
+
+
+def _placed(problem: Problem, stages: str) -> Problem:
+    """Return a problem with its token's place in the whole chain, where the token's argument stands there once."""
+    texts = [stages.partition("|")[0].strip()] if problem.argument == "input" else []
+    for stage in stages.split("|")[1:]:
+        with suppress(ShapeError):
+            options = read_stage(split(stage), with_input=False).options
+            texts += [str(options[name]) for name in options if name == problem.argument]
+    if problem.span is None or len(texts) != 1 or stages.count(texts[0]) != 1:
+        return problem._replace(argument="stages", span=None) if problem.span else problem
+    start = stages.index(texts[0])
+    return problem._replace(argument="stages", span=(start + problem.span[0], start + problem.span[1]))

@@ -57,12 +57,13 @@ class Session:
     def __init__(self) -> None:
         """Start without a shape, under each op's own default dialect."""
         self.dialect: str | None = None
-        self._past: list[tuple[Shape, Trace | Chain | None]] = []
+        self._past: list[Shape] = []
+        self._last: Trace | Chain | None = None
 
     @property
     def shape(self) -> Shape | None:
         """The current shape, if there is one."""
-        return self._past[-1][0] if self._past else None
+        return self._past[-1] if self._past else None
 
     def reply(self, line: str) -> Reply:
         """Return the reply to one line, whatever it holds."""
@@ -112,23 +113,24 @@ class Session:
         if answer.output is None:
             pieces = tuple(command_pieces(stage.op, texts_of(stage.request)))
             return Reply(problem=answer.problem, pieces=pieces, code=Exit.UNRESOLVED)
+        self._last = answer
         if stage.op != "shape":
-            self._past.append((answer.output, answer))
+            self._past.append(answer.output)
         return Reply(shape_text(answer.output), _conditions_text(answer.conditions))
 
     def _set(self, text: str, words: list[str]) -> Reply:
         known = [*OPS, *(name.split()[0] for name in COMMANDS)]
         if words[0].isidentifier() and (len(words) > 1 or get_close_matches(words[0], known, cutoff=0.75)):
             raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], known))
-        self._past.append((read_shape(text), None))
+        self._past.append(read_shape(text))
         return Reply(self._input("ans"))
 
     def _explain(self, words: list[str]) -> Reply:
-        if not self._past or self._past[-1][1] is None:
+        if self._last is None:
             raise misuse("there is no answer to explain yet", "carry a shape through an op first: reshape 0,-1")
         from shapecalc.view.steps import steps_text
 
-        return Reply(str(steps_text(self._past[-1][1])))
+        return Reply(str(steps_text(self._last)))
 
     def _undo(self, words: list[str]) -> Reply:
         if len(self._past) < 2:

@@ -86,7 +86,8 @@ def regrouping(before: Shape, after: Shape) -> str:
 def _sentence(group: Group) -> str:
     """Say what happened to one group, naming output axes only where they differ."""
     if not group.sources or not group.outs or (group.verb == "stays" and group.sources == group.outs):
-        return f"{_axes(group.sources or group.outs)} {group.verb}"
+        axes = group.sources or group.outs
+        return f"{_axes(axes)} {group.verb if len(axes) == 1 else group.verb.replace('is ', 'are ')}"
     verb = "becomes" if group.verb == "stays" else group.verb
     return f"{_axes(group.sources)} {verb} {_axes(group.outs)}"
 

@@ -24,6 +24,18 @@ SINCE_23 = SINCE_21 | {"float4_e2m1fn"}
 SINCE_24 = SINCE_23 | {"float8_e8m0fnu"}
 SINCE_25 = SINCE_24 | {"int2", "uint2"}
 
+KNOWN = SINCE_25 | {
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "int1",
+    "uint1",
+}
+KNOWN |= {"longdouble", "clongdouble", "bytes", "object", "datetime64", "timedelta64", "void"}
+"""Every element type that NumPy and ml_dtypes name."""
+
 NEWEST = {21: SINCE_21, 23: SINCE_23, 24: SINCE_24, 25: SINCE_25}
 AXES = {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST
 
@@ -57,7 +69,7 @@ UNVERSIONED: Mapping[str, frozenset[str]] = {
     | FLOATS
     | INT4
     | {"bfloat16", "bool", "string", "uint2", "float4_e2m1fn", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"},
-    "numpy": SINCE_25,
+    "numpy": KNOWN,
     "torch": SINCE_19 - {"string"} | {"float8_e8m0fnu"},
 }
 
@@ -88,7 +100,7 @@ ALIASES: Mapping[str, Mapping[str, str]] = {
     | {f"i{bits}": f"int{bits}" for bits in (4, 8, 16, 32, 64)}
     | {f"u{bits}": f"uint{bits}" for bits in (2, 4, 8, 16, 32, 64)},
     "numpy": {"float": "float64", "double": "float64", "single": "float32", "half": "float16", "int": "int64"}
-    | {"complex": "complex128", "str": "string", "bool_": "bool"},
+    | {"complex": "complex128", "str": "string", "str_": "string", "bytes_": "bytes", "bool_": "bool"},
     "torch": {"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64"}
     | {"short": "int16", "cfloat": "complex64", "cdouble": "complex128"},
 }
@@ -111,7 +123,7 @@ def element_type(text: str, dialect: str) -> str | None:
         name = name[7:-1]
     name = name.removeprefix("torch.") if dialect == "torch" else name
     name = spellings(dialect).get(name, name)
-    return name if name in SINCE_25 else None
+    return name if name in KNOWN else None
 
 
 def spelled(dtype: str, dialect: str) -> str:

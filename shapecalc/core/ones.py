@@ -158,7 +158,7 @@ def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at
         message = f"input dim {axis} is {dim}, {wanted} is requested, and only {grown} can grow"
         raise refusal("not-broadcastable", message, argument="target", index=max(index, 0))
     if len(answers) > 1:
-        message = f"whether input dim {axis}, {dim}, is 1 or {wanted} changes the answer"
+        message = f"input dim {axis}, {dim}, becomes {wanted} for some sizes only"
         raise refusal("needs-size", message, "give the sizes with --where", argument="target", index=max(index, 0))
     value, conditions = answers[0]
     return Step("expand", "stretch", out, (axis,), value, (dim,), None, conditions)

@@ -12,7 +12,7 @@ from operator import index
 from shapecalc.core.dims import Monomial, Shape, names, substitute
 from shapecalc.core.dtypes import element_type
 from shapecalc.core.operations import COMMON, OPS, Kind, Op, Param
-from shapecalc.core.problem import misuse
+from shapecalc.core.problem import misuse, refusal
 from shapecalc.core.record import Record
 from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect, Flattens
 from shapecalc.core.text import (
@@ -96,16 +96,18 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     given = {name: options[name] for name in options if options[name] is not None}
     row = _dialect(given.get("dialect"), op)
     dims = read_shape(shape) if isinstance(shape, str) else _dims(shape, "input", lowest=0)
-    arguments = {}
+    arguments, written = {}, {"input": shape} if isinstance(shape, str) else {}
     for param in spec.params:
         if param.name in given:
-            arguments[param.name] = _value(given[param.name], param, row)
+            value = given[param.name]
+            arguments[param.name] = _value(value, param, row)
+            if isinstance(value, str):
+                written[param.name] = value
         elif param.required:
             raise misuse(f"{op} needs a {param.name}", argument=param.name)
-    if len(given) == len(arguments) + ("dialect" in given) and not isinstance(shape, str):
-        return Request(op, dims, arguments, row.name)
+    if len(given) == len(arguments) + ("dialect" in given):
+        return Request(op, dims, arguments, row.name, written=written)
     _check_names(given, spec)
-    written = {name: text for name, text in [("input", shape), *given.items()] if isinstance(text, str)}
     request = Request(
         op, dims, arguments, row.name, _opset(given, row), _dtype(given, row), _switch(given, row, op), written
     )
@@ -206,7 +208,7 @@ _INT_ONLY = {int}
 def _dims(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
     """Return the dims of a Python sequence: whole numbers, or the texts of names and monomials."""
     try:
-        dims: Any = tuple(value)  # type: ignore[arg-type]
+        dims: tuple[Any, ...] = tuple(value)  # type: ignore[arg-type]
     except TypeError:
         raise misuse(f"{argument} is a sequence of dims, not {_shown(value)}", argument=argument) from None
     if isinstance(value, (bytes, bytearray)):
@@ -289,7 +291,7 @@ def _with_sizes(dims: Shape, sizes: Mapping[str, int], argument: str) -> Shape:
         raise misuse(f"a dim would divide by 0: {error}", argument="where") from None
     for before, after in zip(dims, filled, strict=True):
         if isinstance(after, Monomial) and not after.powers:
-            raise misuse(f"{before} would be {after}, which is no whole number", argument=argument)
+            raise refusal("indivisible", f"{before} would be {after}, which is no whole number", argument=argument)
         if isinstance(after, int) and after >= TOO_LARGE:
             raise misuse(f"{brief(str(before))} would have more digits than any size", argument=argument)
     return filled

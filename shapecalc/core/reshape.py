@@ -86,7 +86,7 @@ def _zero(asked: Asked, out: int) -> Step:
     if asked.at.rules.zero is Zero.LITERAL:
         return Step(asked.stage, "literal-zero", out, (), 0)
     if out >= len(shape):
-        message = f"0 copies input dim {out}, and the input {brief(shape_text(shape))} has {_count(shape)}"
+        message = f"0 copies dim {out}, and {brief(shape_text(shape))} has {_count(shape)}"
         raise asked.refused("zero-out-of-range", message, index=out)
     return Step(asked.stage, "copy-zero", out, (out,), shape[out], (len(shape), len(target)))
 

@@ -11,7 +11,7 @@ from shapecalc.core.limits import check_rank, checked_volume
 from shapecalc.core.operations import OPS
 from shapecalc.core.problem import ShapeError, misuse, refusal
 from shapecalc.core.record import Record
-from shapecalc.core.request import Request, ask, check_names_known, found
+from shapecalc.core.request import Request, ask, check_names_known, found, read_sizes
 from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect
 from shapecalc.core.setting import SWITCHED, check_attributes, setting
 from shapecalc.core.text import brief, shape_text, tokens, visible
@@ -142,7 +142,9 @@ def _answer_with(request: Request, name: str, on: bool) -> str:
 
 
 def _zero_hint(request: Request) -> str:
-    """Say which input names, being 0, would let a symbolic request resolve."""
+    """Say which input names, being 0, would let a symbolic reshape resolve."""
+    if request.op not in SWITCHED:
+        return ""
     fitting = [name for name in names(request.input)[:MOST_TRIED] if _with_zeros(request, {name: 0}).output is not None]
     return f"{' or '.join(fitting)} = 0 would resolve" if fitting else ""
 
@@ -158,7 +160,11 @@ def chain(
     >>> chain("2,3,4", [("transpose", {"perm": "1,0,2"}), ("reshape", {"target": "2,-1,3"})], {}).output
     (2, 4, 3)
     """
-    requests = [ask(op, shape if place == 0 else (), options) for place, (op, options) in enumerate(stages)]
+    requests: list[Request] = []
+    for op, options in stages:
+        others = {name: value for name, value in options.items() if name != "where"}
+        requests.append(ask(op, () if requests else shape, others))
+        sizes = {**sizes, **(read_sizes(options["where"]) if options.get("where") is not None else {})}
     if not requests:
         raise misuse("a chain needs at least one stage", "write INPUT | reshape TARGET")
     for request in requests[:-1]:
@@ -260,14 +266,20 @@ def compare(
         raise misuse(f"dialects are a list of names, not {visible(brief(repr(dialects)))}", argument="dialect")
     rows: list[Compared] = []
     for row in [found(name, DIALECTS, "dialect") for name in dialects] or DIALECTS.values():
-        own = {name: value for name, value in options.items() if name != "opset" or row.newest_opset}
-        request = ask("reshape", shape, {**own, "target": target, "dialect": row.name})
-        rows += [_compared(request, row, on) for on in row.settings()]
-    asked = rows[0].trace.request
+        asked = ask("reshape", shape, {"target": target, "dialect": row.name, "where": options.get("where")})
+        for on in row.settings():
+            given = on if row.switch and row.switch.default is not on else None
+            default = row.switch is None or row.switch.default in (None, on)
+            rows.append(Compared(_limited(asked._replace(switch=given), row, options), default))
     return Comparison(asked.input, asked.arguments["target"], tuple(rows))
 
 
-def _compared(request: Request, row: Dialect, on: bool | None) -> Compared:
-    default = row.switch is None or row.switch.default in (None, on)
-    given = on if row.switch and row.switch.default is not on else None
-    return Compared(resolve(request._replace(switch=given)), default)
+def _limited(request: Request, row: Dialect, options: Mapping[str, object]) -> Trace:
+    """Return the answer in the opset and element type asked for; one that a dialect does not know is a refusal."""
+    limits = {name: options.get(name) for name in ("opset", "dtype") if name == "dtype" or row.newest_opset}
+    try:
+        limited = ask(request.op, (), {**limits, "target": (), "dialect": row.name})
+    except ShapeError as error:
+        rule = "dtype" if error.problem.argument == "dtype" else "no-such-version"
+        return Trace(request, None, {}, (), None, error.problem._replace(rule=rule))
+    return resolve(request._replace(opset=limited.opset, dtype=limited.dtype))

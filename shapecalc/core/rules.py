@@ -217,6 +217,7 @@ OPENVINO = Dialect(
     not_one=NotOne.LEFT_ALONE,
     scalar_axis=True,
     repeats=Repeats.DROPPED,
+    no_axes_is_all=True,
     slices_shape=False,
 )
 

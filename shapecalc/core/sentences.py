@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def _copied(step: Step) -> str:
     rank, wanted = step.facts
     aligned = "" if rank == wanted or step.out == 0 else ", counted from the left"
-    return f"0 copies input dim {step.out}{aligned}, which is {step.value}"
+    return f"0 copies dim {step.out}{aligned}, which is {step.value}"
 
 
 def _inferred(step: Step) -> str:

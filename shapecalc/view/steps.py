@@ -16,7 +16,7 @@ def steps_text(answer: Trace | Chain) -> Text:
     >>> import shapecalc as sc
     >>> print(steps_text(sc.reshape((2, 3, 4), (0, -1))))
     onnx Reshape 25, allowzero off
-    reshape  dim 0  from 0    2     0 copies input dim 0, which is 2  [copy-zero]
+    reshape  dim 0  from 0    2     0 copies dim 0, which is 2  [copy-zero]
     reshape  dim 1  from 1,2  12    -1 is 24 elements (2*3*4) / 2 known = 12  [infer]
     reshape         all       2,12  24 elements in and out: axis 0 stays; axes 1,2 merge into axis 1  [regroup]
     source: ONNX operator documents; each rule: shapecalc why RULE

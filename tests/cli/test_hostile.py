@@ -57,6 +57,42 @@ def test_it_ends_well(shapecalc, words, code):
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.parametrize(
+    ("chain", "span"),
+    [
+        ("2,3,4 | transpose 1,0,2 | reshape [5,, -1]", [37, 38]),
+        ("2,,3 | flatten", [2, 3]),
+        ("2 | reshape 1,, | reshape 1,,", None),
+    ],
+)
+def test_a_mistake_in_a_chain_stands_where_it_was_typed(shapecalc, chain, span):
+    problem = json.loads(shapecalc("chain", chain, "--json").out)["problem"]
+    assert (problem["argument"], problem["span"]) == ("stages", span)
+
+
+def test_spans_are_those_of_the_text_in_later_stages_and_in_python(shapecalc):
+    found = json.loads(shapecalc("chain", "2,3,4 | transpose 1,0,2 | reshape [5, -1]", "--json").out)
+    assert found["problem"]["span"] == [4, 6]
+    with pytest.raises(sc.ShapeError) as caught:
+        sc.reshape((2, 3, 4), "[5, -1]")
+    assert caught.value.problem.span == (4, 6)
+
+
+def test_a_size_may_be_given_in_the_stage_that_needs_it(shapecalc):
+    assert shapecalc("chain", "N,4 | transpose | reshape 2,-1 --where N=4").out == "2,8\n"
+
+
+def test_compare_makes_a_row_of_what_a_dialect_does_not_know(shapecalc):
+    rows = json.loads(shapecalc("compare", "2,3,4", "6,-1", "--opset", "27", "--json").out)["rows"]
+    refused = {row["dialect"] for row in rows if row["problem"]}
+    assert refused == {"onnxruntime"}
+    assert shapecalc("compare", "2,3,4", "6,-1", "--dtype", "float").code == 1
+    assert shapecalc("compare", "2,3,4", "6,-1", "--expect", "6,4", "-q").code == 0
+    assert shapecalc("compare", "2,3,4", "6,-1", "--expect", "4,6", "-q").code == 1
+    assert shapecalc("compare", "N,4", "2,6", "--strict", "-q").code == 1
+    assert "numpy reshape" in shapecalc("compare", "2,3,4", "6,-1", "--explain").err
+
+
 def test_quiet_is_quiet_about_usage_too(shapecalc):
     ran = shapecalc("reshape", "2,3", "6,", "--quiet", "--json")
     assert (ran.code, ran.out, ran.err) == (2, "", "")

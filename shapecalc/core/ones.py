@@ -55,7 +55,7 @@ def _axes_from_zero(axes: Axes, rank: int, at: Setting, repeats: Repeats) -> dic
     return found
 
 
-def squeeze(shape: Shape, axes: Axes | None, at: Setting) -> Steps:
+def squeeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Steps:
     """Drop dims of 1: those that `axes` names, or all of them where it is left out.
 
     Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised");
@@ -95,7 +95,7 @@ def _dropped(axis: int, dim: Dim, index: int) -> Step:
     return Step("squeeze", "drop-one", None, (axis,), dim, (), None, conditions)
 
 
-def unsqueeze(shape: Shape, axes: Axes, at: Setting) -> Steps:
+def unsqueeze(shape: Shape, at: Setting, axes: Axes) -> Steps:
     """Insert dims of 1 so that they stand at `axes` of the output.
 
     Source: ONNX Unsqueeze ("the rank of the output tensor is the rank of the input tensor plus the number
@@ -117,7 +117,7 @@ def unsqueeze(shape: Shape, axes: Axes, at: Setting) -> Steps:
     return tuple(output)
 
 
-def expand(shape: Shape, target: Shape, at: Setting) -> Steps:
+def expand(shape: Shape, at: Setting, target: Shape) -> Steps:
     """Repeat dims of 1 until the tensor has the requested shape, aligned at the right.
 
     Source: ONNX Expand (broadcasts both ways), numpy.broadcast_to and OpenVINO Broadcast (one way),

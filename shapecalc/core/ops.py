@@ -26,7 +26,9 @@ MOST_LISTED = 64
 """The rank up to which a hint lists axes."""
 
 
-def transpose(shape: Shape, perm: Axes | None, at: Setting, stage: str = "transpose", argument: str = "perm") -> Steps:
+def transpose(
+    shape: Shape, at: Setting, perm: Axes | None = None, stage: str = "transpose", argument: str = "perm"
+) -> Steps:
     """Move axes: output dim i is input dim `perm[i]`; without a permutation the dims reverse.
 
     Source: ONNX Transpose ("by default, reverse the dimensions, otherwise permute the axes according to
@@ -89,7 +91,9 @@ def _missing(perm: Axes, rank: int) -> str:
     return f"not named yet: {', '.join(absent)}" if absent else ""
 
 
-def shuffle(shape: Shape, first: Axes | None, to: Shape | None, second: Axes | None, at: Setting) -> Steps:
+def shuffle(
+    shape: Shape, at: Setting, first: Axes | None = None, to: Shape | None = None, second: Axes | None = None
+) -> Steps:
     """Transpose, reshape, transpose: TensorRT's Shuffle, each stage optional.
 
     A 0 in `to` copies from the tensor after the first transpose. Permutations are checked before the
@@ -101,15 +105,17 @@ def shuffle(shape: Shape, first: Axes | None, to: Shape | None, second: Axes | N
     if second is not None:
         checked_permutation(second, len(shape if to is None else to), at, "second")
     if first is not None:
-        shape = yield from transpose(shape, first, at, "first", "first")
+        shape = yield from transpose(shape, at, first, "first", "first")
     if to is not None:
-        shape = yield from reshape(shape, to, at, "to", "to")
+        shape = yield from reshape(shape, at, to, "to", "to")
     if second is not None:
-        shape = yield from transpose(shape, second, at, "second", "second")
+        shape = yield from transpose(shape, at, second, "second", "second")
     return shape
 
 
-def flatten(shape: Shape, axis: int | None, start_dim: int | None, end_dim: int | None, at: Setting) -> Steps:
+def flatten(
+    shape: Shape, at: Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
+) -> Steps:
     """Merge dims: into two around `axis` (ONNX), from `start_dim` to `end_dim` into one (PyTorch), or all (NumPy).
 
     Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten.
@@ -139,7 +145,7 @@ def _parts(rank: int, axis: int | None, start_dim: int | None, end_dim: int | No
     return [*before, axes[first : last + 1], *after]
 
 
-def shape(dims: Shape, start: int | None, end: int | None, _at: Setting) -> Steps:
+def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None = None) -> Steps:
     """Return the dims from `start` to `end` themselves: what is a shape becomes a vector of int64.
 
     Negatives count from the back, then both ends are clamped to [0, rank]; a start after the end gives

@@ -37,7 +37,7 @@ class Asked(Record):
         return refusal(rule, message, hint, argument=self.argument, index=index)
 
 
-def reshape(shape: Shape, target: Shape, at: Setting, stage: str = "reshape", argument: str = "target") -> Steps:
+def reshape(shape: Shape, at: Setting, target: Shape, stage: str = "reshape", argument: str = "target") -> Steps:
     """Resolve `target` against `shape`: copy for 0, infer for -1, and compare the element counts.
 
     Yields a step for each output dim and one for the regrouping of the axes; returns the output shape.
@@ -88,7 +88,7 @@ def _zero(asked: Asked, out: int) -> Step:
     if out >= len(shape):
         message = f"0 copies dim {out}, and {brief(shape_text(shape))} has {_count(shape)}"
         raise asked.refused("zero-out-of-range", message, index=out)
-    return Step(asked.stage, "copy-zero", out, (out,), shape[out], (len(shape), len(target)))
+    return Step(asked.stage, "copy-zero", out, (out,), shape[out], (shape, target))
 
 
 def _count(shape: Shape) -> str:

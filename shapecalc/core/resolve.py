@@ -70,9 +70,7 @@ def _answered(request: Request, *, symbolic: bool = True) -> Trace:
     except ShapeError as error:
         return Trace(request, None, {}, (), None, error.problem)
     options = at.options | {"dtype": spelled(request.dtype, request.dialect)} if request.dtype else at.options
-    op = OPS[request.op]
-    arguments = [request.arguments.get(param.name) for param in op.params]
-    return run(request, at.version, options, given, op.steps(request.input, *arguments, at))
+    return run(request, at.version, options, given, OPS[request.op].steps(request.input, at, **request.arguments))
 
 
 def _fractions(request: Request) -> tuple[Step, ...]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def _copied(step: Step) -> str:
-    rank, wanted = step.facts
-    aligned = "" if rank == wanted or step.out == 0 else ", counted from the left"
+    shape, target = step.facts
+    aligned = "" if len(shape) == len(target) or step.out == 0 else ", counted from the left"
     return f"0 copies dim {step.out}{aligned}, which is {step.value}"
 
 

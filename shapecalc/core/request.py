@@ -62,7 +62,7 @@ class Request(Record):
     def dims(self) -> Shape:
         """Every dim that the request names: the input's and those of its arguments."""
         dims = self.input
-        for value in self.arguments.values():  # noqa: SIM110 - `any` takes twice as long, on every request
+        for value in self.arguments.values():
             if isinstance(value, tuple):
                 dims += value
         return dims

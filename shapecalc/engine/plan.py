@@ -1,0 +1,129 @@
+"""Plans: the moves of a trace brought down to views and, where no view will do, one copy.
+
+The moves are followed on strides alone, so a plan costs microseconds whatever the size of the data.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from shapecalc.core.dims import all_known
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
+from shapecalc.core.trace import Expand, Move, Permute, Slice, Trace
+from shapecalc.engine.atoms import Atom, Axes, axes_of, blocking_pair, contiguous_axes, merged, regrouped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shapecalc.core.trace import Chain
+
+
+class Strided(Record):
+    """A view of a buffer: sizes, and bytes between neighbours along each axis."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class Copy(Record):
+    """A copy into a new C-contiguous buffer: `source` is read in order, axes that travel together merged."""
+
+    source: Strided
+    culprits: tuple[int, int]
+    """The two strides, in bytes, that no single step could stand for."""
+
+
+class Plan(Record):
+    """What is to be done to an array: the copies, one after another, and the view of the last buffer."""
+
+    copies: tuple[Copy, ...]
+    view: Strided
+    stages: tuple[Strided, ...]
+    """The shape after each move, with the strides of a view of the data as it then lies; a stage that
+    needs several steps along an axis has the strides that it would have once copied."""
+    itemsize: int
+
+    @property
+    def verdict(self) -> str:
+        """`view` where no element moves, else `copy`."""
+        return "copy" if self.copies else "view"
+
+    @property
+    def bytes_moved(self) -> int:
+        """How many bytes the copies write."""
+        return sum(prod(copy.source.shape) for copy in self.copies) * self.itemsize
+
+
+def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
+    """Return the moves of an answer; raise `ShapeError` (usage) where there is none, or a dim has no number."""
+    if answer.output is None:
+        raise misuse("what cannot be resolved cannot be carried out")
+    if not all_known((*answer.input, *answer.output)):
+        raise misuse("names have no size", "give the sizes with --where")
+    return answer.moves
+
+
+def planned(moves: Sequence[Move], shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Plan:
+    """Return the plan for `moves` on an array of `shape` and `strides` (in bytes).
+
+    >>> from shapecalc.core.trace import Reshape
+    >>> planned((Permute((1, 0)), Reshape((6,))), (2, 3), (12, 4), 4).verdict
+    'copy'
+    >>> planned((Reshape((3, 2)), Permute((1, 0))), (2, 3), (12, 4), 4).verdict
+    'view'
+    """
+    axes, copies, stages = axes_of(shape, strides), list[Copy](), list[Strided]()
+    sizes = tuple(shape)
+    for move in moves:
+        if isinstance(move, Slice):
+            break
+        moved = _moved(axes, move, sizes)
+        if moved is None:
+            copies.append(_copy(axes))
+            moved = _moved(contiguous_axes(sizes, itemsize), move, sizes)
+        sizes = _sizes(move, sizes)
+        axes = moved or ()
+        stages.append(_strided(sizes, axes, itemsize))
+    if 0 not in sizes and blocking_pair(axes):
+        copies.append(_copy(axes))
+        axes = contiguous_axes(sizes, itemsize)
+    return Plan(tuple(copies), _strided(sizes, axes, itemsize), tuple(stages), itemsize)
+
+
+def _moved(axes: Axes, move: Move, sizes: tuple[int, ...]) -> Axes | None:
+    """Return the axes after a move; None for a reshape that needs a copy first."""
+    if isinstance(move, Permute):
+        return tuple(axes[axis] for axis in move.axes)
+    wanted = _sizes(move, sizes)
+    if 0 in wanted:
+        return contiguous_axes(wanted, 1)
+    if isinstance(move, Expand):
+        new = [()] * (len(wanted) - len(axes)) + list(axes)
+        return tuple(
+            (Atom(size, 0),) if size != 1 and not axis else axis for size, axis in zip(wanted, new, strict=True)
+        )
+    return regrouped(axes, wanted)
+
+
+def _sizes(move: Move, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    if isinstance(move, Permute):
+        return tuple(sizes[axis] for axis in move.axes)
+    if isinstance(move, Slice):
+        return (max(0, move.end - move.start),)
+    return tuple(dim for dim in move.shape if isinstance(dim, int))
+
+
+def _copy(axes: Axes) -> Copy:
+    atoms = merged(atom for axis in axes for atom in axis)
+    source = Strided(tuple(atom.size for atom in atoms), tuple(atom.stride for atom in atoms))
+    return Copy(source, blocking_pair(axes) or blocking_pair((atoms,)) or (0, 0))
+
+
+def _strided(sizes: tuple[int, ...], axes: Axes, itemsize: int) -> Strided:
+    """Return sizes and strides; those of a contiguous array where an axis is more than one step."""
+    if 0 in sizes or blocking_pair(axes):
+        axes = contiguous_axes(sizes, itemsize)
+    pieces = [merged(axis) for axis in axes]
+    return Strided(sizes, tuple(axis[0].stride if axis else itemsize for axis in pieces))

@@ -1,0 +1,71 @@
+"""Carrying an answer out on an array: as views where they will do, else with as few copies as it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shapecalc.core.dims import Shape
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import shape_text
+from shapecalc.core.trace import Chain, Move, Slice, Trace
+from shapecalc.engine.backends import Backend, backend_for
+from shapecalc.engine.plan import Plan, concrete_moves, planned
+
+SMALL = 1 << 16
+"""Bytes below which planning takes longer than the copies that it saves."""
+
+
+class Result(Record):
+    """An array, and what it took to make it."""
+
+    array: Any
+    moves: tuple[Move, ...]
+    source: Any
+    backend: str
+    """The backend that moved the data: `numpy` or `cupy`."""
+
+    @property
+    def plan(self) -> Plan:
+        """The views and copies that the moves come down to on the source's strides."""
+        return planned(self.moves, self.source.shape, self.source.strides, self.source.itemsize)
+
+
+def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous: bool = False) -> Result:
+    """Carry an answer out on an array of its input shape.
+
+    The result is a view of `array` where one will do, else new; `contiguous` asks for a C-contiguous one.
+    Of op `shape` it is the dims as a vector of int64. Raises `ShapeError` (usage) for an array of another
+    shape and an answer that is not concrete, `BackendError` for a backend that cannot be had.
+
+    >>> import numpy as np, shapecalc as sc
+    >>> result = run(sc.transpose((2, 3)), np.arange(6).reshape(2, 3))
+    >>> result.array.tolist(), result.plan.verdict
+    ([[0, 3], [1, 4], [2, 5]], 'view')
+    """
+    moves = concrete_moves(answer)
+    used = backend_for(array, backend)
+    source = used.asarray(array)
+    check_shape(answer.input, source.shape)
+    if moves and isinstance(moves[-1], Slice):
+        found = used.namespace.array(answer.output, dtype="int64")
+    elif source.nbytes < SMALL:
+        found = used.moved(source, moves)
+    else:
+        found = carried_out(planned(moves, source.shape, source.strides, source.itemsize), source, used)
+    if contiguous and not found.flags.c_contiguous:
+        found = used.copied(found)
+    return Result(found, moves, source, used.name)
+
+
+def check_shape(expected: Shape, found: tuple[int, ...]) -> None:
+    """Raise `ShapeError` (usage) where an array does not have the shape that was asked about."""
+    if expected != found:
+        raise misuse(f"the array has shape {shape_text(found)}, and the question is about {shape_text(expected)}")
+
+
+def carried_out(plan: Plan, source: Any, used: Backend) -> Any:
+    """Return the array that a plan makes of `source`."""
+    for copy in plan.copies:
+        source = used.copied(used.strided(source, copy.source))
+    return used.strided(source, plan.view)

@@ -1,0 +1,182 @@
+"""The engine against plain NumPy: byte for byte, with a view wherever one will do."""
+
+from __future__ import annotations
+
+import warnings
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import helper
+from onnx.backend.test.case.node import collect_testcases
+
+import shapecalc as sc
+from shapecalc.core.trace import Expand, Permute, Reshape
+from shapecalc.engine import copying, run
+from shapecalc.engine.backends import BackendError, backend_for
+from shapecalc.engine.plan import planned
+from shapecalc.engine.run import carried_out
+from tests.strategies import factorisations
+
+NUMPY = backend_for(np.empty(0))
+DTYPES = st.sampled_from(["float32", "uint8", ">i4", "S3", "complex128", [("a", "u1"), ("b", "<f4")]])
+
+
+@st.composite
+def arrays(draw):
+    """Draw an array of rank 0 to 8, with dims of one and none, and strides of every kind."""
+    shape = tuple(
+        draw(st.lists(st.sampled_from([1, 1, 2, 3, 4, 0]), max_size=8).filter(lambda dims: prod(dims) < 2000))
+    )
+    whole = np.arange(prod(shape) * 4 + 64, dtype=np.uint32).astype("S").view(np.uint8)
+    dtype = np.dtype(draw(DTYPES))
+    data = np.resize(whole, prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+    data = np.asfortranarray(data) if draw(st.booleans()) else data
+    for axis, size in enumerate(shape):
+        if size > 1 and draw(st.integers(0, 3)) == 0:
+            data = data[(slice(None),) * axis + (slice(None, None, draw(st.sampled_from([-1, 2, -2]))),)]
+    return data
+
+
+@st.composite
+def journeys(draw):
+    """Draw an array and moves that can be made on it."""
+    array = draw(arrays())
+    shape, moves = array.shape, []
+    for _ in range(draw(st.integers(0, 4))):
+        if draw(st.booleans()):
+            perm = tuple(draw(st.permutations(range(len(shape)))))
+            moves.append(Permute(perm))
+            shape = tuple(shape[axis] for axis in perm)
+        elif draw(st.integers(0, 3)) and prod(shape):
+            shape = draw(factorisations(prod(shape)))
+            moves.append(Reshape(shape))
+        else:
+            shape = (draw(st.integers(1, 3)), *(draw(st.integers(1, 3)) if size == 1 else size for size in shape))
+            moves.append(Expand(shape))
+    return array, tuple(moves)
+
+
+@settings(max_examples=400, deadline=None)
+@given(journeys())
+def test_every_journey_ends_as_numpys_does(drawn):
+    array, moves = drawn
+    expected = NUMPY.moved(array, moves)
+    plan = planned(moves, array.shape, array.strides, array.itemsize)
+    found = carried_out(plan, array, NUMPY)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    assert found.tobytes() == expected.tobytes()
+    if plan.verdict == "view" and array.size:
+        assert np.shares_memory(found, array)
+    if np.may_share_memory(expected, array) and array.size and moves:
+        assert plan.verdict == "view"
+    assert plan.bytes_moved <= len(plan.copies) * expected.nbytes
+
+
+CASES = [
+    ((64, 96), (1, 0)),
+    ((8, 3, 64, 64), (0, 2, 3, 1)),
+    ((8, 64, 64, 3), (0, 3, 1, 2)),
+    ((8, 16, 128, 16), (0, 2, 1, 3)),
+    ((64, 64, 64), (2, 1, 0)),
+    ((8, 8, 16, 8, 8), (4, 2, 0, 3, 1)),
+    ((4,) * 8, (7, 6, 5, 4, 3, 2, 1, 0)),
+    ((1000, 7, 31), (2, 0, 1)),
+    ((3, 70_001), (1, 0)),
+]
+
+
+@pytest.mark.parametrize(("shape", "perm"), CASES)
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128", "S3"])
+def test_the_tiled_copy_is_the_copy(shape, perm, dtype, monkeypatch):
+    monkeypatch.setattr(copying, "SMALL", 0)
+    monkeypatch.setattr(copying, "CHUNK", 1 << 14)
+    source = (
+        np.resize(np.arange(251, dtype=np.uint8), prod(shape) * np.dtype(dtype).itemsize).view(dtype).reshape(shape)
+    )
+    for view in (source.transpose(perm), source[::-1].transpose(perm)):
+        target, ticks = np.empty(view.shape, view.dtype), []
+        copying.copy_into(target, view, ticks.append)
+        assert target.tobytes() == view.tobytes()
+        assert sum(ticks) == view.nbytes
+
+
+VERDICTS = [
+    (sc.transpose((2, 3, 4), (1, 2, 0)), "view"),
+    (sc.reshape((2, 3, 4), (6, -1)), "view"),
+    (sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), "copy"),
+    (sc.shuffle((2, 3, 4), to=(6, 4), second=(1, 0)), "view"),
+    (sc.shuffle((1, 6), first=(1, 0), to=(2, 3)), "view"),
+    (sc.chain((8, 9), "reshape 2,4,9", "transpose 1,0,2", "reshape 8,9", "transpose", "reshape 72"), "copy"),
+]
+
+
+@pytest.mark.parametrize(("answer", "verdict"), VERDICTS)
+def test_verdict(answer, verdict):
+    array = np.arange(prod(answer.input)).reshape(answer.input)
+    result = run(answer, array)
+    assert (result.plan.verdict, len(result.plan.copies)) == (verdict, verdict == "copy")
+    assert result.plan.bytes_moved == (array.nbytes if verdict == "copy" else 0)
+    assert result.array.shape == answer.output
+
+
+def test_a_copy_names_the_two_strides_that_forced_it():
+    result = run(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(6, 4)), np.zeros((2, 3, 4), np.float32))
+    assert result.plan.copies[0].culprits == (16, 48)
+    assert [stage.shape for stage in result.plan.stages] == [(3, 2, 4), (6, 4)]
+
+
+def test_shape_gives_the_vector():
+    result = run(sc.shape((2, 3, 4), start=1), np.zeros((2, 3, 4)))
+    assert (result.array.tolist(), result.array.dtype) == ([3, 4], np.int64)
+
+
+def test_what_cannot_be_carried_out():
+    for answer, array in (
+        (sc.reshape((2, 3), (6,)), np.zeros((3, 2))),
+        (sc.reshape(("N", 3), (-1,)), np.zeros((2, 3))),
+    ):
+        with pytest.raises(sc.ShapeError):
+            run(answer, array)
+    with pytest.raises(BackendError):
+        run(sc.reshape((2, 3), (6,)), np.zeros((2, 3)), backend="abacus")
+
+
+def test_cupy_without_cupy_says_what_to_install():
+    try:
+        backend_for(np.zeros(1), "cupy")
+    except BackendError as error:
+        assert "pip install 'shapecalc[cupy]'" in str(error) or "device" in str(error)
+    else:
+        pytest.skip("CuPy is here, with a device")
+
+
+ARGUMENT = {"Reshape": "target", "Squeeze": "axes", "Unsqueeze": "axes"}
+
+
+def onnx_cases():
+    """Return ONNX's own backend tests of the ops: models of one node with their inputs and outputs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the cases of other ops divide by zero on purpose
+        found = collect_testcases(None)
+    names = tuple(f"test_{op}" for op in ("reshape", "shape", "transpose", "flatten", "squeeze", "unsqueeze"))
+    return [case for case in found if case.name.startswith(names) and len(case.model.graph.node) == 1]
+
+
+@pytest.mark.parametrize("case", onnx_cases(), ids=lambda case: case.name)
+def test_onnx_backend_data_value_by_value(case):
+    (node,), (tensors, (expected,)) = case.model.graph.node, case.data_sets[0]
+    options = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    if len(tensors) > 1:
+        options[ARGUMENT[node.op_type]] = tuple(tensors[1].tolist())
+    data = tensors[0]
+    options |= {"opset": case.model.opset_import[0].version, "dtype": data.dtype.name}
+    result = run(sc.chain(data.shape, (node.op_type.lower(), options)), data)
+    np.testing.assert_array_equal(result.array, expected)
+    assert result.array.dtype == expected.dtype
+
+
+def test_the_onnx_data_is_there():
+    assert len(onnx_cases()) > 40

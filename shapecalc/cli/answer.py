@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from shapecalc.cli.data import check, followings, tell_elements, tell_plan, write
 from shapecalc.cli.options import Output
 from shapecalc.cli.output import Exit, failed, put, report, show, tell
-from shapecalc.core.problem import USAGE, ShapeError, misuse
+from shapecalc.core.problem import FILE, USAGE, ShapeError, misuse
 from shapecalc.core.request import default_dialect
 from shapecalc.core.text import read_dims, shape_text
 from shapecalc.core.trace import Chain, Trace
@@ -15,27 +16,33 @@ from shapecalc.core.words import command_pieces, texts_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.problem import Problem
+    from shapecalc.engine.files import Source
 
 LONGEST_INPUT = 1 << 20
 """How many characters are read from standard input for one shape."""
 
 
-def finished(answer: Trace | Chain, out: Output) -> Exit:
-    """Print an answer as the options ask and return its exit code."""
+def finished(answer: Trace | Chain, out: Output, source: Source | None = None) -> Exit:
+    """Carry an answer out and print it as the options ask; return its exit code."""
+    check(answer, out, source)
     expected = None if out.expect is None else shape_text(read_dims(out.expect, "expect"))
     code = verdict(answer, expected, strict=out.strict)
+    if code is Exit.YES and out.out is not None and source is not None:
+        write(answer, source, out)
     if out.quiet:
         return code
     if out.json:
-        put_json(answer.as_json())
+        put_json(answer.as_json() | followings(answer, out))
         return code
     if out.explain:
         from shapecalc.view.steps import steps_text
 
         show(steps_text(answer))
+        tell_plan(answer, source, out)
     if answer.output is None:
         _report(answer)
         return code
+    tell_elements(answer, source, out)
     put(shape_text(answer.output))
     if not out.explain:
         for condition in answer.conditions:
@@ -66,7 +73,7 @@ def refused(error: ShapeError, op: str, texts: dict[str, object], out: Output) -
         put_json(unread_json(error.problem, op, texts))
     elif not out.quiet:
         report(error.problem, command_pieces(op, {**texts, "expect": out.expect}))
-    return Exit.USAGE if error.problem.rule == USAGE else Exit.UNRESOLVED
+    return {USAGE: Exit.USAGE, FILE: Exit.FILE}.get(error.problem.rule, Exit.UNRESOLVED)
 
 
 def put_json(value: object) -> None:

@@ -8,19 +8,26 @@ from typing import Annotated
 import typer
 
 from shapecalc.cli.answer import finished, input_text, refused
+from shapecalc.cli.data import read_input
 from shapecalc.cli.options import (
     AllowzeroOption,
+    BackendOption,
     DialectOption,
     DtypeOption,
     ExpectOption,
     ExplainOption,
+    FollowOption,
+    FollowOutOption,
+    ForceOption,
     JsonOption,
     OpsetOption,
+    OutOption,
     Output,
     PlaceholderOption,
     QuietOption,
     SpecialZeroOption,
     StrictOption,
+    ValuesOption,
     WhereOption,
 )
 from shapecalc.core.problem import Problem, ShapeError
@@ -65,17 +72,30 @@ def chain(
     expect: ExpectOption = None,
     quiet: QuietOption = False,
     strict: StrictOption = False,
+    values: ValuesOption = False,
+    follow: FollowOption = None,
+    follow_out: FollowOutOption = None,
+    out: OutOption = None,
+    force: ForceOption = False,
+    backend: BackendOption = "auto",
 ) -> int:
     """Answer the stages in turn; the options apply to every stage that does not say otherwise."""
-    out = Output(explain, json, quiet, strict, expect)
+    asking = Output(explain, json, quiet, strict, expect, values, follow, follow_out, out, force, backend)
     try:
         shape, asked = read_chain(stages)
         switches = {"allowzero": allowzero, "special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder}
         defaults = {"dialect": dialect, "opset": opset, "dtype": dtype, **switches}
         filled = [(op, {**_taken(op, defaults), **options}) for op, options in asked]
-        return finished(resolve_chain(input_text(shape), filled, read_sizes(where) if where is not None else {}), out)
+        first, options = filled[0] if filled else ("reshape", {})
+        given = read_input(input_text(shape), options, first)
+        answer = resolve_chain(
+            given.shape,
+            [(first, given.options), *filled[1:]] if filled else [],
+            read_sizes(where) if where is not None else {},
+        )
+        return finished(answer, asking, given.source)
     except ShapeError as error:
-        return refused(ShapeError(_placed(error.problem, stages)), "chain", {"stages": stages}, out)
+        return refused(ShapeError(_placed(error.problem, stages)), "chain", {"stages": stages}, asking)
 
 
 def _taken(op: str, defaults: Mapping[str, object]) -> dict[str, object]:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from shapecalc.cli.answer import input_text, put_json, refused, unpadded
+from shapecalc.cli.data import read_input
 from shapecalc.cli.options import (
     INPUT_HELP,
     DtypeOption,
@@ -61,7 +62,7 @@ def compare(
     try:
         texts["input"] = input_text(input)
         comparison = resolve_comparison(
-            str(texts["input"]),
+            read_input(str(texts["input"]), {}, "reshape").shape,
             texts["target"],
             list(dict.fromkeys(dialect or [])),
             {"opset": opset, "dtype": dtype, "where": where},

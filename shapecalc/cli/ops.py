@@ -6,8 +6,10 @@ import inspect
 from typing import Annotated, Any
 
 import typer
+from typer.models import ArgumentInfo
 
 from shapecalc.cli.answer import finished, input_text, read_texts, refused
+from shapecalc.cli.data import read_input
 from shapecalc.cli.options import ASKING, INPUT_HELP, PRINTING, SWITCHING, Output
 from shapecalc.core.operations import Op, Param
 from shapecalc.core.problem import ShapeError
@@ -71,22 +73,21 @@ def answered(op: Op, texts: dict[str, object], out: Output) -> int:
     try:
         texts["input"] = input_text(str(texts["input"]))
         options = {name: value for name, value in texts.items() if name != "input"}
-        return finished(resolve(ask(op.name, str(texts["input"]), options)), out)
+        given = read_input(str(texts["input"]), options, op.name)
+        return finished(resolve(ask(op.name, given.shape, given.options)), out, given.source)
     except ShapeError as error:
         return refused(error, op.name, texts, out)
 
 
 def _parameter(name: str, annotation: Any) -> inspect.Parameter:
-    default: Any = inspect.Parameter.empty
-    if name in PRINTING:
-        default = None if name == "expect" else False
-    elif name not in ("input",) and not _required(annotation):
-        default = None
+    default: Any = Output._field_defaults.get(name)
+    if name == "input" or _required(annotation):
+        default = inspect.Parameter.empty
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _required(annotation: Any) -> bool:
-    return annotation.__origin__ is str
+    return annotation.__origin__ is str and isinstance(annotation.__metadata__[0], ArgumentInfo)
 
 
 def _annotation(param: Param) -> Any:

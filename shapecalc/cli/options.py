@@ -18,13 +18,19 @@ class Output(Record):
     quiet: bool = False
     strict: bool = False
     expect: str | None = None
+    values: bool = False
+    follow: str | None = None
+    follow_out: str | None = None
+    out: str | None = None
+    force: bool = False
+    backend: str = "auto"
 
 
 def _dialects(incomplete: str) -> list[str]:
     return [name for name in DIALECTS if name.startswith(incomplete)]
 
 
-INPUT_HELP = "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input"
+INPUT_HELP = "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input, x.npy from that file"
 
 DialectOption = Annotated[
     str | None,
@@ -71,6 +77,23 @@ ExpectOption = Annotated[
     str | None, typer.Option("--expect", help="Exit 1 where the answer is not this shape.", metavar="SHAPE")
 ]
 
+ValuesOption = Annotated[
+    bool, typer.Option("--values", help="Show elements before and after: 0, 1, 2 ... or the file's.")
+]
+FollowOption = Annotated[
+    str | None, typer.Option("--follow", help="Tell where this input element goes, stage by stage.", metavar="INDEX")
+]
+FollowOutOption = Annotated[
+    str | None, typer.Option("--follow-out", help="Tell where this output element came from.", metavar="INDEX")
+]
+OutOption = Annotated[
+    str | None, typer.Option("--out", "-o", help="Carry it out on INPUT's data, into this .npy file.", metavar="FILE")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Write over an output that exists.")]
+BackendOption = Annotated[
+    str, typer.Option("--backend", help="What carries it out: auto, numpy or cupy.", metavar="NAME", show_default=False)
+]
+
 ASKING = {
     "dialect": DialectOption,
     "opset": OpsetOption,
@@ -88,4 +111,10 @@ PRINTING = {
     "expect": ExpectOption,
     "quiet": QuietOption,
     "strict": StrictOption,
+    "values": ValuesOption,
+    "follow": FollowOption,
+    "follow_out": FollowOutOption,
+    "out": OutOption,
+    "force": ForceOption,
+    "backend": BackendOption,
 }

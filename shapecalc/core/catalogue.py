@@ -350,6 +350,14 @@ _REFUSALS = (
         "arithmetic",
     ),
     Rule(
+        "file",
+        "a file or a device cannot be used",
+        "A file that does not exist, is no array, holds pickled objects or is cut short; an output that exists "
+        "and is not to be written over, or is the input itself; a backend that is not installed.",
+        "shapecalc reshape missing.npy -1",
+        "shapecalc",
+    ),
+    Rule(
         "usage",
         "the question cannot be read",
         "A shape that is no shape, an option that does not exist, a dialect that does not have the operation.",

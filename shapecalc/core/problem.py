@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from shapecalc.core.trace import Chain, Trace
 
 USAGE = "usage"
+FILE = "file"
 
 
 class Problem(Record):

@@ -100,6 +100,15 @@ def visible(text: str) -> str:
     )
 
 
+def is_file(text: str) -> bool:
+    """Say whether a text names a file: it ends as one, with the name of a member after it where it is an archive.
+
+    >>> is_file("x.npy"), is_file("x.npz:weights"), is_file("2,3,4")
+    (True, True, False)
+    """
+    return text.endswith((".npy", ".npz", ".safetensors")) or ".npz:" in text or ".safetensors:" in text
+
+
 def read_shape(text: str, argument: str = "input") -> Shape:
     """Return the shape of a tensor from its text; raise `ShapeError` (usage) where it cannot be one.
 

@@ -1,8 +1,21 @@
 """The engine: carry a resolved plan out on real data, with NumPy or CuPy.
 
-A resolved plan holds no 0 and no -1, so every backend does the same thing: it only moves bytes.
+A resolved plan holds no 0 and no -1, so every backend does the same thing: it only moves bytes. NumPy is
+imported with the first name that is asked for here; plans need none.
 """
 
-from shapecalc.engine.run import Result, run
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.engine.execute import Result, run
 
 __all__ = ["Result", "run"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'shapecalc.engine' has no attribute '{name}'")
+    from shapecalc.engine import execute
+
+    return getattr(execute, name)

@@ -33,7 +33,16 @@ def axes_of(shape: Sequence[int], strides: Sequence[int]) -> Axes:
 
 def contiguous_axes(shape: Sequence[int], itemsize: int) -> Axes:
     """Return the axes of a C-contiguous array of `shape`."""
-    return axes_of(shape, [prod(shape[axis + 1 :]) * itemsize for axis in range(len(shape))])
+    return axes_of(shape, contiguous_strides(shape, itemsize))
+
+
+def contiguous_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Return the strides, in bytes, of a C-contiguous array.
+
+    >>> contiguous_strides((2, 3, 4), 4)
+    (48, 16, 4)
+    """
+    return tuple(prod(shape[axis + 1 :]) * itemsize for axis in range(len(shape)))
 
 
 def merged(atoms: Iterable[Atom]) -> tuple[Atom, ...]:

@@ -5,6 +5,7 @@ Both know views and moves by the same names, so a namespace is the whole differe
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -83,3 +84,23 @@ def cupy() -> Any:
     if not count:
         raise BackendError("CuPy has no device; a CUDA device and its driver are needed")
     return found
+
+
+def listed() -> list[dict[str, object]]:
+    """Return every backend and device with its version and memory in bytes, or why it cannot be had."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    rows = [_row("numpy", np.__version__, "this machine", memory)]
+    try:
+        found = cupy()
+    except BackendError as error:
+        return [*rows, _row("cupy", None, None, None, str(error))]
+    for number in range(found.cuda.runtime.getDeviceCount()):
+        properties = found.cuda.runtime.getDeviceProperties(number)
+        rows.append(_row("cupy", found.__version__, properties["name"].decode(), properties["totalGlobalMem"]))
+    return rows
+
+
+def _row(
+    name: str, version: str | None, device: str | None, memory: int | None, problem: str | None = None
+) -> dict[str, object]:
+    return {"name": name, "version": version, "device": device, "memory": memory, "problem": problem}

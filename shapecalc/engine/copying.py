@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import product as every
 from math import prod
+from threading import Event
 
 import numpy as np
 
@@ -45,8 +46,12 @@ def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int)
     tiles = list(_tiles(source.shape, steps))
     fill = _by_position if target.shape[-1] < SHORT and source.strides[-1] != source.itemsize else np.copyto
 
+    stopped = Event()
+
     def work(part: list[Index]) -> None:
         for tile in part:
+            if stopped.is_set():
+                return
             fill(target[tile], source[tile])
             tick(target[tile].nbytes)
 
@@ -55,7 +60,10 @@ def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int)
         work(tiles)
         return
     size = -(-len(tiles) // threads)
-    list(_threads().map(work, [tiles[start : start + size] for start in range(0, len(tiles), size)]))
+    try:
+        list(_threads().map(work, [tiles[start : start + size] for start in range(0, len(tiles), size)]))
+    finally:
+        stopped.set()
 
 
 @cache

@@ -16,8 +16,8 @@ import shapecalc as sc
 from shapecalc.core.trace import Expand, Permute, Reshape
 from shapecalc.engine import copying, run
 from shapecalc.engine.backends import BackendError, backend_for
+from shapecalc.engine.execute import carried_out
 from shapecalc.engine.plan import planned
-from shapecalc.engine.run import carried_out
 from tests.strategies import factorisations
 
 NUMPY = backend_for(np.empty(0))

@@ -1,0 +1,168 @@
+"""What the command line does with data: shapes from files, elements to show or follow, outputs to write."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+
+from shapecalc.cli.output import tell
+from shapecalc.core.dims import all_known
+from shapecalc.core.dtypes import element_type
+from shapecalc.core.following import followed, followed_back
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.request import default_dialect
+from shapecalc.core.text import is_file, read_axes, shape_text, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from rich.progress import Progress
+
+    from shapecalc.cli.options import Output
+    from shapecalc.core.trace import Chain, Trace
+    from shapecalc.engine.files import Source
+
+PATIENCE = 1.0
+"""Seconds after which a bar shows how far the work has come."""
+
+
+class Given(Record):
+    """An input as it was given: its shape, the options that come with it, and its data where it is a file."""
+
+    shape: str
+    options: Mapping[str, object]
+    source: Source | None
+
+
+def unusable(error: Exception) -> ShapeError:
+    """Return the error to raise where a file or a backend cannot be used."""
+    return ShapeError(Problem(FILE, str(error), argument="input"))
+
+
+def read_input(text: str, options: Mapping[str, object], op: str) -> Given:
+    """Return the input that a text gives: a shape as it is, a file's shape and element type from its header."""
+    if not is_file(text):
+        return Given(text, options, None)
+    from shapecalc.engine.files import FileError, opened
+
+    try:
+        source = opened(text)
+    except FileError as error:
+        raise unusable(error) from None
+    dialect = str(options.get("dialect") or default_dialect(op))
+    known = source.dtype and element_type(source.dtype, dialect)
+    return Given(shape_text(source.array.shape), {"dtype": known, **_present(options)}, source)
+
+
+def _present(options: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def check(answer: Trace | Chain, out: Output, source: Source | None) -> None:
+    """Raise `ShapeError` (usage) for options that ask for data where there is none."""
+    if out.out is not None and source is None:
+        raise misuse("--out carries data out, and the input is a shape only", "give a file: x.npy")
+    if out.backend not in ("auto", "numpy", "cupy"):
+        raise misuse(f"there is no backend '{visible(out.backend)}'", "there are auto, numpy, cupy")
+    if answer.output is not None:
+        followings(answer, out)
+
+
+def followings(answer: Trace | Chain, out: Output) -> dict[str, object]:
+    """Return the ways of the elements that were asked after, for JSON."""
+    found: dict[str, object] = {}
+    ways = (("follow", out.follow, followed), ("follow_out", out.follow_out, followed_back))
+    for name, text, way in ways:
+        if text is not None and answer.output is not None:
+            found[name] = [{"stage": stage, "index": list(at)} for stage, at in way(answer, read_axes(text, name))]
+    return found
+
+
+def tell_elements(answer: Trace | Chain, source: Source | None, out: Output) -> None:
+    """Tell the elements before and after, and the way of one, where that was asked."""
+    for name, text, way in (("goes", out.follow, followed), ("came", out.follow_out, followed_back)):
+        if text is not None:
+            steps = way(answer, read_axes(text, "follow"))
+            tell(f"{name}: " + " -> ".join(f"{stage} [{','.join(map(str, at))}]" for stage, at in steps))
+    if out.values:
+        from shapecalc.engine.samples import samples
+        from shapecalc.view.values import values_text
+
+        data = None if source is None else source.array
+        for title, sample in zip(("before", "after"), samples(answer, data), strict=True):
+            tell(f"{title} {shape_text(sample.shape)}\n{values_text(sample.elements, sample.gaps)}")
+
+
+def tell_plan(answer: Trace | Chain, source: Source | None, out: Output) -> None:
+    """Tell whether the data would move, how much of it, and why; strides are in elements, of a file in bytes."""
+    from shapecalc.core.trace import Slice
+    from shapecalc.engine.atoms import contiguous_strides
+    from shapecalc.engine.plan import planned
+
+    if answer.output is None or not all_known((*answer.input, *answer.output)) or not answer.moves:
+        return
+    if isinstance(answer.moves[-1], Slice):
+        return
+    shape: Any = answer.input
+    strides = contiguous_strides(shape, 1) if source is None else source.array.strides
+    plan = planned(answer.moves, shape, strides, 1 if source is None else source.array.itemsize)
+    unit = "elements" if source is None else "bytes"
+    if plan.copies:
+        first, second = plan.copies[0].culprits
+        tell(f"engine: copy of {plan.bytes_moved} {unit}; no one step goes {first} and then {second} {unit}")
+    else:
+        tell("engine: view, nothing moves")
+    for stage in plan.stages:
+        tell(f"engine: {shape_text(stage.shape)} with strides {shape_text(stage.strides)}")
+    if source is not None:
+        tell(f"engine: backend {'numpy' if out.backend == 'auto' else out.backend}")
+
+
+def write(answer: Trace | Chain, source: Source, out: Output) -> None:
+    """Carry an answer out into the output file; raise `ShapeError` (file) where that cannot be done."""
+    from pathlib import Path
+
+    from shapecalc.engine.backends import BackendError
+    from shapecalc.engine.files import FileError, carry_out
+
+    try:
+        with Meter(source.array.nbytes) as meter:
+            carry_out(answer, source, Path(str(out.out)), force=out.force, tick=meter.tick, backend=out.backend)
+    except (FileError, BackendError) as error:
+        raise unusable(error) from None
+
+
+class Meter:
+    """A bar on the terminal for work that takes a while."""
+
+    def __init__(self, total: int) -> None:
+        """Start to wait."""
+        self.total, self.done, self.start = total, 0, monotonic()
+        self.bar: Progress | None = None
+
+    def __enter__(self) -> Meter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def tick(self, done: int) -> None:
+        """Note that so many bytes are done."""
+        self.done += done
+        if self.bar is None and monotonic() - self.start > PATIENCE and sys.stderr is not None and sys.stderr.isatty():
+            self.bar = self._shown()
+        if self.bar is not None:
+            self.bar.update(self.bar.task_ids[0], completed=self.done)
+
+    def _shown(self) -> Progress:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        bar = Progress(console=Console(file=sys.stderr), transient=True)
+        bar.add_task("writing", total=self.total)
+        bar.start()
+        return bar

@@ -1,0 +1,256 @@
+"""Arrays in files: shapes from headers alone, data mapped, outputs whole or not at all.
+
+An output is written to a file without a name in the target's folder, and named only when it is whole, so
+an interrupt, a full disk or a crash leaves what was there as it was.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+import tempfile
+import zipfile
+from contextlib import contextmanager, suppress
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from shapecalc.core.record import Record
+from shapecalc.core.trace import Chain, Slice, Trace
+from shapecalc.engine.backends import Backend
+from shapecalc.engine.copying import copy_into
+from shapecalc.engine.execute import run
+from shapecalc.engine.plan import Strided, concrete_moves, planned
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    OverflowError,
+    NotImplementedError,
+)
+NUMPY = Backend("numpy", np)
+
+
+class FileError(Exception):
+    """A file that cannot be used, with the reason."""
+
+
+class Source(Record):
+    """A mapped array: its file, and the array whose elements stay in it."""
+
+    path: Path
+    array: Any
+
+    @property
+    def dtype(self) -> str | None:
+        """The element type's name; None where it is a structure or plain bytes."""
+        kind = self.array.dtype
+        return {"U": "string", "S": "bytes", "V": None}.get(kind.kind, kind.newbyteorder("=").name)
+
+
+def opened(text: str) -> Source:
+    """Return the array that a text names, mapped; raise `FileError` where it cannot be."""
+    archive, _, member = text.partition(":") if not text.endswith(".npy") else (text, "", "")
+    try:
+        if archive.endswith(".npy"):
+            return Source(Path(archive), _mapped(archive))
+        if archive.endswith(".safetensors"):
+            return Source(Path(archive), _tensor(archive, member))
+        return _member(Path(archive), member)
+    except (*UNREADABLE, _safetensors_error()) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise FileError(f"{text}: {reason}".rstrip(".")) from None
+
+
+def _safetensors_error() -> type[Exception]:
+    """Return what the safetensors library raises, where it is imported at all."""
+    module = sys.modules.get("safetensors")
+    return module.SafetensorError if module else ValueError
+
+
+def _mapped(path: str) -> Any:
+    """Return the array of a .npy file, mapped; an empty one has nothing to map."""
+    with Path(path).open("rb") as file:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(file)
+        start = file.tell()
+    if dtype.hasobject:
+        raise ValueError("it holds pickled objects, which are not read")
+    if any(size < 0 for size in shape):
+        raise ValueError("its header gives a negative size")
+    if 0 in shape or dtype.itemsize == 0:
+        return np.empty(shape, dtype)
+    flat = np.memmap(path, dtype, "r", start, (prod(shape),))
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def _member(path: Path, member: str) -> Source:
+    """Return an array of a .npz archive, unpacked to a file that has no name any more."""
+    with zipfile.ZipFile(path) as archive:
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
+        if member not in names:
+            raise ValueError(f"it has {', '.join(names[:16])}; write {path}:NAME")
+        with tempfile.NamedTemporaryFile(suffix=".npy") as scratch:
+            with archive.open(f"{member}.npy") as packed:
+                while piece := packed.read(1 << 20):
+                    scratch.write(piece)
+            scratch.flush()
+            return Source(path, _mapped(scratch.name))
+
+
+SAFETENSORS = {"BOOL": "?", "U8": "u1", "I8": "i1", "U16": "u2", "I16": "i2", "U32": "u4", "I32": "i4"}
+SAFETENSORS |= {"U64": "u8", "I64": "i8", "F16": "f2", "F32": "f4", "F64": "f8", "C64": "c8", "BF16": "V2"}
+SAFETENSORS |= {"F8_E4M3": "V1", "F8_E5M2": "V1", "F8_E8M0": "V1"}
+"""The element types of safetensors as NumPy's, little-endian; those that NumPy does not know are bytes."""
+
+
+def _tensor(path: str, member: str) -> Any:
+    """Return a tensor of a .safetensors file, mapped; the library checks the header, and says where it lies."""
+    try:
+        from safetensors import safe_open
+    except ImportError:
+        raise ValueError("safetensors is not installed; pip install 'shapecalc[safetensors]'") from None
+    with safe_open(path, framework="numpy") as tensors:
+        names = list(tensors.keys())
+    if member not in names:
+        raise ValueError(f"it has {', '.join(names[:16])}; write {path}:NAME")
+    with Path(path).open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        entry = json.loads(file.read(length))[member]
+    if entry["dtype"] not in SAFETENSORS:
+        raise ValueError(f"its element type {entry['dtype']} is smaller than a byte")
+    kind, shape, start = (
+        np.dtype(SAFETENSORS[entry["dtype"]]),
+        tuple(entry["shape"]),
+        8 + length + entry["data_offsets"][0],
+    )
+    return np.memmap(path, kind, "r", start, (prod(shape),)).reshape(shape) if prod(shape) else np.empty(shape, kind)
+
+
+def carry_out(
+    answer: Trace | Chain,
+    source: Source,
+    target: Path,
+    *,
+    force: bool,
+    tick: Callable[[int], object],
+    backend: str = "auto",
+) -> None:
+    """Write what an answer makes of a file's array to another file; call `tick` with the bytes of each piece.
+
+    Raises `FileError` where the target exists and `force` is not given, is the input itself, or cannot be written.
+    """
+    _check_target(source, target, force=force)
+    moves = concrete_moves(answer)
+    try:
+        if moves and isinstance(moves[-1], Slice):
+            vector = np.array(answer.output, np.int64)
+            with _whole(target, vector.shape, vector.dtype) as out:
+                out[...] = vector
+            return
+        with _whole(target, tuple(answer.output or ()), source.array.dtype) as out:  # type: ignore[arg-type]
+            if backend == "cupy":
+                out[...] = run(answer, source.array, backend, contiguous=True).array.get()
+            else:
+                _fill(out, source.array, moves, tick)
+    except OSError as error:
+        raise FileError(f"{target}: {error.strerror}") from None
+
+
+def _check_target(source: Source, target: Path, *, force: bool) -> None:
+    if target.suffix != ".npy":
+        raise FileError(f"{target}: outputs are .npy files")
+    if target.exists():
+        if source.path.exists() and target.samefile(source.path):
+            raise FileError(f"{target}: it is the input itself")
+        if not force:
+            raise FileError(f"{target}: it exists; --force writes over it")
+
+
+def _fill(out: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> None:
+    """Fill a mapped output: copies but the last go through scratch files, so that memory stays bounded."""
+    plan = planned(moves, array.shape, array.strides, array.itemsize)
+    for copy in plan.copies[:-1]:
+        array = _scratch(NUMPY.strided(array, copy.source), tick)
+    if plan.copies:
+        last = NUMPY.strided(array, plan.copies[-1].source)
+        if _straight(plan.view, array.itemsize):
+            copy_into(out.reshape(last.shape), last, tick)
+            return
+        array = _scratch(last, tick)
+    copy_into(out, NUMPY.strided(array, plan.view), tick)
+
+
+def _straight(view: Strided, itemsize: int) -> bool:
+    """Say whether a view is C-contiguous, and so the buffer itself in order."""
+    step = itemsize
+    for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
+        if size != 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def _scratch(view: Any, tick: Callable[[int], object]) -> Any:
+    with tempfile.TemporaryFile() as file:
+        file.truncate(max(view.nbytes, 1))
+        copied = np.memmap(file, view.dtype, "r+", 0, view.shape)
+    copy_into(copied, view, tick)
+    return copied
+
+
+@contextmanager
+def _whole(target: Path, shape: tuple[int, ...], dtype: Any) -> Iterator[Any]:
+    """Yield a mapped array to fill; `target` names it once it is filled and on the disk, and never before."""
+    with _nameless(target.parent) as (file, named):
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        )
+        start, size = file.tell(), prod(shape) * dtype.itemsize
+        file.flush()
+        if size:
+            os.posix_fallocate(file.fileno(), start, size)
+            out = np.memmap(file, dtype, "r+", start, shape or (1,)).reshape(shape)
+            yield out
+            out.flush() if isinstance(out, np.memmap) else None
+        else:
+            yield np.empty(shape, dtype)
+        os.fsync(file.fileno())
+        named(target)
+
+
+@contextmanager
+def _nameless(folder: Path) -> Iterator[tuple[IO[bytes], Callable[[Path], None]]]:
+    """Yield a file in `folder` that nobody sees, and what gives it a name; without the name it is gone."""
+    beside = folder / f".shapecalc-{os.getpid()}.part"
+    try:
+        descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            raise
+        descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+
+    def named(target: Path) -> None:
+        if not beside.exists():
+            os.link(f"/proc/self/fd/{descriptor}", beside, src_dir_fd=descriptor)  # linkat, which follows the link
+        beside.replace(target)
+
+    try:
+        with os.fdopen(descriptor, "r+b") as file:
+            yield file, named
+    finally:
+        with suppress(FileNotFoundError):
+            beside.unlink()

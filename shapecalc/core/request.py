@@ -120,8 +120,9 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
 
 def _dialect(name: object, op: str) -> Dialect:
     """Return the row of the dialect that was named, or of the op's default."""
-    wanted = default_dialect(op) if name is None else str(name)
-    row: Dialect = DIALECTS.get(wanted) or found(wanted.lower(), DIALECTS, "dialect")
+    row: Dialect | None = DIALECTS.get(name) if isinstance(name, str) else None
+    if row is None:
+        row = found(default_dialect(op) if name is None else str(name).lower(), DIALECTS, "dialect")
     if op not in row.operators:
         having = ", ".join(other.name for other in DIALECTS.values() if op in other.operators)
         raise misuse(f"{row.name} has no {op}", f"it is in {having}", argument="dialect")
@@ -206,9 +207,6 @@ def _int(value: object, name: str) -> int:
     raise misuse(f"{name} is one whole number, not {_shown(value)}", argument=name)
 
 
-_INT_ONLY = {int}
-
-
 def _dims(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
     """Return the dims of a Python sequence: whole numbers, or the texts of names and monomials."""
     try:
@@ -217,9 +215,10 @@ def _dims(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
         raise misuse(f"{argument} is a sequence of dims, not {_shown(value)}", argument=argument) from None
     if isinstance(value, (bytes, bytearray)):
         raise misuse(f"{argument} is text or a sequence of dims, not bytes", argument=argument)
-    if not dims or (set(map(type, dims)) <= _INT_ONLY and max(dims) < TOO_LARGE and min(dims) >= lowest):
-        return dims
-    return _mixed(dims, argument, lowest)
+    for dim in dims:
+        if type(dim) is not int or not lowest <= dim < TOO_LARGE:
+            return _mixed(dims, argument, lowest)
+    return dims
 
 
 def _mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:

@@ -28,14 +28,16 @@ def path_with_shapecalc(tmp_path_factory):
     script = folder / "shapecalc"
     script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m shapecalc "$@"\n')
     script.chmod(0o755)
-    return f"{folder}:{os.environ['PATH']}"
+    return f"{folder}:{Path(sys.executable).parent}:{os.environ['PATH']}"
 
 
 @pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command for command, _ in COMMANDS])
 def test_a_command_prints_what_the_readme_shows(command, shown, path_with_shapecalc):
     environment = {**os.environ, "PATH": path_with_shapecalc}
+    folder = path_with_shapecalc.partition(":")[0]
     ran = subprocess.run(
         ["bash", "-c", command],
+        cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

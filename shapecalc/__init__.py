@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from shapecalc.core import resolve as _resolve
 from shapecalc.core.problem import Problem, ShapeError, misuse
-from shapecalc.core.request import ask, read_sizes
+from shapecalc.core.request import ask
 from shapecalc.core.resolve import Comparison
 from shapecalc.core.text import brief, shape_text, visible
 from shapecalc.core.trace import Chain, Step, Trace
+from shapecalc.core.values import read_sizes
 from shapecalc.core.words import read_stage, split
 
 TYPE_CHECKING = False

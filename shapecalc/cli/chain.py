@@ -31,10 +31,11 @@ from shapecalc.cli.options import (
     WhereOption,
 )
 from shapecalc.core.problem import Problem, ShapeError
-from shapecalc.core.request import default_dialect, read_sizes
+from shapecalc.core.request import default_dialect
 from shapecalc.core.resolve import chain as resolve_chain
 from shapecalc.core.rules import DIALECTS, SWITCHES
 from shapecalc.core.setting import SWITCHED
+from shapecalc.core.values import read_sizes
 from shapecalc.core.words import read_chain, read_stage, split
 
 TYPE_CHECKING = False

@@ -7,7 +7,6 @@ front end comes through here: the command line, the prompt, the case files and t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import index
 
 from shapecalc.core.dims import Monomial, Shape, names, substitute
 from shapecalc.core.dtypes import element_type
@@ -15,20 +14,8 @@ from shapecalc.core.operations import COMMON, OPS, Kind, Op, Param
 from shapecalc.core.problem import misuse, refusal
 from shapecalc.core.record import Record
 from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect, Flattens
-from shapecalc.core.text import (
-    MAX_DIGITS,
-    MOST_BITS,
-    TOO_LARGE,
-    Token,
-    brief,
-    read_axes,
-    read_dim,
-    read_shape,
-    read_target,
-    shape_text,
-    sized,
-    visible,
-)
+from shapecalc.core.text import TOO_LARGE, brief, read_axes, read_shape, read_target, shape_text, visible
+from shapecalc.core.values import described, dims_of, is_whole, read_sizes, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +25,6 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 16
 """How many names a hint lists."""
-MOST_SIZE_DIGITS = 30
-"""The longest size that is put in for a name; int64 has 19 digits."""
-NAME_IT = "write a name (N) or ? for a size that is not known"
 
 
 class Request(Record):
@@ -96,7 +80,7 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     """
     spec = OPS.get(op) or found(op, OPS, "operation")
     row = _dialect(options.get("dialect"), op)
-    dims = read_shape(shape) if isinstance(shape, str) else _dims(shape, "input", lowest=0)
+    dims = read_shape(shape) if isinstance(shape, str) else dims_of(shape, "input", lowest=0)
     written = {"input": shape} if isinstance(shape, str) else {}
     arguments = {}
     for param in spec.params:
@@ -180,97 +164,13 @@ def _value(value: object, param: Param, row: Dialect) -> Any:
     if param.kind is Kind.INT:
         if LACKING[param.name](row):
             raise misuse(f"{row.name} has no {param.name} here", argument=param.name)
-        return _int(value, param.name)
+        return whole_number(value, param.name)
     if isinstance(value, str):
         return read_target(value, param.name) if param.kind is Kind.TARGET else read_axes(value, param.name)
-    dims = _dims(value if isinstance(value, tuple) or not _is_index(value) else (value,), param.name)
+    dims = dims_of(value if isinstance(value, tuple) or not is_whole(value) else (value,), param.name)
     if param.kind is Kind.AXES and Monomial in map(type, dims):
         raise misuse(f"an axis is a whole number, not {shape_text(dims)}", argument=param.name)
     return dims
-
-
-def _is_index(value: object) -> bool:
-    """Say whether a Python value stands for one whole number."""
-    try:
-        return not isinstance(value, bool) and index(value) is not None  # type: ignore[arg-type]
-    except TypeError:
-        return False
-
-
-def _int(value: object, name: str) -> int:
-    if isinstance(value, str):
-        digits = value.strip().removeprefix("-")
-        if digits.isdigit() and digits.isascii() and len(digits) <= MAX_DIGITS:
-            return int(value)
-    elif _is_index(value) and index(value).bit_length() <= MOST_BITS:  # type: ignore[arg-type]
-        return index(value)  # type: ignore[arg-type]
-    raise misuse(f"{name} is one whole number, not {_shown(value)}", argument=name)
-
-
-def _dims(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
-    """Return the dims of a Python sequence: whole numbers, or the texts of names and monomials."""
-    try:
-        dims: tuple[Any, ...] = tuple(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise misuse(f"{argument} is a sequence of dims, not {_shown(value)}", argument=argument) from None
-    if isinstance(value, (bytes, bytearray)):
-        raise misuse(f"{argument} is text or a sequence of dims, not bytes", argument=argument)
-    for dim in dims:
-        if type(dim) is not int or not lowest <= dim < TOO_LARGE:
-            return _mixed(dims, argument, lowest)
-    return dims
-
-
-def _mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
-    """Return the dims of a sequence that holds more than plain numbers; each `?` is a name of its own."""
-    dims, unknowns = [], 0
-    for place, value in enumerate(values):
-        if isinstance(value, str):
-            dim, met = read_dim(Token(value.strip() or " ", 0), unknowns, argument, place)
-            if met > unknowns and argument != "input":
-                raise misuse("? is a size nobody knows, so it cannot be requested", argument=argument, index=place)
-            unknowns = met
-        elif isinstance(value, Monomial):
-            dim = value
-        elif _is_index(value) and index(value).bit_length() <= MOST_BITS:  # type: ignore[arg-type]
-            dim = index(value)  # type: ignore[arg-type]
-        else:
-            message = f"a dim is a whole number or a name, not {_shown(value)}"
-            raise misuse(message, NAME_IT, argument=argument, index=place)
-        if isinstance(dim, int) and dim < lowest:
-            raise misuse(f"{sized(dim)} is not the size of an input dim", NAME_IT, argument=argument, index=place)
-        dims.append(dim)
-    return tuple(dims)
-
-
-def _shown(value: object) -> str:
-    """Return a Python value for a message."""
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:
-        return sized(value)
-    return visible(brief(repr(value)))
-
-
-def read_sizes(where: object) -> dict[str, int]:
-    """Return the sizes to put in for names, from `N=8,C=3` or from a mapping.
-
-    >>> read_sizes("N=8,C=3")
-    {'N': 8, 'C': 3}
-    """
-    if isinstance(where, str):
-        pairs = [pair.partition("=")[::2] for pair in where.split(",")]
-    elif isinstance(where, Mapping):
-        pairs = [(str(name), str(size) if not isinstance(size, int) else sized(size)) for name, size in where.items()]
-    else:
-        raise misuse(f"sizes are text or a mapping, not {_shown(where)}", "write N=8,C=3", argument="where")
-    sizes: dict[str, int] = {}
-    for name, number in ((name.strip(), number.strip()) for name, number in pairs):
-        if not (name.isidentifier() and number.isdigit() and number.isascii() and len(number) <= MOST_SIZE_DIGITS):
-            shown = visible(brief(f"{name}={number}"))
-            raise misuse(f"'{shown}' is not NAME=SIZE", "write N=8,C=3", argument="where")
-        if name in sizes:
-            raise misuse(f"{name} is given two sizes", argument="where")
-        sizes[name] = int(number)
-    return sizes
 
 
 def _filled(request: Request, sizes: Mapping[str, int]) -> Request:
@@ -305,7 +205,7 @@ def _opset(given: Mapping[str, object], row: Dialect) -> int | None:
         return None
     if row.newest_opset is None:
         raise misuse(f"{row.name} has no opsets", argument="opset")
-    opset = _int(given["opset"], "opset")
+    opset = whole_number(given["opset"], "opset")
     if not 1 <= opset <= row.newest_opset:
         raise misuse(f"{row.name} knows the opsets 1 to {row.newest_opset}, not {opset}", argument="opset")
     return opset
@@ -333,4 +233,4 @@ def _switch(given: Mapping[str, object], row: Dialect, op: str) -> bool | None:
     value = given[own]
     if isinstance(value, int) and value in (0, 1):
         return bool(value)
-    raise misuse(f"{own} is 0 or 1, not {_shown(value)}", argument=own)
+    raise misuse(f"{own} is 0 or 1, not {described(value)}", argument=own)

@@ -17,9 +17,10 @@ from shapecalc.core import resolve as _resolve
 from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.request import ask
 from shapecalc.core.resolve import Comparison
-from shapecalc.core.text import brief, shape_text, visible
+from shapecalc.core.text import shape_text
 from shapecalc.core.trace import Chain, Step, Trace
 from shapecalc.core.values import read_sizes
+from shapecalc.core.wording import brief, visible
 from shapecalc.core.words import read_stage, split
 
 TYPE_CHECKING = False

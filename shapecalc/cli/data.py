@@ -12,7 +12,8 @@ from shapecalc.core.following import followed, followed_back
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.request import default_dialect
-from shapecalc.core.text import is_file, read_axes, shape_text, visible
+from shapecalc.core.text import is_file, read_axes, shape_text
+from shapecalc.core.wording import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

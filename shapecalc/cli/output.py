@@ -115,6 +115,6 @@ def report(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
 def problem_line(problem: Problem) -> str:
     """Return a problem in one line."""
     from shapecalc.core.problem import ShapeError
-    from shapecalc.core.text import visible
+    from shapecalc.core.wording import visible
 
     return visible(f"shapecalc: {ShapeError(problem)}")

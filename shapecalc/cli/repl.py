@@ -12,7 +12,8 @@ import typer
 from shapecalc.cli.output import Exit, failed, put, report, tell
 from shapecalc.cli.session import COMMANDS, Reply, Session
 from shapecalc.core.operations import OPS
-from shapecalc.core.text import brief, shape_text
+from shapecalc.core.text import shape_text
+from shapecalc.core.wording import brief
 
 SUMMARY = "A prompt that holds a current shape and carries it from op to op."
 HELP = f"""\b

@@ -14,8 +14,9 @@ from shapecalc.core.record import Record
 from shapecalc.core.request import ask, default_dialect, found, suggestion
 from shapecalc.core.resolve import chain, resolve
 from shapecalc.core.rules import DIALECTS
-from shapecalc.core.text import read_shape, shape_text, visible
+from shapecalc.core.text import read_shape, shape_text
 from shapecalc.core.trace import Chain, Trace
+from shapecalc.core.wording import visible
 from shapecalc.core.words import Stage, command_pieces, read_chain, read_stage, read_values, split, texts_of, usage
 
 COMMANDS = {

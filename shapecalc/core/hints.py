@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from shapecalc.core.dims import Dim, Shape, product, quotient
-from shapecalc.core.text import brief, shape_text
+from shapecalc.core.text import shape_text
+from shapecalc.core.wording import brief
 
 SEARCHED = 20_000
 """How far from a number its nearest divisor is looked for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product
 from shapecalc.core.problem import refusal
-from shapecalc.core.text import counted, sized
+from shapecalc.core.wording import counted, sized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

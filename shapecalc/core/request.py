@@ -14,8 +14,9 @@ from shapecalc.core.operations import COMMON, OPS, Kind, Op, Param
 from shapecalc.core.problem import misuse, refusal
 from shapecalc.core.record import Record
 from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect, Flattens
-from shapecalc.core.text import TOO_LARGE, brief, read_axes, read_shape, read_target, shape_text, visible
+from shapecalc.core.text import TOO_LARGE, read_axes, read_shape, read_target, shape_text
 from shapecalc.core.values import described, dims_of, is_whole, read_sizes, whole_number
+from shapecalc.core.wording import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from shapecalc.core.limits import check_rank, checked_volume
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import Record
 from shapecalc.core.rules import EmptyInfer, Infers, Zero, ZeroBeside
-from shapecalc.core.text import brief, counted, shape_text
+from shapecalc.core.text import shape_text
 from shapecalc.core.trace import Reshape, Step
+from shapecalc.core.wording import brief, counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

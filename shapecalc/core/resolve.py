@@ -14,9 +14,10 @@ from shapecalc.core.record import Record
 from shapecalc.core.request import Request, ask, check_names_known, found
 from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect
 from shapecalc.core.setting import SWITCHED, check_attributes, setting
-from shapecalc.core.text import brief, shape_text, tokens, visible
+from shapecalc.core.text import shape_text, tokens
 from shapecalc.core.trace import Chain, Step, Trace, contradiction, plain, run, zero_sensitive
 from shapecalc.core.values import read_sizes
+from shapecalc.core.wording import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from shapecalc.core.axes import regrouping
 from shapecalc.core.dims import product
-from shapecalc.core.text import counted, shape_text
+from shapecalc.core.text import shape_text
+from shapecalc.core.wording import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

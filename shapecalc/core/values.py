@@ -7,7 +7,8 @@ from operator import index
 
 from shapecalc.core.dims import Monomial, Shape
 from shapecalc.core.problem import misuse
-from shapecalc.core.text import MAX_DIGITS, MOST_BITS, TOO_LARGE, Token, brief, read_dim, sized, visible
+from shapecalc.core.text import MAX_DIGITS, NAME_IT, TOO_LARGE, Token, read_dim
+from shapecalc.core.wording import MOST_BITS, brief, sized, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 MOST_SIZE_DIGITS = 30
 """The longest size that is put in for a name; int64 has 19 digits."""
-NAME_IT = "write a name (N) or ? for a size that is not known"
 
 
 def is_whole(value: object) -> bool:

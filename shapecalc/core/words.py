@@ -14,7 +14,8 @@ from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.request import Request, default_dialect, found, suggestion
 from shapecalc.core.rules import DIALECTS, SWITCHES
-from shapecalc.core.text import shape_text, visible
+from shapecalc.core.text import shape_text
+from shapecalc.core.wording import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

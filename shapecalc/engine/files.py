@@ -30,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-UNREADABLE = (
+UNREADABLE = (  # all that reading a header that is cut, packed oddly or lying can raise
     OSError,
     ValueError,
     EOFError,
@@ -62,7 +62,7 @@ class Source(Record):
 
 def opened(text: str) -> Source:
     """Return the array that a text names, mapped; raise `FileError` where it cannot be."""
-    archive, _, member = text.partition(":") if not text.endswith(".npy") else (text, "", "")
+    archive, _, member = (text, "", "") if text.endswith((".npy", ".npz", ".safetensors")) else text.rpartition(":")
     try:
         if archive.endswith(".npy"):
             return Source(Path(archive), _mapped(archive))

@@ -6,7 +6,7 @@ from rich.console import Group
 from rich.text import Text
 
 from shapecalc.core.problem import USAGE, Problem
-from shapecalc.core.text import visible
+from shapecalc.core.wording import visible
 
 WIDEST = 30
 """How much of a long argument is shown around its token."""

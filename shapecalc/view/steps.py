@@ -6,8 +6,9 @@ from rich.text import Text
 
 from shapecalc.core.dims import Monomial
 from shapecalc.core.rules import DIALECTS
-from shapecalc.core.text import shape_text, visible
+from shapecalc.core.text import shape_text
 from shapecalc.core.trace import Chain, Step, Trace
+from shapecalc.core.wording import visible
 
 
 def steps_text(answer: Trace | Chain) -> Text:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.text import visible
+from shapecalc.core.wording import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

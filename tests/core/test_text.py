@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import read_axes, read_shape, read_target, shape_text, visible
+from shapecalc.core.text import read_axes, read_shape, read_target, shape_text
+from shapecalc.core.wording import visible
 
 SPELLINGS = [
     ("2,3,4", (2, 3, 4)),

@@ -6,7 +6,6 @@ import sys
 from time import monotonic
 
 from shapecalc.cli.output import tell
-from shapecalc.core.dims import all_known
 from shapecalc.core.dtypes import element_type
 from shapecalc.core.following import followed, followed_back
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
@@ -55,7 +54,17 @@ def read_input(text: str, options: Mapping[str, object], op: str) -> Given:
         raise unusable(error) from None
     dialect = str(options.get("dialect") or default_dialect(op))
     known = source.dtype and element_type(source.dtype, dialect)
-    return Given(shape_text(source.array.shape), {"dtype": known, **_present(options)}, source)
+    return Given(shape_text(source.shape), {"dtype": known, **_present(options)}, source)
+
+
+def loaded(source: Source) -> Any:
+    """Return a file's array, mapped; raise `ShapeError` (file) where it is not what its header says."""
+    from shapecalc.engine.files import FileError
+
+    try:
+        return source.array
+    except FileError as error:
+        raise unusable(error) from None
 
 
 def _present(options: Mapping[str, object]) -> dict[str, object]:
@@ -92,7 +101,7 @@ def tell_elements(answer: Trace | Chain, source: Source | None, out: Output) -> 
         from shapecalc.engine.samples import samples
         from shapecalc.view.values import values_text
 
-        data = None if source is None else source.array
+        data = None if source is None else loaded(source)
         for title, sample in zip(("before", "after"), samples(answer, data), strict=True):
             tell(f"{title} {shape_text(sample.shape)}\n{values_text(sample.elements, sample.gaps)}")
 
@@ -103,13 +112,13 @@ def tell_plan(answer: Trace | Chain, source: Source | None, out: Output) -> None
     from shapecalc.engine.atoms import contiguous_strides
     from shapecalc.engine.plan import planned
 
-    if answer.output is None or not all_known((*answer.input, *answer.output)) or not answer.moves:
+    if not answer.concrete or not answer.moves:
         return
     if isinstance(answer.moves[-1], Slice):
         return
     shape: Any = answer.input
-    strides = contiguous_strides(shape, 1) if source is None else source.array.strides
-    plan = planned(answer.moves, shape, strides, 1 if source is None else source.array.itemsize)
+    strides = contiguous_strides(shape, 1) if source is None else loaded(source).strides
+    plan = planned(answer.moves, shape, strides, 1 if source is None else source.kind.itemsize)
     unit = "elements" if source is None else "bytes"
     if plan.copies:
         first, second = plan.copies[0].culprits
@@ -130,7 +139,7 @@ def write(answer: Trace | Chain, source: Source, out: Output) -> None:
     from shapecalc.engine.files import FileError, carry_out
 
     try:
-        with Meter(source.array.nbytes) as meter:
+        with Meter(loaded(source).nbytes) as meter:
             carry_out(answer, source, Path(str(out.out)), force=out.force, tick=meter.tick, backend=out.backend)
     except (FileError, BackendError) as error:
         raise unusable(error) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.dims import Shape, all_known
+from shapecalc.core.dims import Shape
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text
 from shapecalc.core.trace import Expand, Move, Permute, Reshape
@@ -26,7 +26,7 @@ def waypoints(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
     """
     if answer.output is None:
         raise misuse("what cannot be resolved moves no element")
-    if not all_known((*answer.input, *answer.output)):
+    if not answer.concrete:
         raise misuse("names have no size, so no element has an index", "give the sizes with --where")
     shape, found = answer.input, []
     for step in answer.steps:

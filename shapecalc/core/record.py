@@ -3,11 +3,13 @@
 It is `typing.NamedTuple` with one difference: records of different classes are never equal, so
 `Permute((1, 0)) != Reshape((1, 0))`. It is not `typing.NamedTuple` itself because importing `typing`
 (or `dataclasses`) costs a bare question more time than answering it; type checkers see the original.
+A record whose properties are `cached_property`s remembers them, which its fields never change.
 """
 
 from __future__ import annotations
 
 from collections import namedtuple
+from functools import cached_property
 
 __all__ = ["Record"]
 
@@ -25,9 +27,9 @@ else:
             fields = body.get("__annotations__", {})
             defaults = [body.pop(field) for field in fields if field in body]
             base = namedtuple(name, fields, defaults=defaults, module=body["__module__"])
-            return type(
-                name, (base,), {"__slots__": (), "__eq__": _same, "__ne__": _differs, "__hash__": _hash, **body}
-            )
+            if not any(isinstance(value, cached_property) for value in body.values()):
+                body["__slots__"] = ()
+            return type(name, (base,), {"__eq__": _same, "__ne__": _differs, "__hash__": _hash, **body})
 
     class Record(metaclass=_Fields):
         """A frozen value with named fields, compared by class and content."""

@@ -5,8 +5,10 @@ A trace is the one value that the command line's text, `--json`, the pictures an
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from shapecalc.core.conditions import Conditions, Never, combined, holds, under
-from shapecalc.core.dims import Monomial, Shape, names, substitute
+from shapecalc.core.dims import Monomial, Shape, all_known, names, substitute
 from shapecalc.core.problem import Problem, ShapeError, refusal
 from shapecalc.core.record import Record
 from shapecalc.core.sentences import SENTENCES
@@ -119,10 +121,15 @@ class Trace(Record):
         """The shape of the input tensor."""
         return self.request.input
 
-    @property
+    @cached_property
     def moves(self) -> tuple[Move, ...]:
         """What is to be done to the data, in order."""
         return tuple(step.move for step in self.steps if step.move)
+
+    @cached_property
+    def concrete(self) -> bool:
+        """Whether there is an output, and every dim has a number."""
+        return self.output is not None and all_known(self.input + self.output)
 
     @property
     def stages(self) -> tuple[Trace, ...]:
@@ -163,10 +170,15 @@ class Chain(Record):
         """What a chain is called where ops are named."""
         return "chain"
 
-    @property
+    @cached_property
     def moves(self) -> tuple[Move, ...]:
         """What is to be done to the data, in order."""
         return tuple(move for stage in self.stages for move in stage.moves)
+
+    @cached_property
+    def concrete(self) -> bool:
+        """Whether there is an output, and every dim has a number."""
+        return self.output is not None and all_known(self.input + self.output)
 
     @property
     def steps(self) -> tuple[Step, ...]:

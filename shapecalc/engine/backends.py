@@ -12,7 +12,7 @@ import numpy as np
 
 from shapecalc.core.record import Record
 from shapecalc.core.trace import Expand, Move, Permute, Reshape
-from shapecalc.engine.copying import copy_into
+from shapecalc.engine.copying import SMALL, copy_into
 from shapecalc.engine.plan import Strided
 
 NAMES = ("auto", "numpy", "cupy")
@@ -41,21 +41,24 @@ class Backend(Record):
     def moved(self, array: Any, moves: tuple[Move, ...]) -> Any:
         """Return `array` after the moves, one by one, by the library's own functions."""
         for move in moves:
-            if isinstance(move, Permute):
+            if type(move) is Permute:
                 array = array.transpose(move.axes)
-            elif isinstance(move, Reshape):
+            elif type(move) is Reshape:
                 array = array.reshape(move.shape)
-            elif isinstance(move, Expand):
+            elif type(move) is Expand:
                 array = self.namespace.broadcast_to(array, move.shape)
         return array
 
     def copied(self, view: Any) -> Any:
         """Return a C-contiguous copy of a view."""
-        if self.name == "cupy":
-            return self.namespace.array(view, order="C", copy=True)
+        if view.nbytes <= SMALL or self.name == "cupy":
+            return view.copy()
         target = np.empty(view.shape, view.dtype)
         copy_into(target, view)
         return target
+
+
+NUMPY = Backend("numpy", np)
 
 
 def backend_for(array: Any, wanted: str = "auto") -> Backend:
@@ -63,11 +66,13 @@ def backend_for(array: Any, wanted: str = "auto") -> Backend:
 
     Raises `BackendError` where the backend is not known, or CuPy cannot be had.
     """
+    if type(array) is np.ndarray and wanted != "cupy" and wanted in NAMES:
+        return NUMPY
     if wanted not in NAMES:
         raise BackendError(f"there is no backend '{wanted}'; there are {', '.join(NAMES)}")
     if wanted == "cupy" or (wanted == "auto" and type(array).__module__.partition(".")[0] == "cupy"):
         return Backend("cupy", cupy())
-    return Backend("numpy", np)
+    return NUMPY
 
 
 def cupy() -> Any:

@@ -1,18 +1,19 @@
-"""A strided copy that stays in the cache: tiles, a loop order that keeps one side contiguous, two threads.
+"""A strided copy that stays in the cache: tiles that fit it, and every core taking the next one.
 
-NumPy copies in the order of the destination, whatever that does to the source. Here the copy is cut
-into tiles in which both sides fit the cache, and where the destination's innermost axis is short, the
-tile is filled position by position along it, so that the inner loop is long.
+NumPy copies in the order of the destination, whatever that does to the source. Here the copy is cut into
+tiles in which both sides fit a core's own cache. Where reading across a tile would crowd into few of its
+sets, the tile is first brought in row by row; where the innermost axis is short, it is filled position by
+position along it, so that the inner loop is long. The thread that asks works along: it never waits for another to wake.
 """
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product as every
 from math import prod
-from threading import Event
+from threading import local
 
 import numpy as np
 
@@ -23,53 +24,84 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
     Index = tuple[slice, ...]
+    Fill = Callable[[Array, Array], object]
 
 SMALL = 1 << 17
-"""Bytes below which a plain copy is as good."""
+"""Bytes up to which NumPy's own moves are as good, for all that they may copy twice."""
+CORES = os.cpu_count() or 1
 CHUNK = 1 << 20
 """Bytes that are worth a thread of their own."""
-ALONG_TARGET, ALONG_SOURCE = 64, 256
-"""Positions of a tile along the innermost axes of either side: some cache lines, and rather more."""
-TILE = 1 << 17
-"""Bytes up to which a tile then grows: source and destination stay in a core's own cache."""
-SHORT = 16
-"""Positions of the innermost axis below which it is filled one by one."""
+RUN = 1 << 22
+"""Bytes that are, where both sides run together: NumPy alone is nearly as fast as memory there."""
+ALONG = 256
+"""Positions of a tile along the innermost axes of either side, at least, where there are as many."""
+TILE = 1 << 19
+"""Bytes up to which a tile then grows."""
+LINE = 64
+"""Bytes of a cache line: an innermost axis up to one is filled position by position."""
+LONG = 32
+"""Rows, and positions of a row, from which on a tile is worth bringing in by rows."""
+CROWDED = 256
+"""A stride of a multiple of so many bytes reaches a quarter of a cache's sets, or fewer."""
 
 
 def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int) -> None:
     """Fill `target`, C-contiguous, with `source`, of the same shape; call `tick` with the bytes of each tile."""
-    if source.nbytes <= SMALL or source.ndim < 2:
+    if source.nbytes <= SMALL or source.ndim < 2 or source.dtype.hasobject:
         np.copyto(target, source)
         tick(source.nbytes)
         return
-    steps = _chunk_sizes(source) if source.strides[-1] == source.itemsize else _tile_sizes(source)
-    tiles = list(_tiles(source.shape, steps))
-    fill = _by_position if target.shape[-1] < SHORT and source.strides[-1] != source.itemsize else np.copyto
-
-    stopped = Event()
-
-    def work(part: list[Index]) -> None:
-        for tile in part:
-            if stopped.is_set():
-                return
-            fill(target[tile], source[tile])
-            tick(target[tile].nbytes)
-
-    threads = min(os.cpu_count() or 1, source.nbytes // CHUNK, len(tiles))
-    if threads < 2:
-        work(tiles)
+    fill, steps = _way(source.shape, source.strides, source.itemsize)
+    if steps == source.shape:
+        fill(target, source)
+        tick(source.nbytes)
         return
-    size = -(-len(tiles) // threads)
+    tiles = list(_tiles(source.shape, steps))
+    remaining = iter(tiles)
+
+    def work() -> None:
+        try:
+            for tile in remaining:
+                fill(target[tile], source[tile])
+                tick(target[tile].nbytes)
+        finally:
+            tiles.clear()  # whoever fails stops the others
+
+    threads = min(CORES, source.nbytes // CHUNK, len(tiles))
+    helping = [_threads().submit(work) for _ in range(threads - 1)]
     try:
-        list(_threads().map(work, [tiles[start : start + size] for start in range(0, len(tiles), size)]))
+        work()
     finally:
-        stopped.set()
+        for thread in helping:
+            thread.result()
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Return the threads that copy; NumPy lets go of the interpreter while it does."""
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="shapecalc-copy")
+    """Return the threads that copy along; NumPy lets go of the interpreter while it does."""
+    return ThreadPoolExecutor(CORES, thread_name_prefix="shapecalc-copy")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # threads do not live on in a forked child
+
+
+@lru_cache(maxsize=256)
+def _way(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[Fill, tuple[int, ...]]:
+    """Return how a tile of a source is copied, and how far it goes along each axis."""
+    row = min(range(len(shape)), key=lambda axis: abs(strides[axis]) or 1 << 62)
+    across = range(row + 1, len(shape))
+    if row == len(shape) - 1:
+        return np.copyto, _chunk_sizes(shape, itemsize)
+    sizes = _tile_sizes(shape, strides, itemsize)
+    rows = prod(shape[axis] for axis in across)
+    crowded = any(strides[axis] % CROWDED == 0 for axis in across)
+    if crowded and min(rows, shape[row]) >= LONG:
+        return _by_rows, sizes
+    return _by_position if shape[-1] * itemsize <= LINE else np.copyto, sizes
+
+
+_kept = local()
 
 
 def _by_position(target: Array, source: Array) -> None:
@@ -78,29 +110,47 @@ def _by_position(target: Array, source: Array) -> None:
         target[..., position] = source[..., position]
 
 
-def _tiles(shape: tuple[int, ...], steps: list[int]) -> Iterator[Index]:
+def _by_rows(target: Array, source: Array) -> None:
+    """Bring a tile in row by row, a cache line apart so that none crowd, and fill the target from there."""
+    order = sorted(range(source.ndim), key=lambda axis: -abs(source.strides[axis]))
+    rows = source.transpose(order)
+    padded = (*rows.shape[:-1], rows.shape[-1] + LINE // source.itemsize + 1)
+    near = _scratch(prod(padded) * source.itemsize).view(source.dtype).reshape(padded)[..., : rows.shape[-1]]
+    np.copyto(near, rows)
+    np.copyto(target.transpose(order), near)
+
+
+def _scratch(nbytes: int) -> Array:
+    """Return bytes to write on, the same ones for every tile of a thread: fresh ones would be mapped each time."""
+    if getattr(_kept, "bytes", np.empty(0)).nbytes < nbytes:
+        _kept.bytes = np.empty(nbytes, np.uint8)
+    kept: Array = _kept.bytes
+    return kept[:nbytes]
+
+
+def _tiles(shape: tuple[int, ...], steps: tuple[int, ...]) -> Iterator[Index]:
     """Yield the tiles of a copy, in the order of the destination."""
     starts = [range(0, size, step) for size, step in zip(shape, steps, strict=True)]
     for corner in every(*starts):
         yield tuple(slice(start, start + step) for start, step in zip(corner, steps, strict=True))
 
 
-def _chunk_sizes(source: Array) -> list[int]:
-    """Return how far a chunk goes along each axis where both sides run together: about a thread's worth."""
-    sizes = [1] * source.ndim
-    _grow(sizes, range(source.ndim)[::-1], source.shape, CHUNK // source.itemsize, CHUNK // source.itemsize)
-    return sizes
+def _chunk_sizes(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return how far a tile goes where both sides run together: as far as is worth a thread."""
+    sizes = [1] * len(shape)
+    _grow(sizes, range(len(shape))[::-1], shape, RUN // itemsize, RUN // itemsize)
+    return tuple(sizes)
 
 
-def _tile_sizes(source: Array) -> list[int]:
+def _tile_sizes(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """Return how far a tile goes along each axis: some lines on both sides, then whatever fits."""
-    shape, room = source.shape, max(1, TILE // source.itemsize)
+    room = max(1, TILE // itemsize)
     sizes = [1] * len(shape)
     by_target = range(len(shape))[::-1]
-    by_source = sorted(by_target, key=lambda axis: abs(source.strides[axis]) or 1 << 62)
-    for order, wanted in ((by_target, ALONG_TARGET), (by_source, ALONG_SOURCE), (by_target, room)):
+    by_source = sorted(by_target, key=lambda axis: abs(strides[axis]) or 1 << 62)
+    for order, wanted in ((by_target, ALONG), (by_source, ALONG), (by_target, room)):
         _grow(sizes, order, shape, wanted, room)
-    return sizes
+    return tuple(sizes)
 
 
 def _grow(sizes: list[int], order: Sequence[int], shape: tuple[int, ...], wanted: int, room: int) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from shapecalc.core.dims import Shape
-from shapecalc.core.problem import misuse
+from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 from shapecalc.core.trace import Chain, Move, Slice, Trace
-from shapecalc.engine.backends import Backend, backend_for
+from shapecalc.engine.backends import NUMPY, Backend, backend_for
+from shapecalc.engine.copying import SMALL
 from shapecalc.engine.plan import Plan, concrete_moves, planned
-
-SMALL = 1 << 16
-"""Bytes below which planning takes longer than the copies that it saves."""
 
 
 class Result(Record):
@@ -45,11 +45,12 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     """
     moves = concrete_moves(answer)
     used = backend_for(array, backend)
-    source = used.asarray(array)
-    check_shape(answer.input, source.shape)
-    if moves and isinstance(moves[-1], Slice):
+    source = array if type(array) is np.ndarray and used is NUMPY else used.asarray(array)
+    if answer.input != source.shape:
+        raise mismatched(answer.input, source.shape)
+    if moves and type(moves[-1]) is Slice:
         found = used.namespace.array(answer.output, dtype="int64")
-    elif source.nbytes < SMALL:
+    elif source.nbytes <= SMALL:
         found = used.moved(source, moves)
     else:
         found = carried_out(planned(moves, source.shape, source.strides, source.itemsize), source, used)
@@ -58,10 +59,9 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     return Result(found, moves, source, used.name)
 
 
-def check_shape(expected: Shape, found: tuple[int, ...]) -> None:
-    """Raise `ShapeError` (usage) where an array does not have the shape that was asked about."""
-    if expected != found:
-        raise misuse(f"the array has shape {shape_text(found)}, and the question is about {shape_text(expected)}")
+def mismatched(expected: Shape, found: tuple[int, ...]) -> ShapeError:
+    """Return the error (usage) for an array that does not have the shape that was asked about."""
+    return misuse(f"the array has shape {shape_text(found)}, and the question is about {shape_text(expected)}")
 
 
 def carried_out(plan: Plan, source: Any, used: Backend) -> Any:

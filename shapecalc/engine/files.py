@@ -9,10 +9,13 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import sys
 import tempfile
 import zipfile
+import zlib
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import IO, Any
@@ -21,7 +24,7 @@ import numpy as np
 
 from shapecalc.core.record import Record
 from shapecalc.core.trace import Chain, Slice, Trace
-from shapecalc.engine.backends import Backend
+from shapecalc.engine.backends import NUMPY
 from shapecalc.engine.copying import copy_into
 from shapecalc.engine.execute import run
 from shapecalc.engine.plan import Strided, concrete_moves, planned
@@ -37,10 +40,10 @@ UNREADABLE = (  # all that reading a header that is cut, packed oddly or lying c
     KeyError,
     SyntaxError,
     zipfile.BadZipFile,
+    zlib.error,
     OverflowError,
-    NotImplementedError,
+    RuntimeError,
 )
-NUMPY = Backend("numpy", np)
 
 
 class FileError(Exception):
@@ -48,27 +51,56 @@ class FileError(Exception):
 
 
 class Source(Record):
-    """A mapped array: its file, and the array whose elements stay in it."""
+    """An array in a file: what its header says, and how to get at its elements."""
 
+    text: str
     path: Path
-    array: Any
+    shape: tuple[int, ...]
+    kind: np.dtype[Any]
+    load: Callable[[], Any]
 
     @property
     def dtype(self) -> str | None:
         """The element type's name; None where it is a structure or plain bytes."""
-        kind = self.array.dtype
-        return {"U": "string", "S": "bytes", "V": None}.get(kind.kind, kind.newbyteorder("=").name)
+        return {"U": "string", "S": "bytes", "V": None}.get(self.kind.kind, self.kind.newbyteorder("=").name)
+
+    @cached_property
+    def array(self) -> Any:
+        """The array, mapped; raises `FileError` where the data are not what the header says."""
+        with _told(self.text):
+            return self.load()
+
+
+class Header(Record):
+    """What stands before the elements of a .npy file, and where they start."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    kind: np.dtype[Any]
+    start: int
 
 
 def opened(text: str) -> Source:
-    """Return the array that a text names, mapped; raise `FileError` where it cannot be."""
+    """Return the array that a text names, from its header alone; raise `FileError` where it cannot be used."""
     archive, _, member = (text, "", "") if text.endswith((".npy", ".npz", ".safetensors")) else text.rpartition(":")
-    try:
+    with _told(text):
         if archive.endswith(".npy"):
-            return Source(Path(archive), _mapped(archive))
+            return _mapped_source(text, archive, _mapped(archive))
         if archive.endswith(".safetensors"):
-            return Source(Path(archive), _tensor(archive, member))
-        return _member(Path(archive), member)
+            return _mapped_source(text, archive, _tensor(archive, member))
+        header = _member_header(archive, member)
+        return Source(text, Path(archive), header.shape, header.kind, lambda: _unpacked(archive, member))
+
+
+def _mapped_source(text: str, path: str, array: Any) -> Source:
+    return Source(text, Path(path), array.shape, array.dtype, lambda: array)
+
+
+@contextmanager
+def _told(text: str) -> Iterator[None]:
+    """Turn whatever reading a file raises into a `FileError` that names it."""
+    try:
+        yield
     except (*UNREADABLE, _safetensors_error()) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise FileError(f"{text}: {reason}".rstrip(".")) from None
@@ -80,35 +112,50 @@ def _safetensors_error() -> type[Exception]:
     return module.SafetensorError if module else ValueError
 
 
+def _header(file: Any) -> Header:
+    """Return the header of a .npy file; raise `ValueError` where its elements cannot be used."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    header = Header(*read(file), file.tell())
+    if header.kind.hasobject:
+        raise ValueError("it holds pickled objects, which are not read")
+    if any(size < 0 for size in header.shape):
+        raise ValueError("its header gives a negative size")
+    return header
+
+
 def _mapped(path: str) -> Any:
     """Return the array of a .npy file, mapped; an empty one has nothing to map."""
     with Path(path).open("rb") as file:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(file)
-        start = file.tell()
-    if dtype.hasobject:
-        raise ValueError("it holds pickled objects, which are not read")
-    if any(size < 0 for size in shape):
-        raise ValueError("its header gives a negative size")
-    if 0 in shape or dtype.itemsize == 0:
-        return np.empty(shape, dtype)
-    flat = np.memmap(path, dtype, "r", start, (prod(shape),))
+        shape, fortran, kind, start = _header(file)
+    if 0 in shape or kind.itemsize == 0:
+        return np.empty(shape, kind)
+    flat = np.memmap(path, kind, "r", start, (prod(shape),))
     return flat.reshape(shape, order="F" if fortran else "C")
 
 
-def _member(path: Path, member: str) -> Source:
-    """Return an array of a .npz archive, unpacked to a file that has no name any more."""
+def _member_header(path: str, member: str) -> Header:
+    """Return the header of an array in a .npz archive, of which no more is unpacked."""
     with zipfile.ZipFile(path) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist()]
         if member not in names:
             raise ValueError(f"it has {', '.join(names[:16])}; write {path}:NAME")
-        with tempfile.NamedTemporaryFile(suffix=".npy") as scratch:
-            with archive.open(f"{member}.npy") as packed:
-                while piece := packed.read(1 << 20):
-                    scratch.write(piece)
-            scratch.flush()
-            return Source(path, _mapped(scratch.name))
+        with archive.open(f"{member}.npy") as packed:
+            header = _header(packed)
+        wanted = header.start + prod(header.shape) * header.kind.itemsize
+        held = archive.getinfo(f"{member}.npy").file_size
+    if wanted > held:
+        raise ValueError(f"its header asks for {wanted} bytes, and it holds {held}")
+    return header
+
+
+def _unpacked(path: str, member: str) -> Any:
+    """Return an array of a .npz archive, unpacked to a file that has no name any more, and mapped."""
+    with zipfile.ZipFile(path) as archive, tempfile.NamedTemporaryFile(suffix=".npy") as scratch:
+        with archive.open(f"{member}.npy") as packed:
+            shutil.copyfileobj(packed, scratch, 1 << 20)
+        scratch.flush()
+        return _mapped(scratch.name)
 
 
 SAFETENSORS = {"BOOL": "?", "U8": "u1", "I8": "i1", "U16": "u2", "I16": "i2", "U32": "u4", "I32": "i4"}
@@ -154,18 +201,18 @@ def carry_out(
     Raises `FileError` where the target exists and `force` is not given, is the input itself, or cannot be written.
     """
     _check_target(source, target, force=force)
-    moves = concrete_moves(answer)
+    moves, array = concrete_moves(answer), source.array
     try:
         if moves and isinstance(moves[-1], Slice):
             vector = np.array(answer.output, np.int64)
             with _whole(target, vector.shape, vector.dtype) as out:
                 out[...] = vector
             return
-        with _whole(target, tuple(answer.output or ()), source.array.dtype) as out:  # type: ignore[arg-type]
+        with _whole(target, tuple(answer.output or ()), source.kind) as out:  # type: ignore[arg-type]
             if backend == "cupy":
-                out[...] = run(answer, source.array, backend, contiguous=True).array.get()
+                out[...] = run(answer, array, backend, contiguous=True).array.get()
             else:
-                _fill(out, source.array, moves, tick)
+                _fill(out, array, moves, tick)
     except OSError as error:
         raise FileError(f"{target}: {error.strerror}") from None
 

@@ -5,9 +5,9 @@ The moves are followed on strides alone, so a plan costs microseconds whatever t
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 
-from shapecalc.core.dims import all_known
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.trace import Expand, Move, Permute, Slice, Trace
@@ -15,8 +15,6 @@ from shapecalc.engine.atoms import Atom, Axes, axes_of, blocking_pair, contiguou
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from shapecalc.core.trace import Chain
 
 
@@ -58,14 +56,15 @@ class Plan(Record):
 
 def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
     """Return the moves of an answer; raise `ShapeError` (usage) where there is none, or a dim has no number."""
+    if answer.concrete:
+        return answer.moves
     if answer.output is None:
         raise misuse("what cannot be resolved cannot be carried out")
-    if not all_known((*answer.input, *answer.output)):
-        raise misuse("names have no size", "give the sizes with --where")
-    return answer.moves
+    raise misuse("names have no size", "give the sizes with --where")
 
 
-def planned(moves: Sequence[Move], shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Plan:
+@lru_cache(maxsize=256)
+def planned(moves: tuple[Move, ...], shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Plan:
     """Return the plan for `moves` on an array of `shape` and `strides` (in bytes).
 
     >>> from shapecalc.core.trace import Reshape
@@ -75,7 +74,7 @@ def planned(moves: Sequence[Move], shape: Sequence[int], strides: Sequence[int],
     'view'
     """
     axes, copies, stages = axes_of(shape, strides), list[Copy](), list[Strided]()
-    sizes = tuple(shape)
+    sizes = shape
     for move in moves:
         if isinstance(move, Slice):
             break

@@ -1,10 +1,12 @@
 """How fast the engine copies, as ratios of NumPy's own copy of the same transpose, measured in one run.
 
 Run it from a checkout: `python tests/benchmarks/engine.py`. Each case is timed in turns, medians are taken.
+Where torch is installed its own copy of the transpose is timed in the same turns; where a device answers, CuPy's.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import statistics
 from math import prod
 from time import perf_counter
@@ -13,20 +15,28 @@ import numpy as np
 
 import shapecalc as sc
 from shapecalc.engine import run
+from shapecalc.engine.backends import BackendError
+from shapecalc.engine.backends import cupy as cupy_or_reason
+
+torch = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
+try:
+    cupy = cupy_or_reason()
+except BackendError:
+    cupy = None
 
 CASES = [
-    ("4096,4096 by 1,0", (4096, 4096), (1, 0), None, None),
-    ("NCHW to NHWC, 64,3,512,512", (64, 3, 512, 512), (0, 2, 3, 1), None, None),
-    ("NHWC to NCHW, 64,512,512,3", (64, 512, 512, 3), (0, 3, 1, 2), None, None),
-    ("NCHW to NHWC, 32,128,56,56", (32, 128, 56, 56), (0, 2, 3, 1), None, None),
-    ("8,16,1024,64 by 0,2,1,3", (8, 16, 1024, 64), (0, 2, 1, 3), None, None),
-    ("256,256,256 by 2,1,0", (256, 256, 256), (2, 1, 0), None, None),
-    ("256,256,256 by 0,2,1", (256, 256, 256), (0, 2, 1), None, None),
-    ("16,32,64,16,8 by 4,2,0,3,1", (16, 32, 64, 16, 8), (4, 2, 0, 3, 1), None, None),
-    ("eight axes reversed", (8, 8, 8, 8, 8, 8, 8, 8), (7, 6, 5, 4, 3, 2, 1, 0), None, None),
-    ("Shuffle 64,256,256 first 1,0,2", (64, 256, 256), (1, 0, 2), (256, 128, 128), (2, 0, 1)),
-    ("small: 64,64 by 1,0", (64, 64), (1, 0), None, None),
-    ("small: 8,8,16 by 2,1,0", (8, 8, 16), (2, 1, 0), None, None),
+    ("4096,4096 by 1,0", (4096, 4096), ((1, 0),)),
+    ("NCHW to NHWC, 64,3,512,512", (64, 3, 512, 512), ((0, 2, 3, 1),)),
+    ("NHWC to NCHW, 64,512,512,3", (64, 512, 512, 3), ((0, 3, 1, 2),)),
+    ("NCHW to NHWC, 32,128,56,56", (32, 128, 56, 56), ((0, 2, 3, 1),)),
+    ("8,16,1024,64 by 0,2,1,3", (8, 16, 1024, 64), ((0, 2, 1, 3),)),
+    ("256,256,256 by 2,1,0", (256, 256, 256), ((2, 1, 0),)),
+    ("256,256,256 by 0,2,1", (256, 256, 256), ((0, 2, 1),)),
+    ("16,32,64,16,8 by 4,2,0,3,1", (16, 32, 64, 16, 8), ((4, 2, 0, 3, 1),)),
+    ("eight axes reversed", (8, 8, 8, 8, 8, 8, 8, 8), ((7, 6, 5, 4, 3, 2, 1, 0),)),
+    ("Shuffle 64,256,256 first 1,0,2", (64, 256, 256), ((1, 0, 2), (256, 128, 128), (2, 0, 1))),
+    ("small: 64,64 by 1,0", (64, 64), ((1, 0),)),
+    ("small: 8,8,16 by 2,1,0", (8, 8, 16), ((2, 1, 0),)),
 ]
 TYPES = ("float32", "uint8", "float16", "float64")
 BUDGET = 0.4
@@ -34,42 +44,90 @@ BUDGET = 0.4
 
 
 def plain(x, first, to, second):
-    """Return what NumPy makes of the same moves: a contiguous copy after each transpose."""
-    y = np.ascontiguousarray(x.transpose(first))
-    return y if to is None else np.ascontiguousarray(y.reshape(to).transpose(second))
+    """Return what NumPy (or CuPy) makes of the same moves: a contiguous copy after each transpose."""
+    contiguous = (cupy if cupy and isinstance(x, cupy.ndarray) else np).ascontiguousarray
+    y = contiguous(x.transpose(first))
+    return y if to is None else contiguous(y.reshape(to).transpose(second))
 
 
-def medians(ours, theirs):
-    """Return the median seconds of two calls, timed in turns."""
-    taken, start = ([], []), perf_counter()
+def by_torch(tensor, first, to, second):
+    """Return what torch makes of the same moves."""
+    y = tensor.permute(first).contiguous()
+    return y if to is None else y.reshape(to).permute(second).contiguous()
+
+
+def medians(*calls):
+    """Return the median seconds of some calls, timed in turns."""
+    taken, start = [[] for _ in calls], perf_counter()
     while perf_counter() - start < BUDGET or len(taken[0]) < 5:
-        for call, times in zip((ours, theirs), taken, strict=True):
+        for call, times in zip(calls, taken, strict=True):
             begin = perf_counter()
             call()
             times.append(perf_counter() - begin)
     return [statistics.median(times) for times in taken]
 
 
-def main() -> None:
-    ratios = []
-    print("case".ljust(34) + "type".ljust(10) + "  engine    NumPy   ratio")
-    for name, shape, first, to, second in CASES:
-        trace = sc.shuffle(shape, first=first, to=to, second=second)
+def numbers(shape, dtype):
+    """Return an array of `shape` with small numbers."""
+    return (np.arange(prod(shape), dtype=np.uint32) % 251).astype(dtype).reshape(shape)
+
+
+def on_the_processor() -> None:
+    """Print every case, then the means of the large ones and the least of each kind."""
+    large, torchs, small, views = [], [], [], []
+    print("case".ljust(34) + "type".ljust(10) + "  engine    NumPy   ratio" + ("   torch's" if torch else ""))
+    for name, shape, moves in CASES:
+        trace = sc.shuffle(shape, **dict(zip(("first", "to", "second"), moves, strict=False)))
         for dtype in TYPES:
-            x = (np.arange(prod(shape), dtype=np.uint32) % 251).astype(dtype).reshape(shape)
-            ours, theirs = medians(lambda: run(trace, x, contiguous=True).array, lambda: plain(x, first, to, second))
-            ratios.append(theirs / ours)
+            x, given = numbers(shape, dtype), (*moves, None, None)[:3]
+            calls = [lambda: run(trace, x, contiguous=True).array, lambda: plain(x, *given), lambda: run(trace, x)]
+            if torch:
+                tensor = torch.from_numpy(x)
+                calls.append(lambda: by_torch(tensor, *given))
+            ours, theirs, view, *torchs_own = medians(*calls)
+            (small if x.nbytes < 1 << 16 else large).append(theirs / ours)
+            torchs += [theirs / own for own in torchs_own if x.nbytes >= 1 << 16]
+            if x.nbytes < 1 << 16:
+                views.append(theirs / view)
             speed = 2 * x.nbytes / 1e9
             print(
                 name.ljust(34) + dtype.ljust(10),
                 f"{speed / ours:6.2f}   {speed / theirs:6.2f} GB/s  {theirs / ours:5.2f}",
+                *(f"   {theirs / own:5.2f}" for own in torchs_own),
                 flush=True,
             )
-    small = 2 * len(TYPES)
-    large = ratios[:-small]
-    mean = statistics.geometric_mean(large)
-    print(f"large: geometric mean {mean:.2f}, least {min(large):.2f}; small: least {min(ratios[-small:]):.2f}")
+    print(f"large: geometric mean {statistics.geometric_mean(large):.2f}, least {min(large):.2f}")
+    if torchs:
+        print(f"torch: geometric mean {statistics.geometric_mean(torchs):.2f}, least {min(torchs):.2f}")
+    print(f"small: the view least {min(views):.2f}; made contiguous: least {min(small):.2f}")
+
+
+def on_the_device() -> None:
+    """Print every large case with CuPy: as a ratio of CuPy's own copy, and of a copy from device to device."""
+
+    def waited(call):
+        def whole():
+            call()
+            cupy.cuda.Device().synchronize()
+
+        return whole
+
+    print("\ncase, with CuPy".ljust(35) + "type".ljust(10) + "  engine   to CuPy's own   to a plain copy")
+    for name, shape, moves in CASES:
+        trace = sc.shuffle(shape, **dict(zip(("first", "to", "second"), moves, strict=False)))
+        for dtype in TYPES if prod(shape) >= 1 << 16 else ():
+            x, given = cupy.asarray(numbers(shape, dtype)), (*moves, None, None)[:3]
+            ours, theirs, copy = medians(
+                waited(lambda: run(trace, x, contiguous=True).array), waited(lambda: plain(x, *given)), waited(x.copy)
+            )
+            print(
+                name.ljust(34) + dtype.ljust(10),
+                f"{2 * x.nbytes / 1e9 / ours:6.0f} GB/s  {theirs / ours:5.2f}  {copy / ours:5.2f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
-    main()
+    on_the_processor()
+    if cupy:
+        on_the_device()

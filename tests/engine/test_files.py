@@ -103,6 +103,7 @@ def bad_files(folder):
         "negative.npy": whole.replace(b"(2, 3)", b"(-2,3)"),
         "code.npy": whole.replace(b"(2, 3)", b"exit()"),
         "cut.npz": packed[: len(packed) // 2],
+        "lies.npz": packed.replace(b"(3,)", b"(9,)"),
     }.items():
         (folder / name).write_bytes(content)
     (folder / "folder.npy").mkdir()
@@ -116,7 +117,21 @@ def bad_files(folder):
         "lies.npy",
         "negative.npy",
     ]
-    return [*names, "code.npy", "folder.npy", "cut.npz:w", "x.npz", "x.npz:nope", "missing.safetensors:w"]
+    return [*names, "code.npy", "folder.npy", "cut.npz:w", "lies.npz:w", "x.npz", "x.npz:nope", "missing.safetensors:w"]
+
+
+def test_a_packed_member_that_is_damaged_still_has_a_shape(tmp_path, shapecalc):
+    path = tmp_path / "x.npz"
+    np.savez_compressed(path, w=np.random.default_rng(1).integers(0, 9, 6000).astype("u1"))
+    packed = bytearray(path.read_bytes())
+    packed[len(packed) // 2] ^= 0xFF
+    path.write_bytes(packed)
+    assert shapecalc("reshape", f"{path}:w", "0").out == "6000\n"
+    for asked in ("--values", "--explain", f"-o{tmp_path / 'y.npy'}"):
+        ran = shapecalc("reshape", f"{path}:w", "-1,6", asked)
+        assert (ran.code, ran.out) == (4, ""), asked
+        assert ran.err.splitlines()[-1].startswith(f"shapecalc: file: {path}:w: "), asked
+    assert not (tmp_path / "y.npy").exists()
 
 
 def test_files_that_are_no_arrays_are_4_and_one_line(tmp_path, shapecalc):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import warnings
 from math import prod
 
@@ -101,6 +103,47 @@ def test_the_tiled_copy_is_the_copy(shape, perm, dtype, monkeypatch):
         copying.copy_into(target, view, ticks.append)
         assert target.tobytes() == view.tobytes()
         assert sum(ticks) == view.nbytes
+
+
+def test_objects_and_repeated_rows_are_copied_too():
+    words = np.array([str(number) for number in range(300 * 300)], object).reshape(300, 300)
+    found = run(sc.chain(words.shape, "transpose", "reshape -1"), words)
+    assert found.array.tolist() == words.T.reshape(-1).tolist()
+    rows = np.broadcast_to(np.arange(500, dtype=np.int64), (500, 500))
+    assert (run(sc.transpose(rows.shape), rows, contiguous=True).array == rows.T).all()
+
+
+def test_a_thread_that_fails_is_heard_and_the_others_stop(monkeypatch):
+    monkeypatch.setattr(copying, "SMALL", 0)
+    source, ticks = np.zeros((4096, 1024)).T, []
+
+    def tick(size):
+        ticks.append(size)
+        if len(ticks) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        copying.copy_into(np.empty(source.shape), source, tick)
+    assert len(ticks) < 3 + 2 * copying.CORES
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_child_copies_with_threads_of_its_own():
+    source = np.arange(1 << 20).reshape(1 << 10, 1 << 10).T
+
+    def copied():
+        target = np.empty_like(source, order="C")
+        copying.copy_into(target, source)
+        return target
+
+    assert (copied() == source).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # from Python 3.12 on: a fork beside threads is warned of, rightly
+        child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        os._exit(0 if (copied() == source).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 VERDICTS = [

@@ -6,7 +6,7 @@ import sys
 
 from shapecalc.cli.data import check, followings, tell_elements, tell_plan, write
 from shapecalc.cli.options import Output
-from shapecalc.cli.output import Exit, failed, put, report, show, tell
+from shapecalc.cli.output import Exit, failed, put, report, show, story_width, tell
 from shapecalc.core.problem import FILE, USAGE, ShapeError, misuse
 from shapecalc.core.request import default_dialect
 from shapecalc.core.text import read_dims, shape_text
@@ -35,9 +35,7 @@ def finished(answer: Trace | Chain, out: Output, source: Source | None = None) -
         put_json(answer.as_json() | followings(answer, out))
         return code
     if out.explain:
-        from shapecalc.view.steps import steps_text
-
-        show(steps_text(answer))
+        _explain(answer)
         tell_plan(answer, source, out)
     if answer.output is None:
         _report(answer)
@@ -50,6 +48,17 @@ def finished(answer: Trace | Chain, out: Output, source: Source | None = None) -
     if expected not in (None, shape_text(answer.output)):
         tell(f"shapecalc: expected {expected}, got {shape_text(answer.output)}")
     return code
+
+
+def _explain(answer: Trace | Chain) -> None:
+    """Tell the pictures of an answer, then every step in words."""
+    from shapecalc.view.pictures import explained
+    from shapecalc.view.steps import steps_text
+    from shapecalc.view.strokes import strokes_for
+
+    show(explained(answer, width=story_width(), strokes=strokes_for(getattr(sys.stderr, "encoding", None))))
+    tell("")
+    show(steps_text(answer))
 
 
 def verdict(answer: Trace | Chain, expected: str | None, *, strict: bool) -> Exit:

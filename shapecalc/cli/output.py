@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from shapecalc.core.problem import Problem
 
 
+WIDTH_ELSEWHERE = 80
+"""The width of pictures where the story does not go to a terminal."""
+
+
 class Exit(IntEnum):
     """The exit codes; of several, the largest counts."""
 
@@ -83,6 +87,14 @@ def show(story: RenderableType) -> None:
     plain = Console(file=StringIO(), highlight=False, emoji=False, markup=False, no_color=True)
     plain.print(story, soft_wrap=True)
     tell(plain.file.getvalue().rstrip("\n"))  # type: ignore[attr-defined]
+
+
+def story_width() -> int:
+    """Return how wide a line of the story may be: the terminal's width, 80 elsewhere."""
+    from rich.console import Console
+
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    return Console(file=sys.stderr).width if terminal else WIDTH_ELSEWHERE
 
 
 def show_table(table: RenderableType) -> None:

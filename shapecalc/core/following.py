@@ -48,7 +48,7 @@ def followed(answer: Trace | Chain, index: Index) -> list[tuple[str, Index]]:
     way = waypoints(answer)
     found = [("input", _checked(index, answer.input))]
     for stage, shape, move in way:
-        found.append((stage, _after(found[-1][1], shape, move)))
+        found.append((stage, after(found[-1][1], shape, move)))
     return found
 
 
@@ -79,7 +79,8 @@ def _checked(index: Index, shape: Shape) -> Index:
     return tuple(at % size if isinstance(size, int) else at for at, size in zip(index, shape, strict=True))
 
 
-def _after(index: Index, shape: Shape, move: Move) -> Index:
+def after(index: Index, shape: Shape, move: Move) -> Index:
+    """Return the index after a move: `index` is before it, `shape` was the shape before it; of repeats the first."""
     if isinstance(move, Permute):
         return tuple(index[axis] for axis in move.axes)
     if isinstance(move, Expand):

@@ -1,0 +1,233 @@
+"""The budget: the elements there are, those that the known dims account for, and what is left for -1.
+
+Small counts are bars; names, zeros and huge counts are factors that cancel.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from rich.text import Text
+
+from shapecalc.core.dims import Dim, product, quotient
+from shapecalc.core.record import Record
+from shapecalc.core.wording import sized
+from shapecalc.view.canvas import clipped_text, stacked
+from shapecalc.view.marks import colour, mark_text
+from shapecalc.view.stages import INFERS, Cell, Stage
+from shapecalc.view.strokes import Strokes, clipped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shapecalc.core.trace import Chain, Trace
+
+LONGEST_FACTORS = 26
+LEAST_BAR = 12
+
+
+class Budget(Record):
+    """The two sides of a reshape: the dims there are, and those asked for but the hole."""
+
+    have: tuple[Dim, ...]
+    known: tuple[Dim, ...]
+    hole: int | None
+    """The place of the -1; None where every dim is given."""
+    left_out: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    """The places in `have` and in `known` that are not counted."""
+
+    @property
+    def counts(self) -> tuple[Dim, Dim]:
+        """The two element counts."""
+        have, known = (
+            product(dim for place, dim in enumerate(dims) if place not in skipped)
+            for dims, skipped in zip((self.have, self.known), self.left_out, strict=True)
+        )
+        return have, known
+
+
+def budget_of(answer: Trace | Chain, stage: Stage) -> Budget | None:
+    """Return the budget of a reshape; None where a dim beside the hole was not settled."""
+    hole = next((out for out, cell in enumerate(stage.cells) if cell.token == "-1" or _negative(cell)), None)
+    dims = [cell.dim for out, cell in enumerate(stage.cells) if out != hole]
+    have = [cell.dim for cell in stage.before]
+    if None in dims or not stage.cells:
+        return None
+    facts = next((answer.steps[n].facts for n in stage.numbers if answer.steps[n].rule == "infer-empty"), None)
+    return Budget(tuple(map(_known, have)), tuple(map(_known, dims)), hole, _left_out(stage, hole, facts))
+
+
+def _known(dim: Dim | None) -> Dim:
+    return 1 if dim is None else dim
+
+
+def _negative(cell: Cell) -> bool:
+    return cell.dim is None and cell.token.startswith("-")
+
+
+def _left_out(
+    stage: Stage, hole: int | None, facts: Sequence[object] | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the places that a dialect does not count where the known dims hold nothing."""
+    if facts is None:
+        return (), ()
+    others = [out for out in range(len(stage.cells)) if out != hole]
+    if facts[2] == "zeros left out":
+        zeros = tuple(axis for axis, cell in enumerate(stage.before) if cell.dim == 0)
+        return zeros, tuple(place for place, out in enumerate(others) if stage.cells[out].dim == 0)
+    copied = [out for out in others if stage.cells[out].token == "0"]
+    return tuple(copied), tuple(place for place, out in enumerate(others) if out in copied)
+
+
+def budget(answer: Trace | Chain, stage: Stage, *, width: int, strokes: Strokes) -> Text:
+    """Return the budget of a stage, as bars or as factors that cancel.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.stages import stages
+    >>> from shapecalc.view.strokes import ASCII
+    >>> answer = sc.reshape((2, 3), (3, -1))
+    >>> print(budget(answer, stages(answer)[0], width=60, strokes=ASCII))
+    have   2 x 3 = 6  ######
+    known  3     = 3  ###
+    -1     6 / 3 = 2  ###===  3 fits 2 times, nothing left over
+    """
+    asked = budget_of(answer, stage)
+    if asked is None:
+        return Text(f"the element counts are not known: {stage.problem.message}" if stage.problem else "", end="")
+    have, known = asked.counts
+    lines = None
+    if isinstance(have, int) and isinstance(known, int) and have > 0 and known > 0 and asked.left_out == ((), ()):
+        lines = _bars(asked, have, known, width, strokes)
+    lines = lines or _cancelling(asked, stage, width, strokes)
+    for number in stage.numbers:
+        if answer.steps[number].rule in (*INFERS, "regroup"):
+            lines += [Text(f"holds when {condition.words}", "yellow") for condition in answer.steps[number].conditions]
+    return stacked([clipped_text(line, width, strokes) for line in lines])
+
+
+def _factors(dims: Sequence[Dim], strokes: Strokes) -> str:
+    return clipped(f" {strokes.times} ".join(map(str, dims)) or "1", LONGEST_FACTORS, strokes)
+
+
+def _bars(asked: Budget, have: int, known: int, width: int, strokes: Strokes) -> list[Text] | None:
+    """Return the bars of two counts, a block for each element or for as many as divide both; None where too long."""
+    second = (
+        ("known", _factors(asked.known, strokes))
+        if asked.hole is not None
+        else ("want", _factors(asked.known, strokes))
+    )
+    rows = [("have", _factors(asked.have, strokes), have), (*second, known)]
+    if asked.hole is not None:
+        rows.append(("-1", f"{have} / {known}", have // known))
+    texts = [_aligned(rows, row) for row in rows]
+    room = width - max(map(len, texts)) - 2
+    unit = 1 if max(have, known) <= room else gcd(have, known)
+    if room < LEAST_BAR or max(have, known) // unit > room:
+        return None
+    have, known = have // unit, known // unit
+    bars = [
+        Text(strokes.block * have),
+        Text(strokes.block * min(have, known) if asked.hole is None else strokes.block * known),
+    ]
+    over = abs(have - known) * unit
+    if asked.hole is None and known > have:
+        bars[1].append(strokes.over * (known - have), "bold red")
+    elif asked.hole is None and have > known:
+        bars[0] = Text(strokes.block * known).append(strokes.over * (have - known), "bold red")
+    if asked.hole is not None:
+        runs, rest = divmod(have, known)
+        bars.append(_runs(runs, known, rest, strokes))
+        over = rest * unit
+        if rest:
+            texts[2] = texts[2].rpartition("=")[0] + "? "
+    lines = [Text(text).append("  ").append_text(bar) for text, bar in zip(texts, bars, strict=True)]
+    return _with_words(lines, _said(asked, have * unit, known * unit, over), unit, width, texts)
+
+
+def _aligned(rows: Sequence[tuple[str, str, int]], row: tuple[str, str, int]) -> str:
+    words, factors, counts = (max(len(str(other[place])) for other in rows) for place in range(3))
+    return f"{row[0].ljust(max(words, 5))}  {row[1].ljust(factors)} = {str(row[2]).rjust(counts)}"
+
+
+def _runs(runs: int, known: int, rest: int, strokes: Strokes) -> Text:
+    """Return the known run over and over, every second one shaded, and what sticks out at the end."""
+    text = Text("".join((strokes.shade if run % 2 else strokes.block) * known for run in range(runs)))
+    return text.append(strokes.over * rest, "bold red")
+
+
+def _said(asked: Budget, have: int, known: int, over: int) -> str:
+    if asked.hole is not None:
+        times = "once" if have // known == 1 else f"{have // known} times"
+        return f"{known} fits {times}, {over or 'nothing'} left over"
+    if over:
+        return f"{over} too many" if known > have else f"{over} left over"
+    return "as many as there are"
+
+
+def _with_words(lines: list[Text], words: str, unit: int, width: int, texts: list[str]) -> list[Text]:
+    """Return the bars with what they say, beside the last of them or under it."""
+    if len(lines[-1]) + 2 + len(words) <= width:
+        lines[-1].append(f"  {words}")
+    else:
+        lines.append(Text(" " * (len(texts[0]) + 2) + words))
+    if unit > 1:
+        lines.append(Text(f"one block is {unit} elements", "dim"))
+    return lines
+
+
+def _cancelling(asked: Budget, stage: Stage, width: int, strokes: Strokes) -> list[Text]:
+    """Return both sides as factors, equal ones under each other, and what is left of them."""
+    have, known = asked.counts
+    below, extra = _paired(asked)
+    marks = [mark_text(cell.mark, strokes) for cell in stage.before]
+    cells = []
+    for place, dim in enumerate(asked.have):
+        top, skipped = f"{marks[place]} {dim}", place in asked.left_out[0]
+        cancelled = below[place] is not None
+        low = str(asked.known[below[place] or 0]) if cancelled else ""
+        cells.append((f"({top})" if skipped else top, low, "" if cancelled or skipped else top))
+    for place in extra:
+        skipped, dim = place in asked.left_out[1], asked.known[place]
+        cells.append(("", f"({dim})" if skipped else str(dim), "" if skipped or dim == 1 else f"/ {dim}"))
+    widths = [max(map(len, column)) for column in cells]
+    words = ("have", "known" if asked.hole is not None else "want", "left")
+    lines = []
+    for row, word in enumerate(words):
+        line = Text(f"{word.ljust(5)}  ")
+        for place, (column, size) in enumerate(zip(cells, widths, strict=True)):
+            style = colour(stage.before[place].mark) if place < len(asked.have) and row != 1 else ""
+            cancelled = row < 2 and column[2] == ""
+            line.append(column[row].rjust(size), "dim" if cancelled else style).append("   ")
+        lines.append(line)
+    total = _left(asked, have, known)
+    lines[2].append(f"= {total}" if total else "", "bold")
+    if max(len(line.plain.rstrip()) for line in lines) > width:
+        return _products(asked, have, known, total)
+    return lines
+
+
+def _left(asked: Budget, have: Dim, known: Dim) -> str:
+    """Return what -1 is; where all dims are given, nothing."""
+    if asked.hole is None or known == 0:
+        return ""
+    whole = quotient(have, known)
+    return str(whole)
+
+
+def _products(asked: Budget, have: Dim, known: Dim, total: str) -> list[Text]:
+    """Return the two counts alone, where there is no room for their factors."""
+    lines = [Text(f"have   {sized(have)}"), Text(f"{'known' if asked.hole is not None else 'want '}  {sized(known)}")]
+    return [*lines, Text(f"-1     {total}")] if total else lines
+
+
+def _paired(asked: Budget) -> tuple[list[int | None], list[int]]:
+    """Return for each dim there is the place of an equal known one, and the places of the known ones left."""
+    left = [place for place in range(len(asked.known)) if place not in asked.left_out[1]]
+    below: list[int | None] = []
+    for place, dim in enumerate(asked.have):
+        equal = None if place in asked.left_out[0] else next((each for each in left if asked.known[each] == dim), None)
+        if equal is not None:
+            left.remove(equal)
+        below.append(equal)
+    return below, [*left, *asked.left_out[1]]

@@ -1,0 +1,231 @@
+"""The flow: a column for each stage and a line for each axis, the whole mapping seen at once."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from rich.text import Text
+
+from shapecalc.core.record import Record
+from shapecalc.core.trace import Chain, Trace
+from shapecalc.view.canvas import Canvas, clipped_text, stacked
+from shapecalc.view.marks import colour, mark_text
+from shapecalc.view.stages import Cell, Stage, input_cells, place_of, stages
+from shapecalc.view.strokes import UNICODE, Strokes, clipped
+from shapecalc.view.wires import Wiring, draw, wiring
+
+SCALAR = "[]"
+LONGEST_DIM = 14
+LONGEST_TITLE = 24
+MOST_ROWS = 16
+"""Axes that are drawn where no height is given."""
+ROOMS = (3, 1)
+"""How long lines run on past their brackets: shorter where the columns would not fit otherwise."""
+
+
+class Column(Record):
+    """A column of dims, laid out."""
+
+    cells: tuple[Cell, ...]
+    marks: tuple[str, ...]
+    dims: tuple[str, ...]
+    scalar: bool
+    least: int = 0
+
+    @property
+    def mark_width(self) -> int:
+        """The width of its widest mark."""
+        return max(map(len, self.marks), default=0)
+
+    @property
+    def width(self) -> int:
+        """The width of a cell: a mark, a blank, a dim."""
+        dims = max(map(len, self.dims), default=len(SCALAR) * self.scalar)
+        return max(self.mark_width + bool(self.mark_width) + dims, self.least)
+
+
+class Gap(Record):
+    """The room between two columns."""
+
+    wired: Wiring
+    title: str
+    tokens: int
+    """The width of the widest token on a line."""
+    room: int
+
+    def width(self, after: Column) -> int:
+        """Return how many cells the lines, the tokens and the title need."""
+        lines = self.wired.width + self.room + (self.tokens + 2 if self.tokens else 0)
+        return max(lines, len(self.title) + 1 - after.width, self.room + 2)
+
+
+def flow(
+    answer: Trace | Chain,
+    at: int | None = None,
+    *,
+    width: int = 78,
+    height: int | None = None,
+    strokes: Strokes = UNICODE,
+    chosen: tuple[int, int] | None = None,
+) -> Text:
+    r"""Return the flow of an answer at one of its steps; all is settled where none is given.
+
+    `chosen` is a dim by column and index; it and all that it comes from is lit up. The cells of a dim carry
+    their place as the meta data `dim` of their style.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.strokes import ASCII
+    >>> print(flow(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), strokes=ASCII))
+    input first 1,0,2   to 0,-1
+    a   2 -\/------ b 3 ----- 0 -- b  3
+    b   3 -/\------ a 2 -+-- -1 -- ac 8
+    c   4 --------- c 4 -'
+    """
+    found = stages(answer)
+    laid = [_column(input_cells(answer), strokes), *(_column(stage.cells, strokes, stage) for stage in found)]
+    laid[0] = laid[0]._replace(least=len("input") if found else 0)
+    for room in ROOMS:
+        gaps = [_gap(stage, strokes, room) for stage in found]
+        first, last = _window(laid, gaps, place_of(found, at), width)
+        if (first, last) == (0, len(found)):
+            break
+    rows = max([1, *(len(column.cells) for column in laid[first : last + 1])])
+    shown = min(rows, MOST_ROWS if height is None else max(1, height - 1))
+    picture = _Flow(answer, at, strokes, _upstream(found, chosen), shown)
+    x = picture.column(laid[first], first, 0)
+    picture.canvas.put(0, 0, "input" if first == 0 else f"{strokes.dots}{found[first - 1].title}"[: max(5, x)], "bold")
+    for place in range(first, last):
+        x = picture.stage(found[place], gaps[place], laid[place + 1], place + 1, x)
+    lines = [picture.canvas.text(width)]
+    lines += _notes(found, (first, last), rows - shown, strokes, width)
+    return stacked(lines)
+
+
+def _notes(found: tuple[Stage, ...], window: tuple[int, int], more: int, strokes: Strokes, width: int) -> list[Text]:
+    """Return what is to be said under the lines: what is left out, and where it stopped."""
+    notes = []
+    if any(stage.mixed for stage in found[window[0] : window[1]]):
+        notes.append(Text("~ is no axis of the input: its cuts fall elsewhere", "dim"))
+    if more:
+        notes.append(Text(f"{strokes.dots} {more} more {'axis' if more == 1 else 'axes'}", "dim"))
+    if window != (0, len(found)):
+        first, last = window
+        notes.append(Text(f"{strokes.dots} stages {first + 1} to {last} of {len(found)}", "dim"))
+    if found and found[-1].problem:
+        problem = found[-1].problem
+        notes.append(Text(f"{strokes.fail} stopped at {found[-1].name}: {problem.rule}", "bold red"))
+    return [clipped_text(note, width, strokes) for note in notes]
+
+
+def _column(cells: tuple[Cell, ...], strokes: Strokes, stage: Stage | None = None) -> Column:
+    finished = stage is None or stage.problem is None
+    marks = tuple(mark_text(cell.mark, strokes) if cell.mark or finished else "" for cell in cells)
+    dims = tuple(
+        strokes.unknown if cell.dim is None else clipped(str(cell.dim), LONGEST_DIM, strokes) for cell in cells
+    )
+    return Column(cells, marks, dims, scalar=finished and not cells)
+
+
+def _gap(stage: Stage, strokes: Strokes, room: int) -> Gap:
+    tokens = max((len(_token(cell, strokes)) for cell in stage.cells), default=0)
+    return Gap(wiring(stage.links), clipped(stage.title, LONGEST_TITLE, strokes), tokens, room)
+
+
+def _token(cell: Cell, strokes: Strokes) -> str:
+    return clipped(cell.token, LONGEST_DIM, strokes)
+
+
+def _window(laid: list[Column], gaps: list[Gap], place: int, width: int) -> tuple[int, int]:
+    """Return the first and last column that are shown: as many as fit, around the stage at hand."""
+    room = [gap.width(after) + after.width for gap, after in zip(gaps, laid[1:], strict=True)]
+    first, last = max(0, place), max(0, place + 1)
+    if not gaps:
+        return 0, 0
+
+    def fits(first: int, last: int) -> bool:
+        return laid[first].width + sum(room[first:last]) + 2 * (last - first) <= width
+
+    while True:
+        if last < len(gaps) and fits(first, last + 1):
+            last += 1
+        elif first > 0 and fits(first - 1, last):
+            first -= 1
+        else:
+            return first, last
+
+
+def _upstream(found: tuple[Stage, ...], chosen: tuple[int, int] | None) -> frozenset[tuple[int, int]]:
+    """Return the dims that the chosen one comes from, itself among them, each by column and index."""
+    if chosen is None:
+        return frozenset()
+    column, lit = chosen[0], {chosen[1]}
+    reached = {chosen}
+    while column > 0:
+        links = [link for link in found[column - 1].links if lit & {*link.outs}]
+        column, lit = column - 1, {axis for link in links for axis in link.sources}
+        reached |= {(column, axis) for axis in lit}
+    return frozenset(reached)
+
+
+class _Flow:
+    """A flow that is being drawn, from left to right."""
+
+    def __init__(
+        self, answer: Trace | Chain, at: int | None, strokes: Strokes, lit: frozenset[tuple[int, int]], rows: int
+    ) -> None:
+        self.canvas = Canvas(strokes, rows + 1)
+        self.at = len(answer.steps) if at is None else at
+        self.strokes, self.lit, self.rows = strokes, lit, rows
+
+    def column(self, column: Column, number: int, x: int) -> int:
+        """Write the dims of a column; return where the lines after it start."""
+        width = column.width - (column.mark_width + 1 if column.mark_width else 0)
+        for row, (cell, mark, dim) in enumerate(zip(column.cells, column.marks, column.dims, strict=True)):
+            if row == self.rows:
+                break
+            marked = f"{mark.ljust(column.mark_width)} " if column.mark_width else ""
+            self.canvas.put(x, 1 + row, f"{marked}{dim.rjust(width)}", self._style(cell, (number, row)))
+        if column.scalar:
+            self.canvas.put(x, 1, SCALAR)
+        return x + column.width + 1
+
+    def stage(self, stage: Stage, gap: Gap, after: Column, number: int, x: int) -> int:
+        """Draw the lines into the dims of a stage, and those dims; return where the lines after them start."""
+        right = x + gap.width(after)
+        self.canvas.put(x, 0, gap.title, "bold" if stage.problem is None else "bold red")
+        draw(
+            self.canvas,
+            gap.wired,
+            x,
+            right,
+            1,
+            [self._line(stage, link.outs, link.sources, number) for link in gap.wired.links],
+        )
+        for row, cell in enumerate(stage.cells):
+            self._arrival(stage, row, cell, right)
+        return self.column(after, number, right + 1)
+
+    def _arrival(self, stage: Stage, row: int, cell: Cell, right: int) -> None:
+        """Write on the line into a dim what was asked for, an arrow while it is settled, a cross where it failed."""
+        token = _token(cell, self.strokes)
+        if token:
+            self.canvas.put(right - len(token) - 4, 1 + row, f" {token} ", "bold")
+        if cell.step == self.at and cell.dim is not None:
+            self.canvas.put(right - 1, 1 + row, self.strokes.arrow, "bold")
+        if stage.problem and stage.problem.index == row:
+            self.canvas.put(right - 1, 1 + row, self.strokes.fail, "bold red")
+
+    def _line(self, stage: Stage, outs: tuple[int, ...], sources: tuple[int, ...], number: int) -> Style:
+        mark = stage.before[sources[0]].mark if len(sources) == 1 else ()
+        late = any(stage.cells[out].step > self.at for out in outs) or stage.numbers.start > self.at
+        faint = late or (self.lit and not any((number, out) in self.lit for out in outs))
+        return Style(color=colour(mark) or None, dim=bool(faint))
+
+    def _style(self, cell: Cell, place: tuple[int, int]) -> Style:
+        faint = cell.step > self.at or (self.lit and place not in self.lit)
+        return Style(
+            color=colour(cell.mark) or None,
+            dim=bool(faint),
+            bold=cell.step == self.at,
+            reverse=place in self.lit,
+            meta={"dim": place},
+        )

@@ -1,0 +1,201 @@
+"""The grid: the elements at every stage, with one of them followed all the way."""
+
+from __future__ import annotations
+
+from math import prod
+
+from rich.style import Style
+from rich.text import Text
+
+from shapecalc.core.dims import Shape, all_known, substitute
+from shapecalc.core.example import example_sizes
+from shapecalc.core.following import after, before, ravelled, unravelled
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import shape_text
+from shapecalc.core.trace import Chain, Expand, Move, Permute, Reshape, Slice, Trace
+from shapecalc.core.wording import visible
+from shapecalc.view.canvas import clipped_text, stacked
+from shapecalc.view.steps import shown_name
+from shapecalc.view.strokes import UNICODE, Strokes, clipped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Index = tuple[int, ...]
+
+LONGEST_VALUE = 8
+LEAST_BLOCK = 12
+
+
+class Point(Record):
+    """The tensor at one point of its way."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+class Way(Record):
+    """The tensor at each point of its way in numbers, the moves between them, and the sizes put in for names."""
+
+    points: tuple[Point, ...]
+    moves: tuple[Move, ...]
+    sizes: Mapping[str, int]
+
+    def source(self, point: int, index: Index) -> Index:
+        """Return the input index of the element at `index` of a point."""
+        for place in range(point, 0, -1):
+            index = before(index, self.points[place - 1].shape, self.moves[place - 1])
+        return index
+
+    def places(self, cursor: Index) -> list[Index]:
+        """Return where the input element at `cursor` is at each point; of repeats the first."""
+        found = [cursor]
+        for place, move in enumerate(self.moves):
+            found.append(after(found[-1], self.points[place].shape, move))
+        return found
+
+
+def way(answer: Trace | Chain) -> Way:
+    """Return the way of an answer's tensor; names get the smallest sizes that meet the conditions.
+
+    Raises `ShapeError` (usage) where there is no answer or no small sizes, and for op `shape`.
+    """
+    if answer.output is None:
+        raise misuse("what cannot be resolved moves no element")
+    sizes = {} if all_known((*answer.input, *answer.output)) else example_sizes(answer)
+    points, moves = [Point("input", _numbers(answer.input, sizes))], list[Move]()
+    for step in answer.steps:
+        if isinstance(step.move, Slice):
+            raise misuse("shape returns dims, not elements, so there is none to follow")
+        if step.move is not None:
+            points.append(Point(step.stage, _numbers(step.value, sizes)))
+            moves.append(_with_sizes(step.move, points[-1].shape))
+    return Way(tuple(points), tuple(moves), sizes)
+
+
+def _numbers(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(int(str(substitute(dim, sizes))) for dim in shape)
+
+
+def _with_sizes(move: Move, shape: tuple[int, ...]) -> Move:
+    return move if isinstance(move, Permute | Slice) else Expand(shape) if isinstance(move, Expand) else Reshape(shape)
+
+
+def grid(
+    answer: Trace | Chain,
+    cursor: Index | None = None,
+    *,
+    width: int = 78,
+    height: int = 12,
+    strokes: Strokes = UNICODE,
+    value: Callable[[Index], object] | None = None,
+) -> Text:
+    """Return the elements at each point, the input's element at `cursor` marked wherever it is.
+
+    `value` gives the input's element at an index; without it they are 0, 1, 2 ... Of large tensors the part
+    around the cursor is shown. Raises `ShapeError` (usage) as `way` does, and where there are no elements.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.strokes import ASCII
+    >>> print(grid(sc.transpose((2, 3)), (1, 0), strokes=ASCII))
+    input 2,3    transpose 3,2
+    [1,0]        [0,1]
+     0  1  2      0 [3]
+    [3] 4  5      1  4
+                  2  5
+    """
+    going = way(answer)
+    if prod(going.points[0].shape) == 0:
+        raise misuse("there are no elements to show")
+    cursor = (0,) * len(answer.input) if cursor is None else cursor
+    room = max(LEAST_BLOCK, (width - 4 * (len(going.points) - 1)) // len(going.points))
+    shown = [_block(going, point, cursor, (room, height - 2), value, strokes) for point in range(len(going.points))]
+    lines = _beside(shown, width, strokes)
+    if going.sizes:
+        said = ", ".join(f"{shown_name(name)}={size}" for name, size in going.sizes.items())
+        lines.append(Text(f"with {said}", "dim"))
+    return stacked([clipped_text(line, width, strokes) for line in lines])
+
+
+def _block(
+    going: Way,
+    point: int,
+    cursor: Index,
+    room: tuple[int, int],
+    value: Callable[[Index], object] | None,
+    strokes: Strokes,
+) -> list[Text]:
+    """Return the lines of one point: its name and shape, the cursor's index, and the elements around it."""
+    name, shape = going.points[point]
+    place = going.places(cursor)[point]
+    flat, columns = ravelled(place, shape), shape[-1] if shape else 1
+    count = prod(shape) // columns
+    wide = min(LONGEST_VALUE, max(len(_text(going, cursor, value, strokes)), len(str(prod(going.points[0].shape) - 1))))
+    across = _around(flat % columns, columns, max(1, room[0] // (wide + 2)))
+    down = _around(flat // columns, count, room[1] - (count > room[1]))
+    lines = [
+        Text(clipped(f"{name} {shape_text(shape)}", room[0], strokes), "bold"),
+        Text(clipped(f"[{','.join(map(str, place))}]", room[0], strokes)),
+    ]
+    for row in down:
+        if len(shape) > 2 and row % shape[-2] == 0 and row != down[0] and count + count // shape[-2] <= room[1]:
+            lines.append(Text(""))
+        lines.append(_row(going, point, row * columns, across, cursor, wide, value, strokes))
+    if len(down) < count:
+        lines.append(Text(f"{strokes.dots} rows {down[0]} to {down[-1]} of {count}"[: room[0]], "dim"))
+    return lines
+
+
+def _around(here: int, count: int, room: int) -> range:
+    """Return the positions that are shown of `count`: as many as there is room for, around the one at hand."""
+    room = max(1, room)
+    first = max(0, min(here - room // 2, count - room))
+    return range(first, min(count, first + room))
+
+
+def _row(
+    going: Way,
+    point: int,
+    start: int,
+    across: range,
+    cursor: Index,
+    wide: int,
+    value: Callable[[Index], object] | None,
+    strokes: Strokes,
+) -> Text:
+    """Return one row of elements, in brackets where it is the one that is followed."""
+    line = Text()
+    for column in across:
+        source = going.source(point, unravelled(start + column, going.points[point].shape))
+        text = _text(going, source, value, strokes).rjust(wide)
+        if source == cursor:
+            line.append(f"[{text}]", Style(bold=True, reverse=True))
+        else:
+            line.append(f" {text} ")
+    return line
+
+
+def _text(going: Way, source: Index, value: Callable[[Index], object] | None, strokes: Strokes) -> str:
+    shown = ravelled(source, going.points[0].shape) if value is None else value(source)
+    return clipped(visible(str(shown)), LONGEST_VALUE, strokes)
+
+
+def _beside(blocks: list[list[Text]], width: int, strokes: Strokes) -> list[Text]:
+    """Return blocks side by side, as many as fit; the others are said to be there."""
+    widths = [max(len(line) for line in block) for block in blocks]
+    fits = 1
+    while fits < len(blocks) and sum(widths[: fits + 1]) + 4 * fits <= width:
+        fits += 1
+    lines = []
+    for row in range(max(map(len, blocks[:fits]))):
+        line = Text()
+        for block, wide in zip(blocks[:fits], widths, strict=False):
+            part = block[row].copy() if row < len(block) else Text()
+            part.pad_right(wide + 4 - len(part))
+            line.append_text(part)
+        lines.append(line)
+    if fits < len(blocks):
+        lines.append(Text(f"{strokes.dots} {len(blocks) - fits} more after these", "dim"))
+    return lines

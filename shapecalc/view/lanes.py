@@ -1,0 +1,117 @@
+"""Lanes: a line from each dim to the one it becomes, with the reason at its right; a table where they are many."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from rich.text import Text
+
+from shapecalc.core.axes import Group
+from shapecalc.core.trace import Chain, Trace
+from shapecalc.view.canvas import Canvas, clipped_text, stacked
+from shapecalc.view.marks import colour, mark_text
+from shapecalc.view.stages import CUTTING, Cell, Stage
+from shapecalc.view.strokes import Strokes, clipped
+from shapecalc.view.wires import draw, wiring
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_LANES = 5
+LONGEST_DIM = 12
+LINE = 5
+"""How long a line is at least."""
+
+
+def lanes(answer: Trace | Chain, stage: Stage, at: int, *, width: int, height: int, strokes: Strokes) -> Text:
+    """Return the lanes of one stage at step `at`: what is settled by then, each dim with its reason."""
+    rows = max(len(stage.before), len(stage.cells))
+    if rows > MOST_LANES or rows >= height:
+        return _table(answer, stage, at, width, height, strokes)
+    links = _links(stage)
+    wired = wiring(links)
+    canvas = Canvas(strokes, max(1, rows) + 1)
+    before, after = (
+        _texts(stage.before, strokes),
+        _texts(stage.cells, strokes, now=at, sizes_only=stage.name in CUTTING),
+    )
+    tokens = max((len(cell.token) for cell in stage.cells), default=0)
+    left = 4 + max(map(len, before), default=2)
+    right = left + max(wired.width, LINE) + (tokens + 3 if tokens else 0)
+    reasons = right + 5 + max(map(len, after), default=2)
+    canvas.put(0, 0, "dim in", "dim")
+    canvas.put(right + 1, 0, "dim out", "dim")
+    draw(canvas, wired, left, right, 1, [_style(stage, link, at) for link in links])
+    for row, (text, cell) in enumerate(zip(before, stage.before, strict=True)):
+        canvas.put(0, 1 + row, f"{row}", "dim")
+        canvas.put(3, 1 + row, text, colour(cell.mark))
+    for row, (text, cell) in enumerate(zip(after, stage.cells, strict=True)):
+        if cell.token:
+            canvas.put(right - len(cell.token) - 4, 1 + row, f" {cell.token} ", "bold")
+        if cell.step == at and cell.dim is not None:
+            canvas.put(right - 1, 1 + row, strokes.arrow, "bold")
+        canvas.put(right + 1, 1 + row, f"{row}", "dim")
+        canvas.put(right + 4, 1 + row, text, Style(color=colour(cell.mark) or None, bold=cell.step == at))
+    for row, (reason, style) in _reasons(answer, stage, at).items():
+        canvas.put(max(reasons, len("dim out") + right + 1) + 2, 1 + row, reason, style)
+    return canvas.text(width)
+
+
+def _links(stage: Stage) -> tuple[Group, ...]:
+    """Return what the lines stand for: where a stage cuts anew, only the sizes that a 0 copies."""
+    if stage.name not in CUTTING:
+        return stage.links
+    return tuple(Group((out,), (out,)) for out, cell in enumerate(stage.cells) if cell.token == "0")
+
+
+def _texts(cells: tuple[Cell, ...], strokes: Strokes, now: int | None = None, *, sizes_only: bool = False) -> list[str]:
+    """Return dims with their marks, in columns; a hole where one is not settled by step `now`."""
+    marks = ["" if sizes_only else mark_text(cell.mark, strokes) for cell in cells]
+    late = [cell.dim is None or (now is not None and cell.step > now) for cell in cells]
+    dims = [
+        strokes.hole if hidden else clipped(str(cell.dim), LONGEST_DIM, strokes)
+        for cell, hidden in zip(cells, late, strict=True)
+    ]
+    marked, wide = max(map(len, marks), default=0), max(map(len, dims), default=0)
+    return [
+        f"{mark.ljust(marked)} {dim.rjust(wide)}" if marked else dim.rjust(wide)
+        for mark, dim in zip(marks, dims, strict=True)
+    ]
+
+
+def _style(stage: Stage, link: Group, at: int) -> Style:
+    mark = stage.before[link.sources[0]].mark if link.sources else ()
+    return Style(color=colour(mark) or None, dim=any(stage.cells[out].step > at for out in link.outs))
+
+
+def _reasons(answer: Trace | Chain, stage: Stage, at: int) -> Mapping[int, tuple[str, str]]:
+    """Return by row why each dim is what it is, for the steps up to `at`."""
+    found = {}
+    for number in stage.numbers:
+        if number > at:
+            break
+        step = answer.steps[number]
+        row = step.out if step.out is not None else step.sources[0] if step.rule in ("drop-one", "keep-dim") else None
+        if row is not None:
+            found[row] = step.why, "bold" if number == at else "dim"
+    if stage.problem and stage.problem.index is not None and at >= stage.numbers.stop:
+        found[stage.problem.index] = f"{stage.problem.rule}", "bold red"
+    return found
+
+
+def _table(answer: Trace | Chain, stage: Stage, at: int, width: int, height: int, strokes: Strokes) -> Text:
+    """Return a row for each dim of the output: where it comes from, what it is, and why; those around the step."""
+    texts, reasons = _texts(stage.cells, strokes, at, sizes_only=stage.name in CUTTING), _reasons(answer, stage, at)
+    here = next((out for out, cell in enumerate(stage.cells) if cell.step >= at), 0)
+    room = max(1, height - 3)
+    first = max(0, min(here - room // 2, len(texts) - room))
+    lines = [Text("dim  is" + " " * max(0, max(map(len, texts), default=0) - 2) + "  why", "dim")]
+    for out in range(first, min(len(texts), first + room)):
+        cell, (why, style) = stage.cells[out], reasons.get(out, ("", ""))
+        line = Text(f"{out:>3}  ")
+        line.append(texts[out], Style(color=colour(cell.mark) or None, bold=cell.step == at))
+        line.append(f" {strokes.here} " if cell.step == at else "   ", "bold").append(why, style)
+        lines.append(line)
+    if len(texts) > room:
+        lines.append(Text(f"{strokes.dots} dims {first} to {min(len(texts), first + room) - 1} of {len(texts)}", "dim"))
+    return stacked([clipped_text(line, width, strokes) for line in lines])

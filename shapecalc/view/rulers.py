@@ -1,0 +1,200 @@
+"""Rulers: what a reshape does. The old cuts over the new ones, on the same elements in the same order."""
+
+from __future__ import annotations
+
+from math import prod
+
+from rich.text import Text
+
+from shapecalc.core.axes import Group
+from shapecalc.core.dims import Shape, all_known, names, product, substitute
+from shapecalc.core.example import example_sizes
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record
+from shapecalc.core.text import shape_text
+from shapecalc.view.canvas import Canvas, clipped_text, stacked
+from shapecalc.view.marks import colour, mark_text
+from shapecalc.view.stages import Cell, Stage
+from shapecalc.view.steps import shown_name
+from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clipped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shapecalc.core.trace import Chain, Trace
+
+LONGEST_DIM = 9
+LEAST_LABEL = 14
+"""The cells that labels need at the left of the rulers."""
+WIDEST_ELEMENT = 4
+"""How many cells an element has at most."""
+
+
+def worth_drawing(stage: Stage, width: int) -> bool:
+    """Say whether rulers would show more than shades: axes are cut anew, and the elements can be told apart."""
+    anew = [link for link in stage.links if len(link.sources) > 1 or len(link.outs) > 1]
+    dims = [stage.before[axis].dim for link in anew[:1] for axis in link.sources]
+    volume = product(dim or 0 for dim in dims)
+    return bool(anew) and not (isinstance(volume, int) and not 0 < volume <= width - LEAST_LABEL)
+
+
+class Ruler(Record):
+    """One axis on the ruler: its cuts are at the multiples of its step."""
+
+    label: str
+    colour: str
+    size: int
+    step: int
+
+
+class Rulers(Record):
+    """The axes of a block before and after, on the same elements."""
+
+    before: tuple[Ruler, ...]
+    after: tuple[Ruler, ...]
+    volume: int
+
+    @property
+    def clash(self) -> tuple[int, int] | None:
+        """The steps of the first old and new cuts of which neither lie on the other; None where all line up."""
+        for new in self.after:
+            for old in self.before:
+                if new.step % old.step and old.step % new.step:
+                    return old.step, new.step
+        return None
+
+
+def rulers(answer: Trace | Chain, stage: Stage, *, width: int, height: int, strokes: Strokes) -> Text:
+    """Return the rulers of a stage that cuts the elements anew; of many axes, one block that is cut otherwise.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.stages import stages
+    >>> from shapecalc.view.strokes import ASCII
+    >>> answer = sc.reshape((2, 3), (3, 2))
+    >>> print(rulers(answer, stages(answer)[0], width=60, height=9, strokes=ASCII))
+               0           3           6
+    before a 2 +-----------+-----------+
+           b 3 +---+---+---+---+---+---+
+                       !       !
+    after ~1 3 +-------+-------+-------+
+          ~2 2 +---+---+---+---+---+---+
+               ! 2 lies inside an old block of 3: axes mix
+    """
+    try:
+        sizes = example_sizes(answer) if not all_known(_dims(stage)) else {}
+    except ShapeError:
+        return Text("", end="")
+    whole = Group(tuple(range(len(stage.before))), tuple(range(len(stage.cells))))
+    made = _rulers(stage, whole, sizes, strokes)
+    if made.volume == 0:
+        return Text("no elements: there is nothing to cut", end="")
+    block, notes = whole, []
+    if made.volume > width - LEAST_LABEL or len(made.before) + len(made.after) + 3 > height:
+        anew = [link for link in stage.links if len(link.sources) > 1 or len(link.outs) > 1]
+        if not anew:
+            return Text("every axis stays as it is", end="")
+        block = anew[0]
+        made = _rulers(stage, block, sizes, strokes)
+        notes.append(_one_of(len(anew), stage, block))
+    known = names(
+        [stage.before[axis].dim or 0 for axis in block.sources] + [stage.cells[out].dim or 0 for out in block.outs]
+    )
+    if known:
+        notes.append("with " + ", ".join(f"{shown_name(name)}={sizes[name]}" for name in known))
+    lines = [_drawn(made, width, strokes), *(Text(note, "dim") for note in notes)]
+    return stacked([lines[0], *(clipped_text(line, width, strokes) for line in lines[1:])])
+
+
+def _one_of(count: int, stage: Stage, block: Group) -> str:
+    """Say which part of the tensor is shown."""
+    before = shape_text(stage.before[axis].dim or 0 for axis in block.sources)
+    after = shape_text(stage.cells[out].dim or 0 for out in block.outs)
+    more = "" if count == 1 else f"; {count - 1} more {'group' if count == 2 else 'groups'} of axes cut anew"
+    return f"one block, the others alike: {before} becomes {after}{more}"
+
+
+def _dims(stage: Stage) -> Shape:
+    return tuple(cell.dim or 0 for cell in (*stage.before, *stage.cells))
+
+
+def _rulers(stage: Stage, block: Group, sizes: Mapping[str, int], strokes: Strokes) -> Rulers:
+    before = _side([stage.before[axis] for axis in block.sources], sizes, strokes)
+    after = _side([stage.cells[out] for out in block.outs], sizes, strokes)
+    return Rulers(before, after, prod(ruler.size for ruler in before))
+
+
+def _side(cells: Sequence[Cell], sizes: Mapping[str, int], strokes: Strokes) -> tuple[Ruler, ...]:
+    """Return the axes of one side, outermost first; those of 1 have no cuts and are left out."""
+    dims = [int(str(substitute(cell.dim or 0, sizes))) for cell in cells]
+    texts = [clipped(str(dim), LONGEST_DIM, strokes) for dim in dims]
+    wide = max(map(len, texts), default=0)
+    return tuple(
+        Ruler(f"{mark_text(cell.mark, strokes)} {text.rjust(wide)}", colour(cell.mark), dim, prod(dims[place + 1 :]))
+        for place, (cell, dim, text) in enumerate(zip(cells, dims, texts, strict=True))
+        if dim != 1
+    )
+
+
+def _drawn(made: Rulers, width: int, strokes: Strokes) -> Text:
+    """Return the old rulers, the new cuts that lie inside old blocks, the new rulers, and what that means."""
+    labels = [f"before {ruler.label}" for ruler in made.before[:1]] + [ruler.label for ruler in made.before[1:]]
+    labels += [f"after {ruler.label}" for ruler in made.after[:1]] + [ruler.label for ruler in made.after[1:]]
+    left = max(map(len, labels), default=0) + 1
+    room = max(8, width - left - 1)
+    long = min(WIDEST_ELEMENT, room // made.volume) * made.volume if made.volume <= room else room
+    canvas, y = Canvas(strokes, len(labels) + 2 + bool(made.clash)), 1
+    _numbers(canvas, made, left, long)
+    for place, (ruler, label) in enumerate(zip((*made.before, *made.after), labels, strict=True)):
+        if place == len(made.before) and made.clash:
+            _clashes(canvas, made, made.clash, (left, long, y))
+            y += 1
+        canvas.put(left - 1 - len(label), y, label, ruler.colour)
+        _ruler(canvas, ruler, made.volume, (left, long, y), strokes)
+        y += 1
+    canvas.put(left, y, _verdict(made, to_scale=made.volume > long), "bold" if made.clash else "dim")
+    return canvas.text(width)
+
+
+def _numbers(canvas: Canvas, made: Rulers, left: int, long: int) -> None:
+    """Write where the outermost old cuts are, as many as there is room for."""
+    step, end = made.before[0].step if made.before else made.volume, str(made.volume)
+    canvas.put(left + long + 1 - len(end), 0, end, "dim")
+    apart = step * -(-(len(end) + 2) * made.volume // (long * step))
+    for cut in range(0, made.volume, apart):
+        x = left + cut * long // made.volume
+        if x + len(str(cut)) <= left + long - len(end):
+            canvas.put(x, 0, str(cut), "dim")
+
+
+def _ruler(canvas: Canvas, ruler: Ruler, volume: int, place: tuple[int, int, int], strokes: Strokes) -> None:
+    """Draw one axis: a line with a tick at each cut; shaded where the cuts are too close to be told apart."""
+    left, long, y = place
+    cuts = volume // ruler.step
+    if cuts > (long if volume <= long else long // 3):
+        canvas.put(left, y, strokes.shade * (long + 1), ruler.colour)
+        return
+    canvas.across(y, left + 1, left + long, ruler.colour)
+    canvas.join(left, y, RIGHT | UP | DOWN, ruler.colour)
+    canvas.join(left + long, y, LEFT | UP | DOWN, ruler.colour)
+    for cut in range(1, cuts):
+        canvas.join(left + cut * long // cuts, y, UP | DOWN, ruler.colour)
+
+
+def _clashes(canvas: Canvas, made: Rulers, clash: tuple[int, int], place: tuple[int, int, int]) -> None:
+    """Mark the new cuts that lie inside old blocks, where they can be told apart."""
+    old, new = clash
+    left, long, y = place
+    for cut in range(new, made.volume, new) if made.volume // new <= long else ():
+        if cut % old:
+            canvas.put(left + cut * long // made.volume, y, "!", "bold red")
+
+
+def _verdict(made: Rulers, *, to_scale: bool) -> str:
+    """Say whether axes mix, and why."""
+    exact = "to scale: " if to_scale else ""
+    if made.clash is None:
+        return f"{exact}old and new cuts line up"
+    old, new = made.clash
+    first = next(cut for cut in range(new, made.volume, new) if cut % old)
+    return f"{exact}! {first} lies inside an old block of {old}: axes mix"

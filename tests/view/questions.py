@@ -1,0 +1,92 @@
+"""Questions for the pictures: any op in any dialect, of ranks 0 to 10, with names, zeros and mistakes; chains of them."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+import shapecalc.core.resolve as core
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.request import ask
+from shapecalc.core.rules import DIALECTS
+from shapecalc.core.text import shape_text
+from shapecalc.core.words import read_chain, read_stage, split
+from tests.strategies import targets
+
+sizes = st.one_of(
+    st.integers(0, 6), st.just(1), st.just(1_000_000), st.sampled_from(["N", "C", "3*H*W", "?", "C*H*W/64"])
+)
+shapes = st.one_of(
+    st.lists(st.integers(0, 6), max_size=5),
+    st.lists(sizes, max_size=10),
+    st.lists(st.integers(1, 3), min_size=6, max_size=10),
+)
+
+
+def answer_to(line):
+    """Return the answer to a command line without options of the dialect, refused or not."""
+    if line.startswith("chain "):
+        shape, stages = read_chain(line.removeprefix("chain "))
+        return core.chain(shape, stages, {})
+    stage = read_stage(split(line), with_input=True)
+    return core.resolve(ask(stage.op, stage.input, stage.options))
+
+
+@st.composite
+def arguments(draw, op, shape):
+    """Draw the arguments of an op on a shape: often fitting, sometimes not."""
+    rank = len(shape)
+    perm = st.permutations(range(rank)) if draw(st.integers(0, 4)) else st.lists(st.integers(-2, rank), max_size=rank)
+    numbers = tuple(dim for dim in shape if isinstance(dim, int))
+    target = (
+        targets(numbers) if len(numbers) == rank else st.lists(st.one_of(st.integers(-1, 6), st.just("N")), max_size=6)
+    )
+    axes = st.lists(st.integers(-rank, rank), max_size=3)
+    drawn = {
+        "reshape": {"target": target},
+        "expand": {"target": st.one_of(target, st.lists(st.integers(1, 3), max_size=rank + 2))},
+        "transpose": {"perm": st.one_of(st.none(), perm)},
+        "shuffle": {
+            name: st.one_of(st.none(), each) for name, each in (("first", perm), ("to", target), ("second", perm))
+        },
+        "squeeze": {"axes": st.one_of(st.none(), axes)},
+        "unsqueeze": {"axes": axes},
+        "flatten": {"axis": st.one_of(st.none(), st.integers(-rank, rank))},
+        "shape": {"start": st.one_of(st.none(), st.integers(-4, 4)), "end": st.one_of(st.none(), st.integers(-4, 4))},
+    }[op]
+    found = {name: draw(each) for name, each in drawn.items()}
+    return {name: shape_text(value) if isinstance(value, list | tuple) else value for name, value in found.items()}
+
+
+@st.composite
+def answers(draw):
+    """Draw the answer to one op in a dialect that has it, or to a chain of ops."""
+    shape = draw(shapes)
+    if draw(st.integers(0, 3)) == 0:
+        return draw(chains(shape))
+    row = draw(st.sampled_from(list(DIALECTS.values())))
+    op = draw(st.sampled_from(list(row.operators)))
+    options = draw(arguments(op, shape)) | {"dialect": row.name}
+    if row.switch and op in ("reshape", "shuffle"):
+        options[row.switch.name] = draw(st.sampled_from([None, True, False]))
+    return resolved(op, shape, options)
+
+
+@st.composite
+def chains(draw, shape):
+    """Draw the answer to a chain of up to four ops."""
+    stages = []
+    for _ in range(draw(st.integers(1, 4))):
+        op = draw(st.sampled_from(["reshape", "transpose", "squeeze", "unsqueeze", "flatten", "expand", "shuffle"]))
+        stages.append((op, draw(arguments(op, shape))))
+    try:
+        return core.chain(shape_text(shape), stages, {})
+    except ShapeError:
+        return resolved("reshape", shape, {"target": "-1"})
+
+
+def resolved(op, shape, options):
+    """Return an answer; where the question itself cannot be read, that to one that can."""
+    try:
+        return core.resolve(ask(op, shape_text(shape), options))
+    except ShapeError:
+        return core.resolve(ask("reshape", shape_text(shape), {"target": "-1"}))

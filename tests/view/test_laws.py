@@ -1,0 +1,149 @@
+"""What holds of every picture, whatever was asked."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from math import prod
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shapecalc.core.dims import all_known, substitute
+from shapecalc.core.example import example_sizes
+from shapecalc.core.following import followed
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.trace import Slice
+from shapecalc.view.flow import flow
+from shapecalc.view.grid import grid, way
+from shapecalc.view.pictures import explained, picture
+from shapecalc.view.rail import rail, strip
+from shapecalc.view.stages import stages
+from shapecalc.view.strokes import ASCII, UNICODE, clipped
+from tests.view.questions import answers
+
+widths = st.integers(40, 120)
+heights = st.integers(4, 30)
+
+
+@st.composite
+def pictures(draw):
+    """Draw an answer, one of its steps, a size, and everything that is drawn of it."""
+    answer, width, height = draw(answers()), draw(widths), draw(heights)
+    strokes = draw(st.sampled_from([ASCII, UNICODE]))
+    at = draw(st.one_of(st.none(), st.integers(0, len(answer.steps))))
+    drawn = [
+        flow(answer, at, width=width, height=height, strokes=strokes),
+        rail(answer, at, width=width, strokes=strokes),
+        strip(answer, at, width=width, strokes=strokes),
+        explained(answer, width=width, strokes=strokes),
+    ]
+    if at is not None:
+        drawn.append(picture(answer, at, width=width, height=height, strokes=strokes))
+    with suppress(ShapeError):
+        drawn.append(grid(answer, width=width, height=height, strokes=strokes))
+    return width, strokes, [text.plain for text in drawn]
+
+
+@given(pictures())
+@settings(max_examples=300, deadline=None)
+def test_every_line_fits_and_shows_no_blanks_at_its_end(made):
+    width, _, texts = made
+    for text in texts:
+        for line in text.split("\n"):
+            assert len(line) <= width
+            assert line == line.rstrip()
+
+
+@given(pictures())
+@settings(max_examples=100, deadline=None)
+def test_ascii_is_ascii(made):
+    _, strokes, texts = made
+    assert strokes is UNICODE or all(text.isascii() for text in texts)
+
+
+@given(answers(), heights, st.one_of(st.none(), st.integers(0, 40)))
+@settings(max_examples=100, deadline=None)
+def test_flow_and_picture_are_no_taller_than_asked(answer, height, at):
+    drawn = flow(answer, at, height=height)
+    rows = [line for line in drawn.plain.split("\n") if not line.startswith(("…", "~ is", "✗"))]
+    assert len(rows) <= height
+
+
+@given(answers(), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_every_dim_stands_in_the_flow_with_its_place(answer, wide):
+    drawn = flow(answer, width=400 if wide else 60, height=200)
+    shown = {}
+    for span in drawn.spans:
+        place = getattr(span.style, "meta", {}).get("dim")
+        if place:
+            shown[place] = drawn.plain[span.start : span.end].split()[-1]
+    found = stages(answer)
+    columns = [[cell for cell in stage.before] for stage in found[:1]] + [stage.cells for stage in found]
+    if not found:
+        columns = []
+    for number, cells in enumerate(columns):
+        if (number, 0) not in shown and not wide:
+            assert "… stages" in drawn.plain
+            continue
+        for row, cell in enumerate(cells):
+            assert shown[number, row] == ("?" if cell.dim is None else clipped(str(cell.dim), 14, UNICODE))
+
+
+@given(answers())
+@settings(max_examples=200, deadline=None)
+def test_stages_are_those_of_the_answer(answer):
+    found = stages(answer)
+    shapes = [tuple(cell.dim for cell in stage.cells) for stage in found if stage.move]
+    assert shapes == [step.value for step in answer.steps if step.move]
+    assert (found[-1].problem if found else None) == (answer.stages[-1].problem if found else None)
+    for stage in found:
+        for cell in stage.cells:
+            assert (cell.dim is None) == (cell.step == len(answer.steps))
+
+
+@given(answers())
+@settings(max_examples=200, deadline=None)
+def test_marks_tell_no_lie_about_sizes(answer):
+    """A mark is made of parts of input axes, and its dim is their product."""
+    for stage in stages(answer):
+        for cell in stage.cells if stage.move and not stage.problem else ():
+            volume = 1
+            for atom in cell.mark:
+                with suppress(AttributeError):
+                    volume = prod_of(volume, atom.size)
+            assert volume == cell.dim or not cell.mark or not all_known((cell.dim,)) or answer.conditions
+
+
+def prod_of(a, b):
+    from shapecalc.core.dims import product
+
+    return product((a, b))
+
+
+@given(answers(), st.data())
+@settings(max_examples=100, deadline=None)
+def test_the_grid_follows_one_element(answer, data):
+    if answer.output is None or any(isinstance(move, Slice) for move in answer.moves):
+        return
+    if not all_known((*answer.input, *answer.output)) or prod(answer.input) in (0,) or prod(answer.input) > 10**6:
+        return
+    cursor = tuple(data.draw(st.integers(0, dim - 1)) for dim in answer.input)
+    drawn = grid(answer, cursor, width=200).plain
+    for _, index in followed(answer, cursor):
+        assert f"[{','.join(map(str, index))}]" in drawn
+    assert way(answer).places(cursor) == [index for _, index in followed(answer, cursor)]
+
+
+@given(answers())
+@settings(max_examples=200, deadline=None)
+def test_example_sizes_meet_the_conditions(answer):
+    if answer.output is None:
+        return
+    with suppress(ShapeError):
+        sizes = example_sizes(answer)
+        for condition in answer.conditions:
+            left, right = substitute(condition.left, sizes), substitute(condition.right, sizes)
+            holds = {"==": left == right, "!=": left != right, "%": right and left % right == 0}
+            assert holds[condition.relation]
+        assert all(isinstance(substitute(dim, sizes), int) for dim in answer.output)

@@ -12,11 +12,13 @@ from shapecalc.core.request import default_dialect
 from shapecalc.core.text import read_dims, shape_text
 from shapecalc.core.trace import Chain, Trace
 from shapecalc.core.words import command_pieces, texts_of
+from shapecalc.view.code import writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.problem import Problem
     from shapecalc.engine.files import Source
+    from shapecalc.view.code import Code
 
 LONGEST_INPUT = 1 << 20
 """How many characters are read from standard input for one shape."""
@@ -26,13 +28,14 @@ def finished(answer: Trace | Chain, out: Output, source: Source | None = None) -
     """Carry an answer out and print it as the options ask; return its exit code."""
     check(answer, out, source)
     expected = None if out.expect is None else shape_text(read_dims(out.expect, "expect"))
+    coded = written_code(answer, out)
     code = verdict(answer, expected, strict=out.strict)
     if code is Exit.YES and out.out is not None and source is not None:
         write(answer, source, out)
     if out.quiet:
         return code
     if out.json:
-        put_json(answer.as_json() | followings(answer, out))
+        put_json(answer.as_json() | followings(answer, out) | ({"code": coded._asdict()} if coded else {}))
         return code
     if out.explain:
         _explain(answer)
@@ -41,8 +44,10 @@ def finished(answer: Trace | Chain, out: Output, source: Source | None = None) -
         _report(answer)
         return code
     tell_elements(answer, source, out)
-    put(shape_text(answer.output))
-    if not out.explain:
+    put(coded.text if coded else shape_text(answer.output))
+    for warning in coded.warnings if coded else ():
+        tell(f"shapecalc: {warning}")
+    if not out.explain and not coded:
         for condition in answer.conditions:
             tell(f"shapecalc: holds when {condition.words}")
     if expected not in (None, shape_text(answer.output)):
@@ -67,6 +72,14 @@ def verdict(answer: Trace | Chain, expected: str | None, *, strict: bool) -> Exi
         return Exit.UNRESOLVED
     differs = expected is not None and expected != shape_text(answer.output)
     return Exit.NO if differs or (strict and answer.conditions) else Exit.YES
+
+
+def written_code(answer: Trace | Chain, out: Output) -> Code | None:
+    """Return the code that is asked for in place of the answer, where both are there."""
+    if out.code is None:
+        return None
+    write_code = writer(out.code)
+    return None if answer.output is None else write_code(answer)
 
 
 def _report(answer: Trace | Chain) -> None:

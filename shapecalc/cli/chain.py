@@ -12,6 +12,7 @@ from shapecalc.cli.data import read_input
 from shapecalc.cli.options import (
     AllowzeroOption,
     BackendOption,
+    CodeOption,
     DialectOption,
     DtypeOption,
     ExpectOption,
@@ -79,9 +80,10 @@ def chain(
     out: OutOption = None,
     force: ForceOption = False,
     backend: BackendOption = "auto",
+    code: CodeOption = None,
 ) -> int:
     """Answer the stages in turn; the options apply to every stage that does not say otherwise."""
-    asking = Output(explain, json, quiet, strict, expect, values, follow, follow_out, out, force, backend)
+    asking = Output(explain, json, quiet, strict, expect, values, follow, follow_out, out, force, backend, code)
     try:
         shape, asked = read_chain(stages)
         switches = {"allowzero": allowzero, "special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder}

@@ -8,6 +8,7 @@ import typer
 
 from shapecalc.core.record import Record
 from shapecalc.core.rules import DIALECTS
+from shapecalc.view.code import TARGETS
 
 
 class Output(Record):
@@ -24,10 +25,15 @@ class Output(Record):
     out: str | None = None
     force: bool = False
     backend: str = "auto"
+    code: str | None = None
 
 
 def _dialects(incomplete: str) -> list[str]:
     return [name for name in DIALECTS if name.startswith(incomplete)]
+
+
+def _targets(incomplete: str) -> list[str]:
+    return [name for name in TARGETS if name.startswith(incomplete)]
 
 
 INPUT_HELP = "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input, x.npy from that file"
@@ -93,6 +99,16 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Write over an output
 BackendOption = Annotated[
     str, typer.Option("--backend", help="What carries it out: auto, numpy or cupy.", metavar="NAME", show_default=False)
 ]
+CodeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as",
+        help="Print code that does the same, in place of the answer: " + ", ".join(TARGETS),
+        metavar="NAME",
+        autocompletion=_targets,
+        show_default=False,
+    ),
+]
 
 ASKING = {
     "dialect": DialectOption,
@@ -117,4 +133,5 @@ PRINTING = {
     "out": OutOption,
     "force": ForceOption,
     "backend": BackendOption,
+    "code": CodeOption,
 }

@@ -21,6 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from shapecalc.core.trace import Chain, Trace
+
 SHORT = {"-d": "--dialect"}
 """The options that have a short form."""
 OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
@@ -187,3 +189,27 @@ def texts_of(request: Request) -> dict[str, object]:
     if switch and request.switch is not None:
         texts[switch.name] = request.switch
     return texts | {"opset": request.opset, "dtype": request.dtype}
+
+
+def command_line(answer: Trace | Chain) -> str:
+    """Return the shell's line that asks what `answer` answers, with its shapes as shapecalc writes them.
+
+    Of a chain that was stopped it holds the stages up to the one that stopped it.
+
+    >>> import shapecalc as sc
+    >>> print(command_line(sc.shuffle((3, 4), first=(1, 0), to=(0, -1))))
+    shapecalc shuffle 3,4 --first 1,0 --to 0,-1
+    >>> print(command_line(sc.chain((2, 3), "transpose", "reshape 1,-1")))
+    shapecalc chain '2,3 | transpose | reshape 1,-1'
+    """
+    from shlex import join
+
+    stages = [texts_of(stage.request._replace(written={})) for stage in answer.stages]
+    if answer.op != "chain":
+        return join(["shapecalc", *_spoken(answer.op, stages[0])])
+    pieces = [_spoken(stage.op, {**texts, "input": None}) for stage, texts in zip(answer.stages, stages, strict=True)]
+    return join(["shapecalc", "chain", " | ".join([shape_text(answer.input), *map(" ".join, pieces)])])
+
+
+def _spoken(op: str, texts: Mapping[str, object]) -> list[str]:
+    return [text for _, text in command_pieces(op, texts)]

@@ -1,0 +1,15 @@
+"""The shapecalc command line of an answer."""
+
+from __future__ import annotations
+
+from shapecalc.core.words import command_line
+from shapecalc.view.code import Code
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.trace import Chain, Trace
+
+
+def command(answer: Trace | Chain) -> Code:
+    """Return the command line that asks what `answer` answers."""
+    return Code(command_line(answer))

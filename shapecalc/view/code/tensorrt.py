@@ -82,7 +82,8 @@ def _expanded(action: Action) -> list[Layer]:
     if not all_known((*action.shape, *action.output)):
         raise misuse("a slice needs numbers", "give the sizes with --where")
     shape: Sequence[Dim] = (1,) * (len(action.output) - len(action.shape)) + action.shape
-    grown = [Layer("add_shuffle", "", {"reshape_dims": shape})] if len(shape) > len(action.shape) else []
+    properties = {"reshape_dims": shape} | ({"zero_is_placeholder": False} if 0 in shape else {})
+    grown = [Layer("add_shuffle", "", properties)] if len(shape) > len(action.shape) else []
     strides = tuple(int(before == after) for before, after in zip(shape, action.output, strict=True))
     return [*grown, _slice((0,) * len(shape), action.output, strides)]
 

@@ -1,0 +1,101 @@
+"""What Hypothesis draws: rows of requests under every dialect, as one answer."""
+
+from __future__ import annotations
+
+import shlex
+
+from hypothesis import strategies as st
+
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.resolve import chain
+from shapecalc.core.rules import DIALECTS
+from shapecalc.core.words import read_chain
+from tests.cases import Case
+from tests.strategies import axes, ones, shapes, targets
+
+OPSETS = [None, None, 9, 11, 13, 14, 18]
+LARGEST = 5000
+"""Elements of the largest array that is made."""
+
+
+@st.composite
+def requests(draw, shape, last):
+    """Draw an op for a tensor of `shape`, and its options."""
+    op = draw(
+        st.sampled_from(["reshape", "reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "expand"])
+    )
+    op = "shape" if last and draw(st.integers(0, 9)) == 0 else op
+    row = draw(st.sampled_from([row for row in DIALECTS.values() if op in row.operators]))
+    options = {"dialect": row.name}
+    if op in ("reshape", "shuffle") and row.switch:
+        options[row.switch.name] = draw(st.booleans())
+    elif row.newest_opset:
+        options["opset"] = draw(st.sampled_from(OPSETS))
+    return op, options | draw(arguments(op, shape, row))
+
+
+def arguments(op, shape, row):
+    """Return what an op may be given in one dialect."""
+    perms, none = st.permutations(range(len(shape))).map(tuple), st.none()
+    grown = st.tuples(*(st.sampled_from([dim, 3]) if dim == 1 else st.just(dim) for dim in shape))
+    flattens = {
+        "axis": {"axis": st.one_of(none, st.integers(-3, 3))},
+        "range": {"start_dim": st.integers(-3, 2), "end_dim": st.integers(-3, 2)},
+        "all": {},
+    }
+    ends = {name: st.one_of(none, st.integers(-5, 5)) for name in ("start", "end")}
+    table = {
+        "reshape": {"target": targets(shape)},
+        "transpose": {"perm": st.one_of(none, perms)},
+        "shuffle": {
+            "first": st.one_of(none, perms),
+            "to": st.one_of(none, targets(shape)),
+            "second": st.sampled_from([None, None, (1, 0)]),
+        },
+        "flatten": flattens[row.flattens.name.lower()],
+        "squeeze": {"axes": axes},
+        "unsqueeze": {"axes": axes.filter(bool)},
+        "expand": {"target": st.one_of(grown, grown.map(lambda target: (2, *target)))},
+        "shape": ends if row.slices_shape else {},
+    }
+    return st.fixed_dictionaries(table[op])
+
+
+@st.composite
+def asked(draw):
+    """Draw a chain of one to three requests, resolved or not."""
+    shape = draw(st.one_of(shapes, ones))
+    stages, answer, count = [], None, draw(st.integers(1, 3))
+    for place in range(count):
+        dims = shape if answer is None else answer.output
+        stage = draw(requests(dims, place == count - 1))
+        try:
+            answer = chain(shape, [*stages, stage], {})
+        except ShapeError:  # an op that is not understood, such as an opset without it
+            break
+        stages.append(stage)
+        if answer.output is None:
+            break
+    return answer
+
+
+def size(dims):
+    """Return the element count of a concrete shape."""
+    found = 1
+    for dim in dims:
+        found *= dim
+    return found
+
+
+plans = asked().filter(
+    lambda answer: answer is not None and answer.output is not None and size(answer.output) < LARGEST
+)
+"""Chains that resolve."""
+
+
+def reasked(line):
+    """Return the answer to a command line."""
+    words = shlex.split(line)[1:]
+    if words[0] == "chain":
+        return chain(*read_chain(words[1]), {})
+    return Case(shlex.join(words), "", "").answer()

@@ -1,0 +1,301 @@
+"""The code that answers are written as is run, and must do what the engine does, byte for byte."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from hypothesis import given, settings
+
+from shapecalc.cli.options import _targets
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.resolve import chain
+from shapecalc.core.rules import DIALECTS
+from shapecalc.core.values import read_sizes
+from shapecalc.core.words import command_line
+from shapecalc.engine import run
+from shapecalc.view.code import TARGETS, code
+from tests.core.test_imports import HEAVY, loaded
+from tests.plans import asked, plans, reasked, size
+from tests.view.fake_tensorrt import Network
+
+MANY = settings(max_examples=200, deadline=None)
+FEWER = settings(max_examples=80, deadline=None)
+
+
+def data(shape):
+    return np.arange(size(shape), dtype=np.float32).reshape(shape)
+
+
+def on_numpy(text, x, **given_names):
+    names = {"x": x, **given_names}
+    exec(text, names)
+    return names["y"]
+
+
+def on_torch(text, x, **given_names):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    return on_numpy(text, torch.from_numpy(x), **given_names).numpy()
+
+
+def on_einops(text, x, **given_names):
+    pytest.importorskip("einops", reason="einops is not installed")
+    return on_numpy(text, x, **given_names)
+
+
+def on_onnx(text, x, **given_names):
+    names = dict(given_names)
+    exec(text, names)
+    onnx.checker.check_model(names["model"], full_check=True)
+    session = onnxruntime.InferenceSession(names["model"].SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": x})[0]
+
+
+def on_tensorrt(text, x, **given_names):
+    return on_numpy(text, x, network=Network(), **given_names)
+
+
+RUNS = {"numpy": on_numpy, "torch": on_torch, "einops": on_einops, "onnx": on_onnx, "tensorrt": on_tensorrt}
+
+
+def same(found, expected):
+    return found.shape == expected.shape and found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
+
+
+def check(answer, target):
+    """Fail unless the code for `target` makes what the engine makes."""
+    x = data(answer.input)
+    written = code(answer, target)
+    assert same(np.asarray(RUNS[target](written.text, x)), run(answer, x).array), written.text
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@MANY
+@given(plans)
+def test_arrays_take_every_plan(target, answer):
+    check(answer, target)
+
+
+@FEWER
+@given(plans)
+def test_onnx_takes_every_plan_of_its_opset(answer):
+    try:
+        written = code(answer, "onnx")
+    except ShapeError as error:
+        opset = max(stage.request.opset or 25 for stage in answer.stages)
+        assert opset < 14, error  # an older opset has no allowzero
+        return
+    x = data(answer.input)
+    assert same(on_onnx(written.text, x), run(answer, x).array), written.text
+
+
+@MANY
+@given(plans)
+def test_tensorrt_takes_every_plan_up_to_eight_dims(answer):
+    try:
+        check(answer, "tensorrt")
+    except ShapeError as error:
+        assert "at most 8" in str(error)
+
+
+@MANY
+@given(plans)
+def test_einops_says_the_same_or_that_axes_mix(answer):
+    try:
+        check(answer, "einops")
+    except ShapeError as error:
+        assert "mixes axes" in str(error) or answer.stages[-1].op == "shape"
+
+
+SYMBOLIC = [
+    ("reshape N,C,H,W 0,-1", "N=2,C=3,H=2,W=5", ""),
+    ("reshape N,C,H,W 0,-1,64", "N=2,C=4,H=8,W=4", "einops"),
+    ("reshape N,C,H,W N,H*W,C -d numpy", "N=2,C=4,H=8,W=3", "onnx tensorrt einops"),
+    ("reshape N,2*C 0,2,C", "N=3,C=5", ""),
+    ("reshape N,C/2,4 4,-1", "N=2,C=6", "einops"),
+    ("reshape N,C M,-1", "N=6,C=2,M=4", "onnx tensorrt einops"),
+    ("reshape N,4 2,6", "N=3", "einops"),
+    ("shuffle N,C,H --first 1,0,2 --to 0,-1", "N=2,C=3,H=4", ""),
+    ("shuffle N,C,H,W --to 0,0,-1 --second 0,2,1", "N=2,C=3,H=4,W=5", ""),
+    ("flatten N,C,H,W --axis 2", "N=2,C=3,H=4,W=5", "tensorrt"),
+    ("flatten N,C,H --start-dim 1 -d torch", "N=2,C=3,H=4", ""),
+    ("squeeze N,1", "N=3", ""),
+    ("squeeze N,1 --axes 0", "N=1", ""),
+    ("squeeze N,1,1 --axes 1", "N=3", ""),
+    ("unsqueeze N,C --axes 0,3", "N=2,C=3", "tensorrt"),
+    ("expand 1,C N,C", "N=2,C=3", "onnx tensorrt"),
+    ("expand N,1 N,C -d torch", "N=2,C=3", "onnx tensorrt"),
+    ("expand N,1 -1,4 -d torch", "N=2", "tensorrt"),
+    ("transpose N,C,H 1,2,0", "N=2,C=3,H=4", ""),
+    ("shape N,C,H --start 1", "N=2,C=3,H=4", "einops"),
+    ("chain 'N,S,C | reshape 0,0,8,-1 | transpose 0,2,1,3'", "N=2,S=3,C=16", ""),
+    (
+        "chain 'N,12,H,W | reshape 0,3,2,2,H,W | transpose 0,1,4,2,5,3 | reshape 0,3,2*H,2*W'",
+        "N=2,H=3,W=5",
+        "onnx tensorrt",
+    ),
+]
+"""Requests with names, sizes that meet their conditions, and the targets that cannot say them."""
+
+
+@pytest.mark.parametrize("target", RUNS)
+@pytest.mark.parametrize(("request_line", "where", "not_said"), SYMBOLIC, ids=[row[0] for row in SYMBOLIC])
+def test_names_stay_open_until_the_code_runs(request_line, where, not_said, target):
+    answer, sizes = reasked(f"shapecalc {request_line}"), read_sizes(where)
+    if target in not_said:
+        with pytest.raises(ShapeError, match="usage: "):
+            code(answer, target)
+        return
+    concrete = _filled(answer, sizes)
+    x = data(concrete.input)
+    found = RUNS[target](code(answer, target).text, x, **sizes)
+    assert same(np.asarray(found), run(concrete, x).array)
+
+
+def _filled(answer, sizes):
+    """Return the answer with sizes put in for names, asked for anew."""
+    stages = [(stage.op, _options(stage.request)) for stage in answer.stages]
+    return chain(answer.input, stages, sizes)
+
+
+def _options(request):
+    switch = DIALECTS[request.dialect].switch
+    given_switch = {switch.name: request.switch} if switch and request.switch is not None else {}
+    return {**request.arguments, "dialect": request.dialect, "opset": request.opset, **given_switch}
+
+
+WARNED = [
+    ("reshape 0,3,4 3,4,0 --allowzero", "onnx", "0 is a dim of size zero here, so allowzero is on"),
+    ("reshape 0,3 5,0 -d numpy", "tensorrt", "0 is a dim of size zero here, so zero_is_placeholder is off"),
+    ("reshape 0,3,4 0,-1 -d openvino --special-zero", "numpy", "-1 is written as 12: numpy infers nothing where"),
+    ("reshape N,C,H 0,-1,64", "torch", "holds when 64 divides C*H"),
+    ("reshape N,C M,-1", "numpy", "M is a size that the code must be given"),
+    ("expand 1,C N,C", "einops", "N is a size that the code must be given"),
+    ("squeeze 1,3,1", "tensorrt", "dim 0 follows the tensor, and is written as the number 3"),
+    ("chain '2,3 | transpose | reshape 3,-1 -d torch'", "onnx", "the stages follow onnx and torch, and the code onnx"),
+    ("chain '2,3 | transpose --opset 13 | flatten'", "onnx", "a model has one opset: 25 for all stages"),
+]
+
+
+@pytest.mark.parametrize(("request_line", "target", "warning"), WARNED)
+def test_a_warning_where_the_meaning_would_change(request_line, target, warning):
+    answer = reasked(f"shapecalc {request_line}")
+    assert [said for said in code(answer, target).warnings if said.startswith(warning)]
+
+
+@pytest.mark.parametrize("target", RUNS)
+def test_no_warning_where_it_does_not(target):
+    assert code(reasked("shapecalc reshape 2,3,4 0,-1"), target).warnings == ()
+
+
+REFUSED = [
+    ("reshape 2,3,4 4,6", "einops", "usage: einops has no pattern from 2,3,4 to 4,6: the reshape mixes axes"),
+    ("shape 2,3", "einops", "usage: einops moves elements, and shape returns dims"),
+    ("reshape 6 x,-1", "numpy", "usage: a dim cannot be called x in the code (give it another name)"),
+    ("reshape 6 lambda,-1", "torch", "usage: a dim cannot be called lambda in the code (give it another name)"),
+    ("reshape 2,3 6 --dtype longdouble -d numpy", "onnx", "usage: onnx has no element type longdouble"),
+    ("reshape 1 [] --opset 1", "onnx", "usage: an attribute cannot hold an empty shape (use --opset 5 or later)"),
+    ("reshape 65536,65536 -1", "tensorrt", "usage: tensorrt cannot be asked for it: -1 would be 4294967296"),
+    ("reshape 2,3,4 0,-1", "pytorch", "usage: there is no kind of code 'pytorch' (did you mean torch?)"),
+    ("reshape 2,3,4 5,-1", "numpy", "usage: what cannot be resolved has no code"),
+]
+
+
+@pytest.mark.parametrize(("request_line", "target", "said"), REFUSED)
+def test_what_cannot_be_said_is_refused_in_a_line(request_line, target, said):
+    with pytest.raises(ShapeError) as refused:
+        code(reasked(f"shapecalc {request_line}"), target)
+    assert str(refused.value).startswith(said)
+    assert "\n" not in str(refused.value)
+
+
+def bare(answer):
+    """Return an answer without the memory of how it was typed."""
+    problem = answer.problem and answer.problem._replace(span=None)
+    if answer.op == "chain":
+        return answer._replace(stages=tuple(map(bare, answer.stages)), problem=problem)
+    return answer._replace(request=answer.request._replace(written={}), problem=problem)
+
+
+@MANY
+@given(asked().filter(lambda answer: answer is not None))
+def test_a_command_line_asks_the_same_again(answer):
+    assert bare(reasked(command_line(answer))) == bare(answer)
+    for stage in answer.stages:
+        assert bare(reasked(command_line(stage))) == bare(stage)
+
+
+@pytest.mark.parametrize("request_line", [row[0] for row in SYMBOLIC])
+def test_a_command_line_with_names_asks_the_same_again(request_line):
+    answer = reasked(f"shapecalc {request_line}")
+    assert bare(reasked(command_line(answer))) == bare(answer)
+
+
+def test_a_command_line_holds_the_sizes_that_were_put_in(shapecalc):
+    assert shapecalc("reshape", "N,C", "-1", "--where", "N=2,C=3", "--as", "command").out == (
+        "shapecalc reshape 2,3 -1\n"
+    )
+    assert shapecalc("reshape", "[2, 3]", "-1", "--dtype", "float", "--as", "command").out == (
+        "shapecalc reshape 2,3 -1 --dtype float32\n"
+    )
+    assert shapecalc("reshape", "?,1", "[]", "--as", "command").out == "shapecalc reshape '?,1' '[]'\n"
+
+
+def test_code_stands_in_for_the_answer_and_warnings_on_stderr(shapecalc):
+    ran = shapecalc("reshape", "N,C,H,W", "0,-1,64", "--as", "numpy")
+    assert (ran.code, ran.out, ran.err) == (
+        0,
+        "# x: N,C,H,W -> y: N,C*H*W/64,64\ny = x.reshape(x.shape[0], -1, 64)\n",
+        "shapecalc: holds when 64 divides C*H*W\n",
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_request_that_is_refused_stays_refused(shapecalc, target):
+    ran = shapecalc("reshape", "2,3,4", "5,-1", "--as", target)
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith("shapecalc: indivisible: ")
+    assert shapecalc("chain", "2,3,4 | reshape 5,-1", "--as", target).code == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code"),
+    [
+        (["reshape", "2,3", "6", "--as", "nump"], 2),
+        (["reshape", "2,3", "5", "--as", "nump"], 2),
+        (["reshape", "2,3", "3,2", "--as", "einops"], 2),
+        (["reshape", "N,4", "2,6", "--as", "numpy", "--strict"], 1),
+        (["reshape", "2,3", "6", "--as", "numpy", "--expect", "7"], 1),
+        (["chain", "2,3 | transpose", "--as", "torch"], 0),
+    ],
+)
+def test_exit_codes_with_code(shapecalc, words, exit_code):
+    assert shapecalc(*words).code == exit_code
+    quiet = shapecalc(*words, "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (exit_code, "", "")
+
+
+def test_json_holds_the_code(shapecalc):
+    found = json.loads(shapecalc("reshape", "N,4", "2,6", "--as", "torch", "--json").out)
+    assert found["output"] == [2, 6]
+    assert found["code"] == {"text": "# x: N,4 -> y: 2,6\ny = x.reshape(2, 6)", "warnings": ["holds when N is 3"]}
+    assert "code" not in json.loads(shapecalc("reshape", "N,4", "5,7", "--as", "torch", "--json").out)
+    assert "code" not in json.loads(shapecalc("reshape", "2,3", "6", "--json").out)
+
+
+def test_the_kinds_of_code_are_completed():
+    assert _targets("t") == ["torch", "tensorrt"]
+
+
+@pytest.mark.parametrize("target", ["numpy", "tensorrt"])
+def test_code_imports_nothing_of_its_framework(target):
+    question = f"import sys; sys.argv = ['shapecalc', 'reshape', '2,3', '-1', '--as', '{target}']"
+    question += "; from shapecalc.__main__ import main; main()"
+    assert loaded(question, HEAVY) == ["typer"]
+
+
+def test_axes_past_the_alphabet_have_names():
+    assert "z29 " in code(reasked("shapecalc reshape " + ",".join(["2"] * 30) + " -1"), "einops").text

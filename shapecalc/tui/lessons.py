@@ -1,0 +1,179 @@
+"""The lessons: questions to predict, and what is said to a prediction. Nothing here draws."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+from shapecalc.core.dims import Shape, product
+from shapecalc.core.following import followed, followed_back
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record
+from shapecalc.core.request import ask
+from shapecalc.core.resolve import chain, resolve
+from shapecalc.core.text import read_axes, read_dims, shape_text
+from shapecalc.core.trace import Chain, Step, Trace
+from shapecalc.core.words import read_chain, read_stage, split
+
+REFUSED = ("error", "refused")
+"""What to type for a request that is refused."""
+KEEP_COUNT = ("reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "chain")
+"""The ops whose output holds as many elements as their input."""
+
+Prediction = Shape | None
+"""A shape or an index; None where the request is predicted to be refused."""
+
+
+class Wrong(Record):
+    """A wrong answer that people give, and what went wrong."""
+
+    typed: str
+    said: str
+    same_as: str = ""
+    """A question whose right answer this is; empty where there is no such rule."""
+
+
+class Lesson(Record):
+    """One question to predict; the right answer is the resolver's."""
+
+    id: str
+    title: str
+    text: str
+    question: str
+    point: str
+    wrong: tuple[Wrong, ...] = ()
+    stage: str = ""
+    """The stage after which the shape is asked for; empty for the output."""
+    follow: str = ""
+    """The index of the input element whose place in the output is asked for; empty for a shape."""
+
+    @property
+    def asks(self) -> str:
+        """What is to be predicted, in words."""
+        if self.follow:
+            return f"where does the element at [{self.follow}] go?"
+        return f"the shape after {self.stage}, or error" if self.stage else "the output shape, or error"
+
+
+class Verdict(Record):
+    """What is said to a prediction."""
+
+    right: bool
+    said: str
+
+
+@cache
+def lessons() -> tuple[Lesson, ...]:
+    """Return all lessons, in the order in which they are best taken."""
+    table = tomllib.loads(files("shapecalc.tui").joinpath("lessons.toml").read_text("utf-8"))
+    return tuple(_lesson(**entry) for entry in table["lesson"])
+
+
+def _lesson(wrong: list[dict[str, str]], text: str, **fields: str) -> Lesson:
+    return Lesson(text=text.strip(), wrong=tuple(Wrong(**entry) for entry in wrong), **fields)
+
+
+def answered(question: str) -> Trace | Chain:
+    """Return the answer to a command line without `shapecalc`; raise `ShapeError` (usage) where it is none.
+
+    >>> answered("chain '2,3 | transpose | reshape -1'").output
+    (6,)
+    """
+    words = split(question)
+    if words[:1] == ["chain"]:
+        return chain(*read_chain(" ".join(words[1:])), {})
+    stage = read_stage(words, with_input=True)
+    return resolve(ask(stage.op, stage.input or "", stage.options))
+
+
+def expected(lesson: Lesson) -> Prediction:
+    """Return the right prediction."""
+    return _predicted(lesson, answered(lesson.question))
+
+
+def _predicted(lesson: Lesson, answer: Trace | Chain) -> Prediction:
+    """Return what a lesson asks for, of any answer."""
+    if lesson.follow and answer.output is not None:
+        return followed(answer, read_axes(lesson.follow))[-1][1]
+    if lesson.stage:
+        return next((step.value for step in answer.steps if step.move and step.stage == lesson.stage), answer.output)
+    return answer.output
+
+
+def verdict(lesson: Lesson, typed: str) -> Verdict:
+    """Say whether a prediction is right, and to one that is not what precisely went wrong.
+
+    >>> lesson = next(lesson for lesson in lessons() if lesson.id == "hole")
+    >>> verdict(lesson, "2,6,2").right
+    True
+    >>> verdict(lesson, "2,4,2").said
+    'the input has 24 elements, and 2,4,2 holds 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = 6'
+    """
+    try:
+        prediction = read(typed)
+    except ShapeError as error:
+        hint = f" ({error.problem.hint})" if error.problem.hint else ""
+        return Verdict(False, f"that is no answer yet: {error.problem.message}{hint}")
+    answer = answered(lesson.question)
+    if prediction == _predicted(lesson, answer):
+        return Verdict(True, lesson.point)
+    foreseen = next((wrong.said for wrong in lesson.wrong if read(wrong.typed) == prediction), "")
+    return Verdict(False, foreseen or _diagnosis(lesson, answer, prediction))
+
+
+def read(typed: str) -> Prediction:
+    """Return the prediction that a text makes; raise `ShapeError` (usage) where it makes none."""
+    return None if typed.strip().lower() in REFUSED else read_dims(typed, "prediction")
+
+
+def _diagnosis(lesson: Lesson, answer: Trace | Chain, prediction: Prediction) -> str:
+    """Say what is wrong with a prediction that was not foreseen."""
+    right = _predicted(lesson, answer)
+    if right is None:
+        return f"it is refused: {answer.problem.message}" if answer.problem else "it is refused"
+    if prediction is None:
+        return f"it is not refused: {answer.steps[-1].why}"
+    if any(isinstance(dim, int) and dim < 0 for dim in prediction):
+        return "nothing in an answer is negative: -1 asks for a size, and the answer has it"
+    if lesson.follow:
+        return _misplaced(answer, right, prediction)
+    return _misshapen(lesson, answer, right, prediction)
+
+
+def _misplaced(answer: Trace | Chain, right: Shape, index: Shape) -> str:
+    """Say which element is at the place that was named instead."""
+    if len(index) != len(right):
+        return f"the output has {len(right)} axes, so a place in it has {len(right)} numbers, not {len(index)}"
+    try:
+        came_from = followed_back(answer, read_axes(shape_text(index)))[-1][1]
+    except ShapeError as error:
+        return error.problem.message
+    return f"the element at [{shape_text(index)}] of the output is the one at [{shape_text(came_from)}] of the input"
+
+
+def _misshapen(lesson: Lesson, answer: Trace | Chain, right: Shape, shape: Shape) -> str:
+    """Say whether the count, the rank or the order is wrong, and what the rule says where the shapes part."""
+    faults = []
+    if answer.op in KEEP_COUNT and product(shape) != product(right):
+        faults.append(f"the input has {product(answer.input)} elements, and {shape_text(shape)} holds {product(shape)}")
+    if len(shape) != len(right):
+        faults.append(f"{_dims(len(right))} out, not {len(shape)}")
+    elif sorted(map(str, shape)) == sorted(map(str, right)):
+        faults.append("the sizes are right, and their order is not")
+    places = [out for out, (mine, yours) in enumerate(zip(right, shape, strict=False)) if mine != yours]
+    if places:
+        faults.append(f"dim {places[0]} is not {shape[places[0]]}: {_rule(lesson, answer, places[0]).why}")
+    return "; ".join(faults)
+
+
+def _dims(count: int) -> str:
+    return "1 dim comes" if count == 1 else f"{count} dims come"
+
+
+def _rule(lesson: Lesson, answer: Trace | Chain, out: int) -> Step:
+    """Return the step that settles a dim of what was asked for; the stage's last where none does alone."""
+    steps = answer.stages[-1].steps
+    stage = lesson.stage or steps[-1].stage
+    steps = tuple(step for step in steps if step.stage == stage)
+    return next((step for step in steps if step.out == out), steps[-1])

@@ -1,0 +1,166 @@
+"""The lessons: data that must be true, and verdicts that say precisely what went wrong."""
+
+from __future__ import annotations
+
+import string
+from shlex import split
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from shapecalc.core.text import shape_text
+from shapecalc.tui.lessons import Lesson, answered, expected, lessons, read, verdict
+from tests.core.test_imports import loaded
+
+ALL = lessons()
+WRONG = [(lesson, wrong) for lesson in ALL for wrong in lesson.wrong]
+WIDEST = 74
+each_lesson = pytest.mark.parametrize("lesson", ALL, ids=[lesson.id for lesson in ALL])
+each_wrong = pytest.mark.parametrize(("lesson", "wrong"), WRONG, ids=[f"{one.id} {bad.typed}" for one, bad in WRONG])
+
+
+def written(prediction):
+    return "error" if prediction is None else shape_text(prediction)
+
+
+def asked_of(lesson, question):
+    """Return the right prediction for another question, asked as the lesson asks."""
+    stage = lesson.stage if question.startswith("shuffle") else ""
+    return expected(lesson._replace(question=question, stage=stage))
+
+
+def test_there_are_lessons_for_the_known_confusions():
+    wanted = {"hole", "zero-from-the-left", "reshape-is-not-transpose", "allowzero", "special-zero", "shuffle-stages"}
+    wanted |= {"empty-and-minus-one", "split-heads", "nchw-to-nhwc", "pixel-shuffle", "hard-coded-batch"}
+    assert wanted <= {lesson.id for lesson in ALL}
+    assert len({lesson.id for lesson in ALL}) == len(ALL)
+
+
+@each_lesson
+def test_a_lesson_is_short_and_fits(lesson):
+    lines = lesson.text.splitlines()
+    assert 2 <= len(lines) <= 4
+    assert max(map(len, lines)) <= WIDEST
+    assert len(lesson.title) <= 50
+    assert set(lesson.id) <= {*string.ascii_lowercase, "-"}
+    assert lesson.point.endswith(".")
+    assert len(lesson.asks) <= WIDEST
+    assert lesson.wrong
+
+
+@each_lesson
+def test_the_right_prediction_is_right_and_closes_with_the_point(lesson):
+    found = verdict(lesson, written(expected(lesson)))
+    assert (found.right, found.said) == (True, lesson.point)
+
+
+@each_wrong
+def test_a_foreseen_answer_is_wrong_and_explained(lesson, wrong):
+    assert read(wrong.typed) != expected(lesson)
+    found = verdict(lesson, wrong.typed)
+    assert (found.right, found.said) == (False, wrong.said)
+    assert wrong.said != lesson.point
+
+
+@each_wrong
+def test_a_mistaken_rule_gives_exactly_that_answer(lesson, wrong):
+    if wrong.same_as:
+        assert asked_of(lesson, wrong.same_as) == read(wrong.typed)
+
+
+def test_most_mistakes_are_another_rule():
+    assert len({lesson.id for lesson, wrong in WRONG if wrong.same_as}) >= 10
+
+
+@each_lesson
+def test_no_answer_is_foreseen_twice(lesson):
+    assert len({wrong.typed for wrong in lesson.wrong}) == len(lesson.wrong)
+
+
+@each_lesson
+def test_the_answer_is_not_given_away(lesson):
+    if not lesson.follow:
+        assert written(expected(lesson)) not in lesson.text
+
+
+@each_lesson
+def test_refused_and_error_are_one_prediction(lesson):
+    assert verdict(lesson, " Refused ") == verdict(lesson, "error")
+
+
+def of(name):
+    return next(lesson for lesson in ALL if lesson.id == name)
+
+
+SAID = [
+    ("hole", "2,4,2", "the input has 24 elements, and 2,4,2 holds 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4"),
+    ("hole", "24", "3 dims come out, not 1; dim 0 is not 24: 2 is given"),
+    ("hole", "2,2,6", "the sizes are right, and their order is not; dim 1 is not 2: -1 is 24 elements"),
+    ("hole", "24,1,1", "dim 0 is not 24: 2 is given"),
+    ("hole", "error", "it is not refused: 24 elements in and out: "),
+    ("hole", "2,-1,2", "nothing in an answer is negative: -1 asks for a size"),
+    ("hole", "2,,2", "that is no answer yet: a dim is missing"),
+    ("hole", "", "that is no answer yet: the shape is empty (write [] for a scalar)"),
+    ("hole", "2,\x1b[31m", r"that is no answer yet: '\x1b' cannot stand in '\x1b[31m'"),
+    ("zero-from-the-left", "4,2,2", "the input has 24 elements, and 4,2,2 holds 16; dim 2 is not 2: 0 copies dim 2, c"),
+    ("allowzero", "3,4", "it is refused: the input has 0 elements"),
+    (
+        "split-heads",
+        "N,S,64,8",
+        "the sizes are right, and their order is not; dim 1 is not S: output dim 1 is input dim",
+    ),
+    ("split-heads", "N,8,S,32", "the input has 512*N*S elements, and N,8,S,32 holds 256*N*S; dim 3 is not 32: "),
+    (
+        "perm-direction",
+        "2,3,4",
+        "the sizes are right, and their order is not; dim 0 is not 2: output dim 0 is input dim 1, 3",
+    ),
+    ("reshape-is-not-transpose", "1,1", "the element at [1,1] of the output is the one at [1,0] of the input"),
+    ("reshape-is-not-transpose", "1", "the output has 2 axes, so a place in it has 2 numbers, not 1"),
+    ("reshape-is-not-transpose", "3,0", "index 3 is outside of dim 0, which is 3"),
+    ("reshape-is-not-transpose", "N,0", "an axis is a whole number, not N"),
+    ("hard-coded-batch", "2,N", "dim 1 is not N: 12 is given"),
+    ("squeeze-without-axes", "3,1", "1 dim comes out, not 2"),
+]
+
+
+@pytest.mark.parametrize(("name", "typed", "said"), SAID)
+def test_any_other_answer_is_told_what_is_wrong_with_it(name, typed, said):
+    found = verdict(of(name), typed)
+    assert not found.right
+    assert said in found.said
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [("hole", "[2, 6, 2]"), ("hole", "2x6x2"), ("split-heads", "(N, 8, S, 64)"), ("allowzero", "error")],
+)
+def test_a_shape_is_right_however_it_is_written(name, typed):
+    assert verdict(of(name), typed).right
+
+
+@given(st.sampled_from(ALL), st.one_of(st.text(max_size=30), st.text("0123456789,-xN*/?[]()", max_size=12)))
+@example(of("hole"), "9" * 5000)
+@example(of("hole"), "2,6," + "2," * 70_000)
+@example(of("reshape-is-not-transpose"), "9" * 900 + ",0")
+def test_whatever_is_typed_gets_a_line(lesson, typed):
+    found = verdict(lesson, typed)
+    assert found.said.isprintable()
+    assert found.right is (found.said == lesson.point)
+
+
+def test_a_prediction_of_an_expand_or_shape_is_not_measured_by_its_count():
+    lesson = Lesson("x", "x", "x", "expand 3,1 3,4", "x")
+    assert verdict(lesson, "3,5").said == "dim 1 is not 5: input dim 1, 1, is repeated to 4"
+
+
+@each_lesson
+def test_a_question_is_what_the_command_line_takes(lesson, shapecalc):
+    found = shapecalc(*split(lesson.question))
+    answer = answered(lesson.question)
+    assert found.out == ("" if answer.output is None else f"{shape_text(answer.output)}\n")
+
+
+def test_neither_module_imports_textual():
+    assert loaded("import shapecalc.tui.lessons, shapecalc.tui.progress", ("textual", "rich", "typer")) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dims import Dim, Shape, product
+from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 from shapecalc.core.trace import Chain, Step, Trace
@@ -81,11 +81,14 @@ def _merged(action: Action) -> tuple[Entry, ...]:
     """Return the dims of a flatten; the first that merges is inferred, where the others hold something."""
     found, free = [], True
     for step in action.settled("merge"):
-        others = product(dim for out, dim in enumerate(action.output) if out != step.out)
-        inferred = free and len(step.sources) > 1 and others != 0
+        inferred = free and len(step.sources) > 1 and _holds_something(action, without=step.out)
         free = free and not inferred
         found.append(Entry(step.value, step.sources, inferred))
     return tuple(found)
+
+
+def _holds_something(action: Action, *, without: int | None) -> bool:
+    return all(dim != 0 for out, dim in enumerate(action.output) if out != without)
 
 
 def _left(action: Action) -> tuple[Entry, ...]:

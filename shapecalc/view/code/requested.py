@@ -35,9 +35,10 @@ def requested(action: Action, options: Mapping[str, object], switch: str, *, on:
         entry.value == 0 and not entry.inferred and not copies for entry, copies in zip(asked, copied, strict=True)
     )
     zeros = literal and any(entry.value == 0 for entry in asked)
-    dims, warnings = list[int](), list[str]()
+    hole, dims, warnings = any(entry.inferred for entry in asked), list[int](), list[str]()
     for out, (entry, copies) in enumerate(zip(asked, copied, strict=True)):
-        dims.append(_constant(entry, out, copies=copies and not literal, infer=not zeros, holes=_holes(asked, dims)))
+        dims.append(_constant(entry, out, copies=copies and not literal, zeros=zeros, hole=hole))
+        hole = hole or dims[-1] == -1
         if entry.axes and dims[-1] > 0:
             warnings.append(f"dim {out} follows the tensor, and is written as the number {dims[-1]}")
     if literal and zeros:
@@ -53,19 +54,15 @@ def _can_copy(entry: Entry, out: int, action: Action) -> bool:
     return not entry.inferred and (entry.axes == (out,) or same)
 
 
-def _holes(asked: tuple[Entry, ...], dims: list[int]) -> bool:
-    return -1 in dims or any(entry.inferred for entry in asked)
-
-
-def _constant(entry: Entry, out: int, *, copies: bool, infer: bool, holes: bool) -> int:
+def _constant(entry: Entry, out: int, *, copies: bool, zeros: bool, hole: bool) -> int:
     """Return the number for one dim; a name that nothing copies can still be the one that is inferred."""
     if copies:
         return 0
-    if entry.inferred and infer:
+    if entry.inferred and not zeros:
         return -1
     if isinstance(entry.value, int):
         return entry.value
-    if infer and not holes:
+    if not zeros and not hole:
         return -1
     raise misuse(f"dim {out}, {entry.value}, would have to be a constant", "give the sizes with --where")
 

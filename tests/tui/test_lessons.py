@@ -94,6 +94,7 @@ def of(name):
 
 
 SAID = [
+    ("shuffle-stages", "5,3", "dim 0 is not 5: 0 copies dim 0, which is 4"),
     ("hole", "2,4,2", "the input has 24 elements, and 2,4,2 holds 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4"),
     ("hole", "24", "3 dims come out, not 1; dim 0 is not 24: 2 is given"),
     ("hole", "2,2,6", "the sizes are right, and their order is not; dim 1 is not 2: -1 is 24 elements"),

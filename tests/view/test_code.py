@@ -116,6 +116,8 @@ SYMBOLIC = [
     ("reshape N,C,H,W N,H*W,C -d numpy", "N=2,C=4,H=8,W=3", "onnx tensorrt einops"),
     ("reshape N,2*C 0,2,C", "N=3,C=5", ""),
     ("reshape N,C/2,4 4,-1", "N=2,C=6", "einops"),
+    ("reshape C/2,4 C,2 -d numpy", "C=6", ""),
+    ("reshape 0 N,0 -d numpy", "N=3", "onnx tensorrt"),
     ("reshape N,C M,-1", "N=6,C=2,M=4", "onnx tensorrt einops"),
     ("reshape N,4 2,6", "N=3", "einops"),
     ("shuffle N,C,H --first 1,0,2 --to 0,-1", "N=2,C=3,H=4", ""),
@@ -165,6 +167,23 @@ def _options(request):
     switch = DIALECTS[request.dialect].switch
     given_switch = {switch.name: request.switch} if switch and request.switch is not None else {}
     return {**request.arguments, "dialect": request.dialect, "opset": request.opset, **given_switch}
+
+
+RARE = [
+    "reshape 0,3,4 3,4,0 --allowzero",
+    "reshape 2,3 2,-1 --allowzero",
+    "reshape 0,3 5,0 -d numpy",
+    "reshape 0,3,4 0,-1 -d openvino --special-zero",
+    "squeeze 1,3 --axes 0 --opset 11",
+    "unsqueeze 2,3 --axes 1 --opset 11",
+    "shuffle 0,3 --to 5,0 --no-zero-is-placeholder --second 1,0",
+]
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "onnx", "tensorrt"])
+@pytest.mark.parametrize("request_line", RARE)
+def test_what_is_drawn_too_rarely(request_line, target):
+    check(reasked(f"shapecalc {request_line}"), target)
 
 
 WARNED = [

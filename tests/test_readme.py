@@ -33,7 +33,7 @@ def path_with_shapecalc(tmp_path_factory):
 
 @pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command for command, _ in COMMANDS])
 def test_a_command_prints_what_the_readme_shows(command, shown, path_with_shapecalc):
-    environment = {**os.environ, "PATH": path_with_shapecalc}
+    environment = {**os.environ, "PATH": path_with_shapecalc, "PYTHONUTF8": "1"}
     folder = path_with_shapecalc.partition(":")[0]
     ran = subprocess.run(
         ["bash", "-c", command],
@@ -41,7 +41,7 @@ def test_a_command_prints_what_the_readme_shows(command, shown, path_with_shapec
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     assert ran.stdout == shown

@@ -52,7 +52,7 @@ def budget_of(answer: Trace | Chain, stage: Stage) -> Budget | None:
     hole = next((out for out, cell in enumerate(stage.cells) if cell.token == "-1" or _negative(cell)), None)
     dims = [cell.dim for out, cell in enumerate(stage.cells) if out != hole]
     have = [cell.dim for cell in stage.before]
-    if None in dims or not stage.cells:
+    if None in dims:
         return None
     facts = next((answer.steps[n].facts for n in stage.numbers if answer.steps[n].rule == "infer-empty"), None)
     return Budget(tuple(map(_known, have)), tuple(map(_known, dims)), hole, _left_out(stage, hole, facts))
@@ -94,7 +94,7 @@ def budget(answer: Trace | Chain, stage: Stage, *, width: int, strokes: Strokes)
     """
     asked = budget_of(answer, stage)
     if asked is None:
-        return Text(f"the element counts are not known: {stage.problem.message}" if stage.problem else "", end="")
+        return Text("the element counts are not known yet", end="", no_wrap=True)
     have, known = asked.counts
     lines = None
     if isinstance(have, int) and isinstance(known, int) and have > 0 and known > 0 and asked.left_out == ((), ()):

@@ -61,7 +61,8 @@ def _links(stage: Stage) -> tuple[Group, ...]:
     """Return what the lines stand for: where a stage cuts anew, only the sizes that a 0 copies."""
     if stage.name not in CUTTING:
         return stage.links
-    return tuple(Group((out,), (out,)) for out, cell in enumerate(stage.cells) if cell.token == "0")
+    both = enumerate(stage.cells[: len(stage.before)])
+    return tuple(Group((out,), (out,)) for out, cell in both if cell.token == "0")
 
 
 def _texts(cells: tuple[Cell, ...], strokes: Strokes, now: int | None = None, *, sizes_only: bool = False) -> list[str]:

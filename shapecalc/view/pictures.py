@@ -6,7 +6,7 @@ from rich.text import Text
 
 from shapecalc.core.trace import Chain, Trace
 from shapecalc.view.budget import budget
-from shapecalc.view.canvas import stacked
+from shapecalc.view.canvas import clipped_text, stacked
 from shapecalc.view.flow import flow
 from shapecalc.view.lanes import lanes
 from shapecalc.view.rulers import rulers, worth_drawing
@@ -32,13 +32,13 @@ def picture(answer: Trace | Chain, at: int, *, width: int = 78, height: int = 12
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
     >>> print(picture(sc.reshape((2, 3), (0, -1)), 0, strokes=ASCII))
-    dim in           dim out
-    0  a 2 -- 0 --> 0  2      0 copies dim 0, which is 2
-    1  b 3    -1    1  _
+    dim in            dim out
+    0  a 2 ----- 0 -> 0  2     0 copies dim 0, which is 2
+    1  b 3      -1    1  _
     """
     found = stages(answer)
     if not found:
-        return Text("nothing is asked for: the tensor stays as it is", end="", no_wrap=True)
+        return stacked([clipped_text(Text("nothing is asked for: the tensor stays"), width, strokes)])
     stage = found[place_of(found, at)]
     return _drawing(answer, stage, at)(answer, stage, at, width, height, strokes)
 

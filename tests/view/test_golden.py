@@ -1,0 +1,80 @@
+"""Pictures as whole blocks of text, looked at and judged before they were kept: one file each in `golden/`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shapecalc.view.grid import grid
+from shapecalc.view.pictures import explained, picture
+from shapecalc.view.rail import rail, strip
+from shapecalc.view.strokes import ASCII, UNICODE
+from tests.view.questions import answer_to
+
+GOLDEN = Path(__file__).parent / "golden"
+EXPLAINED = {
+    "shuffle": "shuffle 2,3,4 --first 1,0,2 --to 0,-1",
+    "infer": "reshape 2,3,4 0,-1",
+    "indivisible": "reshape 2,3,4 5,-1",
+    "merge": "reshape 2,3,4 6,4",
+    "mix": "reshape 2,3,4 4,6",
+    "rotate": "transpose 2,3,4 1,2,0",
+    "names": "reshape N,12,H,W 0,4,3,-1",
+    "heads": "chain 8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3",
+    "pixel-shuffle": "chain N,16,H,W | reshape 0,4,2,2,H,W | transpose 0,1,4,2,5,3 | reshape 0,4,2*H,2*W",
+    "squeeze": "squeeze 1,3,1",
+    "unsqueeze": "unsqueeze 2,3 --axes 0,-1",
+    "expand": "expand 8,1,1 1,2",
+    "shape": "shape 2,3,4 --start -2",
+    "empty": "reshape 0,3,4 5,-1 -d tensorrt",
+    "rank-8": "transpose 1,2,3,4,5,6,7,8",
+    "huge": "reshape 1000000,3,224,224 0,-1",
+    "flatten": "flatten N,C,H,W --axis 2",
+    "mismatch": "reshape 2,3,4 5,5",
+    "bad-perm": "transpose 2,3,4 0,0,1",
+    "zeros-left-out": "reshape 0,3,4 0,-1 --allowzero -d onnxruntime",
+    "left-aligned": "reshape 2,2,3,2 -1,0,0",
+    "zero-beside": "reshape 0,3,4 0,-1 --allowzero",
+}
+
+
+def golden(name, drawn):
+    """Return what was kept under a name; what is drawn is kept where the file is not there yet."""
+    path = GOLDEN / f"{name}.txt"
+    if not path.exists():
+        path.write_text(f"{drawn}\n", "utf-8")
+        pytest.fail(f"{path.name} was not there: look at it, and keep it if it is right")
+    return path.read_text("utf-8").removesuffix("\n")
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_what_explain_draws(name):
+    command = EXPLAINED[name]
+    drawn = f"$ {command}\n{explained(answer_to(command), strokes=UNICODE).plain}"
+    assert drawn == golden(name, drawn)
+
+
+def test_the_same_in_ascii():
+    drawn = explained(answer_to(EXPLAINED["shuffle"]), strokes=ASCII).plain
+    assert drawn == golden("shuffle-ascii", drawn)
+
+
+def test_every_step_of_a_shuffle():
+    answer = answer_to(EXPLAINED["shuffle"])
+    parts = [
+        f"{rail(answer, at).plain}\n{strip(answer, at).plain}\n{picture(answer, at).plain}"
+        for at in range(len(answer.steps))
+    ]
+    drawn = "\n\n".join(parts)
+    assert drawn == golden("shuffle-steps", drawn)
+
+
+def test_the_grid_follows_an_element():
+    drawn = grid(answer_to(EXPLAINED["shuffle"]), (1, 0, 2)).plain
+    assert drawn == golden("grid", drawn)
+
+
+def test_the_table_past_rank_five():
+    drawn = picture(answer_to(EXPLAINED["rank-8"]), 3).plain
+    assert drawn == golden("lanes-table", drawn)

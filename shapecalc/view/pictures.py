@@ -76,15 +76,28 @@ def explained(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNIC
 
 
 def _telling(answer: Trace | Chain, width: int) -> list[int]:
-    """Return the steps whose pictures tell more than the flow: -1, cuts that merge, split or mix, and a refusal."""
+    """Return the steps whose pictures tell more than the flow: -1, cuts that merge, split or mix, and a refusal.
+
+    A 0 is among them where its dim is made of other axes than the one that it copies the size of.
+    """
     found = []
     for stage in stages(answer):
         if stage.name not in CUTTING:
             continue
-        for number in stage.numbers:
-            rule = answer.steps[number].rule
-            if rule in INFERS or (rule == "regroup" and worth_drawing(stage, width)):
-                found.append(number)
+        rules = {number: answer.steps[number].rule for number in stage.numbers}
+        copies = [number for number, rule in rules.items() if rule == "copy-zero"]
+        if any(_copies_elsewhere(answer, stage, number) for number in copies):
+            found.append(copies[-1])
+        found += [number for number, rule in rules.items() if rule in INFERS]
+        found += [number for number, rule in rules.items() if rule == "regroup" and worth_drawing(stage, width)]
         if stage.problem and stage.problem.rule in COUNTED:
             found.append(len(answer.steps))
     return found
+
+
+def _copies_elsewhere(answer: Trace | Chain, stage: Stage, number: int) -> bool:
+    """Say whether a step copies the size of an axis that does not become the dim."""
+    step = answer.steps[number]
+    if not stage.move or step.value == 0:
+        return False
+    return not any(step.out in link.outs and step.out in link.sources for link in stage.links)

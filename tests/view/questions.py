@@ -1,4 +1,4 @@
-"""Questions for the pictures: any op in any dialect, of ranks 0 to 10, with names, zeros and mistakes; chains of them."""
+"""Questions for the pictures: any op in any dialect, ranks 0 to 10, names, zeros and mistakes; chains of them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,108 @@
+"""The flow: what is lit up, what is left out, what is dim, and the marks and strokes it is drawn with."""
+
+from __future__ import annotations
+
+import pytest
+
+from shapecalc.core.axes import Group
+from shapecalc.core.catalogue import STEP_RULES
+from shapecalc.view.flow import flow
+from shapecalc.view.marks import COLOURS, input_marks, letter, recut
+from shapecalc.view.rail import NAMES, rail
+from shapecalc.view.strokes import ASCII, UNICODE, strokes_for
+from shapecalc.view.wires import wiring
+from tests.view.questions import answer_to
+
+SHUFFLE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
+
+
+def styled(text, place):
+    """Return the style of the cell of a dim."""
+    (style,) = [span.style for span in text.spans if getattr(span.style, "meta", {}).get("dim") == place]
+    return style
+
+
+def test_choosing_a_dim_lights_up_all_that_it_comes_from():
+    drawn = flow(answer_to(SHUFFLE), chosen=(2, 1))
+    lit = {
+        place
+        for place in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1)]
+        if styled(drawn, place).reverse
+    }
+    assert lit == {(2, 1), (1, 1), (1, 2), (0, 0), (0, 2)}
+
+
+def test_what_is_not_settled_yet_is_dim_and_what_is_being_settled_has_an_arrow():
+    drawn = flow(answer_to(SHUFFLE), 4)
+    assert [styled(drawn, place).dim for place in [(0, 0), (1, 2), (2, 0), (2, 1)]] == [False, False, False, True]
+    assert [line.endswith("▸ b  3") for line in drawn.plain.split("\n")] == [False, True, False, False]
+
+
+def test_stages_that_do_not_fit_are_said_to_be_left_out():
+    answer = answer_to("chain 2,3,4 | transpose 1,0,2 | transpose 1,0,2 | transpose 1,0,2 | transpose 1,0,2")
+    assert flow(answer, 0, width=50).plain.endswith("… stages 1 to 2 of 4")
+    assert flow(answer, width=50).plain.endswith("… stages 3 to 4 of 4")
+    assert "stages" not in flow(answer, width=100).plain
+
+
+def test_axes_that_do_not_fit_are_counted():
+    assert flow(answer_to("transpose 1,2,3,4,5,6,7,8"), height=5).plain.endswith("… 4 more axes")
+
+
+def test_ranks_without_end_are_drawn_in_part():
+    shape = ",".join(["1"] * 1000)
+    assert flow(answer_to(f"transpose {shape}")).plain.endswith("… 984 more axes")
+
+
+def test_every_crossing_changes_the_places_of_two_neighbours():
+    order = [3, 1, 4, 0, 2]
+    for layer in wiring(tuple(Group((axis,), (out,)) for axis, out in enumerate(order))).layers:
+        for row in layer:
+            order[row], order[row + 1] = order[row + 1], order[row]
+    assert order == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "marks"),
+    [
+        ((2, 3, 4), (6, 4), ["a b", "c"]),
+        ((2, 3, 4), (2, 2, 6), None),
+        ((12,), (2, 3, 2), ["a1", "a2", "a3"]),
+        ((4, 2, 9), (2, 12, 3), ["a1", "a2 b c1", "c2"]),
+        ((2, 1, 3), (6,), ["a c"]),
+        ((0, 3), (3, 0), None),
+    ],
+)
+def test_marks_of_what_axes_become(before, after, marks):
+    made = recut(input_marks(before), after)
+    assert made.mixed is (marks is None)
+    assert marks is None or [" ".join(atom.name for atom in mark) for mark in made.marks] == marks
+
+
+def test_letters_are_told_apart():
+    assert len({letter(axis) for axis in range(200)}) == 200
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_colours_are_legible_on_white_and_on_black(colour):
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    light = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    assert 1.05 / (light + 0.05) >= 3
+    assert (light + 0.05) / 0.05 >= 3
+
+
+def test_every_step_rule_has_a_name():
+    assert NAMES.keys() == STEP_RULES.keys()
+
+
+def test_steps_can_be_found_in_the_rail():
+    drawn = rail(answer_to(SHUFFLE), 5)
+    assert {span.style.meta["step"] for span in drawn.spans if getattr(span.style, "meta", {})} == {0, 4, 5, 6}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "strokes"), [("utf-8", UNICODE), ("cp437", ASCII), ("nonsense", ASCII), (None, ASCII)]
+)
+def test_strokes_are_those_that_can_be_shown(encoding, strokes):
+    assert strokes_for(encoding) is strokes

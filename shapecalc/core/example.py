@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from shapecalc.core.conditions import Conditions, holds
-from shapecalc.core.dims import Monomial, monomial, names, substitute
+from shapecalc.core.dims import Shape, monomial, names, substitute
 from shapecalc.core.problem import misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from shapecalc.core.trace import Chain, Trace
 
@@ -26,39 +28,33 @@ def example_sizes(answer: Trace | Chain) -> Mapping[str, int]:
     >>> example_sizes(sc.reshape("N,C,H,W", "0,-1,12"))
     {'N': 2, 'C': 2, 'H': 2, 'W': 3}
     """
-    dims = [dim for trace in answer.stages for dim in (*trace.input, *(trace.output or ()))]
+    dims = _dims(answer)
     known = names([*dims, *(side for each in answer.conditions for side in (each.left, each.right))])
-    for start in (SMALLEST, 1):
-        found = _smallest(known, answer.conditions, start)
-        if found is not None and all(_whole(dim, found) for dim in dims):
+    for found in chain(_ascending(known, SMALLEST), _ascending(known, 1), [_multiplied(known, answer.conditions)]):
+        if holds(answer.conditions, found) and all(isinstance(substitute(dim, found), int) for dim in dims):
             return found
-    found = _multiplied(known, answer.conditions)
-    if found is None:
-        raise misuse("no small sizes meet the conditions", "give the sizes with --where")
-    return found
+    raise misuse("no small sizes meet the conditions", "give the sizes with --where")
 
 
-def _smallest(known: tuple[str, ...], conditions: Conditions, start: int) -> dict[str, int] | None:
-    """Return the sizes of the smallest sum from `start` up that meet the conditions, after so many tries."""
-    tried, waiting = 0, [tuple(start for _ in known)]
-    seen = set(waiting)
-    while waiting and tried < MOST_TRIED:
-        following = []
-        for sizes in waiting:
-            tried += 1
-            found = dict(zip(known, sizes, strict=True))
-            if _meets(conditions, found):
-                return found
-            for place in reversed(range(len(known))):
-                larger = (*sizes[:place], sizes[place] + 1, *sizes[place + 1 :])
-                if larger not in seen:
-                    seen.add(larger)
-                    following.append(larger)
-        waiting = following
-    return None
+def _dims(answer: Trace | Chain) -> Shape:
+    """Return the dims of the tensor at every point of its way."""
+    moved = [step.value for step in answer.steps if step.move]
+    return tuple(dict.fromkeys(dim for shape in (answer.input, *moved) for dim in shape))
 
 
-def _multiplied(known: tuple[str, ...], conditions: Conditions) -> dict[str, int] | None:
+def _ascending(known: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
+    """Yield sizes from `start` up, those of the smallest sum first and the last name growing first; so many of them."""
+    waiting, seen = [tuple(start for _ in known)], set[tuple[int, ...]]()
+    for sizes in waiting:
+        yield dict(zip(known, sizes, strict=True))
+        for place in reversed(range(len(known))):
+            larger = (*sizes[:place], sizes[place] + 1, *sizes[place + 1 :])
+            if larger not in seen and len(waiting) < MOST_TRIED:
+                seen.add(larger)
+                waiting.append(larger)
+
+
+def _multiplied(known: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
     """Return sizes that are made to meet one condition after the other: what divides is multiplied in."""
     found = dict.fromkeys(known, 1)
     for condition in conditions:
@@ -66,12 +62,4 @@ def _multiplied(known: tuple[str, ...], conditions: Conditions) -> dict[str, int
         right = monomial(condition.right)
         if first and not right.powers and right.denominator == 1:
             found[first[0]] = right.numerator if condition.relation == "==" else found[first[0]] * right.numerator
-    return found if _meets(conditions, found) else None
-
-
-def _meets(conditions: Conditions, sizes: Mapping[str, int]) -> bool:
-    return holds(conditions, sizes)
-
-
-def _whole(dim: int | Monomial, sizes: Mapping[str, int]) -> bool:
-    return isinstance(substitute(dim, sizes), int)
+    return found

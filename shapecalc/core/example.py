@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SMALLEST = 2
 """What is tried first: a dim of 1 shows nothing."""
-MOST_TRIED = 2000
+MOST_TRIED = 600
 
 
 def example_sizes(answer: Trace | Chain) -> Mapping[str, int]:

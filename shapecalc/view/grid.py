@@ -107,7 +107,7 @@ def grid(
                   2  5
     """
     going = way(answer)
-    if prod(going.points[0].shape) == 0:
+    if any(0 in point.shape for point in going.points):
         raise misuse("there are no elements to show")
     cursor = (0,) * len(answer.input) if cursor is None else cursor
     room = max(LEAST_BLOCK, (width - 4 * (len(going.points) - 1)) // len(going.points))

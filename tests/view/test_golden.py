@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from shapecalc.core.problem import ShapeError
 from shapecalc.view.grid import grid
 from shapecalc.view.pictures import explained, picture
 from shapecalc.view.rail import rail, strip
@@ -78,3 +79,9 @@ def test_the_grid_follows_an_element():
 def test_the_table_past_rank_five():
     drawn = picture(answer_to(EXPLAINED["rank-8"]), 3).plain
     assert drawn == golden("lanes-table", drawn)
+
+
+@pytest.mark.parametrize("command", ["reshape 0,3 0,3", "expand 1 0 -d numpy", "reshape 2,3 5", "shape 2,3"])
+def test_a_grid_of_no_elements_is_refused(command):
+    with pytest.raises(ShapeError):
+        grid(answer_to(command))

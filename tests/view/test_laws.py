@@ -63,7 +63,7 @@ def test_ascii_is_ascii(made):
 
 @given(answers(), heights, st.one_of(st.none(), st.integers(0, 40)))
 @settings(max_examples=100, deadline=None)
-def test_flow_and_picture_are_no_taller_than_asked(answer, height, at):
+def test_the_flow_is_no_taller_than_asked(answer, height, at):
     drawn = flow(answer, at, height=height)
     rows = [line for line in drawn.plain.split("\n") if not line.startswith(("…", "~ is", "✗"))]
     assert len(rows) <= height

@@ -204,11 +204,24 @@ def command_line(answer: Trace | Chain) -> str:
     """
     from shlex import join
 
-    stages = [texts_of(stage.request._replace(written={})) for stage in answer.stages]
-    if answer.op != "chain":
-        return join(["shapecalc", *_spoken(answer.op, stages[0])])
-    pieces = [_spoken(stage.op, {**texts, "input": None}) for stage, texts in zip(answer.stages, stages, strict=True)]
-    return join(["shapecalc", "chain", " | ".join([shape_text(answer.input), *map(" ".join, pieces)])])
+    if answer.op == "chain":
+        return join(["shapecalc", "chain", " | ".join([shape_text(answer.input), *map(stage_line, _requests(answer))])])
+    (request,) = _requests(answer)
+    return join(["shapecalc", *_spoken(request.op, texts_of(request))])
+
+
+def stage_line(request: Request) -> str:
+    """Return a request as a stage of a chain: without its input.
+
+    >>> import shapecalc as sc
+    >>> stage_line(sc.reshape((2, 3), (0, -1)).request)
+    'reshape 0,-1'
+    """
+    return " ".join(_spoken(request.op, {**texts_of(request), "input": None}))
+
+
+def _requests(answer: Trace | Chain) -> list[Request]:
+    return [stage.request._replace(written={}) for stage in answer.stages]
 
 
 def _spoken(op: str, texts: Mapping[str, object]) -> list[str]:

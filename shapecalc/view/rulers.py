@@ -54,6 +54,8 @@ class Rulers(Record):
     before: tuple[Ruler, ...]
     after: tuple[Ruler, ...]
     volume: int
+    mixes: bool = False
+    """Whether axes mix at most sizes of the names, whatever the ones that are drawn do."""
 
     @property
     def clash(self) -> tuple[int, int] | None:
@@ -90,7 +92,8 @@ def rulers(answer: Trace | Chain, stage: Stage, *, width: int, height: int, stro
     if made.volume == 0:
         return Text("no elements: there is nothing to cut", end="")
     block, notes = whole, []
-    if made.volume > width - LEAST_LABEL or len(made.before) + len(made.after) + 3 > height:
+    lines = len(made.before) + len(made.after) + 3 + bool(sizes)
+    if made.volume > width - LEAST_LABEL or lines > height:
         anew = [link for link in stage.links if len(link.sources) > 1 or len(link.outs) > 1]
         if not anew:
             return Text("every axis stays as it is", end="")
@@ -102,8 +105,9 @@ def rulers(answer: Trace | Chain, stage: Stage, *, width: int, height: int, stro
     )
     if known:
         notes.append("with " + ", ".join(f"{shown_name(name)}={sizes[name]}" for name in known))
-    lines = [_drawn(made, width, strokes), *(Text(note, "dim") for note in notes)]
-    return stacked([lines[0], *(clipped_text(line, width, strokes) for line in lines[1:])])
+    made = made._replace(mixes=bool(sizes and stage.mixed))
+    told = [clipped_text(Text(note, "dim"), width, strokes) for note in notes]
+    return stacked([_drawn(made, width, strokes), *told])
 
 
 def _one_of(count: int, stage: Stage, block: Group) -> str:
@@ -194,7 +198,8 @@ def _verdict(made: Rulers, *, to_scale: bool) -> str:
     """Say whether axes mix, and why."""
     exact = "to scale: " if to_scale else ""
     if made.clash is None:
-        return f"{exact}old and new cuts line up"
+        happen = "happen to line up at these sizes: mostly axes mix" if made.mixes else "line up"
+        return f"{exact}old and new cuts {happen}"
     old, new = made.clash
     first = next(cut for cut in range(new, made.volume, new) if cut % old)
     return f"{exact}! {first} lies inside an old block of {old}: axes mix"

@@ -1,0 +1,65 @@
+"""The keys: what each does, in words, and which of them are told of when there is little room."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from rich.text import Text
+
+from shapecalc.core.record import Record
+
+
+class Key(Record):
+    """One key of the main screen."""
+
+    key: str
+    """As Textual names it."""
+    shown: str
+    label: str
+    action: str
+    help: str
+    rank: int
+    """Where it stands when not all fit: the least go last."""
+
+
+KEYS = (
+    Key("pagedown", "PgDn", "next", "step(1)", "go one step on", 0),
+    Key("pageup", "PgUp", "back", "step(-1)", "go one step back", 1),
+    Key("f1", "F1", "help", "help", "explain what has the focus, and every key", 2),
+    Key("f2", "F2", "rules", "choose", "choose the operator, the dialect and its settings", 3),
+    Key("f6", "F6", "fix", "fix", "apply the fix that is suggested", 4),
+    Key("f3", "F3", "grid", "grid", "show the elements, and follow one with the arrow keys", 5),
+    Key("f4", "F4", "compare", "compare", "ask the same under every dialect", 6),
+    Key("f5", "F5", "lessons", "lessons", "take a lesson: predict, then look", 7),
+    Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 8),
+    Key("f7", "F7", "copy", "copy", "copy the command line", 9),
+    Key("f8", "F8", "code", "code", "show code that does the same, to copy", 10),
+    Key("f9", "F9", "svg", "picture", "save a picture of the screen as SVG", 11),
+    Key("ctrl+home", "^Home", "first", "first", "go to the first step", 12),
+    Key("ctrl+end", "^End", "last", "last", "go past the last step, to the output", 13),
+    Key("ctrl+t", "^T", "theme", "theme", "change between dark and light", 14),
+    Key("ctrl+p", "^P", "commands", "command_palette", "find a command by name", 15),
+    Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 16),
+)
+"""Every key of the main screen, in the order in which they are shown."""
+
+
+def keys_line(working: frozenset[str], width: int) -> Text:
+    """Return the keys whose actions are `working`, as many as fit; each carries its action as the meta data `key`.
+
+    >>> keys_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
+    'PgDn next  PgUp back'
+    """
+    kept: list[Key] = []
+    for key in sorted((key for key in KEYS if key.action in working), key=lambda key: key.rank):
+        if sum(_width(each) + 2 for each in [*kept, key]) - 2 <= width:
+            kept.append(key)
+    line = Text(no_wrap=True, end="")
+    for key in sorted(kept, key=lambda key: key.rank):
+        line.append("  " if line else "")
+        line.append(key.shown, Style(bold=True, meta={"key": key.action}))
+        line.append(f" {key.label}", Style(meta={"key": key.action}))
+    return line
+
+
+def _width(key: Key) -> int:
+    return len(key.shown) + 1 + len(key.label)

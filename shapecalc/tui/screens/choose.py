@@ -1,0 +1,119 @@
+"""F2: the operator, the dialect and its settings, with the answer they would give."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from shapecalc.core.operations import OPS
+from shapecalc.core.rules import DIALECTS
+from shapecalc.tui import story
+from shapecalc.tui.question import Question, replied, switch_of
+from shapecalc.tui.widgets import Field
+
+CHAIN = "Several ops in a row."
+SWITCHED = {"as the dialect has it": None, "on": True, "off": False}
+"""What can be chosen for a switch."""
+TYPED = ("opset", "dtype", "where")
+"""The settings that are typed."""
+
+
+class Choose(ModalScreen[Question | None]):
+    """Lists of operators and dialects, and the settings of the dialect."""
+
+    BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "take", "take")]
+
+    def __init__(self, question: Question) -> None:
+        """Start from a question."""
+        super().__init__()
+        self.question = question
+
+    def compose(self) -> ComposeResult:
+        """Put the lists side by side, the settings and the answer under them."""
+        with Vertical(classes="dialog"):
+            with Horizontal(id="lists"):
+                yield OptionList(*(Option(name, id=name) for name in (*OPS, "chain")), id="op")
+                yield OptionList(id="dialect")
+                yield OptionList(*(Option(said, id=f"s{n}") for n, said in enumerate(SWITCHED)), id="switch")
+            with Horizontal(id="typed"):
+                for name in TYPED:
+                    yield Field(name, str(self.question.settings.get(name, "")))
+            yield Static("", id="about", markup=False)
+            yield Static("", id="preview", markup=False)
+            yield Static("tab goes on, enter takes it, escape leaves all as it was", classes="words")
+
+    def on_mount(self) -> None:
+        """Start at what is chosen now."""
+        ops = self.query_one("#op", OptionList)
+        ops.highlighted = [*OPS, "chain"].index(self.question.op)
+        self._list_dialects()
+        ops.focus()
+
+    @on(OptionList.OptionHighlighted, "#op")
+    def op(self, event: OptionList.OptionHighlighted) -> None:
+        """Take another operator, with the dialects that have it."""
+        if str(event.option_id) != self.question.op:
+            self.question = self.question.with_op(str(event.option_id))
+            self._list_dialects()
+        self._preview()
+
+    @on(OptionList.OptionHighlighted, "#dialect")
+    def dialect(self, event: OptionList.OptionHighlighted) -> None:
+        """Take another dialect."""
+        name = str(event.option_id)
+        if name != self.question.dialect:
+            self.question = self.question.with_setting("dialect", name)
+        self._list_switch()
+        self._preview()
+
+    @on(OptionList.OptionHighlighted, "#switch")
+    def switch(self, event: OptionList.OptionHighlighted) -> None:
+        """Set the dialect's switch."""
+        name = switch_of(self.question)
+        if name is not None:
+            self.question = self.question.with_setting(name, [*SWITCHED.values()][event.option_index])
+        self._preview()
+
+    @on(Input.Changed)
+    def setting(self, event: Input.Changed) -> None:
+        """Take a typed setting."""
+        name = str(event.input.id).removeprefix("field-")
+        self.question = self.question.with_setting(name, event.value.strip() or None)
+        self._preview()
+
+    @on(OptionList.OptionSelected)
+    @on(Input.Submitted)
+    def action_take(self) -> None:
+        """Close with the question as it is now."""
+        self.dismiss(self.question)
+
+    def _list_dialects(self) -> None:
+        having = [row.name for row in DIALECTS.values() if self.question.op in row.operators]
+        listed = self.query_one("#dialect", OptionList)
+        listed.clear_options().add_options([Option(name, id=name) for name in having])
+        listed.disabled = not having
+        if self.question.dialect in having:
+            listed.highlighted = having.index(self.question.dialect)
+        self._list_switch()
+
+    def _list_switch(self) -> None:
+        name, listed = switch_of(self.question), self.query_one("#switch", OptionList)
+        listed.disabled = name is None
+        listed.border_title = name or "no switch"
+        if name is not None:
+            listed.highlighted = [*SWITCHED.values()].index(self.question.settings.get(name))  # type: ignore[arg-type]
+
+    def _preview(self) -> None:
+        op = self.question.op
+        self.query_one("#about", Static).update(OPS[op].summary if op in OPS else CHAIN)
+        reply = replied(self.question)
+        text = story.title(self.question, reply, max(20, self.query_one("#preview").size.width))
+        if reply.problem:
+            text = Text.assemble(text, "\n", (reply.problem.message, "red"))
+        self.query_one("#preview", Static).update(text)

@@ -1,0 +1,64 @@
+"""F8: the answer as code of a framework, to look at and to copy."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.trace import Chain, Trace
+from shapecalc.core.wording import visible
+from shapecalc.view.code import TARGETS, code
+
+
+class CodeScreen(ModalScreen[None]):
+    """The frameworks at the left, the code at the right; enter copies it."""
+
+    BINDINGS = [Binding("escape,f8", "dismiss", "close")]
+
+    def __init__(self, answer: Trace | Chain) -> None:
+        """Show the code of an answer."""
+        super().__init__()
+        self.answer = answer
+
+    def compose(self) -> ComposeResult:
+        """Put the list beside the code."""
+        with Vertical(classes="dialog"):
+            with Horizontal():
+                yield OptionList(*(Option(name, id=name) for name in TARGETS), id="targets")
+                with VerticalScroll():
+                    yield Static("", id="code", markup=False)
+            yield Static("enter copies it, escape closes", classes="words")
+
+    @on(OptionList.OptionHighlighted)
+    def show(self, event: OptionList.OptionHighlighted) -> None:
+        """Show the code for the framework under the cursor."""
+        self.query_one("#code", Static).update(self.written(str(event.option_id)))
+
+    @on(OptionList.OptionSelected)
+    def copy(self, event: OptionList.OptionSelected) -> None:
+        """Copy the code for the framework."""
+        try:
+            text = code(self.answer, str(event.option_id)).text
+        except ShapeError as error:
+            self.notify(visible(error.problem.message), severity="error", markup=False)
+            return
+        self.app.copy_to_clipboard(text)
+        self.notify(text, title="copied", markup=False)
+
+    def written(self, target: str) -> Text:
+        """Return the code, and under it what to know before it is used; or why there is none."""
+        try:
+            found = code(self.answer, target)
+        except ShapeError as error:
+            return Text(visible(error.problem.message), "red")
+        text = Text(found.text)
+        for warning in found.warnings:
+            text.append(f"\n\n! {warning}", "yellow")
+        return text

@@ -1,0 +1,265 @@
+"""The main screen: the question in fields, the flow, and the picture of the step at hand."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widgets import Input, Rule
+
+from shapecalc.tui import story
+from shapecalc.tui.keys import KEYS, keys_line
+from shapecalc.tui.question import Question, caret, command, elements
+from shapecalc.tui.screens.choose import Choose
+from shapecalc.tui.screens.code import CodeScreen
+from shapecalc.tui.screens.compare import Compare
+from shapecalc.tui.screens.help import Help
+from shapecalc.tui.screens.lessons import Lessons
+from shapecalc.tui.state import ARROWS, State, parting
+from shapecalc.tui.widgets import Drawn, Enlarge, Field, Marked, Pane
+from shapecalc.view.flow import flow
+from shapecalc.view.rail import rail, strip
+
+BESIDE_PICTURES = 12
+"""Lines of the screen that are neither the flow nor the picture."""
+
+
+class Explore(Screen[None]):
+    """One question, answered at every key stroke, and stepped through."""
+
+    BINDINGS = [Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS]
+
+    def __init__(self, question: Question, step: int | None = None) -> None:
+        """Open with a question, at one of its steps; past the last where none is given."""
+        super().__init__()
+        self.state = State(question, step)
+        self._due = False
+
+    def compose(self) -> ComposeResult:
+        """Lay the screen out from top to bottom."""
+        yield Enlarge(id="enlarge")
+        with Vertical(id="all"):
+            yield Drawn("title")
+            yield Horizontal(*self._fields(), id="fields")
+            yield Drawn("reason")
+            yield Rule()
+            yield Drawn("flow")
+            yield Rule()
+            yield Drawn("rail")
+            yield Drawn("strip")
+            yield Pane("picture")
+            yield Drawn("sentence")
+            yield Drawn("command")
+            yield Drawn("keys")
+
+    def on_mount(self) -> None:
+        """Show everything, with the cursor in the first field."""
+        self.query(Input).first().focus()
+        self.due()
+
+    def _fields(self) -> list[Field]:
+        question = self.state.question
+        return [Field(name, question.texts.get(name, "")) for name in question.fields]
+
+    # What the user does
+
+    @on(Input.Changed)
+    def typed(self, event: Input.Changed) -> None:
+        """Take a key stroke in a field into the question."""
+        name = str(event.input.id).removeprefix("field-")
+        if self.state.question.texts.get(name, "") != event.value:
+            self.state.ask(self.state.question.with_text(name, event.value), name)
+            self.due()
+
+    @on(Input.Submitted)
+    def entered(self) -> None:
+        """Go on to the next field."""
+        self.focus_next(Input)
+
+    @on(Marked)
+    async def clicked(self, event: Marked) -> None:
+        """Follow a click on a dim of the flow, a step of the rail or a key."""
+        if event.kind == "key":
+            await self.run_action(str(event.value))
+        elif event.kind == "step":
+            self.state.go(int(str(event.value)))
+        else:
+            self.state.choose(event.value)  # type: ignore[arg-type]
+        self.due()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Draw for the new size, or ask for a larger one."""
+        width, height = Enlarge.LEAST
+        self.set_class(event.size.width < width or event.size.height < height, "-small")
+        self.due()
+
+    def on_descendant_focus(self) -> None:
+        """Say what is wrong with a field once it is left."""
+        focused = self.focused.id if isinstance(self.focused, Input) else None
+        self.state.ask(self.state.question, focused and focused.removeprefix("field-"))
+        self.due()
+
+    def on_key(self, event: events.Key) -> None:
+        """Move the cursor of the grid where the picture has the focus."""
+        if self.state.gridded and event.key in ARROWS and isinstance(self.focused, Pane):
+            self.state.move(event.key)
+            self.due()
+            event.stop()
+
+    # What the keys do
+
+    def action_step(self, by: int) -> None:
+        """Go a step on or back."""
+        self.state.go(self.state.at + by)
+        self.due()
+
+    def action_first(self) -> None:
+        """Go to the first step."""
+        self.state.go(0)
+        self.due()
+
+    def action_last(self) -> None:
+        """Go past the last step."""
+        self.state.go(self.state.last)
+        self.due()
+
+    def action_grid(self) -> None:
+        """Show the elements in place of the picture, or the picture again."""
+        self.state.gridded = not self.state.gridded
+        (self.query_one(Pane) if self.state.gridded else self.query(Input).first()).focus()
+        self.due()
+
+    async def action_fix(self) -> None:
+        """Apply the fix that is suggested."""
+        await self.ask_anew(self.state.fixed())
+
+    def action_choose(self) -> None:
+        """Choose the operator, the dialect and its settings."""
+        self.app.push_screen(Choose(self.state.question), self._chosen)
+
+    def action_compare(self) -> None:
+        """Ask the same under every dialect."""
+        self.app.push_screen(Compare(self.state.question), self._compared)
+
+    def action_lessons(self) -> None:
+        """Take a lesson."""
+        self.app.push_screen(Lessons(), self._chosen)
+
+    def action_code(self) -> None:
+        """Show code that does the same."""
+        if self.state.good is not None:
+            self.app.push_screen(CodeScreen(self.state.good))
+
+    def action_help(self) -> None:
+        """Explain what has the focus, and every key."""
+        self.app.push_screen(Help(str(self.focused.id) if self.focused else "", self.state.question.op))
+
+    def action_copy(self) -> None:
+        """Copy the command line, and show it."""
+        text = command(self.state.question, self.state.reply.answer)
+        self.app.copy_to_clipboard(text)
+        self.notify(text, title="copied", markup=False)
+
+    def action_picture(self) -> None:
+        """Save a picture of the screen in the folder one is in."""
+        try:
+            saved = self.app.save_screenshot(path=str(Path.cwd()))
+        except OSError as error:
+            self.notify(str(error.strerror), title="not saved", severity="error", markup=False)
+        else:
+            self.notify(Path(saved).name, title="saved", markup=False)
+
+    def action_theme(self) -> None:
+        """Change between dark and light."""
+        self.app.theme = "textual-light" if self.app.current_theme.dark else "textual-dark"
+
+    def action_done(self) -> None:
+        """Quit, and leave the answer to be printed."""
+        self.app.exit(self.state.reply)
+
+    async def _chosen(self, question: Question | None) -> None:
+        if question is not None:
+            await self.ask_anew(question)
+
+    async def _compared(self, question: Question | None) -> None:
+        """Switch to a row of the comparison, at the step where its answer parts from the one before."""
+        before = self.state.good
+        if question is None:
+            return
+        await self.ask_anew(question)
+        if before is not None and self.state.good is not None:
+            self.state.go(parting(before, self.state.good))
+
+    async def ask_anew(self, question: Question) -> None:
+        """Ask a question that other fields may belong to."""
+        self.state.ask(question)
+        fields = self.query_one("#fields")
+        await fields.remove_children()
+        await fields.mount(*self._fields())
+        self.query(Input).first().focus()
+        self.due()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Let only those keys act that would do something."""
+        return self.state.works(f"step({parameters[0]})" if action == "step" else action)
+
+    # What is shown
+
+    def due(self) -> None:
+        """Have the screen drawn soon: once, however many keys were pressed until then."""
+        if not self._due:
+            self._due = True
+            self.call_after_refresh(self.show)
+
+    def show(self) -> None:
+        """Draw the whole screen from the state."""
+        self._due = False
+        if not self.is_attached or self.has_class("-small"):
+            return
+        state, width = self.state, self.app.size.width - 2
+        line = Text(f"$ {command(state.question, state.reply.answer)}", no_wrap=True, overflow="ellipsis")
+        works = frozenset(key.action for key in KEYS if state.works(key.action))
+        self._put("title", story.title(state.question, state.reply, width))
+        self._put("reason", self._reason(width))
+        self._put("sentence", story.sentence(state, width))
+        self._put("command", line)
+        self._put("keys", keys_line(works, width))
+        self.set_class(state.reply.answer is None, "-stale")
+        self._put_answer(width)
+
+    def _put_answer(self, width: int) -> None:
+        """Draw the flow, the rail and the picture of the last answer there was."""
+        state, answer = self.state, self.state.good
+        if answer is None:
+            for name in ("flow", "rail", "strip"):
+                self._put(name, Text())
+            return
+        at = None if state.settled else state.at
+        rows = max(4, (self.app.size.height - BESIDE_PICTURES) // 2)
+        self._put("flow", flow(answer, at, width=width, height=rows, chosen=state.chosen))
+        self._put("rail", rail(answer, at, width=width))
+        self._put("strip", strip(answer, at, width=width))
+        self.query_one(Pane).draw(partial(story.drawn, state, elements(state.reply.source)))
+
+    def _put(self, name: str, text: Text) -> None:
+        self.query_one(f"#{name}", Drawn).update(text)
+
+    def _reason(self, width: int) -> Text:
+        """Return what is wrong, with the carets under the field it stands in."""
+        state = self.state
+        problem = None if state.reply.typing else state.reply.problem
+        if problem is None:
+            return Text()
+        place = caret(state.question, problem)
+        found = self.query(f"#field-{place[0]}") if place else None
+        if place is None or not found:
+            return story.reason(problem, 0, 0, width)
+        entry = found.first(Input)
+        left = entry.content_region.x - 1 + place[1] - round(entry.scroll_offset.x)
+        return story.reason(problem, left, place[2] - place[1], width)

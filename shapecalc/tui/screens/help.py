@@ -1,0 +1,59 @@
+"""F1: what has the focus, and every key."""
+
+from __future__ import annotations
+
+from rich.table import Table
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from shapecalc.core.operations import OPS
+from shapecalc.tui.keys import KEYS
+
+FIELDS = {
+    "input": "The shape of the input: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W, or the name of a file such as x.npy. "
+    "A name is a size of at least 1, a ? is a dim nobody knows.",
+    "stages": "What happens to it, one op after the other: reshape 0,0,12,64 | transpose 0,2,1,3. "
+    "Each takes the options of its own command.",
+}
+"""What is said of the fields that are no parameters of an op."""
+PICTURE = (
+    "The picture of the step at hand. F3 shows the elements in its place; the arrow keys then follow one of them "
+    "through every stage."
+)
+
+
+class Help(ModalScreen[None]):
+    """A text to read and close."""
+
+    BINDINGS = [Binding("escape,f1,enter", "dismiss", "close")]
+
+    def __init__(self, focused: str, op: str) -> None:
+        """Explain the widget of the id `focused`."""
+        super().__init__()
+        self.focused_id = focused
+        self.op = op
+
+    def compose(self) -> ComposeResult:
+        """Say what has the focus, then list the keys."""
+        keys = Table.grid(padding=(0, 2))
+        for key in KEYS:
+            keys.add_row(key.shown, key.help)
+        with VerticalScroll(classes="dialog"):
+            yield Static(self.explained(), markup=False, classes="words")
+            yield Static(keys)
+            yield Static("tab goes on to the next field. Click a dim to see what it comes from.", classes="words")
+
+    def explained(self) -> str:
+        """Return what is said of the widget that has the focus.
+
+        >>> Help("field-to", "shuffle").explained()
+        'to: the reshape: the shape asked for, 0 and -1 as the dialect reads them'
+        """
+        if self.focused_id == "picture":
+            return PICTURE
+        name = self.focused_id.removeprefix("field-")
+        params = {param.name: param.help for param in OPS[self.op].params} if self.op in OPS else {}
+        return f"{name.replace('_', '-')}: {(FIELDS | params).get(name, 'change it, and everything follows')}"

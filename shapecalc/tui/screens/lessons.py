@@ -1,0 +1,135 @@
+"""F5: lessons. Each asks for a prediction before it shows what happens."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from shapecalc.core.words import split
+from shapecalc.tui.lessons import Lesson, answered, lessons, verdict
+from shapecalc.tui.progress import Progress
+from shapecalc.tui.question import Question, asked
+from shapecalc.view.pictures import explained
+
+HELP = "enter predicts, F2 shows the answer, F3 opens it to play with, escape goes back"
+
+
+class Lessons(ModalScreen[Question | None]):
+    """The list of lessons, and the lesson that was chosen."""
+
+    BINDINGS = [
+        Binding("escape", "back", "back"),
+        Binding("f2", "reveal", "show"),
+        Binding("f3", "open", "play"),
+        Binding("f5", "dismiss", "close"),
+        Binding("pagedown", "scroll(1)", "down"),
+        Binding("pageup", "scroll(-1)", "up"),
+    ]
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        """Open the list, at the first lesson that is not done."""
+        super().__init__()
+        self.progress = Progress() if progress is None else progress
+        self.lesson: Lesson | None = None
+
+    def compose(self) -> ComposeResult:
+        """Put the list beside the lesson."""
+        with Vertical(classes="dialog"):
+            with Horizontal():
+                yield OptionList(id="list")
+                with VerticalScroll(id="lesson"):
+                    yield Static("", id="text", markup=False)
+                    yield Input(id="prediction", compact=True, placeholder="2,3,4", select_on_focus=False)
+                    yield Static("", id="verdict", markup=False)
+                    yield Static("", id="shown", markup=False)
+            yield Static(HELP, classes="words")
+
+    def on_mount(self) -> None:
+        """Stand at the first lesson that is not done."""
+        self.query_one("#prediction", Input).cursor_blink = False
+        self._list()
+        done = self.progress.done
+        at = next((place for place, lesson in enumerate(lessons()) if lesson.id not in done), 0)
+        listed = self.query_one("#list", OptionList)
+        listed.highlighted = at
+        listed.focus()
+        self._complain()
+
+    @on(OptionList.OptionHighlighted)
+    def look(self, event: OptionList.OptionHighlighted) -> None:
+        """Show the lesson under the cursor, with nothing given away."""
+        lesson = lessons()[event.option_index]
+        if lesson is self.lesson:
+            return
+        self.lesson = lesson
+        text = Text.assemble(
+            (f"{lesson.title}\n\n", "bold"), f"{lesson.text}\n\n", f"$ shapecalc {lesson.question}\n\n"
+        )
+        self.query_one("#text", Static).update(text.append(f"Predict {lesson.asks}:"))
+        self.query_one("#prediction", Input).value = ""
+        for name in ("#verdict", "#shown"):
+            self.query_one(name, Static).update("")
+
+    @on(OptionList.OptionSelected)
+    def begin(self) -> None:
+        """Go to where the prediction is typed."""
+        self.query_one("#list").display = False
+        self.query_one("#prediction", Input).focus()
+
+    @on(Input.Submitted)
+    def check(self, event: Input.Submitted) -> None:
+        """Say whether the prediction is right; if it is, show what happens."""
+        if self.lesson is None or not event.value.strip():
+            return
+        found = verdict(self.lesson, event.value)
+        mark, style = ("✓", "bold green") if found.right else ("✗", "bold red")
+        self.query_one("#verdict", Static).update(Text.assemble((f"{mark} ", style), found.said))
+        if found.right:
+            self.progress.mark(self.lesson.id)
+            self._list()
+            self._complain()
+            self.action_reveal()
+
+    def action_reveal(self) -> None:
+        """Show the answer and its pictures."""
+        if self.lesson is not None:
+            width = max(40, self.query_one("#lesson").size.width - 2)
+            shown = self.query_one("#shown", Static)
+            shown.update(explained(answered(self.lesson.question), width=width))
+            self.call_after_refresh(shown.scroll_visible)
+
+    def action_open(self) -> None:
+        """Close, with the lesson's question on the main screen."""
+        self.dismiss(asked(split(self.lesson.question)) if self.lesson else None)
+
+    def action_back(self) -> None:
+        """Go back to the list, and from there to the main screen."""
+        listed = self.query_one("#list", OptionList)
+        if listed.display:
+            self.dismiss(None)
+        listed.display = True
+        listed.focus()
+
+    def action_scroll(self, by: int) -> None:
+        """Scroll the lesson."""
+        lesson = self.query_one("#lesson", VerticalScroll)
+        (lesson.scroll_page_down if by > 0 else lesson.scroll_page_up)(animate=False)
+
+    def _list(self) -> None:
+        """List the lessons, those that are done with a tick."""
+        listed = self.query_one("#list", OptionList)
+        at = listed.highlighted
+        listed.clear_options()
+        for lesson in lessons():
+            listed.add_option(Option(f"{'✓' if lesson.id in self.progress.done else ' '} {lesson.title}", id=lesson.id))
+        listed.highlighted = at
+
+    def _complain(self) -> None:
+        if said := self.progress.complaint():
+            self.notify(said, severity="warning", markup=False)

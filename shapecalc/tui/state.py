@@ -1,0 +1,145 @@
+"""What the main screen is about: a question, its answer, and the place in it. Nothing here draws."""
+
+from __future__ import annotations
+
+from math import prod
+
+from shapecalc.core.fixes import Fix, fixes
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.trace import Chain, Trace
+from shapecalc.core.words import split, stage_line
+from shapecalc.tui.question import Question, Reply, replied
+from shapecalc.view.grid import way
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ARROWS: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
+"""The input axis that an arrow key moves along, counted from the back, and which way."""
+
+
+class State:
+    """A question that is being explored.
+
+    >>> from shapecalc.tui.question import FIRST
+    >>> state = State(FIRST)
+    >>> state.go(5)
+    >>> state.at, state.good.steps[5].rule, state.works("step(1)"), state.works("fix")
+    (5, 'infer', True, False)
+    """
+
+    def __init__(self, question: Question, step: int | None = None) -> None:
+        """Ask the question, and stand at one of its steps; past the last where none is given."""
+        self.question = question
+        self.reply: Reply = replied(question)
+        self.good: Trace | Chain | None = self.reply.answer
+        """The last answer there was: it stays while what is typed is none."""
+        self.at = self.last if step is None else max(0, min(step, self.last))
+        self.chosen: tuple[int, int] | None = None
+        """The dim of the flow that is lit up, by column and index."""
+        self.gridded = False
+        self.cursor: tuple[int, ...] | None = None
+        """The element that the grid follows, by its index in the input."""
+
+    @property
+    def last(self) -> int:
+        """The place past the last step: the output, or where it failed."""
+        return len(self.good.steps) if self.good else 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether the whole answer is shown."""
+        return self.at >= self.last and not (self.good and self.good.problem)
+
+    def ask(self, question: Question, focused: str | None = None) -> None:
+        """Ask another question, and stand as near as may be to where one stood; at a problem where there is one."""
+        at_end = self.at >= self.last
+        self.question, self.reply = question, replied(question, focused)
+        if self.reply.answer is None or self.reply.answer == self.good:
+            return
+        self.good, self.chosen, self.cursor = self.reply.answer, None, None
+        self.gridded = self.gridded and self.has_elements
+        self.at = self.last if at_end or self.good.problem else min(self.at, self.last)
+
+    def go(self, at: int) -> None:
+        """Stand at a step."""
+        self.at, self.gridded = max(0, min(at, self.last)), False
+
+    def choose(self, dim: tuple[int, int]) -> None:
+        """Light up a dim of the flow, or none where it was lit."""
+        self.chosen = None if dim == self.chosen else dim
+
+    @property
+    def has_elements(self) -> bool:
+        """Whether there are elements to show at every stage."""
+        if self.good is None:
+            return False
+        try:
+            return prod(way(self.good).points[0].shape) > 0
+        except ShapeError:
+            return False
+
+    def move(self, key: str) -> None:
+        """Move the cursor of the grid; along the last axis past its end to the next row."""
+        shape = way(self.good).points[0].shape if self.good else ()
+        place, by = ARROWS[key]
+        if len(shape) < -place:
+            return
+        cursor = list(self.cursor or (0,) * len(shape))
+        for axis in range(len(shape) + place, -1, -1):
+            cursor[axis] += by
+            if 0 <= cursor[axis] < shape[axis]:
+                self.cursor = tuple(cursor)
+                return
+            cursor[axis] %= shape[axis]
+
+    @property
+    def fix(self) -> Fix | None:
+        """What would make the request resolve, where something near does."""
+        answer = self.reply.answer
+        found = fixes(answer.stages[-1]) if answer is not None and answer.problem and answer.stages else ()
+        return found[0] if found else None
+
+    def fixed(self) -> Question:
+        """Return the question with the fix applied."""
+        fix, answer = self.fix, self.reply.answer
+        if fix is None or answer is None:
+            return self.question
+        if self.question.op == "chain":
+            pieces = split(self.question.texts["stages"], "|")
+            pieces[len(answer.stages) - 1] = f" {stage_line(fix.applied(answer.stages[-1].request))} "
+            return self.question.with_text("stages", "|".join(pieces).strip())
+        if fix.name in self.question.fields:
+            return self.question.with_text(fix.name, "" if fix.value is None else str(fix.value))
+        return self.question.with_setting(fix.name, fix.value)
+
+    def works(self, action: str) -> bool:
+        """Say whether a key would do something now."""
+        if action in ("step(1)", "last"):
+            return self.at < self.last
+        if action in ("step(-1)", "first"):
+            return self.at > 0
+        if action == "fix":
+            return self.fix is not None
+        if action == "compare":
+            return self.question.op != "chain" and self.reply.answer is not None
+        if action == "grid":
+            return self.has_elements
+        if action == "code":
+            return self.good is not None and self.good.output is not None
+        return True
+
+
+def parting(before: Trace | Chain, after: Trace | Chain) -> int:
+    """Return the first step at which two answers to one request part.
+
+    >>> import shapecalc as sc
+    >>> given = {"shape": (2, 0, 3), "target": (2, 0, -1), "dialect": "openvino"}
+    >>> parting(sc.reshape(**given, special_zero=True), sc.reshape(**given, special_zero=False))
+    1
+    """
+    for place, (ours, theirs) in enumerate(zip(before.steps, after.steps, strict=False)):
+        if (ours.rule, ours.out, ours.value) != (theirs.rule, theirs.out, theirs.value):
+            return place
+    return min(len(before.steps), len(after.steps))

@@ -12,7 +12,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from itertools import product as every
-from math import prod
+from math import gcd, prod
 from threading import local
 
 import numpy as np
@@ -34,15 +34,15 @@ CHUNK = 1 << 20
 RUN = 1 << 22
 """Bytes that are, where both sides run together: NumPy alone is nearly as fast as memory there."""
 ALONG = 256
-"""Positions of a tile along the innermost axes of either side, at least, where there are as many."""
-TILE = 1 << 19
+"""Positions of a tile along the innermost axes of either side, where there are as many."""
+TILE = 1 << 20
 """Bytes up to which a tile then grows."""
 LINE = 64
 """Bytes of a cache line: an innermost axis up to one is filled position by position."""
 LONG = 32
 """Rows, and positions of a row, from which on a tile is worth bringing in by rows."""
-CROWDED = 256
-"""A stride of a multiple of so many bytes reaches a quarter of a cache's sets, or fewer."""
+APART, WAYS = 4096, 8
+"""Bytes apart at which addresses share a set of a core's first cache, and the lines that a set holds."""
 
 
 def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int) -> None:
@@ -95,7 +95,7 @@ def _way(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tup
         return np.copyto, _chunk_sizes(shape, itemsize)
     sizes = _tile_sizes(shape, strides, itemsize)
     rows = prod(shape[axis] for axis in across)
-    crowded = any(strides[axis] % CROWDED == 0 for axis in across)
+    crowded = any(min(rows, ALONG) > WAYS * APART // gcd(strides[axis], APART) for axis in across)
     if crowded and min(rows, shape[row]) >= LONG:
         return _by_rows, sizes
     return _by_position if shape[-1] * itemsize <= LINE else np.copyto, sizes

@@ -1,7 +1,7 @@
 """How fast the engine copies, as ratios of NumPy's own copy of the same transpose, measured in one run.
 
 Run it from a checkout: `python tests/benchmarks/engine.py`. Each case is timed in turns, medians are taken.
-Where torch is installed its own copy of the transpose is timed in the same turns; where a device answers, CuPy's.
+Where torch is installed its own copies are timed after that; where a device answers, CuPy's.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ CASES = [
     ("small: 8,8,16 by 2,1,0", (8, 8, 16), ((2, 1, 0),)),
 ]
 TYPES = ("float32", "uint8", "float16", "float64")
+SMALL = 1 << 16
+"""Bytes below which a case is a small one."""
 BUDGET = 0.4
 """Seconds spent on one row."""
 
@@ -72,34 +74,41 @@ def numbers(shape, dtype):
     return (np.arange(prod(shape), dtype=np.uint32) % 251).astype(dtype).reshape(shape)
 
 
-def on_the_processor() -> None:
-    """Print every case, then the means of the large ones and the least of each kind."""
-    large, torchs, small, views = [], [], [], []
-    print("case".ljust(34) + "type".ljust(10) + "  engine    NumPy   ratio" + ("   torch's" if torch else ""))
+def cases():
+    """Yield each case in each type: its names, its trace, its array, and its moves."""
     for name, shape, moves in CASES:
         trace = sc.shuffle(shape, **dict(zip(("first", "to", "second"), moves, strict=False)))
         for dtype in TYPES:
-            x, given = numbers(shape, dtype), (*moves, None, None)[:3]
-            calls = [lambda: run(trace, x, contiguous=True).array, lambda: plain(x, *given), lambda: run(trace, x)]
-            if torch:
-                tensor = torch.from_numpy(x)
-                calls.append(lambda: by_torch(tensor, *given))
-            ours, theirs, view, *torchs_own = medians(*calls)
-            (small if x.nbytes < 1 << 16 else large).append(theirs / ours)
-            torchs += [theirs / own for own in torchs_own if x.nbytes >= 1 << 16]
-            if x.nbytes < 1 << 16:
-                views.append(theirs / view)
-            speed = 2 * x.nbytes / 1e9
-            print(
-                name.ljust(34) + dtype.ljust(10),
-                f"{speed / ours:6.2f}   {speed / theirs:6.2f} GB/s  {theirs / ours:5.2f}",
-                *(f"   {theirs / own:5.2f}" for own in torchs_own),
-                flush=True,
-            )
+            yield name.ljust(34) + dtype.ljust(10), trace, numbers(shape, dtype), (*moves, None, None)[:3]
+
+
+def on_the_processor() -> None:
+    """Print every case, then the means of the large ones and the least of each kind."""
+    large, small, views = [], [], []
+    print("case".ljust(34) + "type".ljust(10) + "  engine    NumPy   ratio")
+    for name, trace, x, moves in cases():
+        ours, theirs, view = medians(
+            lambda: run(trace, x, contiguous=True).array, lambda: plain(x, *moves), lambda: run(trace, x)
+        )
+        (small if x.nbytes < SMALL else large).append(theirs / ours)
+        if x.nbytes < SMALL:
+            views.append(theirs / view)
+        speed = 2 * x.nbytes / 1e9
+        print(f"{name} {speed / ours:6.2f}   {speed / theirs:6.2f} GB/s  {theirs / ours:5.2f}", flush=True)
     print(f"large: geometric mean {statistics.geometric_mean(large):.2f}, least {min(large):.2f}")
-    if torchs:
-        print(f"torch: geometric mean {statistics.geometric_mean(torchs):.2f}, least {min(torchs):.2f}")
     print(f"small: the view least {min(views):.2f}; made contiguous: least {min(small):.2f}")
+
+
+def by_torchs_own() -> None:
+    """Print the same ratios of torch's own copies: in a round of their own, since its threads go on spinning."""
+    ratios = []
+    for _, _, x, moves in cases():
+        if x.nbytes >= SMALL:
+            tensor = torch.from_numpy(x)
+            own, theirs = medians(lambda: by_torch(tensor, *moves), lambda: plain(x, *moves))
+            ratios.append(theirs / own)
+    mean, least = statistics.geometric_mean(ratios), min(ratios)
+    print(f"torch {torch.__version__}, large: geometric mean {mean:.2f}, least {least:.2f}")
 
 
 def on_the_device() -> None:
@@ -113,21 +122,19 @@ def on_the_device() -> None:
         return whole
 
     print("\ncase, with CuPy".ljust(35) + "type".ljust(10) + "  engine   to CuPy's own   to a plain copy")
-    for name, shape, moves in CASES:
-        trace = sc.shuffle(shape, **dict(zip(("first", "to", "second"), moves, strict=False)))
-        for dtype in TYPES if prod(shape) >= 1 << 16 else ():
-            x, given = cupy.asarray(numbers(shape, dtype)), (*moves, None, None)[:3]
-            ours, theirs, copy = medians(
-                waited(lambda: run(trace, x, contiguous=True).array), waited(lambda: plain(x, *given)), waited(x.copy)
-            )
-            print(
-                name.ljust(34) + dtype.ljust(10),
-                f"{2 * x.nbytes / 1e9 / ours:6.0f} GB/s  {theirs / ours:5.2f}  {copy / ours:5.2f}",
-                flush=True,
-            )
+    for name, trace, array, moves in cases():
+        if array.nbytes < SMALL:
+            continue
+        x = cupy.asarray(array)
+        ours, theirs, copy = medians(
+            waited(lambda: run(trace, x, contiguous=True).array), waited(lambda: plain(x, *moves)), waited(x.copy)
+        )
+        print(f"{name} {2 * x.nbytes / 1e9 / ours:6.0f} GB/s  {theirs / ours:5.2f}  {copy / ours:5.2f}", flush=True)
 
 
 if __name__ == "__main__":
     on_the_processor()
+    if torch:
+        by_torchs_own()
     if cupy:
         on_the_device()

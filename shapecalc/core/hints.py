@@ -13,40 +13,43 @@ SEARCHED = 20_000
 def nearest_target(volume: Dim, target: Shape, settled: Shape, hole: int | None) -> str:
     """Return the hint that changes one literal of `target` so that it holds `volume` elements, or nothing.
 
-    `settled` is `target` with its zeros resolved and 1 in place of -1.
-
     >>> nearest_target(24, (5, -1), (5, 1), 1)
     '4 and 6 would divide: try 4,-1'
     >>> nearest_target(24, (2, 5), (2, 5), None)
     'try 2,12'
     """
-    best: tuple[int, int, list[int]] | None = None
+    index, fits = nearest_sizes(volume, target, settled, hole)
+    if not fits:
+        return ""
+    whole = shape_text((*target[:index], fits[0], *target[index + 1 :]))
+    short = whole == brief(whole)
+    action = f"try {whole}" if short else f"write {fits[0]} in place of the {target[index]} at index {index}"
+    return action if hole is None else f"{' and '.join(map(str, sorted(fits)))} would divide: {action}"
+
+
+def nearest_sizes(volume: Dim, target: Shape, settled: Shape, hole: int | None) -> tuple[int, list[int]]:
+    """Return the literal of `target` that is nearest to a fitting size: its index, and what fits, nearest first.
+
+    `settled` is `target` with its zeros resolved and 1 in place of -1; nothing fits where the sizes are empty.
+
+    >>> nearest_sizes(24, (5, -1), (5, 1), 1), nearest_sizes(7, (0,), (2,), None)
+    ((0, [4, 6]), (0, []))
+    """
+    best: tuple[int, int, list[int]] = (0, 0, [])
     whole = product(settled)
     if whole == 0:
-        return ""
+        return 0, []
     for index, dim in enumerate(target):
         if index == hole or not isinstance(dim, int) or dim <= 0:
             continue
         room = _room(volume, whole, dim)
         fits = [] if room is None else [room] if hole is None else divisors_near(room, dim)
-        if fits and (best is None or _gap(fits, dim) < best[0]):
-            best = _gap(fits, dim), index, fits
+        gaps = sorted((abs(size - dim), size) for size in fits)
+        if gaps and (not best[2] or gaps[0][0] < best[0]):
+            best = gaps[0][0], index, [size for _, size in gaps]
             if best[0] == 1:
                 break
-    return "" if best is None else _suggested(target, *best[1:], hole)
-
-
-def _gap(fits: list[int], dim: int) -> int:
-    return min(abs(size - dim) for size in fits)
-
-
-def _suggested(target: Shape, index: int, fits: list[int], hole: int | None) -> str:
-    """Return the hint that puts the nearest fitting size in place of one literal."""
-    dim = target[index]
-    fit = min(fits, key=lambda size: abs(size - dim)) if isinstance(dim, int) else fits[0]
-    whole = shape_text((*target[:index], fit, *target[index + 1 :]))
-    action = f"try {whole}" if whole == brief(whole) else f"write {fit} in place of the {dim} at index {index}"
-    return action if hole is None else f"{' and '.join(map(str, fits))} would divide: {action}"
+    return best[1:]
 
 
 def divisors_near(number: int, wanted: int) -> list[int]:

@@ -37,7 +37,7 @@ def resolve(request: Request) -> Trace:
     (3, 2, 4)
     """
     symbolic = request.symbolic
-    trace = _answered(request, symbolic=symbolic)
+    trace = answered(request, symbolic=symbolic)
     if trace.problem:
         return _explained(trace, trace.problem)
     if symbolic and (doubtful := _doubtful(request)):
@@ -61,7 +61,7 @@ def _doubtful(request: Request) -> Shape:
     return (*copied, *target)
 
 
-def _answered(request: Request, *, symbolic: bool = True) -> Trace:
+def answered(request: Request, *, symbolic: bool = True) -> Trace:
     """Return the trace of a request without the hints that would need to ask again."""
     try:
         at = setting(request.dialect, request.op, request.opset, request.switch)
@@ -93,7 +93,7 @@ def _fractions(request: Request) -> tuple[Step, ...]:
 def _with_zeros(request: Request, sizes: Mapping[str, int]) -> Trace:
     """Return the answer to a request with sizes put in for names, refused where a dim cannot take them."""
     try:
-        return _answered(request.with_sizes(sizes))
+        return answered(request.with_sizes(sizes))
     except ShapeError as error:
         return Trace(request, None, {}, (), None, error.problem)
 
@@ -127,13 +127,13 @@ def _switch_hint(request: Request, problem: Problem) -> str:
     if problem.rule == "missing-switch":
         return "; ".join(_answer_with(request, switch.name, on) for on in (True, False))
     other = not (switch.default if request.switch is None else request.switch)
-    if _answered(request._replace(switch=other)).output is None:
+    if answered(request._replace(switch=other)).output is None:
         return ""
     return _answer_with(request, switch.name, other)
 
 
 def _answer_with(request: Request, name: str, on: bool) -> str:
-    answer = _answered(request._replace(switch=on))
+    answer = answered(request._replace(switch=on))
     copies = (SWITCHES[name] is SWITCHES["special_zero"]) is on
     means = "0 copies" if copies else "0 is a dim of size zero"
     if answer.problem:
@@ -197,7 +197,7 @@ def _chained(requests: Sequence[Request], *, hints: bool) -> Chain:
     conditions: Conditions = ()
     for request in requests:
         asked = request._replace(input=shape)
-        trace = resolve(asked) if hints else _answered(asked)
+        trace = resolve(asked) if hints else answered(asked)
         try:
             conditions = combined((*conditions, *trace.conditions))
         except Never:

@@ -1,0 +1,217 @@
+"""Fixes: what is offered first for each refusal, and the law that whatever is offered resolves."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shapecalc.core.catalogue import REFUSALS
+from shapecalc.core.fixes import fixed, fixes
+from shapecalc.core.request import Request, ask
+from shapecalc.core.resolve import resolve
+from shapecalc.core.rules import DIALECTS, Flattens
+from shapecalc.core.setting import SWITCHED
+from shapecalc.core.words import read_stage, split, texts_of
+from tests import strategies
+from tests.cases import cases
+from tests.core.test_symbolic import often_fitting
+
+FIRST = [
+    # request, rule, the option changed, its value, in words
+    ("reshape 2,3,4 5,-1", "indivisible", "target", "4,-1", "write 4,-1"),
+    ("reshape 1 2*M,-1", "indivisible", "target", "1,-1", "write 1,-1"),
+    ("shuffle 2,3,4 --first 1,0,2 --to 0,5,-1", "indivisible", "to", "0,4,-1", "write 0,4,-1"),
+    (
+        "reshape 3,0,4 0,0,5,-1 -d openvino --special-zero",
+        "indivisible",
+        "special_zero",
+        False,
+        "turn special_zero off",
+    ),
+    ("reshape 2,3,4 2,5", "volume-mismatch", "target", "2,12", "write 2,12"),
+    ("reshape N,3 0,4", "volume-mismatch", "target", "0,3", "write 0,3"),
+    ("reshape N*N,2 M,M", "volume-mismatch", "target", "M,2", "write M,2"),
+    ("reshape 51 []", "volume-mismatch", "target", "-1", "write -1"),
+    ("reshape ?,2 3", "volume-mismatch", "target", "-1", "write -1"),
+    ("reshape 0,3,4 3,4,0", "volume-mismatch", "allowzero", True, "turn allowzero on"),
+    ("reshape 2,3 2,3,0", "zero-out-of-range", "target", "2,3", "write 2,3"),
+    ("reshape 6 3,0", "zero-out-of-range", "target", "3,-1", "write 3,-1"),
+    ("reshape 6 6,0,0,0", "zero-out-of-range", "target", "6", "write 6"),
+    ("reshape 0,4 0,-1 --allowzero", "zero-beside-infer", "target", "0,4", "write 0,4"),
+    ("reshape 2,3 0,-1 --allowzero", "zero-beside-infer", "allowzero", False, "turn allowzero off"),
+    ("reshape 0,3,4 0,-1", "zero-volume-infer", "target", "0,12", "write 0,12"),
+    ("reshape 2,3 0,-1 -d torch", "zero-volume-infer", "target", "2,-1", "write 2,-1"),
+    ("reshape 2,3,4 -1,-1", "two-infers", "target", "-1,3", "write -1,3"),
+    ("shuffle 2,3,4 --first 1,0,2 --to -1,-1", "two-infers", "to", "-1,2", "write -1,2"),
+    ("reshape 2,3,4 -1,-1,-1", "two-infers", "target", "-1,3,4", "write -1,3,4"),
+    ("reshape 2,3,4 -2,12", "below-minus-one", "target", "-1,12", "write -1,12"),
+    ("shuffle 65536,65536 --to -1", "infer-limit", "to", "65536,-1", "write 65536,-1"),
+    ("reshape 2,3 9999999999999999999,3", "overflow", "target", "2,3", "write 2,3"),
+    ("reshape 1 1,1,1,1,1,1,1,1,1 -d tensorrt", "rank-limit", "target", "1,1,1,1,1,1,1,-1", "write 1,1,1,1,1,1,1,-1"),
+    ("transpose 2,3,4 1,0,1", "not-a-permutation", "perm", "1,0,2", "write 1,0,2"),
+    ("transpose 2,3,4 2,0", "not-a-permutation", "perm", "2,0,1", "write 2,0,1"),
+    ("transpose 2,3,4 3,1,7,1,0", "not-a-permutation", "perm", "2,1,0", "write 2,1,0"),
+    ("transpose 2,3,4 -1,0,0 -d torch", "not-a-permutation", "perm", "-1,0,1", "write -1,0,1"),
+    ("shuffle 2,3,4 --to 6,4 --second 1,1", "not-a-permutation", "second", "1,0", "write 1,0"),
+    ("transpose 2,3,4 -1,0,-2", "negative-axis", "perm", "2,0,1", "write 2,0,1"),
+    ("flatten 2,3,4 --axis -1 --opset 9", "negative-axis", "axis", "2", "write 2"),
+    ("unsqueeze 2,3 --axes -1 --opset 9", "negative-axis", "axes", "2", "write 2"),
+    ("squeeze 1,3,1 --axes -1,-3 --opset 1", "negative-axis", "opset", "11", "use opset 11"),
+    ("squeeze 1,3 --axes 2", "axis-out-of-range", "axes", "0", "write 0"),
+    ("flatten []", "axis-out-of-range", "axis", "0", "write axis 0"),
+    ("flatten 2,3 --start-dim 2 -d torch", "axis-out-of-range", "start_dim", "1", "write 1"),
+    ("squeeze 1,3,1 --axes 0,-3", "repeated-axis", "axes", "0", "write 0"),
+    ("unsqueeze 2,3 --axes 0,0", "repeated-axis", "axes", "0,1", "write 0,1"),
+    ("squeeze 1,3,1 --axes 0,1", "axis-not-one", "axes", "0", "write 0"),
+    ("squeeze 2,3,1 --axes 0,1,2", "axis-not-one", "axes", "2", "write 2"),
+    ("flatten 2,3,4 --start-dim 2 --end-dim 1 -d torch", "start-after-end", "start_dim", "1", "write 1"),
+    ("expand 3,1 2,4", "not-broadcastable", "target", "3,4", "write 3,4"),
+    ("expand 8,1,1 1,2 -d numpy", "not-broadcastable", "target", "8,1,2", "write 8,1,2"),
+    ("expand 3,1 2,-1,4", "negative-size", "target", "2,3,4", "write 2,3,4"),
+    ("expand 3,1 -1,3,4 -d torch", "negative-size", "target", "1,3,4", "write 1,3,4"),
+    ("expand N,4 8,4", "needs-size", "target", "N,4", "write N,4"),
+    ("reshape 3,4,5 0,-1 -d onednn", "missing-switch", "special_zero", True, "turn special_zero on"),
+    ("reshape 0,4 0,3,0 -d openvino", "missing-switch", "special_zero", False, "turn special_zero off"),
+    ("transpose 2,3,4 -d onednn", "missing-argument", "perm", "2,1,0", "write perm 2,1,0"),
+    ("unsqueeze 2,3", "missing-argument", "axes", "0", "write axes 0"),
+    ("reshape 0,4 4,0 --allowzero --opset 13", "no-such-attribute", "opset", "14", "use opset 14"),
+    ("reshape 2,3 0,-1 --allowzero --opset 13", "no-such-attribute", "allowzero", None, "leave allowzero out"),
+    ("shape 2,3,4 --start 1 --end 2 --opset 13", "no-such-attribute", "opset", "15", "use opset 15"),
+    ("expand 3,1 3,4 --opset 7", "no-such-version", "opset", "8", "use opset 8"),
+    ("reshape 2,3 6 --dtype bfloat16 --opset 5", "dtype", "opset", "13", "use opset 13"),
+]
+
+NONE = {
+    "contradiction": "it lies between the stages of a chain, not in one request",
+    "file": "it lies outside of the request",
+    "usage": "the request was never read",
+}
+"""The rules that no small change mends."""
+
+HOPELESS = [
+    "reshape 4294967296,4294967296 -1",
+    "shuffle 1,1,1,1,1,1,1,1,1",
+    "reshape 2,3,4 0,-1 --dtype int64 -d tensorrt",
+    "shuffle 2,3,4 --to 7,-1 --second 0,1,2",
+    "reshape 2,3,4 5,5 --dtype int8 --opset 1",
+    "reshape 2,3,4 2,12",
+]
+
+FLATTENS = {Flattens.AXIS: ("axis",), Flattens.RANGE: ("start_dim", "end_dim"), Flattens.ALL: ()}
+MANY = settings(max_examples=400, deadline=None)
+
+
+def answer_to(line):
+    """Return the answer to a request as it would be typed."""
+    stage = read_stage(split(line), with_input=True)
+    return resolve(ask(stage.op, stage.input, stage.options))
+
+
+@pytest.mark.parametrize(("line", "rule", "name", "value", "said"), FIRST, ids=[row[0] for row in FIRST])
+def test_the_first_fix(line, rule, name, value, said):
+    trace = answer_to(line)
+    assert trace.problem.rule == rule
+    assert tuple(fixes(trace)[0]) == (name, value, said)
+    check(trace)
+
+
+def test_every_refusal_has_a_row_or_a_reason():
+    assert {rule for _, rule, *_ in FIRST} | NONE.keys() == REFUSALS.keys()
+
+
+@pytest.mark.parametrize("line", HOPELESS)
+def test_nothing_is_offered_where_nothing_near_helps(line):
+    assert fixes(answer_to(line)) == ()
+
+
+@pytest.mark.parametrize("stages", ["N,3 | squeeze | reshape 1,3", "N,6 | reshape 4,3 | reshape 0,N,-1"])
+def test_nothing_is_offered_for_what_lies_between_stages(stages):
+    answer = next(case for case in cases("symbolic") if case.request == stages).answer()
+    assert fixes(answer.stages[-1]) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("reshape 2,3,4 5,-1", ["write 4,-1", "write 6,-1"]),
+        ("reshape 0,3,4 0,-1 -d onnxruntime", ["write 0,12", "turn allowzero on"]),
+        ("flatten 2,3,4 --axis -1 --opset 9", ["write 2", "use opset 11"]),
+        ("shape 2,3,4 --start 1 --opset 13", ["use opset 15", "leave start out"]),
+        ("unsqueeze 2,3 --axes 4", ["write 2", "write 1", "write 0"]),
+        ("expand N 4", ["write N"]),
+        ("reshape N,0 2,3", ["write 2,0", "write 2,-1", "write -1,3", "write 2,3,-1"]),
+    ],
+)
+def test_all_fixes_in_order(line, said):
+    assert [fix.said for fix in fixes(answer_to(line))] == said
+
+
+def test_a_fix_without_conditions_comes_before_a_nearer_one():
+    assert [fix.said for fix in fixes(answer_to("squeeze 1,N --axes 4"))] == ["write 0", "write []", "write 1"]
+
+
+def test_a_fix_keeps_the_other_arguments_as_they_were_typed():
+    request = ask("shuffle", "[2, 3]", {"first": "1, 0", "to": "4,-1"})
+    again = fixed(request, fixes(resolve(request))[0])
+    assert again.written == {"input": "[2, 3]", "first": "1, 0", "to": "3,-1"}
+
+
+def test_an_option_that_is_left_out_is_no_longer_written():
+    request = ask("transpose", "2,3", {"perm": "0"})
+    left_out = next(fix for fix in fixes(resolve(request)) if fix.value is None)
+    assert fixed(request, left_out) == ask("transpose", "2,3", {})
+
+
+def check(trace):
+    """Every fix resolves, applied to the request and typed in its place, and none is offered twice."""
+    found = fixes(trace)
+    assert len({(fix.name, fix.value) for fix in found}) == len(found)
+    assert trace.problem is not None or not found
+    for fix in found:
+        assert resolve(fixed(trace.request, fix)).output is not None
+        texts = texts_of(trace.request) | {fix.name: fix.value}
+        assert resolve(ask(trace.op, texts.pop("input"), texts)).output is not None
+    words = trace.problem.hint.partition("try ")[2] if trace.problem else ""
+    assert not words or found[0].value == words.partition(";")[0]
+
+
+@st.composite
+def requests(draw):
+    """Draw requests of every op, many of which are refused."""
+    op = draw(st.sampled_from(["reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "expand"]))
+    row = draw(st.sampled_from([row for row in DIALECTS.values() if op in row.operators]))
+    shape, target = draw(strategies.reshapes())
+    permuted, perm = draw(strategies.permutations())
+    axes = draw(strategies.axes)
+    given = {
+        "reshape": (shape, {"target": target}),
+        "expand": (shape, {"target": draw(st.sampled_from([target, shape]))}),
+        "transpose": (permuted, {"perm": perm}),
+        "shuffle": (permuted, {"first": perm, "to": draw(strategies.targets(permuted))}),
+        "squeeze": (draw(strategies.ones), {"axes": axes}),
+        "unsqueeze": (shape, {"axes": axes}),
+        "flatten": (shape, {name: draw(st.integers(-5, 5)) for name in FLATTENS[row.flattens]}),
+    }
+    dims, arguments = given[op]
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    opset = draw(st.sampled_from([None, 1, 7, 10, 13, 15])) if row.newest_opset else None
+    switch = draw(st.sampled_from([None, *row.rules])) if op in SWITCHED else None
+    return Request(op, dims, arguments, row.name, opset, switch=switch)
+
+
+@MANY
+@given(requests())
+def test_every_fix_resolves(request_):
+    check(resolve(request_))
+
+
+@MANY
+@given(often_fitting())
+def test_every_fix_of_a_request_with_names_resolves(request_):
+    check(resolve(request_))
+
+
+@pytest.mark.parametrize("case", [case for name in ("seeds", "ops") for case in cases(name)], ids=str)
+def test_every_fix_of_the_tables_resolves(case):
+    check(case.answer().stages[-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.fixes import Fix, fixes
+from shapecalc.core.fixes import Fix, fixed, fixes
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.trace import Chain, Trace
 from shapecalc.core.words import split, stage_line
@@ -108,7 +108,7 @@ class State:
             return self.question
         if self.question.op == "chain":
             pieces = split(self.question.texts["stages"], "|")
-            pieces[len(answer.stages) - 1] = f" {stage_line(fix.applied(answer.stages[-1].request))} "
+            pieces[len(answer.stages) - 1] = f" {stage_line(fixed(answer.stages[-1].request, fix))} "
             return self.question.with_text("stages", "|".join(pieces).strip())
         if fix.name in self.question.fields:
             return self.question.with_text(fix.name, "" if fix.value is None else str(fix.value))
@@ -135,8 +135,9 @@ def parting(before: Trace | Chain, after: Trace | Chain) -> int:
     """Return the first step at which two answers to one request part.
 
     >>> import shapecalc as sc
-    >>> given = {"shape": (2, 0, 3), "target": (2, 0, -1), "dialect": "openvino"}
-    >>> parting(sc.reshape(**given, special_zero=True), sc.reshape(**given, special_zero=False))
+    >>> parting(sc.reshape((0, 3), (0, 3)), sc.reshape((0, 3), (0, 3), allowzero=True))
+    0
+    >>> parting(sc.reshape((2, 0), (2, 0)), sc.reshape((2, 0), (2, 0), allowzero=True))
     1
     """
     for place, (ours, theirs) in enumerate(zip(before.steps, after.steps, strict=False)):

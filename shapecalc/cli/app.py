@@ -71,7 +71,7 @@ def start(
         put(HELP)
 
 
-COMMANDS = ("chain", "compare", "dialects", "why", "repl", "tui", "serve", "backends")
+COMMANDS = ("chain", "compare", "check", "vectors", "dialects", "why", "repl", "tui", "serve", "backends")
 """The commands that are not ops, each a module of its own name with a function `add`."""
 
 

@@ -103,9 +103,9 @@ def chain(
 
 def _taken(op: str, defaults: Mapping[str, object]) -> dict[str, object]:
     """Return the options of the whole chain that an op takes: a switch and an opset are not for all."""
-    row = DIALECTS[str(defaults["dialect"] or default_dialect(op))]
+    row = DIALECTS.get(str(defaults["dialect"] or default_dialect(op)).lower())
     skipped = {*SWITCHES, "opset"} - ({*SWITCHES} if op in SWITCHED else set())
-    if row.newest_opset:
+    if row is None or row.newest_opset:
         skipped.discard("opset")
     return {name: value for name, value in defaults.items() if name not in skipped}
 

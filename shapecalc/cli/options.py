@@ -28,7 +28,8 @@ class Output(Record):
     code: str | None = None
 
 
-def _dialects(incomplete: str) -> list[str]:
+def dialects_named(incomplete: str) -> list[str]:
+    """Return the dialects whose names go on from what is typed."""
     return [name for name in DIALECTS if name.startswith(incomplete)]
 
 
@@ -41,7 +42,7 @@ INPUT_HELP = "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from
 DialectOption = Annotated[
     str | None,
     typer.Option(
-        "--dialect", "-d", help="Whose rules: " + ", ".join(DIALECTS), metavar="NAME", autocompletion=_dialects
+        "--dialect", "-d", help="Whose rules: " + ", ".join(DIALECTS), metavar="NAME", autocompletion=dialects_named
     ),
 ]
 OpsetOption = Annotated[str | None, typer.Option("--opset", help="The model's ONNX opset; 25 by default.", metavar="N")]

@@ -44,7 +44,7 @@ def axis_from_zero(
     return axis % span if axis < 0 else axis
 
 
-def _axes_from_zero(axes: Axes, rank: int, at: Setting, repeats: Repeats) -> dict[int, int]:
+def axes_from_zero(axes: Axes, rank: int, at: Setting, repeats: Repeats) -> dict[int, int]:
     """Return the named axes counted from 0, each with its place in `axes`; refuse repeats or drop them."""
     found: dict[int, int] = {}
     for index, axis in enumerate(axes):
@@ -63,7 +63,7 @@ def squeeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Steps:
     Raises `ShapeError`: axis-not-one, axis-out-of-range, negative-axis, repeated-axis.
     """
     every = axes is None or (not axes and at.row.no_axes_is_all)
-    named = {} if every else _axes_from_zero(axes or (), len(shape), at, at.row.repeats)
+    named = {} if every else axes_from_zero(axes or (), len(shape), at, at.row.repeats)
     kept = []
     for axis, dim in enumerate(shape):
         if not every and axis not in named:
@@ -102,7 +102,7 @@ def unsqueeze(shape: Shape, at: Setting, axes: Axes) -> Steps:
     of values in axes"). Raises `ShapeError`: axis-out-of-range, negative-axis, repeated-axis, rank-limit.
     """
     rank = len(shape) + len(axes)
-    places = _axes_from_zero(axes, rank, at, Repeats.REFUSED)
+    places = axes_from_zero(axes, rank, at, Repeats.REFUSED)
     axis, output = 0, list[Dim]()
     for out in range(rank):
         if out in places:

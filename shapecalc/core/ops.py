@@ -121,15 +121,15 @@ def flatten(
     Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten.
     Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end, overflow.
     """
-    parts = _parts(len(shape), axis, start_dim, end_dim, at)
-    output = tuple(product(shape[axis] for axis in part) for part in parts)
-    for out, part in enumerate(parts):
+    merged = parts(len(shape), axis, start_dim, end_dim, at)
+    output = tuple(product(shape[axis] for axis in part) for part in merged)
+    for out, part in enumerate(merged):
         yield Step("flatten", "merge", out, part, output[out], tuple(shape[axis] for axis in part))
     yield recut("flatten", shape, output)
     return output
 
 
-def _parts(rank: int, axis: int | None, start_dim: int | None, end_dim: int | None, at: Setting) -> list[Axes]:
+def parts(rank: int, axis: int | None, start_dim: int | None, end_dim: int | None, at: Setting) -> list[Axes]:
     """Return the input axes that each output dim of a flatten is made of."""
     axes = tuple(range(rank))
     if at.row.flattens is Flattens.ALL:

@@ -14,6 +14,7 @@ from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.request import Request, default_dialect, found, suggestion
 from shapecalc.core.rules import DIALECTS, SWITCHES
+from shapecalc.core.setting import SWITCHED
 from shapecalc.core.text import shape_text
 from shapecalc.core.wording import visible
 
@@ -126,7 +127,7 @@ def _sorted_out(op: Op, words: Sequence[str]) -> tuple[list[str], dict[str, obje
             value = text if equals else next(waiting, None)
             if value is None:
                 raise misuse(f"--{spelled} needs a value")
-            options[name] = _flag(name, value) if name in SWITCHES else value
+            options[name] = flag(name, value) if name in SWITCHES else value
     return values, options
 
 
@@ -135,7 +136,8 @@ def is_option(word: str) -> bool:
     return word.startswith("-") and len(word) > 1 and not word[1].isdigit()
 
 
-def _flag(name: str, text: str) -> bool:
+def flag(name: str, text: str) -> bool:
+    """Return the setting of a switch from its text; raise `ShapeError` (usage) for anything but 0 and 1."""
     if text not in ("0", "1"):
         raise misuse(f"{name} is 0 or 1, not {visible(text[:40])}", argument=name)
     return text == "1"
@@ -154,6 +156,22 @@ def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
     shape, *stages = split(text, "|")
     found_stages = [read_stage(split(stage), with_input=False) for stage in stages]
     return " ".join(split(shape)), [(stage.op, stage.options) for stage in found_stages]
+
+
+def applicable(op: str, defaults: Mapping[str, object], options: Mapping[str, object]) -> Mapping[str, object]:
+    """Return an op's options with the defaults for those left out that it has: a switch and an opset are not for all.
+
+    >>> applicable("reshape", {"dialect": "numpy", "opset": 13}, {"target": "6"})
+    {'dialect': 'numpy', 'target': '6'}
+    """
+    if not defaults:
+        return options
+    dialect = options.get("dialect") or defaults.get("dialect") or default_dialect(op)
+    row = DIALECTS.get(str(dialect).lower())
+    lacking = set(SWITCHES) - ({row.switch.name} if row and row.switch and op in SWITCHED else set())
+    if row is None or row.newest_opset is None:
+        lacking.add("opset")
+    return {**{name: value for name, value in defaults.items() if name not in lacking}, **options}
 
 
 def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | None, str]]:

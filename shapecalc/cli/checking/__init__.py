@@ -1,0 +1,1 @@
+"""`shapecalc check`, in parts: lines are read, judged, and the results written."""

@@ -1,0 +1,196 @@
+"""The judge: lines in, and what is to be written about them out."""
+
+from __future__ import annotations
+
+from shapecalc.cli.checking.lines import BOM, LONGEST_LINE, Block
+from shapecalc.cli.checking.reports import Report, Style, Verdict
+from shapecalc.core.cases import (
+    DEFAULT,
+    Case,
+    case_of,
+    is_exact,
+    is_object,
+    plain_object,
+    read_case,
+    read_default,
+    read_object,
+)
+from shapecalc.core.direct import direct_output
+from shapecalc.core.expectations import met, refused_by
+from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.rewriting import rewritten
+from shapecalc.core.text import shape_text
+from shapecalc.core.words import applicable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+BLANK = " \t\r\n\v\f"
+
+
+class Judged(Record):
+    """What a block of lines came to."""
+
+    shown: str
+    """What is to be written on stdout."""
+    junit: str
+    counts: dict[Verdict, int]
+    data: bytes | None
+    """The block's data anew, where expectations were rewritten."""
+    stopped: bool = False
+    """Whether a line failed that is to be the last."""
+
+
+def judged(block: Block, file: str, style: Style, defaults: Mapping[str, object]) -> Judged:
+    """Return what a block comes to; `defaults` are those in force at its first line."""
+    report = Report(file, style)
+    if block.torn:
+        if block.first:
+            report.unread(block.line, "", _too_long())
+        return Judged(report.shown(), report.junit(), report.counts, None, report.stopped)
+    changed = _Lines(report, style, defaults).judge(*_texts(block), block.line)
+    data = None if changed is None else _bom(block) + changed.encode("utf-8", "surrogateescape")
+    return Judged(report.shown(), report.junit(), report.counts, data, report.stopped)
+
+
+def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the defaults in force after a block, given those at its start."""
+    if DEFAULT.encode() not in block.data:
+        return defaults
+    for text in _texts(block)[0]:
+        if _is_default(text.strip(BLANK)):
+            defaults = _defaults_below(text.strip(BLANK), defaults)
+    return defaults
+
+
+def _texts(block: Block) -> tuple[list[str], str]:
+    """Return the lines of a block, and what ends them; invalid bytes are kept as surrogates."""
+    text = block.data[len(_bom(block)) :].decode("utf-8", "surrogateescape")
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines, text
+
+
+def _bom(block: Block) -> bytes:
+    return BOM if block.line == 1 and block.data.startswith(BOM) else b""
+
+
+def _is_default(text: str) -> bool:
+    return text.startswith(DEFAULT) and text[len(DEFAULT) :][:1] in ("", " ", "\t", "#")
+
+
+def _defaults_below(text: str, defaults: Mapping[str, object]) -> Mapping[str, object]:
+    try:
+        return read_default(text, defaults)
+    except ShapeError:
+        return defaults
+
+
+def _too_long() -> Problem:
+    return misuse(f"a line is longer than {LONGEST_LINE} bytes, the most that is read").problem
+
+
+class _Lines:
+    """The lines of one block, judged in turn."""
+
+    def __init__(self, report: Report, style: Style, defaults: Mapping[str, object]) -> None:
+        self.report, self.style, self.defaults = report, style, defaults
+        self.changed: dict[int, str] = {}
+
+    def judge(self, lines: list[str], whole: str, first: int) -> str | None:
+        """Judge every line; return the whole text anew where expectations were rewritten."""
+        report, detailed, passed = self.report, self.style.detailed, 0
+        for number, text in enumerate(lines, first):
+            case = plain_object(text)
+            if case is not None and not self.defaults and (output := direct_output(case)) is not None:
+                expected = case.get("expect")
+                if output == expected:
+                    passed += 1
+                    if detailed:
+                        report.direct(number, case.get("id"), output, expected=True)
+                    continue
+                if expected is None:
+                    report.direct(number, case.get("id"), output, expected=False)
+                    continue
+            if (text := text.strip(BLANK)) and text[0] != "#":
+                self._one(number, text, lines[number - first])
+                if report.stopped:
+                    break
+        report.counts[Verdict.PASSED] += passed
+        if not self.changed:
+            return None
+        for number, text in self.changed.items():
+            lines[number - first] = text
+        return "\n".join(lines) + "\n" * whole.endswith("\n")
+
+    def _one(self, number: int, text: str, line: str) -> None:
+        """Judge a line that is no ordinary case: one that fails, one in words, one that must be read with care."""
+        if _is_default(text):
+            try:
+                self.defaults = read_default(text, self.defaults)
+            except ShapeError as error:
+                self.report.unread(number, text, error.problem)
+            return
+        name = None
+        try:
+            _check_bytes(text)
+            if is_object(text):
+                found = read_object(text)
+                name = found.get("id")
+                case = case_of(found, self.defaults)
+                if self._directly(number, found, case):
+                    return
+            else:
+                case = read_case(text, self.defaults)
+        except ShapeError as error:
+            self.report.unread(number, text, error.problem, name)
+            return
+        self._answered(number, text, line, case)
+
+    def _directly(self, number: int, found: dict[str, Any], case: Case) -> bool:
+        """Say whether a case that was read with care is an ordinary one after all, and report it."""
+        if not is_exact(found) or (case.expected and (case.expected.output is None or case.expected.conditions)):
+            return False
+        output = direct_output({**applicable(case.stages[0][0], self.defaults, found)})
+        if output is None or (case.expected and case.expected.output != shape_text(output)):
+            return False
+        self.report.direct(number, case.id, output, expected=case.expected is not None)
+        self.report.counts[Verdict.PASSED] += case.expected is not None
+        return True
+
+    def _answered(self, number: int, text: str, line: str, case: Case) -> None:
+        """Report a case by its whole answer."""
+        expected, style = case.expected, self.style
+        wants_refusal = expected is not None and expected.output is None and not style.json
+        try:
+            answer = case.answer(hints=not wants_refusal)
+            passed = None if expected is None else met(expected, answer, strict=style.strict)
+            if wants_refusal and passed is False:
+                answer = case.answer()
+        except ShapeError as error:
+            if error.problem.rule == USAGE and expected and expected.rule == USAGE and refused_by(expected, error.problem):
+                self.report.misused(number, text, case, error.problem)
+            else:
+                self.report.unread(number, text, error.problem, case.id)
+            return
+        if passed is False and expected is not None and style.update:
+            self.changed[number] = rewritten(line, expected, answer, strict=style.strict)
+            self.report.updated()
+            return
+        self.report.answered(number, text, case, answer, passed=passed)
+
+
+def _check_bytes(text: str) -> None:
+    """Raise `ShapeError` (usage) for a line that is no UTF-8."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            byte = ord(text[error.start]) & 0xFF
+            raise misuse(f"it is no UTF-8: byte {byte:#04x} at character {error.start + 1}") from None
+
+

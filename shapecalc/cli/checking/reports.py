@@ -1,0 +1,193 @@
+"""Reports: what is written about each line, as text, as JSON, as annotations and as JUnit's XML."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+
+from shapecalc.core.cases import request_text
+from shapecalc.core.expectations import Expectation, answer_text
+from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.record import Record
+from shapecalc.core.text import shape_text
+from shapecalc.core.trace import Chain, Trace, plain
+from shapecalc.core.wording import brief, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.cases import Case
+
+
+class Verdict(Enum):
+    """What a line came to, in the words of the summary."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ANSWERED = "answered"
+    UPDATED = "updated"
+    UNREAD = "could not be read"
+    UNRESOLVED = "could not be resolved"
+
+
+class Style(Record):
+    """What is to be written, and what counts as a failure."""
+
+    json: bool = False
+    quiet: bool = False
+    strict: bool = False
+    github: bool = False
+    junit: bool = False
+    fail_fast: bool = False
+    update: bool = False
+
+    @property
+    def detailed(self) -> bool:
+        """Whether lines that pass are written about, too."""
+        return self.json or self.junit
+
+
+class Report:
+    """What is written about the lines of a block, in their order."""
+
+    def __init__(self, file: str, style: Style) -> None:
+        """Begin without lines."""
+        self.file, self.style = file, style
+        self.counts = dict.fromkeys(Verdict, 0)
+        self.stopped = False
+        self._lines: list[str] = []
+        self._cases: list[str] = []
+        self._file_json = json.dumps(file)
+
+    def shown(self) -> str:
+        """Return what is to be written on stdout."""
+        return "" if self.style.quiet else "".join(self._lines)
+
+    def junit(self) -> str:
+        """Return the test cases as XML."""
+        return "".join(self._cases)
+
+    def direct(self, number: int, name: object, output: list[int], *, expected: bool) -> None:
+        """Report an ordinary case, which passed or was only answered; who counts those that passed is the caller."""
+        self.counts[Verdict.ANSWERED] += not expected
+        if self.style.json:
+            self._lines.append(
+                f'{{"id": {json.dumps(name)}, "file": {self._file_json}, "line": {number}, "ok": true, '
+                f'"passed": {"true" if expected else "null"}, "output": {output}, "conditions": [], "assumes": [], '
+                f'"problem": null}}\n'
+            )
+        elif not expected:
+            self._lines.append(f"{shape_text(output)}\n")
+        if self.style.junit:
+            self._case(number, "" if name is None else str(name))
+
+    def answered(self, number: int, text: str, case: Case, answer: Trace | Chain, *, passed: bool | None) -> None:
+        """Report a case by its answer."""
+        doubtful = passed is None and self.style.strict and bool(answer.conditions)
+        if passed is not None:
+            verdict = Verdict.PASSED if passed else Verdict.FAILED
+        elif answer.problem:
+            verdict = Verdict.UNRESOLVED
+        else:
+            verdict = Verdict.FAILED if doubtful else Verdict.ANSWERED
+        if self.style.json:
+            self._json(number, case.id, answer, answer.problem, passed)
+        elif passed is None and answer.output is not None:
+            self._lines.append(f"{answer_text(answer)}\n")
+        if answer.problem and passed is None:
+            message = str(ShapeError(answer.problem))
+        elif passed is False and case.expected:
+            message = _difference(case.expected, answer)
+        else:
+            message = f"{answer_text(answer)} holds under conditions only" if doubtful else ""
+        self._count(number, text, case.id, verdict, message)
+
+    def misused(self, number: int, text: str, case: Case, problem: Problem) -> None:
+        """Report a question that cannot be read, as was expected of it."""
+        self._unanswered(number, case.id, problem, passed=True)
+        self._count(number, text, case.id, Verdict.PASSED, "")
+
+    def unread(self, number: int, text: str, problem: Problem, name: object = None) -> None:
+        """Report a line that could not be read."""
+        self._unanswered(number, name, problem, passed=None)
+        self._count(number, text, name, Verdict.UNREAD, str(ShapeError(problem)))
+
+    def updated(self) -> None:
+        """Count a case whose expectation is rewritten."""
+        self.counts[Verdict.UPDATED] += 1
+
+    def _unanswered(self, number: int, name: object, problem: Problem, *, passed: bool | None) -> None:
+        if self.style.json:
+            self._json(number, name, None, problem, passed)
+
+    def _json(
+        self, number: int, name: object, answer: Trace | Chain | None, problem: Problem | None, passed: bool | None
+    ) -> None:
+        found = {"id": name, "file": self.file, "line": number, "ok": problem is None, "passed": passed}
+        found |= {"output": plain(answer.output) if answer else None}
+        found |= {"conditions": [str(condition) for condition in answer.conditions] if answer else []}
+        found |= {"assumes": list(answer.assumes) if answer else [], "problem": problem and problem.as_json()}
+        self._lines.append(f"{json.dumps(found)}\n")
+
+    def _count(self, number: int, text: str, name: object, verdict: Verdict, message: str) -> None:
+        """Count a line; say what is wrong with it, where something is."""
+        self.counts[verdict] += 1
+        self.stopped = self.style.fail_fast and bool(message)
+        if message and not self.style.json:
+            self._lines.append(f"{self._annotation(number, message) if self.style.github else self._said(number, message)}\n")
+        if self.style.junit:
+            title = brief(request_text(text)) if name is None else str(name)
+            self._case(number, title, message, failed=verdict is Verdict.FAILED)
+
+    def _said(self, number: int, message: str) -> str:
+        return visible(f"{self.file}:{number}: {message}")
+
+    def _annotation(self, number: int, message: str) -> str:
+        """Return the line that makes GitHub show a message beside its line."""
+        file = visible(self.file).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+        return f"::error file={file},line={number}::{visible(message).replace('%', '%25')}"
+
+    def _case(self, number: int, title: str, message: str = "", *, failed: bool = False) -> None:
+        name = xml(f"line {number}: {title}" if title else f"line {number}")
+        kind = "failure" if failed else "error"
+        inside = f'><{kind} message="{xml(message)}"/></testcase>' if message else "/>"
+        self._cases.append(f'<testcase classname="{xml(self.file)}" name="{name}"{inside}\n')
+
+
+def _difference(expected: Expectation, answer: Trace | Chain) -> str:
+    """Return what was expected, what was got, and why in one line."""
+    named = answer.conditions and (expected.conditions is not None or expected.output == shape_text(answer.output or ()))
+    got = answer_text(answer, conditions=bool(named))
+    return f"expected {brief_end(str(expected))}, got {brief_end(got)}{_reason(expected, answer)}"
+
+
+def _reason(expected: Expectation, answer: Trace | Chain) -> str:
+    """Return why the first dim that differs is what it is, or why the case is refused."""
+    if answer.problem:
+        return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
+    if expected.output is None or answer.output is None:
+        return ""
+    wanted = expected.output.split(",")
+    differing = [out for out, dim in enumerate(answer.output) if wanted[out : out + 1] != [str(dim)]]
+    steps = answer.stages[-1].steps
+    why = [step.why for step in steps if step.out is not None and step.out in differing[:1]]
+    return f" ({why[-1]})" if why else ""
+
+
+def brief_end(text: str) -> str:
+    """Return `text`, cut where it is too long for one line."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+LONGEST = 200
+"""How much of a shape a message repeats."""
+
+
+def xml(text: str) -> str:
+    """Return text as it stands in an XML attribute.
+
+    >>> xml('a<b & "c"')
+    'a&lt;b &amp; &quot;c&quot;'
+    """
+    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        text = text.replace(char, entity)
+    return visible(text)

@@ -1,0 +1,112 @@
+"""Workers: blocks judged on several cores, the results in the order of the blocks.
+
+Each worker has a block at a time; results are taken in turn, so memory is bounded and the order is that of the
+lines. Where a worker dies, the block is judged here.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections import deque
+from contextlib import contextmanager
+
+from shapecalc.cli.checking.judge import Judged, defaults_after, judged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
+
+    from shapecalc.cli.checking.lines import Block
+    from shapecalc.cli.checking.reports import Style
+
+WORTH_IT = 4 << 20
+"""The size of a file, in bytes, from which on more than one core is used."""
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_turn(blocks: Iterable[Block], file: str, style: Style) -> Iterator[tuple[Block, Judged]]:
+    """Yield what each block comes to, judged one after the other."""
+    defaults: Mapping[str, object] = {}
+    for block in blocks:
+        yield block, judged(block, file, style, defaults)
+        defaults = defaults_after(block, defaults)
+
+
+def in_parallel(blocks: Iterable[Block], file: str, style: Style, jobs: int) -> Iterator[tuple[Block, Judged]]:
+    """Yield the same as `in_turn`, judged by `jobs` processes."""
+    defaults: Mapping[str, object] = {}
+    with _started(jobs, file, style) as idle:
+        busy: deque[tuple[Connection, Block, Mapping[str, object]]] = deque()
+        for block in blocks:
+            worker = idle.pop() if idle else None
+            if worker is None:
+                worker, *asked = busy.popleft()
+                found = _result(worker, file, style, *asked)
+                _send(worker, block, defaults)
+                busy.append((worker, block, defaults))
+                yield asked[0], found
+            else:
+                _send(worker, block, defaults)
+                busy.append((worker, block, defaults))
+            defaults = defaults_after(block, defaults)
+        for worker, *asked in busy:
+            yield asked[0], _result(worker, file, style, *asked)
+
+
+def _send(worker: Connection, block: Block, defaults: Mapping[str, object]) -> None:
+    try:
+        worker.send((block, dict(defaults)))
+    except OSError:  # the worker has died; its result will be missing, too
+        worker.close()
+
+
+def _result(worker: Connection, file: str, style: Style, block: Block, defaults: Mapping[str, object]) -> Judged:
+    try:
+        found: Judged = worker.recv()
+    except (EOFError, OSError):
+        found = judged(block, file, style, defaults)
+    return found
+
+
+@contextmanager
+def _started(jobs: int, file: str, style: Style) -> Iterator[list[Connection]]:
+    """Yield the connections to `jobs` new processes, which are gone afterwards whatever happened."""
+    forks = sys.platform == "linux"
+    context = multiprocessing.get_context("fork" if forks else "spawn")
+    processes: list[BaseProcess] = []
+    ends: list[Connection] = []
+    try:
+        for _ in range(jobs):
+            here, there = context.Pipe()
+            process = context.Process(target=_work, args=(there, [*ends, here] if forks else [], file, style), daemon=True)
+            process.start()
+            there.close()
+            processes.append(process)
+            ends.append(here)
+        yield ends[:]
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+
+
+def _work(connection: Connection, others: list[Connection], file: str, style: Style) -> None:
+    """Judge blocks until there are no more; the parent's ends are closed, so that its death is an end, too."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for other in others:
+        other.close()
+    try:
+        while True:
+            block, defaults = connection.recv()
+            connection.send(judged(block, file, style, defaults))
+    except (EOFError, OSError):
+        return

@@ -1,0 +1,218 @@
+"""Cases: one line each, a question and what its answer must be; plain text or a JSON object.
+
+    case    = question ["=>" expectation] ["#" comment] | JSON object
+    question = op input {value | option} | input "|" stage {"|" stage}
+    default = "@default" {name "=" value}       for the lines below
+
+A line whose first character is { and goes on as an object does is JSON.
+"""
+
+from __future__ import annotations
+
+from json import JSONDecodeError, JSONDecoder
+
+from shapecalc.core.expectations import Expectation, expectation_of, read_expectation
+from shapecalc.core.operations import COMMON, OPS
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.request import ask, found, suggestion
+from shapecalc.core.resolve import answered, chain, resolve
+from shapecalc.core.rules import DIALECTS, SWITCHES
+from shapecalc.core.values import whole_number
+from shapecalc.core.wording import brief, visible
+from shapecalc.core.words import applicable, flag, read_chain, read_stage, split
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from shapecalc.core.trace import Chain, Trace
+
+KEYS = dict.fromkeys(
+    ("op", "input", *(param.name for op in OPS.values() for param in op.params), *COMMON, "expect", "id", "source")
+)
+"""The keys of a JSON case; `source` is for people."""
+ARROW, COMMENT, DEFAULT = "=>", "#", "@default"
+
+
+class Case(Record):
+    """One case: its question, taken apart, and what is expected."""
+
+    input: object
+    stages: tuple[tuple[str, Mapping[str, object]], ...]
+    chained: bool
+    expected: Expectation | None
+    id: object = None
+
+    def answer(self, *, hints: bool = True) -> Trace | Chain:
+        """Return the answer, with what would help where it is refused; raise `ShapeError` (usage) for no question."""
+        if self.chained:
+            return chain(self.input, self.stages, {})  # type: ignore[arg-type]
+        op, options = self.stages[0]
+        request = ask(op, self.input, options)  # type: ignore[arg-type]
+        return resolve(request) if hints or request.symbolic else answered(request)
+
+
+def read_case(text: str, defaults: Mapping[str, object]) -> Case:
+    """Return the case that a line states; raise `ShapeError` (usage) where it cannot be read.
+
+    >>> case = read_case("reshape N,4 2,6 => 2,6 when N == 3  # a hard-coded batch", {})
+    >>> print(case.answer(), "|", case.expected)
+    2,6 when N == 3 | 2,6 when N == 3
+    """
+    return case_of(read_object(text), defaults) if is_object(text) else _plain_case(text, defaults)
+
+
+def is_object(text: str) -> bool:
+    """Say whether a line means to be a JSON object: `{2,3} | flatten` is a chain.
+
+    >>> is_object('{ "op": "reshape"'), is_object("{2,3} | flatten")
+    (True, False)
+    """
+    return text.startswith("{") and ("|" not in text or text[1:].lstrip()[:1] in ('"', "}"))
+
+
+def request_text(text: str) -> str:
+    """Return what a plain line asks, without its expectation and its comment."""
+    return text.partition(COMMENT)[0].partition(ARROW)[0].strip()
+
+
+def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
+    request, arrow, expected = text.partition(COMMENT)[0].partition(ARROW)
+    if arrow and not expected.strip():
+        raise misuse("an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect")
+    wanted = read_expectation(expected.strip()) if arrow else None
+    if "|" in request:
+        shape, read = read_chain(request)
+        return Case(shape, tuple((op, applicable(op, defaults, options)) for op, options in read), True, wanted)
+    stage = read_stage(split(request), with_input=True)
+    if stage.input is None:
+        raise misuse(f"{stage.op} needs an input", argument="input")
+    return Case(stage.input, ((stage.op, applicable(stage.op, defaults, stage.options)),), False, wanted)
+
+
+def case_of(found_object: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
+    """Return the case that a JSON object states; raise `ShapeError` (usage) for what no case has."""
+    for name in found_object:
+        if name not in KEYS:
+            raise misuse(f"a case has no '{visible(brief(name))}'", suggestion(name, KEYS), argument=name)
+    op = found_object.get("op")
+    if not isinstance(op, str):
+        raise misuse("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
+    found(op, OPS, "operation")
+    if found_object.get("input") is None:
+        raise misuse(f"{op} needs an input", argument="input")
+    options = {
+        name: value for name, value in found_object.items() if name not in ("op", "input", "expect", "id", "source")
+    }
+    expected = expectation_of(found_object["expect"]) if found_object.get("expect") is not None else None
+    stages = ((op, applicable(op, defaults, options)),)
+    return Case(found_object["input"], stages, False, expected, found_object.get("id"))
+
+
+def read_default(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
+    """Return the defaults for the lines below an `@default` line; alone on its line it takes all back.
+
+    >>> read_default("@default dialect=onnx opset=13", {"dialect": "numpy", "dtype": "float"})
+    {'dialect': 'onnx', 'dtype': 'float', 'opset': 13}
+    """
+    words = text.partition(COMMENT)[0].split()[1:]
+    read: dict[str, object] = {}
+    for word in words:
+        name, equals, value = word.removeprefix("--").replace("-", "_", word.count("-")).partition("=")
+        if name not in COMMON or name == "where":
+            known = [name for name in COMMON if name != "where"]
+            raise misuse(f"there is no default '{visible(brief(word))}'", suggestion(name, known))
+        if not equals or not value:
+            raise misuse(f"the default {name} needs a value", f"write {name}=VALUE")
+        value = word.partition("=")[2]
+        read[name] = _default(name, value)
+    return {**defaults, **read} if words else {}
+
+
+def _default(name: str, value: str) -> object:
+    if name == "dialect":
+        return found(value.lower(), DIALECTS, "dialect").name
+    if name == "opset":
+        return whole_number(value, name)
+    return flag(name, value) if name in SWITCHES else value
+
+
+class Fractional(str):
+    """A number with a fraction or an exponent, as it was written: it equals no whole number."""
+
+    __slots__ = ()
+
+
+_scan = JSONDecoder(parse_float=Fractional, parse_constant=Fractional).scan_once
+
+
+def plain_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object of an ordinary line; None where it must be read with care.
+
+    What comes back has no key twice, no floats, and no booleans but for the switches.
+
+    >>> plain_object('{"op": "shape", "input": [2, 3]}'), plain_object('{"op": "shape", "op": "reshape"}')
+    ({'op': 'shape', 'input': [2, 3]}, None)
+    """
+    try:
+        case, end = _scan(text, 0)
+    except (StopIteration, ValueError, RecursionError):
+        return None
+    if end != len(text) or type(case) is not dict or text.count(":") != len(case):
+        return None
+    return case if not ("true" in text or "false" in text) or is_exact(case) else None
+
+
+def is_exact(case: Mapping[str, object]) -> bool:
+    """Say whether the whole numbers of a case are that: no float, and no boolean but for the switches."""
+    for name, value in case.items():
+        kinds = {*map(type, value)} if type(value) is list else {type(value)}
+        if float in kinds or (bool in kinds and name not in SWITCHES and name != "id"):
+            return False
+    return True
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """Return the JSON object that a line holds; raise `ShapeError` (usage) for anything else, and for keys said twice.
+
+    >>> read_object('{"op": "shape", "input": [2.5]}')
+    {'op': 'shape', 'input': [2.5]}
+    """
+    try:
+        case = _CAREFUL.decode(text)
+    except JSONDecodeError as error:
+        raise misuse(f"it is no JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise misuse("it is nested too deeply") from None
+    except ShapeError:
+        raise
+    except ValueError:
+        raise misuse("it holds a number of too many digits") from None
+    if not isinstance(case, dict):
+        raise misuse("a case is a JSON object")
+    return case
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise misuse(f"the key '{visible(brief(twice))}' is there twice", argument=twice)
+    return made
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise misuse(f"{visible(brief(text))} is larger than any float")
+    return number
+
+
+def _no_constant(text: str) -> None:
+    raise misuse(f"it is no JSON: {text} is no number")
+
+
+_CAREFUL = JSONDecoder(object_pairs_hook=_without_repeats, parse_float=_finite, parse_constant=_no_constant)

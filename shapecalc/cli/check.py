@@ -22,7 +22,7 @@ from shapecalc.core.wording import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from io import BufferedIOBase
     from typing import IO
 
@@ -76,7 +76,12 @@ def check(
     jobs: Annotated[
         int | None,
         typer.Option(
-            "--jobs", "-j", min=1, max=256, help="How many processes; by default all cores for large files.", metavar="N"
+            "--jobs",
+            "-j",
+            min=1,
+            max=256,
+            help="How many processes; by default all cores for large files.",
+            metavar="N",
         ),
     ] = None,
 ) -> int:
@@ -134,7 +139,7 @@ class _Run:
             self._failed(file, error)
         return False
 
-    def _results(self, file: str, stream: BufferedIOBase, size: int) -> Iterator[tuple[Block, Judged]]:
+    def _results(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, Judged]]:
         jobs = min(self.jobs or (MOST_JOBS if size >= WORTH_IT else 1), self.jobs or cores()) if size else 1
         if jobs > 1:
             return in_parallel(blocks(stream), file, self.style, jobs)

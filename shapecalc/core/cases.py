@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from json import JSONDecodeError, JSONDecoder
 
+from shapecalc.core.direct import options_of
 from shapecalc.core.expectations import Expectation, expectation_of, read_expectation
 from shapecalc.core.operations import COMMON, OPS
 from shapecalc.core.problem import ShapeError, misuse
@@ -45,13 +46,13 @@ class Case(Record):
     expected: Expectation | None
     id: object = None
 
-    def answer(self, *, hints: bool = True) -> Trace | Chain:
-        """Return the answer, with what would help where it is refused; raise `ShapeError` (usage) for no question."""
+    def answer(self, *, whole: bool = True) -> Trace | Chain:
+        """Return the answer, `whole` with what would help and what it assumes; raise `ShapeError` (usage) for none."""
         if self.chained:
             return chain(self.input, self.stages, {})  # type: ignore[arg-type]
         op, options = self.stages[0]
         request = ask(op, self.input, options)  # type: ignore[arg-type]
-        return resolve(request) if hints or request.symbolic else answered(request)
+        return resolve(request) if whole else answered(request, symbolic=request.symbolic, hints=False)
 
 
 def read_case(text: str, defaults: Mapping[str, object]) -> Case:
@@ -103,9 +104,7 @@ def case_of(found_object: Mapping[str, Any], defaults: Mapping[str, object]) -> 
     found(op, OPS, "operation")
     if found_object.get("input") is None:
         raise misuse(f"{op} needs an input", argument="input")
-    options = {
-        name: value for name, value in found_object.items() if name not in ("op", "input", "expect", "id", "source")
-    }
+    options = options_of(found_object)
     expected = expectation_of(found_object["expect"]) if found_object.get("expect") is not None else None
     stages = ((op, applicable(op, defaults, options)),)
     return Case(found_object["input"], stages, False, expected, found_object.get("id"))
@@ -145,7 +144,7 @@ class Fractional(str):
     __slots__ = ()
 
 
-_scan = JSONDecoder(parse_float=Fractional, parse_constant=Fractional).scan_once
+_scan = JSONDecoder(parse_float=Fractional, parse_constant=Fractional).scan_once  # type: ignore[attr-defined]
 
 
 def plain_object(text: str) -> dict[str, Any] | None:
@@ -160,9 +159,22 @@ def plain_object(text: str) -> dict[str, Any] | None:
         case, end = _scan(text, 0)
     except (StopIteration, ValueError, RecursionError):
         return None
-    if end != len(text) or type(case) is not dict or text.count(":") != len(case):
+    if end != len(text) or type(case) is not dict:
+        return None
+    if text.count(":") != len(case) and ("\\" in text or text.count(":") != _colons(case)):
         return None
     return case if not ("true" in text or "false" in text) or is_exact(case) else None
+
+
+def _colons(case: Mapping[str, object]) -> int:
+    """Return how many colons the text of a case has, where no key is said twice and none is written as an escape."""
+    count = len(case)
+    for value in case.values():
+        if isinstance(value, str):
+            count += value.count(":")
+        elif isinstance(value, dict):
+            count += _colons(value)
+    return count
 
 
 def is_exact(case: Mapping[str, object]) -> bool:

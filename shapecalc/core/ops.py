@@ -34,7 +34,7 @@ def transpose(
     Source: ONNX Transpose ("by default, reverse the dimensions, otherwise permute the axes according to
     the values given"). Raises `ShapeError`: not-a-permutation, negative-axis, missing-argument.
     """
-    perm, why = _permutation(perm, len(shape), at, argument)
+    perm, why = permutation(perm, len(shape), at, argument)
     for out, axis in enumerate(perm):
         yield Step(stage, "permute", out, (axis,), shape[axis])
     output = tuple(shape[axis] for axis in perm)
@@ -42,7 +42,7 @@ def transpose(
     return output
 
 
-def _permutation(perm: Axes | None, rank: int, at: Setting, argument: str) -> tuple[Axes, str]:
+def permutation(perm: Axes | None, rank: int, at: Setting, argument: str) -> tuple[Axes, str]:
     """Return the permutation to carry out, all axes from 0, and what is to be said of it."""
     row = at.row
     if perm is None and row.no_perm is NoPerm.REFUSED:

@@ -155,7 +155,11 @@ def _indivisible(asked: Asked, settled: Shape, hole: int, have: Dim, known: Dim)
     others = settled[:hole] + settled[hole + 1 :]
     factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
     message = f"{counted(asked.shape, have)} cannot be divided by {known}{factors}{over}"
-    return asked.refused("indivisible", message, nearest_target(have, asked.target, settled, hole), index=hole)
+    return asked.refused("indivisible", message, _nearest(asked, settled, hole, have), index=hole)
+
+
+def _nearest(asked: Asked, settled: Shape, hole: int | None, have: Dim) -> str:
+    return nearest_target(have, asked.target, settled, hole) if asked.at.hints else ""
 
 
 def _same_count(asked: Asked, settled: Shape, have: Dim, want: Dim) -> Conditions:
@@ -170,4 +174,4 @@ def _same_count(asked: Asked, settled: Shape, have: Dim, want: Dim) -> Condition
     message = f"the input has {counted(asked.shape, have)}, {requested}"
     if have == 0 and isinstance(want, int):
         message += f": 0 elements cannot fill {want} places"
-    raise asked.refused("volume-mismatch", message, nearest_target(have, asked.target, settled, None))
+    raise asked.refused("volume-mismatch", message, _nearest(asked, settled, None, have))

@@ -61,10 +61,15 @@ def _doubtful(request: Request) -> Shape:
     return (*copied, *target)
 
 
-def answered(request: Request, *, symbolic: bool = True) -> Trace:
-    """Return the trace of a request without the hints that would need to ask again."""
+def answered(request: Request, *, symbolic: bool = True, hints: bool = True) -> Trace:
+    """Return the trace of a request without what would need to ask again: some hints, and what it assumes.
+
+    `symbolic` says that names may occur; without `hints` a refusal does not search for what would help.
+    """
     try:
         at = setting(request.dialect, request.op, request.opset, request.switch)
+        if not hints:
+            at = at._replace(hints=False)
         check_attributes(request, at)
         check_rank(request.input, at.row, "input")
         checked_volume(request.input, "input")

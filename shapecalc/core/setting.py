@@ -29,6 +29,8 @@ class Setting(Record):
     rules: Rules
     options: dict[str, object]
     """The switch in force, by the framework's own name."""
+    hints: bool = True
+    """Whether a refusal is to say what would help, where that is to be searched for."""
 
 
 @cache

@@ -15,8 +15,8 @@ from shapecalc.core.cases import (
     read_default,
     read_object,
 )
-from shapecalc.core.direct import direct_output
-from shapecalc.core.expectations import met, refused_by
+from shapecalc.core.direct import direct_answer
+from shapecalc.core.expectations import REFUSED, met, refused_by
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.rewriting import rewritten
@@ -26,8 +26,12 @@ from shapecalc.core.words import applicable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
+    from shapecalc.core.direct import Dims
+    from shapecalc.core.expectations import Expectation
+
+SIMPLE = (type(None), str, int)
+"""The types of ids that are written as they were read."""
 BLANK = " \t\r\n\v\f"
 
 
@@ -103,21 +107,20 @@ class _Lines:
 
     def judge(self, lines: list[str], whole: str, first: int) -> str | None:
         """Judge every line; return the whole text anew where expectations were rewritten."""
-        report, detailed, passed = self.report, self.style.detailed, 0
+        report, style, passed = self.report, self.style, 0
         for number, text in enumerate(lines, first):
-            case = plain_object(text)
-            if case is not None and not self.defaults and (output := direct_output(case)) is not None:
-                expected = case.get("expect")
-                if output == expected:
+            case = None if self.defaults else plain_object(text)
+            answer = None
+            if case is not None:
+                answer, expected = direct_answer(case), case.get("expect")
+                if type(answer) is list and answer == expected and not style.detailed:
                     passed += 1
-                    if detailed:
-                        report.direct(number, case.get("id"), output, expected=True)
                     continue
-                if expected is None:
-                    report.direct(number, case.get("id"), output, expected=False)
+                if _is_met(answer, expected, style) and type(name := case.get("id")) in SIMPLE:
+                    report.direct(number, name, answer, expected=expected is not None)
                     continue
             if (text := text.strip(BLANK)) and text[0] != "#":
-                self._one(number, text, lines[number - first])
+                self._one(number, text, lines[number - first], answer, asked=case is not None)
                 if report.stopped:
                     break
         report.counts[Verdict.PASSED] += passed
@@ -127,22 +130,28 @@ class _Lines:
             lines[number - first] = text
         return "\n".join(lines) + "\n" * whole.endswith("\n")
 
-    def _one(self, number: int, text: str, line: str) -> None:
-        """Judge a line that is no ordinary case: one that fails, one in words, one that must be read with care."""
+    def _one(self, number: int, text: str, line: str, answer: Dims | str | None, *, asked: bool) -> None:
+        """Judge a line that is no ordinary case: one that fails, one in words, one that must be read with care.
+
+        `answer` is the direct one where it was `asked` for.
+        """
         if _is_default(text):
             try:
                 self.defaults = read_default(text, self.defaults)
             except ShapeError as error:
                 self.report.unread(number, text, error.problem)
             return
-        name = None
+        name: object = None
         try:
             _check_bytes(text)
             if is_object(text):
                 found = read_object(text)
                 name = found.get("id")
                 case = case_of(found, self.defaults)
-                if self._directly(number, found, case):
+                if not asked and is_exact(found):
+                    answer = direct_answer({**applicable(case.stages[0][0], self.defaults, found)})
+                if self._fits(answer, case.expected):
+                    self.report.direct(number, case.id, answer, expected=case.expected is not None)
                     return
             else:
                 case = read_case(text, self.defaults)
@@ -151,28 +160,22 @@ class _Lines:
             return
         self._answered(number, text, line, case)
 
-    def _directly(self, number: int, found: dict[str, Any], case: Case) -> bool:
-        """Say whether a case that was read with care is an ordinary one after all, and report it."""
-        if not is_exact(found) or (case.expected and (case.expected.output is None or case.expected.conditions)):
-            return False
-        output = direct_output({**applicable(case.stages[0][0], self.defaults, found)})
-        if output is None or (case.expected and case.expected.output != shape_text(output)):
-            return False
-        self.report.direct(number, case.id, output, expected=case.expected is not None)
-        self.report.counts[Verdict.PASSED] += case.expected is not None
-        return True
+    def _fits(self, answer: Dims | str | None, expected: Expectation | None) -> bool:
+        """Say whether a direct answer is all that there is to tell."""
+        if isinstance(answer, list):
+            return expected is None or (not expected.conditions and expected.output == shape_text(answer))
+        return answer is not None and expected is not None and not self.style.json and refused_by(expected, answer)
 
     def _answered(self, number: int, text: str, line: str, case: Case) -> None:
         """Report a case by its whole answer."""
         expected, style = case.expected, self.style
-        wants_refusal = expected is not None and expected.output is None and not style.json
         try:
-            answer = case.answer(hints=not wants_refusal)
+            answer = case.answer(whole=style.json)
             passed = None if expected is None else met(expected, answer, strict=style.strict)
-            if wants_refusal and passed is False:
+            if answer.problem and not passed and not style.json:
                 answer = case.answer()
         except ShapeError as error:
-            if error.problem.rule == USAGE and expected and expected.rule == USAGE and refused_by(expected, error.problem):
+            if error.problem.rule == USAGE and expected and expected.rule == USAGE:
                 self.report.misused(number, text, case, error.problem)
             else:
                 self.report.unread(number, text, error.problem, case.id)
@@ -184,6 +187,13 @@ class _Lines:
         self.report.answered(number, text, case, answer, passed=passed)
 
 
+def _is_met(answer: object, expected: object, style: Style) -> bool:
+    """Say whether a direct answer is what a JSON case expects; a refusal is not told as JSON without its problem."""
+    if type(answer) is str:
+        return not style.json and expected in (REFUSED, {REFUSED: answer})
+    return answer is not None and expected in (None, answer)
+
+
 def _check_bytes(text: str) -> None:
     """Raise `ShapeError` (usage) for a line that is no UTF-8."""
     if not text.isascii():
@@ -192,5 +202,3 @@ def _check_bytes(text: str) -> None:
         except UnicodeEncodeError as error:
             byte = ord(text[error.start]) & 0xFF
             raise misuse(f"it is no UTF-8: byte {byte:#04x} at character {error.start + 1}") from None
-
-

@@ -66,17 +66,17 @@ class Report:
         """Return the test cases as XML."""
         return "".join(self._cases)
 
-    def direct(self, number: int, name: object, output: list[int], *, expected: bool) -> None:
-        """Report an ordinary case, which passed or was only answered; who counts those that passed is the caller."""
-        self.counts[Verdict.ANSWERED] += not expected
+    def direct(self, number: int, name: object, answer: list[int] | str | None, *, expected: bool) -> None:
+        """Report a case that passed, or was only answered, by its output or the rule that was to refuse it."""
+        self.counts[Verdict.PASSED if expected else Verdict.ANSWERED] += 1
         if self.style.json:
             self._lines.append(
                 f'{{"id": {json.dumps(name)}, "file": {self._file_json}, "line": {number}, "ok": true, '
-                f'"passed": {"true" if expected else "null"}, "output": {output}, "conditions": [], "assumes": [], '
+                f'"passed": {"true" if expected else "null"}, "output": {answer}, "conditions": [], "assumes": [], '
                 f'"problem": null}}\n'
             )
-        elif not expected:
-            self._lines.append(f"{shape_text(output)}\n")
+        elif not expected and isinstance(answer, list):
+            self._lines.append(f"{shape_text(answer)}\n")
         if self.style.junit:
             self._case(number, "" if name is None else str(name))
 
@@ -133,7 +133,9 @@ class Report:
         self.counts[verdict] += 1
         self.stopped = self.style.fail_fast and bool(message)
         if message and not self.style.json:
-            self._lines.append(f"{self._annotation(number, message) if self.style.github else self._said(number, message)}\n")
+            self._lines.append(
+                f"{self._annotation(number, message) if self.style.github else self._said(number, message)}\n"
+            )
         if self.style.junit:
             title = brief(request_text(text)) if name is None else str(name)
             self._case(number, title, message, failed=verdict is Verdict.FAILED)
@@ -155,7 +157,9 @@ class Report:
 
 def _difference(expected: Expectation, answer: Trace | Chain) -> str:
     """Return what was expected, what was got, and why in one line."""
-    named = answer.conditions and (expected.conditions is not None or expected.output == shape_text(answer.output or ()))
+    named = answer.conditions and (
+        expected.conditions is not None or expected.output == shape_text(answer.output or ())
+    )
     got = answer_text(answer, conditions=bool(named))
     return f"expected {brief_end(str(expected))}, got {brief_end(got)}{_reason(expected, answer)}"
 

@@ -17,9 +17,10 @@ from shapecalc.cli.checking.judge import Judged, defaults_after, judged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Generator, Iterable, Iterator, Mapping
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
+    from typing import Any
 
     from shapecalc.cli.checking.lines import Block
     from shapecalc.cli.checking.reports import Style
@@ -33,7 +34,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_turn(blocks: Iterable[Block], file: str, style: Style) -> Iterator[tuple[Block, Judged]]:
+def in_turn(blocks: Iterable[Block], file: str, style: Style) -> Generator[tuple[Block, Judged]]:
     """Yield what each block comes to, judged one after the other."""
     defaults: Mapping[str, object] = {}
     for block in blocks:
@@ -41,25 +42,22 @@ def in_turn(blocks: Iterable[Block], file: str, style: Style) -> Iterator[tuple[
         defaults = defaults_after(block, defaults)
 
 
-def in_parallel(blocks: Iterable[Block], file: str, style: Style, jobs: int) -> Iterator[tuple[Block, Judged]]:
+def in_parallel(blocks: Iterable[Block], file: str, style: Style, jobs: int) -> Generator[tuple[Block, Judged]]:
     """Yield the same as `in_turn`, judged by `jobs` processes."""
     defaults: Mapping[str, object] = {}
     with _started(jobs, file, style) as idle:
         busy: deque[tuple[Connection, Block, Mapping[str, object]]] = deque()
         for block in blocks:
-            worker = idle.pop() if idle else None
-            if worker is None:
-                worker, *asked = busy.popleft()
-                found = _result(worker, file, style, *asked)
-                _send(worker, block, defaults)
-                busy.append((worker, block, defaults))
-                yield asked[0], found
-            else:
-                _send(worker, block, defaults)
-                busy.append((worker, block, defaults))
+            asked = None if idle else busy.popleft()
+            worker = asked[0] if asked else idle.pop()
+            found = _result(*asked, file, style) if asked else None
+            _send(worker, block, defaults)
+            busy.append((worker, block, defaults))
+            if asked and found:
+                yield asked[1], found
             defaults = defaults_after(block, defaults)
-        for worker, *asked in busy:
-            yield asked[0], _result(worker, file, style, *asked)
+        for each in busy:
+            yield each[1], _result(*each, file, style)
 
 
 def _send(worker: Connection, block: Block, defaults: Mapping[str, object]) -> None:
@@ -69,7 +67,7 @@ def _send(worker: Connection, block: Block, defaults: Mapping[str, object]) -> N
         worker.close()
 
 
-def _result(worker: Connection, file: str, style: Style, block: Block, defaults: Mapping[str, object]) -> Judged:
+def _result(worker: Connection, block: Block, defaults: Mapping[str, object], file: str, style: Style) -> Judged:
     try:
         found: Judged = worker.recv()
     except (EOFError, OSError):
@@ -81,13 +79,15 @@ def _result(worker: Connection, file: str, style: Style, block: Block, defaults:
 def _started(jobs: int, file: str, style: Style) -> Iterator[list[Connection]]:
     """Yield the connections to `jobs` new processes, which are gone afterwards whatever happened."""
     forks = sys.platform == "linux"
-    context = multiprocessing.get_context("fork" if forks else "spawn")
+    context: Any = multiprocessing.get_context("fork" if forks else "spawn")
     processes: list[BaseProcess] = []
     ends: list[Connection] = []
     try:
         for _ in range(jobs):
             here, there = context.Pipe()
-            process = context.Process(target=_work, args=(there, [*ends, here] if forks else [], file, style), daemon=True)
+            process = context.Process(
+                target=_work, args=(there, [*ends, here] if forks else [], file, style), daemon=True
+            )
             process.start()
             there.close()
             processes.append(process)

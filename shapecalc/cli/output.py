@@ -29,6 +29,10 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+LONG = 4096
+"""From how many characters on a text may be more than the buffer of stdout takes."""
+
+
 class RunEnded(Exception):
     """A run that cannot go on: the reader of its output has gone, or a stream cannot be used."""
 
@@ -43,7 +47,7 @@ def put(text: str) -> None:
     if sys.stdout is None:
         raise failed("stdout", "it is closed")
     try:
-        sys.stdout.write(f"{text}\n")
+        _write(f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
         abandon_stdout()
@@ -51,6 +55,16 @@ def put(text: str) -> None:
     except OSError as error:
         abandon_stdout()
         raise failed("stdout", error.strerror) from None
+
+
+def _write(text: str) -> None:
+    """Write to stdout; a long text piece by piece, since Python drops the rest of one that a signal interrupts."""
+    if len(text) < LONG:
+        sys.stdout.write(text)
+        return
+    data = text.encode(sys.stdout.encoding, sys.stdout.errors or "strict")
+    while data:
+        data = data[sys.stdout.buffer.write(data) :]
 
 
 def failed(stream: str, reason: object) -> RunEnded:

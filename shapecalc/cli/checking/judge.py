@@ -55,7 +55,7 @@ def judged(block: Block, file: str, style: Style, defaults: Mapping[str, object]
         if block.first:
             report.unread(block.line, "", _too_long())
         return Judged(report.shown(), report.junit(), report.counts, None, report.stopped)
-    changed = _Lines(report, style, defaults).judge(*_texts(block), block.line)
+    changed = _Lines(report, style, defaults).judge(_text(block), block.line)
     data = None if changed is None else _bom(block) + changed.encode("utf-8", "surrogateescape")
     return Judged(report.shown(), report.junit(), report.counts, data, report.stopped)
 
@@ -64,19 +64,15 @@ def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str,
     """Return the defaults in force after a block, given those at its start."""
     if DEFAULT.encode() not in block.data:
         return defaults
-    for text in _texts(block)[0]:
+    for text in _text(block).split("\n"):
         if _is_default(text.strip(BLANK)):
             defaults = _defaults_below(text.strip(BLANK), defaults)
     return defaults
 
 
-def _texts(block: Block) -> tuple[list[str], str]:
-    """Return the lines of a block, and what ends them; invalid bytes are kept as surrogates."""
-    text = block.data[len(_bom(block)) :].decode("utf-8", "surrogateescape")
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return lines, text
+def _text(block: Block) -> str:
+    """Return the text of a block; bytes that are no UTF-8 are kept as surrogates."""
+    return block.data[len(_bom(block)) :].decode("utf-8", "surrogateescape")
 
 
 def _bom(block: Block) -> bytes:
@@ -105,11 +101,12 @@ class _Lines:
         self.report, self.style, self.defaults = report, style, defaults
         self.changed: dict[int, str] = {}
 
-    def judge(self, lines: list[str], whole: str, first: int) -> str | None:
-        """Judge every line; return the whole text anew where expectations were rewritten."""
+    def judge(self, whole: str, first: int) -> str | None:
+        """Judge every line of a text; return the text anew where expectations were rewritten."""
         report, style, passed = self.report, self.style, 0
+        lines, is_utf8 = whole.split("\n"), _is_utf8(whole)
         for number, text in enumerate(lines, first):
-            case = None if self.defaults else plain_object(text)
+            case = None if self.defaults or not (is_utf8 or text.isascii()) else plain_object(text)
             answer = None
             if case is not None:
                 answer, expected = direct_answer(case), case.get("expect")
@@ -128,7 +125,7 @@ class _Lines:
             return None
         for number, text in self.changed.items():
             lines[number - first] = text
-        return "\n".join(lines) + "\n" * whole.endswith("\n")
+        return "\n".join(lines)
 
     def _one(self, number: int, text: str, line: str, answer: Dims | str | None, *, asked: bool) -> None:
         """Judge a line that is no ordinary case: one that fails, one in words, one that must be read with care.
@@ -196,9 +193,16 @@ def _is_met(answer: object, expected: object, style: Style) -> bool:
 
 def _check_bytes(text: str) -> None:
     """Raise `ShapeError` (usage) for a line that is no UTF-8."""
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            byte = ord(text[error.start]) & 0xFF
-            raise misuse(f"it is no UTF-8: byte {byte:#04x} at character {error.start + 1}") from None
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        byte = ord(text[error.start]) & 0xFF
+        raise misuse(f"it is no UTF-8: byte {byte:#04x} at character {error.start + 1}") from None
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        _check_bytes(text)
+    except ShapeError:
+        return False
+    return True

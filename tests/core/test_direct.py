@@ -1,0 +1,142 @@
+"""Direct answers: the short way and the way by the steps say the same, whatever the case."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from shapecalc.cli.checking.judge import judged
+from shapecalc.cli.checking.lines import Block
+from shapecalc.cli.checking.reports import Report, Style
+from shapecalc.core.cases import case_of, plain_object, read_object
+from shapecalc.core.direct import direct_answer
+from shapecalc.core.operations import OPS, Kind
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.rules import DIALECTS, SWITCHES
+from shapecalc.core.vectors import vectors
+from tests.strategies import permutations, reshapes
+
+ODD = [True, False, 2.0, None, "N", "3*N", "?", "2", 2**31, 2**63, 10**30, 10**1001, -1, -2, [2], {}]
+
+
+@st.composite
+def dims(draw):
+    """Draw the dims of a JSON case: mostly small numbers, now and then something odd, or no list at all."""
+    found = draw(st.lists(st.integers(-1, 6), max_size=5))
+    if draw(st.integers(0, 9)) == 0:
+        found.insert(draw(st.integers(0, len(found))), draw(st.sampled_from(ODD)))
+    return draw(st.sampled_from([",".join(map(str, found)), *ODD])) if draw(st.integers(0, 19)) == 0 else found
+
+
+def numbers():
+    return st.one_of(st.integers(-4, 5), st.integers(-4, 5), st.sampled_from(ODD))
+
+
+@st.composite
+def json_cases(draw):
+    """Draw a JSON case of any op in any dialect, good or bad."""
+    op = OPS[draw(st.sampled_from(list(OPS)))]
+    having = [name for name, row in DIALECTS.items() if op.name in row.operators]
+    case = {"op": op.name, "dialect": draw(st.sampled_from(having if draw(st.integers(0, 9)) else list(DIALECTS)))}
+    shape, target = draw(reshapes())
+    case["input"] = list(shape) if draw(st.integers(0, 4)) else draw(dims())
+    for param in op.params:
+        if param.kind is Kind.INT:
+            if draw(st.booleans()):
+                case[param.name] = draw(numbers())
+        elif param.name in ("perm", "first", "second") and draw(st.booleans()):
+            shape, perm = draw(permutations())
+            case |= (
+                {"input": list(shape), param.name: list(perm)} if op.name == "transpose" else {param.name: list(perm)}
+            )
+        elif param.required or draw(st.booleans()):
+            case[param.name] = list(target) if param.kind is Kind.TARGET and draw(st.integers(0, 3)) else draw(dims())
+    switch = DIALECTS[case["dialect"]].switch
+    if switch and draw(st.booleans()):
+        case[switch.name] = draw(st.sampled_from([0, 1, True, False]))
+    odd = {"opset": st.sampled_from([1, 7, 11, 13, 14, 25, 28, True, 14.0, "14", 0, None])}
+    odd |= {"dtype": st.sampled_from(["float", "float32", "int2", "nope", 5]), "axis": numbers(), "N": st.just(1)}
+    odd |= dict.fromkeys(SWITCHES, st.sampled_from([0, 1, 0.0, 2, None])) | {
+        "where": st.sampled_from([{"N": 2}, "N=2"])
+    }
+    for name in draw(st.lists(st.sampled_from(list(odd)), max_size=1)):
+        case[name] = draw(odd[name])
+    return case
+
+
+def whole_answer(text):
+    """Return what the way by the steps says to a case, as a direct answer has it: None where that has none."""
+    try:
+        answer = case_of(read_object(text), {}).answer()
+    except ShapeError:
+        return None
+    if answer.problem:
+        return answer.problem.rule
+    return list(answer.output) if all(type(dim) is int for dim in answer.output) else None
+
+
+@settings(max_examples=1500, deadline=None)
+@given(json_cases())
+@example({"op": "reshape", "input": [2], "target": [True, 2]})
+@example({"op": "reshape", "input": [2], "opset": True, "target": [2]})
+@example({"op": "reshape", "input": [2], "target": [2], "allowzero": 0.0})
+@example({"op": "shuffle", "input": [2, 3], "to": [5, -1], "second": [0, 0]})
+@example({"op": "shape", "input": [2, 3], "start": 1, "opset": 13})
+def test_a_direct_answer_is_the_answer(case):
+    text = json.dumps(case)
+    read = plain_object(text)
+    found = None if read is None else direct_answer(read)
+    assert found in (None, whole_answer(text))
+
+
+@pytest.mark.parametrize("first", [{"opset": 1}, {"allowzero": 0, "opset": 14}, {"start": None, "opset": 13}])
+def test_what_is_remembered_of_one_case_is_not_used_for_an_unlike_one(first):
+    op = "shape" if "start" in first else "reshape"
+    known = {"op": op, "input": [2], **({} if op == "shape" else {"target": [2]}), **first}
+    direct_answer(known)
+    for name, others in (("opset", (True, 1.0, "1")), ("allowzero", (0.0,)), ("start", (1,))):
+        for other in others if name in first else ():
+            text = json.dumps(known | {name: other})
+            read = plain_object(text)
+            assert read is None or direct_answer(read) in (None, whole_answer(text))
+
+
+SETTING_REFUSED = ["missing-switch", "no-such-attribute", "no-such-version", "dtype", "missing-argument"]
+
+
+def test_every_golden_case_of_numbers_is_answered_directly_unless_its_setting_is_refused():
+    for case in vectors():
+        text, expected = json.dumps(case), case["expect"]
+        wanted = expected if isinstance(expected, list) else expected.get("error")
+        named = any(type(dim) is str for dims in case.values() if type(dims) is list for dim in dims)
+        found = direct_answer(plain_object(text))
+        assert found == (None if named else wanted) or (found is None and wanted in SETTING_REFUSED), text
+
+
+@settings(max_examples=300, deadline=None)
+@given(json_cases(), st.sampled_from([None, 5, "a:b", 'quote"', [1, {"x": 2.5}], 1.5, True]))
+def test_the_json_of_a_direct_answer_is_that_of_the_whole_one(case, name):
+    text = json.dumps(case | {"id": name})
+    report = Report("a file", Style(json=True))
+    try:
+        read = case_of(read_object(text), {})
+        report.answered(1, text, read, read.answer(), passed=None)
+    except ShapeError as error:
+        report.unread(1, text, error.problem, name)
+    assert judged(Block(text.encode(), 1), "a file", Style(json=True), {}).shown == report.shown()
+
+
+def test_a_case_that_says_a_key_twice_is_never_ordinary():
+    twice = '"op": "shape", "input": [2]'
+    for text in (
+        f'{{{twice}, "op": "shape"}}',
+        f'{{{twice}, "op": "shape", "expect": {{}}}}',
+        f'{{{twice}, "op": "shape", "id": "\\u003a"}}',
+        f'{{{twice}, "id": [{{"a": 1, "a": 1}}]}}',
+        f'{{{twice}, "expect": {{"error": "x", "error": "x"}}}}',
+    ):
+        assert plain_object(text) is None
+    assert plain_object(f'{{{twice}, "id": "a:b", "expect": {{"error": "x:y"}}}}')

@@ -1,0 +1,110 @@
+"""Expectations: whatever shapecalc prints is read back, and lines are rewritten without a change beside."""
+
+from __future__ import annotations
+
+import pytest
+
+import shapecalc as sc
+from shapecalc.core.cases import read_case, read_default
+from shapecalc.core.expectations import answer_text, expectation_of, met, read_conditions, read_expectation
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.rewriting import rewritten
+from tests.cases import cases
+
+
+@pytest.mark.parametrize("case", [*cases("symbolic"), *cases("ops"), *cases("seeds")], ids=str)
+def test_an_answer_meets_what_it_prints(case):
+    answer = case.answer()
+    expected = read_expectation(answer_text(answer))
+    assert met(expected, answer, strict=True)
+    assert str(expected).split(" when ")[0] == answer_text(answer).split(" when ")[0]
+    assert set(map(str, read_conditions(map(str, answer.conditions)))) == set(map(str, answer.conditions))
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("[2, 6] when  3 == N", "2,6 when N == 3"),
+        ("2x6 when 2*N == 6", "2,6 when N == 3"),
+        ("2,6 when N*M % 6 == 0 and M == 2", "2,6 when M == 2 and N % 3 == 0"),
+        ("2,6 when N % (M*K) == 0", "2,6 when N % (K*M) == 0"),
+        ("N when N != 1", "N when N != 1"),
+        ("2 when 3 == 3", "2"),
+        ("torch.Size([])", "[]"),
+        ("error", "error"),
+        ("error  indivisible", "error indivisible"),
+    ],
+)
+def test_an_expectation_is_read_however_it_is_written(text, printed):
+    assert str(read_expectation(text)) == printed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "error nope",
+        "error infer x",
+        "2,",
+        "2 when",
+        "2 when N",
+        "2 when N % 3",
+        "2 when N % 3 == 1",
+        "2 when 3 == 4",
+        "2 when N == 3 and N == 4",
+        "2 when N,M == 3",
+        "2 when N % 0 == 0",
+        "2 when N == 3 or M == 2",
+        "-",
+    ],
+)
+def test_what_is_no_expectation_is_refused(text):
+    with pytest.raises(ShapeError) as caught:
+        read_expectation(text)
+    assert caught.value.problem.rule == "usage"
+
+
+@pytest.mark.parametrize("value", [5, True, 2.5, [True], [2.0], {"error": 5}, {"error": "indivisible", "x": 1}, {}])
+def test_a_json_value_that_is_no_expectation_is_refused(value):
+    with pytest.raises(ShapeError):
+        expectation_of(value)
+
+
+def test_conditions_are_compared_where_they_are_named_or_strictly():
+    answer = sc.reshape("N,4", "2,6")
+    assert met(read_expectation("2,6"), answer)
+    assert not met(read_expectation("2,6"), answer, strict=True)
+    assert met(read_expectation("2,6 when N == 3"), answer, strict=True)
+    assert not met(read_expectation("2,6 when N == 4"), answer)
+    assert not met(read_expectation("2,6 when N == 3"), sc.reshape("3,4", "2,6"))
+
+
+OBJECT = '{"op": "reshape", "input": [2, 3], "target": [6], '
+
+
+@pytest.mark.parametrize(
+    ("line", "anew"),
+    [
+        ("reshape 2,3 6 =>7", "reshape 2,3 6 =>6"),
+        ("\treshape 2,3 6  =>  2,3\t # a => b\r", "\treshape 2,3 6  =>  6\t # a => b\r"),
+        ("reshape 2,3 5,-1 => 6  # x", "reshape 2,3 5,-1 => error indivisible  # x"),
+        ("reshape N,4 2,6 => 2,6 when N == 4", "reshape N,4 2,6 => 2,6 when N == 3"),
+        ("reshape N,4 2,6 => error", "reshape N,4 2,6 => 2,6"),
+        (f'{OBJECT}"expect":[1,2] , "id": "expect"}}', f'{OBJECT}"expect":[6] , "id": "expect"}}'),
+        (f'{OBJECT}"expect": "7"}}', f'{OBJECT}"expect": "6"}}'),
+        (f'{OBJECT}"expect": {{"error": "dtype"}}}} ', f'{OBJECT}"expect": [6]}} '),
+        ('{"op":"shape","input":["N",2],"expect":["N",3]}', '{"op":"shape","input":["N",2],"expect":["N",2]}'),
+        (f'{OBJECT}"expect": "error dtype"}}', f'{OBJECT}"expect": [6]}}'),
+    ],
+)
+def test_only_the_expectation_is_rewritten(line, anew):
+    case = read_case(line.strip(), {})
+    assert rewritten(line, case.expected, case.answer()) == anew
+
+
+def test_defaults_add_up_until_they_are_taken_back():
+    defaults = read_default("@default dialect=ONNX opset=13 # c", {})
+    assert read_default("@default --allowzero=1", defaults) == {"dialect": "onnx", "opset": 13, "allowzero": True}
+    assert read_default("@default", defaults) == {}
+    for text in ("@default dialekt=onnx", "@default dialect", "@default opset=x", "@default where=N=2"):
+        with pytest.raises(ShapeError):
+            read_default(text, {})

@@ -81,23 +81,18 @@ def direct_answer(case: Case) -> Dims | str | None:
     except (ShapeError, KeyError, TypeError):
         return None
     shape = case["input"]
+    answer = None
     try:
-        if type(shape) is not list or min(shape, default=0) < 0:
+        if type(shape) is not list or (shape and min(shape) < 0):
             return None
-        answer = _ordinary(shape, plan, case)
+        volume = prod(shape)
+        if 0 < volume <= INT64_MAX and len(shape) <= plan.most:
+            answer = plan.answer(shape, volume, plan, case)
     except TypeError:  # names among the numbers
         return None
     except (ShapeError, ValueError, IndexError):
-        answer = None
+        pass
     return answer or _traced(shape, plan.request, case)
-
-
-def _ordinary(shape: Dims, plan: Plan, case: Case) -> Dims | str | None:
-    """Return the answer where no dialect has a way of its own: nothing is empty, and all but the counts is in order."""
-    volume = prod(shape)
-    if not 0 < volume <= INT64_MAX or len(shape) > plan.most:
-        return None
-    return plan.answer(shape, volume, plan, case)
 
 
 def _traced(shape: Dims, like: Request, case: Case) -> Dims | str | None:

@@ -54,10 +54,10 @@ def judged(block: Block, file: str, style: Style, defaults: Mapping[str, object]
     if block.torn:
         if block.first:
             report.unread(block.line, "", _too_long())
-        return Judged(report.shown(), report.junit(), report.counts, None, report.stopped)
+        return Judged(report.shown(), report.junit(), report.counts(), None, report.stopped)
     changed = _Lines(report, style, defaults).judge(_text(block), block.line)
     data = None if changed is None else _bom(block) + changed.encode("utf-8", "surrogateescape")
-    return Judged(report.shown(), report.junit(), report.counts, data, report.stopped)
+    return Judged(report.shown(), report.junit(), report.counts(), data, report.stopped)
 
 
 def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
@@ -120,7 +120,7 @@ class _Lines:
                 self._one(number, text, lines[number - first], answer, asked=case is not None)
                 if report.stopped:
                     break
-        report.counts[Verdict.PASSED] += passed
+        report.passed(passed)
         if not self.changed:
             return None
         for number, text in self.changed.items():

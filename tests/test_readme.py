@@ -16,6 +16,7 @@ from shapecalc.core.rules import DIALECTS
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 SESSIONS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+FILES = re.findall(r"```text (\S+)\n(.*?)```", README, re.DOTALL)
 COMMANDS = [
     (command, shown) for text in SESSIONS for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)
 ]
@@ -23,11 +24,13 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def path_with_shapecalc(tmp_path_factory):
-    """Return a PATH on which `shapecalc` is this checkout's."""
+    """Return a PATH on which `shapecalc` is this checkout's; in its folder are the files that the README shows."""
     folder = tmp_path_factory.mktemp("bin")
     script = folder / "shapecalc"
     script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m shapecalc "$@"\n')
     script.chmod(0o755)
+    for name, text in FILES:
+        (folder / name).write_text(text)
     return f"{folder}:{Path(sys.executable).parent}:{os.environ['PATH']}"
 
 

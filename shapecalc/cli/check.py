@@ -23,6 +23,7 @@ from shapecalc.core.wording import visible
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from contextlib import AbstractContextManager
     from io import BufferedIOBase
     from typing import IO
 
@@ -128,7 +129,7 @@ class _Run:
                 size = regular_size(stream)
                 if self.style.update and not size:
                     raise OSError(0, "only a regular file that holds something can be updated")
-                anew = opened.enter_context(replacing(Path(file))) if self.style.update else None
+                anew = opened.enter_context(self._anew(file)) if self.style.update else None
                 for block, found in opened.enter_context(closing(self._results(file, stream, size))):
                     self.out.put(found.shown)
                     if anew is not None:
@@ -138,6 +139,11 @@ class _Run:
         except OSError as error:
             self._failed(file, error)
         return False
+
+    def _anew(self, file: str) -> AbstractContextManager[IO[bytes]]:
+        """Return what takes a file's lines anew, and its place where any of them changed."""
+        before = self.counts[Verdict.UPDATED]
+        return replacing(Path(file), lambda: self.counts[Verdict.UPDATED] > before)
 
     def _results(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, Judged]]:
         jobs = min(self.jobs or (MOST_JOBS if size >= WORTH_IT else 1), self.jobs or cores()) if size else 1

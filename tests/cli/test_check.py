@@ -194,6 +194,12 @@ def test_defaults_hold_for_the_lines_below_where_they_have_a_say(check):
     assert found == ["infer-limit:", "no-such-attribute:", "6", "no-such-attribute:", "6", "5,0", "2,3"]
 
 
+def test_a_line_that_is_too_long_sets_no_default(check):
+    for start in ("@default dialect=numpy ", "x" * BLOCK + "@default dialect=numpy "):
+        ran = check(f"{start}{'#' * 2 * LONGEST_LINE}\nreshape 2,3 0,-1\n")
+        assert ran.out.splitlines()[1] == "2,3"
+
+
 def test_json_has_an_object_a_line_in_order_with_ids_as_they_were(check):
     ids = [None, 5, "a:b", "ü\u2028", [1, {"x": 2.5}], True, 1.5]
     text = "".join(json.dumps(OBJECT | {"id": name, "expect": [2, 12 + (name == 5)]}) + "\n" for name in ids)
@@ -267,8 +273,9 @@ def test_update_writes_what_was_got_and_keeps_the_rest(shapecalc, tmp_path):
     assert path.read_bytes() == after
     assert (ran.code, link.is_symlink(), path.stat().st_mode & 0o777) == (3, True, 0o640)
     assert ran.err == "shapecalc: 1 passed, 4 updated, 2 could not be read, 1 could not be resolved\n"
+    inode = path.stat().st_ino
     shapecalc("check", str(link), "--update")
-    assert path.read_bytes() == after
+    assert (path.read_bytes(), path.stat().st_ino) == (after, inode)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["cases", "link"]
 
 
@@ -278,6 +285,14 @@ def test_update_keeps_a_line_that_is_too_long(shapecalc, tmp_path):
     path.write_text(f"{FAILS}{long}\n{FAILS}{long}")
     shapecalc("check", str(path), "--update")
     assert path.read_text() == f"{PASSES}{long}\n{PASSES}{long}"
+
+
+def test_update_tells_json_of_every_case(shapecalc, tmp_path):
+    path = tmp_path / "cases"
+    path.write_text(PASSES + FAILS)
+    ran = shapecalc("check", str(path), "--update", "--json")
+    assert [json.loads(line)["passed"] for line in ran.out.splitlines()] == [True, False]
+    assert (ran.code, path.read_text()) == (0, PASSES * 2)
 
 
 def test_update_needs_a_file_that_can_be_replaced(shapecalc, tmp_path):
@@ -526,3 +541,22 @@ def test_the_pre_commit_hook_runs(tmp_path):
         path = tmp_path / "model.shapes"
         path.write_text(text)
         assert process(*words[1:], str(path), capture_output=True).returncode == code
+
+
+def test_the_steps_of_the_workflow_in_the_readme_run(tmp_path):
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (line,) = [line for line in readme.splitlines() if line.startswith("- run: shapecalc check")]
+    words = line.removeprefix("- run: shapecalc ").replace("*.shapes", "a.shapes").split()
+    for text, code, shown in ((PASSES, 0, ""), (FAILS, 1, "::error file=a.shapes,line=1::expected 2,13")):
+        (tmp_path / "a.shapes").write_text(text)
+        ran = subprocess.run(
+            command(*words), env=environment(), cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (ran.returncode, ran.stdout[: len(shown)]) == (code, shown)
+        assert (tmp_path / "shapes.xml").exists()
+
+
+def test_the_hook_in_the_readme_is_the_one_that_is_defined():
+    hooks = (ROOT / ".pre-commit-hooks.yaml").read_text()
+    assert "      - id: shapecalc-check\n" in (ROOT / "README.md").read_text("utf-8")
+    assert "- id: shapecalc-check\n" in hooks

@@ -18,6 +18,7 @@ PRIME = 2**127 - 1
 ENDS = [
     (["chain", "2,3,4 | transpose | flatten --axis 1 --dialect numpy"], 2),
     (["chain", "N,3 | reshape 6", "--where", ""], 2),
+    (["chain", "2,3 | reshape 6", "-d", "nope"], 2),
     (["chain", "2,3,4 | reshape 0,-1 -xopset 13"], 2),
     (["chain", "2,3,4 | reshape 0,-1 -d onnx"], 0),
     (["chain", "'2,3' | flatten"], 0),

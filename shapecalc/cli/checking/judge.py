@@ -26,6 +26,7 @@ from shapecalc.core.words import applicable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from shapecalc.core.direct import Dims
     from shapecalc.core.expectations import Expectation
@@ -62,7 +63,7 @@ def judged(block: Block, file: str, style: Style, defaults: Mapping[str, object]
 
 def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
     """Return the defaults in force after a block, given those at its start."""
-    if DEFAULT.encode() not in block.data:
+    if block.torn or DEFAULT.encode() not in block.data:
         return defaults
     for text in _text(block).split("\n"):
         if _is_default(text.strip(BLANK)):
@@ -105,11 +106,11 @@ class _Lines:
         """Judge every line of a text; return the text anew where expectations were rewritten."""
         report, style, passed = self.report, self.style, 0
         lines, is_utf8 = whole.split("\n"), _is_utf8(whole)
-        for number, text in enumerate(lines, first):
-            case = None if self.defaults or not (is_utf8 or text.isascii()) else plain_object(text)
+        for number, text in enumerate(whole.replace("\r\n", "\n").split("\n") if "\r" in whole else lines, first):
+            case = plain_object(text) if is_utf8 or text.isascii() else None
             answer = None
             if case is not None:
-                answer, expected = direct_answer(case), case.get("expect")
+                answer, expected = direct_answer(self._filled(case)), case.get("expect")
                 if type(answer) is list and answer == expected and not style.detailed:
                     passed += 1
                     continue
@@ -146,7 +147,7 @@ class _Lines:
                 name = found.get("id")
                 case = case_of(found, self.defaults)
                 if not asked and is_exact(found):
-                    answer = direct_answer({**applicable(case.stages[0][0], self.defaults, found)})
+                    answer = direct_answer(self._filled(found))
                 if self._fits(answer, case.expected):
                     self.report.direct(number, case.id, answer, expected=case.expected is not None)
                     return
@@ -156,6 +157,9 @@ class _Lines:
             self.report.unread(number, text, error.problem, name)
             return
         self._answered(number, text, line, case)
+
+    def _filled(self, case: dict[str, Any]) -> dict[str, Any]:
+        return {**applicable(case.get("op", ""), self.defaults, case)} if self.defaults else case
 
     def _fits(self, answer: Dims | str | None, expected: Expectation | None) -> bool:
         """Say whether a direct answer is all that there is to tell."""
@@ -179,7 +183,7 @@ class _Lines:
             return
         if passed is False and expected is not None and style.update:
             self.changed[number] = rewritten(line, expected, answer, strict=style.strict)
-            self.report.updated()
+            self.report.updated(number, text, case, answer)
             return
         self.report.answered(number, text, case, answer, passed=passed)
 

@@ -17,7 +17,7 @@ from shapecalc.cli.output import Exit, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
     from typing import IO
 
@@ -125,8 +125,11 @@ def junit_file(path: str | None, counts: Mapping[Verdict, int]) -> Iterator[IO[s
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file that takes the place of `path`, whole, once it is written; else `path` stays as it is."""
+def replacing(path: Path, wanted: Callable[[], bool] = lambda: True) -> Iterator[IO[bytes]]:
+    """Yield a file that takes the place of `path`, whole, once it is written and `wanted`; else `path` stays as it is.
+
+    Raises `OSError` where it cannot be written.
+    """
     target = path.resolve()
     handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     try:
@@ -134,11 +137,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if not wanted():
+            os.unlink(beside)  # noqa: PTH108 - a name that is a text
+            return
         if target.exists():
             shutil.copymode(target, beside)
         else:
             Path(beside).chmod(0o666 & ~_umask())
-        os.replace(beside, target)  # noqa: PTH105 - a name that is a text on both sides
+        os.replace(beside, target)  # noqa: PTH105 - the same
     except BaseException:
         with suppress(OSError):
             os.unlink(beside)  # noqa: PTH108 - the same

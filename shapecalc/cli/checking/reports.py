@@ -123,9 +123,11 @@ class Report:
         self._unanswered(number, name, problem, passed=None)
         self._count(number, text, name, Verdict.UNREAD, str(ShapeError(problem)))
 
-    def updated(self) -> None:
-        """Count a case whose expectation is rewritten."""
-        self._counts[Verdict.UPDATED] += 1
+    def updated(self, number: int, text: str, case: Case, answer: Trace | Chain) -> None:
+        """Report a case whose expectation is rewritten, since it was not met."""
+        if self.style.json:
+            self._json(number, case.id, answer, answer.problem, passed=False)
+        self._count(number, text, case.id, Verdict.UPDATED, "")
 
     def _unanswered(self, number: int, name: object, problem: Problem, *, passed: bool | None) -> None:
         if self.style.json:

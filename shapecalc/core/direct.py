@@ -38,15 +38,15 @@ SETTINGS = ("op", *(name for name in COMMON if name != "where"))
 """The keys of a case whose values repeat from case to case."""
 LOOSE = ("op", "input", "expect", "id", "source")
 """The keys of a case that are no options of its op."""
-MOST_KEPT = 1024
-"""How many forms and settings are remembered; a file has a handful."""
+MOST_KEPT, LONGEST_KEPT = 1024, 200
+"""How many plans are remembered, a file has a handful, and how many characters their settings have at most."""
 
 
 class Plan(Record):
     """What is the same for all cases of one setting."""
 
     request: Request
-    """One of its requests."""
+    """A request of that setting, without its dims; a list of them is (), a whole number 0."""
     at: Setting
     most: int
     """The largest rank."""
@@ -76,8 +76,8 @@ def direct_answer(case: Case) -> Dims | str | None:
     'indivisible'
     """
     try:
-        form = _forms.get(tuple(case)) or _form(case)
-        plan = form.plans.get(form.settings(case)) or _planned(case, form)
+        form = _forms.get(tuple(case))
+        plan = (form and form.plans.get(form.settings(case))) or _planned(case)
     except (ShapeError, KeyError, TypeError):
         return None
     shape = case["input"]
@@ -120,28 +120,29 @@ def options_of(case: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in case.items() if name not in LOOSE}
 
 
-def _form(case: Case) -> Form:
-    """Return the form of a case, and remember it."""
-    if len(_forms) >= MOST_KEPT:
-        _forms.clear()
-    form = _forms[tuple(case)] = Form(itemgetter(*(name for name in SETTINGS if name in case)), {})
-    return form
-
-
-def _planned(case: Case, form: Form) -> Plan:
+def _planned(case: Case) -> Plan:
     """Return the plan for cases of one setting, and remember it; raise `ShapeError` where this one cannot be asked."""
     options = options_of(case)
     if "where" in options or None in options.values():
         raise KeyError("sizes and nulls are not the same for all cases")
-    request = ask(case["op"], case["input"], options)._replace(written={})
+    request = ask(case["op"], case["input"], options)
     at = setting(request.dialect, request.op, request.opset, request.switch)
     check_attributes(request, at)
-    if len(form.plans) >= MOST_KEPT:
-        form.plans.clear()
-    plan = form.plans[form.settings(case)] = Plan(
-        request, at, at.row.max_rank or MOST_DIMS, at.rules.zero is Zero.COPIES, ANSWERS[request.op]
-    )
+    kinds: dict[str, object] = {name: () if type(value) is tuple else 0 for name, value in request.arguments.items()}
+    like = request._replace(input=(), arguments=kinds, written={})
+    plan = Plan(like, at, at.row.max_rank or MOST_DIMS, at.rules.zero is Zero.COPIES, ANSWERS[request.op])
+    _remember(case, plan)
     return plan
+
+
+def _remember(case: Case, plan: Plan) -> None:
+    """Keep a plan for the cases to come, unless its settings are written at length; forget all where they are many."""
+    settings_of = itemgetter(*(name for name in SETTINGS if name in case))
+    if len(str(settings_of(case))) > LONGEST_KEPT:
+        return
+    if sum(len(form.plans) for form in _forms.values()) >= MOST_KEPT:
+        _forms.clear()
+    _forms.setdefault(tuple(case), Form(settings_of, {})).plans[settings_of(case)] = plan
 
 
 def _reshaped(shape: Dims, have: int, plan: Plan, case: Case, name: str = "target") -> Dims | str | None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter, sleep
 
 ROOT = Path(__file__).parents[2]
-ROUNDS = 5
+ROUNDS = 3
 LOADS = """
 import json, sys
 from time import perf_counter
@@ -116,7 +116,6 @@ def main():
         rows = {
             "check, one core": [*checking, "--jobs", "1"],
             f"check, {len(os.sched_getaffinity(0))} cores": checking,
-            "check --json, one core": [*checking, "--jobs", "1", "--json"],
             "check --json": [*checking, "--json"],
         }
         loads, times = [], {name: [] for name in rows}

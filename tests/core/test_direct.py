@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from itertools import islice
 
 import pytest
 from hypothesis import example, given, settings
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from shapecalc.cli.checking.judge import judged
 from shapecalc.cli.checking.lines import Block
 from shapecalc.cli.checking.reports import Report, Style
+from shapecalc.core import direct
 from shapecalc.core.cases import case_of, plain_object, read_object
 from shapecalc.core.direct import direct_answer
 from shapecalc.core.operations import OPS, Kind
@@ -140,3 +143,17 @@ def test_a_case_that_says_a_key_twice_is_never_ordinary():
     ):
         assert plain_object(text) is None
     assert plain_object(f'{{{twice}, "id": "a:b", "expect": {{"error": "x:y"}}}}')
+
+
+def test_what_is_remembered_is_bounded_whatever_comes():
+    direct._forms.clear()
+    names = ["op", "input", "target", "dialect", "dtype", "allowzero", "opset", "id"]
+    case = {"op": "reshape", "input": [1] * 60_000, "target": [-1], "dialect": "onnx", "dtype": "float", "opset": 14}
+    case |= {"allowzero": 0, "id": "x"}
+    for number, order in enumerate(islice(itertools.permutations(names), 0, 40_000, 25)):
+        assert direct_answer({name: case[name] for name in order} | {"opset": 14 + number % 10}) == [1]
+    direct_answer(case | {"dtype": "float" + " " * 10**6})
+    direct_answer(case | {"k" * 10**6: 1})
+    plans = [plan for form in direct._forms.values() for plan in form.plans.values()]
+    assert 0 < len(plans) <= direct.MOST_KEPT
+    assert len(str(direct._forms)) < 2000 * direct.MOST_KEPT

@@ -33,7 +33,7 @@ print(perf_counter() - start)
 
 
 def cases(count):
-    """Yield distinct cases as JSON Lines: six ops, four dialects, one in twenty to be refused."""
+    """Yield distinct cases as JSON Lines: five ops, four dialects, one in twenty to be refused."""
     draw, seen = random.Random(0), set()
     while len(seen) < count:
         shape = [draw.randint(1, 64) for _ in range(draw.randint(2, 5))]

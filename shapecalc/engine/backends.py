@@ -66,8 +66,6 @@ def backend_for(array: Any, wanted: str = "auto") -> Backend:
 
     Raises `BackendError` where the backend is not known, or CuPy cannot be had.
     """
-    if type(array) is np.ndarray and wanted != "cupy" and wanted in NAMES:
-        return NUMPY
     if wanted not in NAMES:
         raise BackendError(f"there is no backend '{wanted}'; there are {', '.join(NAMES)}")
     if wanted == "cupy" or (wanted == "auto" and type(array).__module__.partition(".")[0] == "cupy"):

@@ -44,9 +44,10 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     ([[0, 3], [1, 4], [2, 5]], 'view')
     """
     moves = concrete_moves(answer)
-    used = backend_for(array, backend)
-    source = array if type(array) is np.ndarray and used is NUMPY else used.asarray(array)
-    if answer.input != source.shape:
+    plain = type(array) is np.ndarray and backend == "auto"
+    used = NUMPY if plain else backend_for(array, backend)
+    source = array if plain else used.asarray(array)
+    if source.shape != answer.input:
         raise mismatched(answer.input, source.shape)
     if moves and type(moves[-1]) is Slice:
         found = used.namespace.array(answer.output, dtype="int64")

@@ -13,6 +13,8 @@ class ShapecalcApp(App[Reply]):
 
     TITLE = "shapecalc"
     CSS_PATH = "app.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
     def __init__(self, question: Question, step: int | None = None, *, lesson: bool = False) -> None:
         """Open with a question, at a step of it; the lessons over it where they were asked for."""

@@ -18,29 +18,29 @@ class Key(Record):
     action: str
     help: str
     rank: int
-    """Where it stands when not all fit: the least go last."""
+    """Where it stands in the line of keys: what comes last is left out first."""
 
 
 KEYS = (
-    Key("pagedown", "PgDn", "next", "step(1)", "go one step on", 0),
-    Key("pageup", "PgUp", "back", "step(-1)", "go one step back", 1),
     Key("f1", "F1", "help", "help", "explain what has the focus, and every key", 2),
-    Key("f2", "F2", "rules", "choose", "choose the operator, the dialect and its settings", 3),
-    Key("f6", "F6", "fix", "fix", "apply the fix that is suggested", 4),
+    Key("f2", "F2", "op", "choose", "choose the operator, the dialect and its settings", 3),
     Key("f3", "F3", "grid", "grid", "show the elements, and follow one with the arrow keys", 5),
     Key("f4", "F4", "compare", "compare", "ask the same under every dialect", 6),
-    Key("f5", "F5", "lessons", "lessons", "take a lesson: predict, then look", 7),
-    Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 8),
+    Key("f5", "F5", "learn", "lessons", "take a lesson: predict, then look", 7),
+    Key("f6", "F6", "fix", "fix", "apply the fix that is suggested", 4),
     Key("f7", "F7", "copy", "copy", "copy the command line", 9),
     Key("f8", "F8", "code", "code", "show code that does the same, to copy", 10),
     Key("f9", "F9", "svg", "picture", "save a picture of the screen as SVG", 11),
+    Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 8),
+    Key("pagedown", "PgDn", "next", "step(1)", "go one step on", 0),
+    Key("pageup", "PgUp", "back", "step(-1)", "go one step back", 1),
     Key("ctrl+home", "^Home", "first", "first", "go to the first step", 12),
     Key("ctrl+end", "^End", "last", "last", "go past the last step, to the output", 13),
     Key("ctrl+t", "^T", "theme", "theme", "change between dark and light", 14),
-    Key("ctrl+p", "^P", "commands", "command_palette", "find a command by name", 15),
+    Key("ctrl+p", "^P", "commands", "app.command_palette", "find a command by name", 15),
     Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 16),
 )
-"""Every key of the main screen, in the order in which they are shown."""
+"""Every key of the main screen, in the order of the help."""
 
 
 def keys_line(working: frozenset[str], width: int) -> Text:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from difflib import get_close_matches
 
+from shapecalc.core.dtypes import element_type
 from shapecalc.core.operations import OPS
-from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
+from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.request import LACKING, ask, default_dialect
+from shapecalc.core.request import LACKING, ask, default_dialect, suggestion
 from shapecalc.core.resolve import chain, resolve
 from shapecalc.core.rules import DIALECTS, SWITCHES
 from shapecalc.core.setting import SWITCHED
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 ENDINGS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
 """What may still be typed: a text that any of these completes is no mistake yet."""
+ASKED = (*OPS, "chain")
+"""What can be asked."""
+SAME = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
+"""The fields that ask for the same under another name."""
 SETTINGS = ("dialect", *SWITCHES, "opset", "dtype", "where")
 """What is chosen beside the fields, in the order in which it is offered."""
 
@@ -57,20 +62,31 @@ class Question(Record):
         return self._replace(texts={**self.texts, name: text})
 
     def with_op(self, op: str) -> Question:
-        """Return the question about another op: the input stays, and so does the dialect where it has that op."""
-        kept = {"input": self.texts.get("input", "")} | {"target": "", "stages": ""}
-        asked = Question(op, {name: text for name, text in kept.items() if name in Question(op, {}).fields})
+        """Return the question about another op: texts stay, also those that only the op before has a field for.
+
+        A shape or a perm that was asked for is asked for again; the dialect stays where it has that op.
+
+        >>> asked(["shuffle", "2,3", "--to", "6"]).with_op("reshape").texts["target"]
+        '6'
+        """
+        texts = {**self.texts}
+        for name in Question(op, {}).fields:
+            if not texts.get(name) and name in SAME:
+                texts[name] = texts.get(SAME[name], "")
+        asking = Question(op, texts, self.settings)
         if op == "chain":
-            return asked
+            return asking
         dialect = self.settings.get("dialect")
-        return asked._replace(settings={"dialect": dialect} if op in DIALECTS[str(dialect or "onnx")].operators else {})
+        kept = dialect if dialect and op in DIALECTS[str(dialect)].operators else None
+        return asking.with_setting("dialect", kept if kept != default_dialect(op) else None)
 
     def with_setting(self, name: str, value: object) -> Question:
         """Return the question with one setting changed; None leaves it out. A dialect brings its own switch."""
         settings = {key: kept for key, kept in self.settings.items() if key != name}
         if name == "dialect":
             row = DIALECTS[str(value or default_dialect(self.op))]
-            keeps = ("dtype", "where", row.switch.name if row.switch else None, "opset" if row.newest_opset else None)
+            switch = row.switch.name if row.switch and self.op in SWITCHED else None
+            keeps = ("dtype", "where", switch, "opset" if row.newest_opset else None)
             settings = {key: kept for key, kept in settings.items() if key in keeps}
         return self._replace(settings=settings if value is None else {**settings, name: value})
 
@@ -100,6 +116,8 @@ def asked(words: Sequence[str]) -> Question:
     if words[0] == "chain":
         return _asked_chain(words[1:])
     if words[0] not in OPS:
+        if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], ASKED)):
+            raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], ASKED))
         words = ["reshape", *words]
     stage = read_stage(words, with_input=True)
     settings = {name: value for name, value in stage.options.items() if name in SETTINGS}
@@ -145,14 +163,9 @@ def _source(text: str) -> Source | None:
     if not is_file(text):
         return None
     try:
-        return _opened(text)
+        return opened(text)
     except FileError as error:
-        raise misuse(str(error), argument="input") from None
-
-
-@lru_cache(maxsize=4)
-def _opened(text: str) -> Source:
-    return opened(text)
+        raise ShapeError(Problem(FILE, str(error), argument="input")) from None
 
 
 def _answered(question: Question, source: Source | None = None) -> Trace | Chain:
@@ -165,13 +178,16 @@ def _answered(question: Question, source: Source | None = None) -> Trace | Chain
         where = question.settings.get("where")
         _, stages = read_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
         return chain(shape, stages, {} if where is None else read_sizes(str(where)))
-    request = ask(question.op, shape, {**texts, **question.settings})
-    return resolve(request)
+    known = source and source.dtype and element_type(source.dtype, question.dialect)
+    given = {"dtype": known} if known else {}
+    return resolve(ask(question.op, shape, {**given, **texts, **question.settings}))
 
 
 def _half_typed(question: Question, focused: str) -> bool:
-    """Say whether something typed at the end of a field would make the question readable."""
+    """Say whether something typed at the end of a field would make the question readable, or the name of a file."""
     text = question.texts.get(focused, "")
+    if focused == "input" and {*text} & {".", "/"} and any(map(str.isalpha, text)):
+        return True
     for ending in ENDINGS:
         try:
             _answered(question.with_text(focused, text + ending))

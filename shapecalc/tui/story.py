@@ -7,7 +7,7 @@ from textwrap import wrap
 from rich.text import Text
 
 from shapecalc.core.dims import product
-from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError
 from shapecalc.core.text import shape_text
 from shapecalc.core.trace import Chain, Trace
 from shapecalc.core.wording import visible
@@ -24,20 +24,24 @@ if TYPE_CHECKING:
 
 MOST_LINES = 2
 """Lines of the sentence, and of what is wrong."""
+LEAST_NAME = 8
+"""Cells below which who answers is not said."""
 MESSAGE = "Transpose moves axes. Reshape only moves the cuts."
 """What is to be remembered, said with every whole answer."""
 
 
 def title(question: Question, reply: Reply, width: int) -> Text:
-    """Return who answers, how many elements there are, and the answer."""
+    """Return who answers, how many elements there are, and the answer; for want of room, the answer first."""
     answer = reply.answer
     if answer is None:
-        left, right = question.op, "..." if reply.typing else "cannot be read"
+        left, right, count = question.op, "..." if reply.typing else "cannot be read", ""
     else:
         left = "chain" if answer.op == "chain" else operator(answer.stages[0])
-        right = f"{product(answer.input)} elements   {_answer(answer)}"
-    left, right = visible(left), clipped(visible(right), max(0, width - len(left) - 2), UNICODE)
-    line = Text(left, "bold", no_wrap=True, end="").append(" " * max(2, width - len(left) - len(right)))
+        right, count = _answer(answer), f"{product(answer.input)} elements   "
+    right = clipped(visible(right), width, UNICODE)
+    left = clipped(left, max(0, width - len(right) - 2), UNICODE) if width - len(right) > LEAST_NAME else ""
+    right = count + right if len(left) + len(count) + len(right) + 2 <= width else right
+    line = Text(left, "bold", no_wrap=True, end="").append(" " * (width - len(left) - len(right)))
     refused = answer is None or answer.output is None
     return line.append(right, "bold" if not refused else "bold red" if not reply.typing else "dim")
 
@@ -74,7 +78,8 @@ def sentence(state: State, width: int) -> Text:
     ):
         fix = state.fix
         said = f"F6: {fix.said}" if fix else visible(problem.hint)
-        return _lines(said or f"shapecalc why {problem.rule}", width, "")
+        why = "" if problem.rule in (USAGE, FILE) else f"shapecalc why {problem.rule}"
+        return _lines(said or why, width, "")
     if answer is None:
         return Text()
     if state.settled:

@@ -14,10 +14,12 @@ from textual.widgets.option_list import Option
 from shapecalc.core.operations import OPS
 from shapecalc.core.rules import DIALECTS
 from shapecalc.tui import story
-from shapecalc.tui.question import Question, replied, switch_of
+from shapecalc.tui.question import ASKED, Question, replied, switch_of
 from shapecalc.tui.widgets import Field
 
 CHAIN = "Several ops in a row."
+CHOICES = {"1": True, "0": False}
+"""How a switch may be written on the command line."""
 SWITCHED = {"as the dialect has it": None, "on": True, "off": False}
 """What can be chosen for a switch."""
 TYPED = ("opset", "dtype", "where")
@@ -38,7 +40,7 @@ class Choose(ModalScreen[Question | None]):
         """Put the lists side by side, the settings and the answer under them."""
         with Vertical(classes="dialog"):
             with Horizontal(id="lists"):
-                yield OptionList(*(Option(name, id=name) for name in (*OPS, "chain")), id="op")
+                yield OptionList(*(Option(name, id=name) for name in ASKED), id="op")
                 yield OptionList(id="dialect")
                 yield OptionList(*(Option(said, id=f"s{n}") for n, said in enumerate(SWITCHED)), id="switch")
             with Horizontal(id="typed"):
@@ -51,9 +53,11 @@ class Choose(ModalScreen[Question | None]):
     def on_mount(self) -> None:
         """Start at what is chosen now."""
         ops = self.query_one("#op", OptionList)
-        ops.highlighted = [*OPS, "chain"].index(self.question.op)
+        with self.prevent(OptionList.OptionHighlighted):
+            ops.highlighted = ASKED.index(self.question.op)
         self._list_dialects()
         ops.focus()
+        self.call_after_refresh(self._preview)
 
     @on(OptionList.OptionHighlighted, "#op")
     def op(self, event: OptionList.OptionHighlighted) -> None:
@@ -96,18 +100,20 @@ class Choose(ModalScreen[Question | None]):
     def _list_dialects(self) -> None:
         having = [row.name for row in DIALECTS.values() if self.question.op in row.operators]
         listed = self.query_one("#dialect", OptionList)
-        listed.clear_options().add_options([Option(name, id=name) for name in having])
+        with self.prevent(OptionList.OptionHighlighted):
+            listed.clear_options().add_options([Option(name, id=name) for name in having])
+            if self.question.dialect in having:
+                listed.highlighted = having.index(self.question.dialect)
         listed.disabled = not having
-        if self.question.dialect in having:
-            listed.highlighted = having.index(self.question.dialect)
         self._list_switch()
 
     def _list_switch(self) -> None:
         name, listed = switch_of(self.question), self.query_one("#switch", OptionList)
         listed.disabled = name is None
         listed.border_title = name or "no switch"
-        if name is not None:
-            listed.highlighted = [*SWITCHED.values()].index(self.question.settings.get(name))  # type: ignore[arg-type]
+        chosen = None if name is None else self.question.settings.get(name)
+        with self.prevent(OptionList.OptionHighlighted):
+            listed.highlighted = [*SWITCHED.values()].index(CHOICES.get(chosen, chosen))  # type: ignore[arg-type]
 
     def _preview(self) -> None:
         op = self.question.op

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from shapecalc.cli.answer import refused
+from shapecalc.cli.answer import refused, unpadded
 from shapecalc.cli.options import Output
 from shapecalc.cli.output import Exit, failed, tell
 from shapecalc.cli.tui import UNKNOWN
@@ -39,13 +39,13 @@ def serve(
     port: Annotated[int, typer.Option("--port", help="The port to listen on.", metavar="N", min=1, max=65535)] = 8000,
 ) -> int:
     """Serve until interrupted; every visitor gets an app of their own."""
-    asking = [word.removeprefix(" ") for word in (*(words or []), *ctx.args)]
+    asking = [unpadded(word) for word in (*(words or []), *ctx.args)]
     try:
         from shapecalc.tui.question import asked
 
         asked(asking)
     except ShapeError as error:
-        return refused(error, "serve", {"command": " ".join(asking)}, Output())
+        return refused(error, "serve", {"command": " ".join(asking) or None}, Output())
     try:
         from rich.console import Console
         from textual_serve.server import Server

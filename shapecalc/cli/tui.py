@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from shapecalc.cli.answer import finished, refused
+from shapecalc.cli.answer import finished, input_text, refused, unpadded
 from shapecalc.cli.options import Output
 from shapecalc.cli.output import Exit
 from shapecalc.core.problem import ShapeError, misuse
@@ -22,6 +22,7 @@ HELP = f"""\b
   s=$(shapecalc tui reshape 2,3,4 0,-1)
 
 {SUMMARY} F10 quits and prints the answer, F1 lists the keys."""
+INSTEAD = "shapecalc OP ... --explain prints the same pictures"
 UNKNOWN = {"allow_extra_args": True, "ignore_unknown_options": True}
 """The words after `tui` are an op's command line, which the core reads."""
 
@@ -45,12 +46,14 @@ def tui(
     """Run the app, and print the answer where it was left with F10."""
     asking = [*(words or []), *ctx.args]
     try:
-        _check_terminal()
         from shapecalc.tui.question import asked
 
-        question = asked([word.removeprefix(" ") for word in asking])
+        question = asked([unpadded(word) for word in asking])
+        if question.texts.get("input", "").strip() == "-":
+            question = question.with_text("input", _from_stdin())
+        _check_terminal()
     except ShapeError as error:
-        return refused(error, "tui", {"command": " ".join(asking)}, Output())
+        return refused(error, "tui", {"command": " ".join(asking) or None}, Output())
     from shapecalc.tui.app import ShapecalcApp
 
     reply = ShapecalcApp(question, None if step is None else step - 1, lesson=lesson).run()
@@ -61,17 +64,28 @@ def tui(
     return Exit.YES if reply.problem is None else refused(ShapeError(reply.problem), question.op, {}, Output())
 
 
+def _from_stdin() -> str:
+    """Return the shape that standard input holds, and take the keys from the terminal from now on."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        raise misuse("there is no shape on standard input, only the keyboard", "echo 2,3,4 | shapecalc tui - ...")
+    text = input_text("-")
+    try:
+        os.dup2(os.open("/dev/tty", os.O_RDWR), 0)
+    except OSError:
+        raise misuse("there is no terminal for the app to take its keys from", INSTEAD) from None
+    return text
+
+
 def _check_terminal() -> None:
     """Refuse to draw where nobody would see it, or could end it."""
     if _in_a_browser():
         return
-    instead = "shapecalc OP ... --explain prints the same pictures"
     if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise misuse("the app needs a terminal, for its keys and on standard error", instead)
+        raise misuse("the app needs a terminal, for its keys and on standard error", INSTEAD)
     if os.environ.get("TERM", "") in ("", "dumb"):
-        raise misuse("the app cannot draw on a terminal of the kind TERM names", instead)
+        raise misuse("the app cannot draw on a terminal of the kind TERM names", INSTEAD)
     if (sys.stderr.encoding or "").lower().replace("-", "") != "utf8":
-        raise misuse(f"the app needs a terminal in UTF-8, and this one is in {sys.stderr.encoding}", instead)
+        raise misuse(f"the app needs a terminal in UTF-8, and this one is in {sys.stderr.encoding}", INSTEAD)
 
 
 def _in_a_browser() -> bool:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from textual.app import App
+from functools import partial
 
+from textual.app import App, SystemCommand
+from textual.screen import Screen
+
+from shapecalc.tui.keys import KEYS
 from shapecalc.tui.question import Question, Reply
 from shapecalc.tui.screens.explore import Explore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class ShapecalcApp(App[Reply]):
@@ -21,6 +29,13 @@ class ShapecalcApp(App[Reply]):
         super().__init__()
         self.explore = Explore(question, step)
         self.opens_lessons = lesson
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
+        """Return what the palette offers: the keys that would do something now, and the themes."""
+        for key in KEYS if screen is self.explore else ():
+            if self.explore.state.works(key.action) and not key.action.endswith("palette"):
+                yield SystemCommand(key.help, key.shown, partial(screen.run_action, key.action))
+        yield SystemCommand("choose a theme", "among all that there are", self.action_change_theme)
 
     def on_mount(self) -> None:
         """Show the main screen."""

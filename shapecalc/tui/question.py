@@ -16,11 +16,12 @@ from shapecalc.core.text import is_file, shape_text
 from shapecalc.core.trace import Chain, Trace
 from shapecalc.core.values import read_sizes
 from shapecalc.core.words import command_line, command_pieces, read_chain, read_stage
-from shapecalc.engine.files import FileError, Source, opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from shapecalc.engine.files import Source
 
 ENDINGS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
 """What may still be typed: a text that any of these completes is no mistake yet."""
@@ -162,6 +163,8 @@ def _source(text: str) -> Source | None:
     """Return the array that an input names, where it is a file."""
     if not is_file(text):
         return None
+    from shapecalc.engine.files import FileError, opened
+
     try:
         return opened(text)
     except FileError as error:

@@ -13,6 +13,7 @@ from shapecalc.core.trace import Chain, Trace
 from shapecalc.core.wording import visible
 from shapecalc.tui.question import Question, Reply
 from shapecalc.tui.state import State
+from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
 from shapecalc.view.pictures import picture
 from shapecalc.view.steps import operator, shown_name
@@ -26,6 +27,9 @@ MOST_LINES = 2
 """Lines of the sentence, and of what is wrong."""
 LEAST_NAME = 8
 """Cells below which who answers is not said."""
+LEAST_FLOW = 2
+"""Lines of a flow with one axis."""
+FOLLOWING = "The arrow keys follow another element; it is marked at every stage."
 MESSAGE = "Transpose moves axes. Reshape only moves the cuts."
 """What is to be remembered, said with every whole answer."""
 
@@ -82,6 +86,8 @@ def sentence(state: State, width: int) -> Text:
         return _lines(said or why, width, "")
     if answer is None:
         return Text()
+    if state.gridded:
+        return _lines(FOLLOWING, width, "")
     if state.settled:
         return _lines(" ".join([*_provisos(answer), MESSAGE]), width, "")
     step = answer.steps[min(state.at, state.last - 1)]
@@ -105,6 +111,19 @@ def _lines(words: str, width: int, style: str) -> Text:
     return Text("\n".join(lines), style)
 
 
+def flowing(state: State, width: int, height: int) -> Text:
+    """Return the flow at the step at hand, in so many lines with what is noted under it."""
+    if state.good is None:
+        return Text()
+    at, rows = None if state.settled else state.at, height
+    while True:
+        text = flow(state.good, at, width=width, height=rows, chosen=state.chosen)
+        over = text.plain.count("\n") + 1 - height
+        if over <= 0 or rows <= LEAST_FLOW:
+            return text
+        rows = max(LEAST_FLOW, rows - over)
+
+
 def drawn(state: State, value: Callable[[tuple[int, ...]], object] | None, width: int, height: int) -> Text:
     """Return the picture under the rail: the grid where it was asked for, else that of the step at hand."""
     if state.good is None:
@@ -112,7 +131,12 @@ def drawn(state: State, value: Callable[[tuple[int, ...]], object] | None, width
     if not state.gridded:
         at = max(0, state.last - 1) if state.settled else state.at
         return picture(state.good, at, width=width, height=height)
+    from shapecalc.engine.files import FileError
+
     try:
         return grid(state.good, state.cursor, width=width, height=height, value=value)
     except ShapeError as error:
-        return Text(visible(error.problem.message), "dim")
+        said = error.problem.message
+    except (FileError, OSError, IndexError) as error:
+        said = f"the file cannot be read any more: {error}"
+    return Text(visible(said), "dim")

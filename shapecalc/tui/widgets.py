@@ -40,12 +40,23 @@ class Drawn(Static):
     def __init__(self, name: str) -> None:
         """Make an empty text; what is shown is never markup."""
         super().__init__("", id=name, markup=False)
+        self.text = Text()
+
+    def put(self, text: Text) -> None:
+        """Show a text, where it is another than the one that is shown; lay the screen out anew if its height is."""
+        before, self.text = self.text, text
+        if text != before or text.style != before.style:
+            self.update(text, layout=_height(text) != _height(before))
 
     def on_click(self, event: events.Click) -> None:
         """Tell what was clicked, where it carries meta data."""
         for kind in self.KINDS:
             if kind in event.style.meta:
                 self.post_message(Marked(kind, event.style.meta[kind]))
+
+
+def _height(text: Text) -> int:
+    return text.plain.count("\n") + 1 if text else 0
 
 
 class Pane(Drawn, can_focus=True):
@@ -61,7 +72,7 @@ class Pane(Drawn, can_focus=True):
     def redraw(self) -> None:
         """Draw for the room there is."""
         if self.size.width and self.size.height:
-            self.update(self.drawing(self.size.width, self.size.height))
+            self.put(self.drawing(self.size.width, self.size.height))
 
     def on_resize(self) -> None:
         """Draw for the new room."""

@@ -18,8 +18,6 @@ from shapecalc.tui.question import ASKED, Question, replied, switch_of
 from shapecalc.tui.widgets import Field
 
 CHAIN = "Several ops in a row."
-CHOICES = {"1": True, "0": False}
-"""How a switch may be written on the command line."""
 SWITCHED = {"as the dialect has it": None, "on": True, "off": False}
 """What can be chosen for a switch."""
 TYPED = ("opset", "dtype", "where")
@@ -62,6 +60,8 @@ class Choose(ModalScreen[Question | None]):
     @on(OptionList.OptionHighlighted, "#op")
     def op(self, event: OptionList.OptionHighlighted) -> None:
         """Take another operator, with the dialects that have it."""
+        if _is_past(event):
+            return
         if str(event.option_id) != self.question.op:
             self.question = self.question.with_op(str(event.option_id))
             self._list_dialects()
@@ -71,6 +71,8 @@ class Choose(ModalScreen[Question | None]):
     def dialect(self, event: OptionList.OptionHighlighted) -> None:
         """Take another dialect."""
         name = str(event.option_id)
+        if _is_past(event):
+            return
         if name != self.question.dialect:
             self.question = self.question.with_setting("dialect", name)
         self._list_switch()
@@ -80,7 +82,7 @@ class Choose(ModalScreen[Question | None]):
     def switch(self, event: OptionList.OptionHighlighted) -> None:
         """Set the dialect's switch."""
         name = switch_of(self.question)
-        if name is not None:
+        if name is not None and not _is_past(event):
             self.question = self.question.with_setting(name, [*SWITCHED.values()][event.option_index])
         self._preview()
 
@@ -113,7 +115,7 @@ class Choose(ModalScreen[Question | None]):
         listed.border_title = name or "no switch"
         chosen = None if name is None else self.question.settings.get(name)
         with self.prevent(OptionList.OptionHighlighted):
-            listed.highlighted = [*SWITCHED.values()].index(CHOICES.get(chosen, chosen))  # type: ignore[arg-type]
+            listed.highlighted = [*SWITCHED.values()].index(chosen)  # type: ignore[arg-type]
 
     def _preview(self) -> None:
         op = self.question.op
@@ -123,3 +125,8 @@ class Choose(ModalScreen[Question | None]):
         if reply.problem:
             text = Text.assemble(text, "\n", (reply.problem.message, "red"))
         self.query_one("#preview", Static).update(text)
+
+
+def _is_past(event: OptionList.OptionHighlighted) -> bool:
+    """Say whether the cursor has moved on since: a list stands at its first option before it is told where to."""
+    return event.option_list.highlighted != event.option_index

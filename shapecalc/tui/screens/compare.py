@@ -74,12 +74,14 @@ class Compare(ModalScreen[Question | None]):
         """Fill the table; answers other than the present one are marked."""
         table = self.query_one(DataTable)
         table.add_columns("", "dialect", "setting", "answer")
-        here = Row(self.question, "", replied(self.question)).said
+        here = Row(self.question, "", replied(self.question))
         for row in self.rows:
-            differs = row.said != here
+            differs = row.said != here.said
             style = "bold" if differs else ""
             mark = Text("≠" if differs else "", "bold red")
             table.add_row(mark, row.question.dialect, row.setting, Text(visible(row.said), style))
+        at = [place for place, row in enumerate(self.rows) if row.reply.answer == here.reply.answer]
+        table.move_cursor(row=at[0] if at else 0)
         table.focus()
 
     @on(DataTable.RowSelected)

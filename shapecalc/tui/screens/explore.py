@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
@@ -13,6 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Input, Rule
 
+from shapecalc.core.wording import visible
 from shapecalc.tui import story
 from shapecalc.tui.keys import KEYS, keys_line
 from shapecalc.tui.question import Question, caret, command, elements
@@ -23,7 +25,6 @@ from shapecalc.tui.screens.help import Help
 from shapecalc.tui.screens.lessons import Lessons
 from shapecalc.tui.state import ARROWS, State, parting
 from shapecalc.tui.widgets import Drawn, Enlarge, Field, Marked, Pane
-from shapecalc.view.flow import flow
 from shapecalc.view.rail import rail, strip
 
 BESIDE_PICTURES = 12
@@ -167,11 +168,14 @@ class Explore(Screen[None]):
         self.notify(text, title="copied", markup=False)
 
     def action_picture(self) -> None:
-        """Save a picture of the screen in the folder one is in."""
+        """Save a picture of the screen in the folder one is in; from a browser, where it keeps its downloads."""
+        if self.app.is_web:
+            self.app.deliver_screenshot()
+            return
         try:
             saved = self.app.save_screenshot(path=str(Path.cwd()))
         except OSError as error:
-            self.notify(str(error.strerror), title="not saved", severity="error", markup=False)
+            self.notify(visible(f"{Path.cwd()}: {error.strerror}"), title="not saved", severity="error", markup=False)
         else:
             self.notify(Path(saved).name, title="saved", markup=False)
 
@@ -241,14 +245,14 @@ class Explore(Screen[None]):
                 self._put(name, Text())
             return
         at = None if state.settled else state.at
-        rows = max(4, (self.app.size.height - BESIDE_PICTURES) // 2)
-        self._put("flow", flow(answer, at, width=width, height=rows, chosen=state.chosen))
+        beside = BESIDE_PICTURES - len(self.query(Rule)) - 1 if self.has_class("-low") else BESIDE_PICTURES
+        self._put("flow", story.flowing(state, width, max(4, (self.app.size.height - beside) // 2)))
         self._put("rail", rail(answer, at, width=width))
         self._put("strip", strip(answer, at, width=width))
         self.query_one(Pane).draw(partial(story.drawn, state, elements(state.reply.source)))
 
     def _put(self, name: str, text: Text) -> None:
-        self.query_one(f"#{name}", Drawn).update(text)
+        self.query_one(f"#{name}", Drawn).put(text)
 
     def _reason(self, width: int) -> Text:
         """Return what is wrong, with the carets under the field it stands in."""
@@ -261,5 +265,8 @@ class Explore(Screen[None]):
         if place is None or not found:
             return story.reason(problem, 0, 0, width)
         entry = found.first(Input)
-        left = entry.content_region.x - 1 + place[1] - round(entry.scroll_offset.x)
-        return story.reason(problem, left, place[2] - place[1], width)
+        start, room = entry.content_region.x - 1, entry.content_region.width
+        ends = [cell_len(entry.value[:end]) - round(entry.scroll_offset.x) for end in place[1:]]
+        left, right = (max(0, min(end, room)) for end in ends)
+        left = min(left, room - 1)
+        return story.reason(problem, start + left, max(1, right - left), width)

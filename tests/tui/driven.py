@@ -1,0 +1,98 @@
+"""A user at the keyboard of the app: presses real keys, and reads what the screen shows."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+
+from textual import events
+
+from shapecalc.tui.app import ShapecalcApp
+from shapecalc.tui.question import asked
+
+
+class User:
+    """Someone who sees the screen as text."""
+
+    def __init__(self, app, pilot):
+        self.app, self.pilot = app, pilot
+
+    @property
+    def text(self):
+        """The screen, without blanks at the ends of its lines."""
+        return "\n".join(strip.text.rstrip() for strip in self.app.screen._compositor.render_strips())
+
+    @property
+    def lines(self):
+        return self.text.splitlines()
+
+    @property
+    def title(self):
+        return self.lines[0].strip()
+
+    @property
+    def rail(self):
+        return next(line.strip() for line in self.lines if line.startswith(" input ▸"))
+
+    @property
+    def command(self):
+        return next(line.strip() for line in self.lines if line.startswith(" $ "))
+
+    @property
+    def state(self):
+        return self.app.explore.state
+
+    @property
+    def notes(self):
+        """What was notified, oldest first."""
+        return [(note.title, note.message) for note in self.app._notifications]
+
+    async def press(self, *keys):
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def type(self, text):
+        await self.press(*text)
+
+    async def wipe(self):
+        """Empty the field that has the focus."""
+        await self.press("ctrl+e", "ctrl+u")
+
+    async def paste(self, text):
+        self.app.post_message(events.Paste(text))
+        await self.pilot.pause()
+
+    async def click(self, text, *, after=0, lines=0, **options):
+        """Click the first place on the screen that shows a text."""
+        row = next(n for n, line in enumerate(self.lines) if text in line)
+        await self.pilot.click(offset=(self.lines[row].index(text) + after, row + lines), **options)
+        await self.pilot.pause()
+
+    async def resize(self, width, height):
+        await self.pilot.resize_terminal(width, height)
+        await self.pilot.pause()
+
+
+async def using(script, *words, size=(80, 24), **opening):
+    """Run a script with a user at an app that is opened with a command line; return what the app returned."""
+    app = ShapecalcApp(asked(words), **opening)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await pilot.pause()
+        await script(User(app, pilot))
+    return app.return_value
+
+
+def driven(*words, **options):
+    """Make a test of an async function whose first parameter is a user; the others are fixtures."""
+
+    def made(test):
+        @functools.wraps(test)
+        def run(**fixtures):
+            asyncio.run(using(functools.partial(test, **fixtures), *words, **options))
+
+        signature = inspect.signature(test)
+        run.__signature__ = signature.replace(parameters=[*signature.parameters.values()][1:])
+        return run
+
+    return made

@@ -1,0 +1,54 @@
+"""Keys at random, and pasted text at random: whatever is typed, the app goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from time import perf_counter
+
+import pytest
+
+from shapecalc.tui.keys import KEYS
+from tests.tui.driven import using
+
+LEAVING = ("f10", "ctrl+q")
+KEYS_PRESSED = [
+    *(key.key for key in KEYS if key.key not in LEAVING and key.key != "f9"),
+    *("tab", "shift+tab", "enter", "escape", "left", "right", "up", "down", "home", "end", "backspace", "delete"),
+    *("ctrl+e", "ctrl+u", "ctrl+w", "ctrl+k", "space", "f11", "ctrl+left"),
+    *"0123456789,,,,,,---xNCHW?*/[](){}|.:'\"é漢",
+]
+PIECES = [
+    *("2,3,4", "0,-1", "-1", "N,C,H,W", "[2, 3]", "1,0,2", "9" * 40, "x.npy", "2x3", "", "C*H*W/64", "torch.Size([2])"),
+    *("reshape 0,-1 | transpose", "|", "\x1b[31m", "\x00\x07", "[bold]", "[/]", "\u202e", "a\nb\r\nc", "😀", "\ud800"),
+    ",".join(["2"] * 200),
+    "7," * 5000,
+]
+OPENINGS = ["", "reshape N,C,H,W 0,-1,64", "chain '2,3,4 | transpose 1,0,2 | reshape 0,-1'", "shape 2,3,4 --start 1"]
+SIZES = [(80, 24), (60, 18), (59, 17), (200, 60), (1, 1), (100, 30)]
+PRESSES = 700
+
+
+@pytest.mark.parametrize("seed", range(len(OPENINGS)))
+def test_no_key_and_no_text_ends_the_app(seed):
+    chance = random.Random(seed)
+
+    async def play(user):
+        for turn in range(PRESSES):
+            if turn % 29 == 28:
+                await user.paste("".join(chance.choices(PIECES, k=chance.randrange(1, 3))))
+            elif turn % 97 == 96:
+                await user.resize(*chance.choice(SIZES))
+            else:
+                await user.pilot.press(chance.choice(KEYS_PRESSED))
+            assert user.app.is_running
+        await user.resize(80, 24)
+        for _ in range(4):
+            await user.press("escape")
+        assert user.command.startswith("$ shapecalc ")
+
+    start = perf_counter()
+    from shapecalc.core.words import split
+
+    asyncio.run(using(play, *split(OPENINGS[seed])))
+    print(seed, perf_counter() - start)

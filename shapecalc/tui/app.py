@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
 from textual.app import App, SystemCommand
+from textual.command import CommandPalette
 from textual.screen import Screen
 
 from shapecalc.tui.keys import KEYS
@@ -14,6 +16,14 @@ from shapecalc.tui.screens.explore import Explore
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+class Palette(CommandPalette):
+    """The palette, in which keys may come before its list is laid out: Textual's own raises."""
+
+    def _action_command_list(self, action: str) -> None:
+        with suppress(KeyError):
+            super()._action_command_list(action)
 
 
 class ShapecalcApp(App[Reply]):
@@ -36,6 +46,11 @@ class ShapecalcApp(App[Reply]):
             if self.explore.state.works(key.action) and not key.action.endswith("palette"):
                 yield SystemCommand(key.help, key.shown, partial(screen.run_action, key.action))
         yield SystemCommand("choose a theme", "among all that there are", self.action_change_theme)
+
+    def action_command_palette(self) -> None:
+        """Open the palette, unless it is open."""
+        if not CommandPalette.is_open(self):
+            self.push_screen(Palette())
 
     def on_mount(self) -> None:
         """Show the main screen."""

@@ -55,6 +55,12 @@ class User:
     async def type(self, text):
         await self.press(*text)
 
+    async def hurry(self, *keys):
+        """Press keys without waiting for what they do."""
+        for key in keys:
+            self.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await self.pilot.pause()
+
     async def wipe(self):
         """Empty the field that has the focus."""
         await self.press("ctrl+e", "ctrl+u")

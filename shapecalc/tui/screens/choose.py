@@ -15,7 +15,7 @@ from shapecalc.core.operations import OPS
 from shapecalc.core.rules import DIALECTS
 from shapecalc.tui import story
 from shapecalc.tui.question import ASKED, Question, replied, switch_of
-from shapecalc.tui.widgets import Field
+from shapecalc.tui.widgets import Choices, Field
 
 CHAIN = "Several ops in a row."
 SWITCHED = {"as the dialect has it": None, "on": True, "off": False}
@@ -38,9 +38,9 @@ class Choose(ModalScreen[Question | None]):
         """Put the lists side by side, the settings and the answer under them."""
         with Vertical(classes="dialog"):
             with Horizontal(id="lists"):
-                yield OptionList(*(Option(name, id=name) for name in ASKED), id="op")
-                yield OptionList(id="dialect")
-                yield OptionList(*(Option(said, id=f"s{n}") for n, said in enumerate(SWITCHED)), id="switch")
+                yield Choices(*(Option(name, id=name) for name in ASKED), id="op")
+                yield Choices(id="dialect")
+                yield Choices(*(Option(said, id=f"s{n}") for n, said in enumerate(SWITCHED)), id="switch")
             with Horizontal(id="typed"):
                 for name in TYPED:
                     yield Field(name, str(self.question.settings.get(name, "")))
@@ -50,7 +50,7 @@ class Choose(ModalScreen[Question | None]):
 
     def on_mount(self) -> None:
         """Start at what is chosen now."""
-        ops = self.query_one("#op", OptionList)
+        ops = self.query_one("#op", Choices)
         with self.prevent(OptionList.OptionHighlighted):
             ops.highlighted = ASKED.index(self.question.op)
         self._list_dialects()
@@ -101,7 +101,7 @@ class Choose(ModalScreen[Question | None]):
 
     def _list_dialects(self) -> None:
         having = [row.name for row in DIALECTS.values() if self.question.op in row.operators]
-        listed = self.query_one("#dialect", OptionList)
+        listed = self.query_one("#dialect", Choices)
         with self.prevent(OptionList.OptionHighlighted):
             listed.clear_options().add_options([Option(name, id=name) for name in having])
             if self.question.dialect in having:
@@ -110,7 +110,7 @@ class Choose(ModalScreen[Question | None]):
         self._list_switch()
 
     def _list_switch(self) -> None:
-        name, listed = switch_of(self.question), self.query_one("#switch", OptionList)
+        name, listed = switch_of(self.question), self.query_one("#switch", Choices)
         listed.disabled = name is None
         listed.border_title = name or "no switch"
         chosen = None if name is None else self.question.settings.get(name)

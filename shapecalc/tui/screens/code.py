@@ -14,6 +14,7 @@ from textual.widgets.option_list import Option
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.trace import Chain, Trace
 from shapecalc.core.wording import visible
+from shapecalc.tui.widgets import Choices
 from shapecalc.view.code import TARGETS, code
 
 
@@ -31,7 +32,7 @@ class CodeScreen(ModalScreen[None]):
         """Put the list beside the code."""
         with Vertical(classes="dialog"):
             with Horizontal():
-                yield OptionList(*(Option(name, id=name) for name in TARGETS), id="targets")
+                yield Choices(*(Option(name, id=name) for name in TARGETS), id="targets")
                 with VerticalScroll():
                     yield Static("", id="code", markup=False)
             yield Static("enter copies it, escape closes", classes="words")

@@ -15,6 +15,7 @@ from shapecalc.core.words import split
 from shapecalc.tui.lessons import Lesson, answered, lessons, verdict
 from shapecalc.tui.progress import Progress
 from shapecalc.tui.question import Question, asked
+from shapecalc.tui.widgets import Choices
 from shapecalc.view.pictures import explained
 
 HELP = "enter predicts, F2 shows the answer, F3 opens it to play with, escape goes back"
@@ -42,7 +43,7 @@ class Lessons(ModalScreen[Question | None]):
         """Put the list beside the lesson."""
         with Vertical(classes="dialog"):
             with Horizontal():
-                yield OptionList(id="list")
+                yield Choices(id="list")
                 with VerticalScroll(id="lesson"):
                     yield Static("", id="text", markup=False)
                     yield Input(id="prediction", compact=True, placeholder="2,3,4", select_on_focus=False)
@@ -56,7 +57,7 @@ class Lessons(ModalScreen[Question | None]):
         self._list()
         done = self.progress.done
         at = next((place for place, lesson in enumerate(lessons()) if lesson.id not in done), 0)
-        listed = self.query_one("#list", OptionList)
+        listed = self.query_one("#list", Choices)
         listed.highlighted = at
         listed.focus()
         self._complain()
@@ -110,7 +111,7 @@ class Lessons(ModalScreen[Question | None]):
 
     def action_back(self) -> None:
         """Go back to the list, and from there to the main screen."""
-        listed = self.query_one("#list", OptionList)
+        listed = self.query_one("#list", Choices)
         if listed.display:
             self.dismiss(None)
         listed.display = True
@@ -123,7 +124,7 @@ class Lessons(ModalScreen[Question | None]):
 
     def _list(self) -> None:
         """List the lessons, those that are done with a tick."""
-        listed = self.query_one("#list", OptionList)
+        listed = self.query_one("#list", Choices)
         at = listed.highlighted
         listed.clear_options()
         for lesson in lessons():

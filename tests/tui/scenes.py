@@ -1,0 +1,89 @@
+"""The pictures of the app: each a command line, the keys that are pressed, and a size.
+
+`python -m tests.tui.scenes` writes them to `screenshots/`; a test fails where one is stale. What they look like
+depends on Textual and Rich too, whose versions are written beside them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from tests.tui.driven import using
+
+FOLDER = Path(__file__).parents[2] / "screenshots"
+VERSIONS = FOLDER / "versions.txt"
+FONTS = "'DejaVu Sans Mono', Menlo, Consolas, monospace"
+"""Every terminal font there may be; the SVG of Textual asks the network for one."""
+
+
+class Scene(NamedTuple):
+    """One picture."""
+
+    words: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+    size: tuple[int, int] = (80, 24)
+    dark: bool = True
+    lesson: bool = False
+
+
+SHUFFLE = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1")
+SCENES = {
+    "shuffle": Scene(SHUFFLE, ("pageup", "pageup")),
+    "rulers": Scene(("reshape", "4,6", "3,8"), ("pageup",)),
+    "comparison": Scene(("reshape", "0,3,4", "0,-1"), ("f4", "down", "down", "down", "down", "down", "down")),
+    "grid": Scene(("reshape", "2,3,4", "4,6"), ("f3", "down", "down", "right")),
+    "refused": Scene(("reshape", "2,3,4", "5,-1")),
+    "heads": Scene(("chain", "2,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3"), (), (100, 30)),
+    "names": Scene(("reshape", "N,C,H,W", "0,-1,64"), (), (100, 30)),
+    "lesson": Scene((), ("enter", *"2,3,2", "enter"), lesson=True),
+    "light": Scene(SHUFFLE, ("pageup", "pageup"), dark=False),
+    "light-refused": Scene(("reshape", "2,3,4", "5,-1"), dark=False),
+}
+
+
+def picture(scene: Scene) -> str:
+    """Return a scene as SVG, without the font that would come from the network."""
+    taken = []
+
+    async def play(user):
+        if not scene.dark:
+            await user.press("ctrl+t")
+        for key in scene.keys:
+            await user.press(key)
+        await user.pilot.pause()
+        taken.append(user.app.export_screenshot(title="shapecalc", simplify=True))
+
+    kept = os.environ.get("XDG_DATA_HOME")
+    with TemporaryDirectory() as folder:
+        os.environ["XDG_DATA_HOME"] = folder
+        try:
+            asyncio.run(using(play, *scene.words, size=scene.size, lesson=scene.lesson))
+        finally:
+            os.environ.pop("XDG_DATA_HOME") if kept is None else os.environ.update(XDG_DATA_HOME=kept)
+    svg = re.sub(r"\s*@font-face \{.*?\}", "", taken[0], flags=re.DOTALL)
+    svg = svg.replace("Fira Code, monospace", FONTS).replace("font-family: arial", f"font-family: {FONTS}")
+    return "".join(f"{line.rstrip()}\n" for line in svg.splitlines())
+
+
+def versions() -> str:
+    """Return the versions that pictures depend on."""
+    return "".join(f"{name} {version(name)}\n" for name in ("textual", "rich"))
+
+
+def write(names: list[str]) -> None:
+    """Write scenes to the folder: those named, or all."""
+    FOLDER.mkdir(exist_ok=True)
+    for name in names or SCENES:
+        (FOLDER / f"{name}.svg").write_text(picture(SCENES[name]), "utf-8")
+    VERSIONS.write_text(versions())
+
+
+if __name__ == "__main__":
+    write(sys.argv[1:])

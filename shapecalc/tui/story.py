@@ -89,7 +89,7 @@ def sentence(state: State, width: int) -> Text:
     if state.gridded:
         return _lines(FOLLOWING, width, "")
     if state.settled:
-        return _lines(" ".join([*_provisos(answer), MESSAGE]), width, "")
+        return Text("\n".join([*wrap(" ".join(_provisos(answer)), width), MESSAGE][:MOST_LINES]))
     step = answer.steps[min(state.at, state.last - 1)]
     return _lines(f"{visible(step.why)}  [{step.rule}]", width, "")
 

@@ -12,9 +12,12 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Label, OptionList, Static
 
+from shapecalc.core.wording import visible
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     Drawing = Callable[[int, int], Text]
 
@@ -81,14 +84,39 @@ class Pane(Drawn, can_focus=True):
         self.redraw()
 
 
+class Entry(Input):
+    """A line to type in, in which no control character reaches the terminal: it shows escaped."""
+
+    def __init__(self, value: str = "", **options: Any) -> None:
+        """Make a line that does not select its text when it gets the focus: the first key must not wipe it."""
+        super().__init__(value, compact=True, select_on_focus=False, **options)
+        self.cursor_blink = False
+
+    class Scrolled(Message):
+        """Other characters than before are in view."""
+
+    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
+        """Tell that the text has scrolled."""
+        super().watch_scroll_x(old_value, new_value)
+        self.post_message(self.Scrolled())
+
+    def validate_value(self, value: str) -> str:
+        """Return what is typed, escaped where it has to be."""
+        return visible(value)
+
+    def on_focus(self) -> None:
+        """Bring the cursor into view: a text that came before there was any width is not scrolled."""
+        at, self.cursor_position = self.cursor_position, 0
+        self.cursor_position = at
+
+
 class Field(Horizontal):
     """One input of the question with its name before it."""
 
     def __init__(self, name: str, value: str) -> None:
-        """Make a field that does not select its text: the first key must not wipe it."""
+        """Make a field of that name."""
         super().__init__(classes=f"-{name}")
-        self.entry = Input(value, id=f"field-{name}", compact=True, select_on_focus=False)
-        self.entry.cursor_blink = False
+        self.entry = Entry(value, id=f"field-{name}")
         self.named = name
 
     def compose(self) -> ComposeResult:

@@ -13,6 +13,7 @@ from textual.widgets.option_list import Option
 
 from shapecalc.core.operations import OPS
 from shapecalc.core.rules import DIALECTS
+from shapecalc.core.wording import visible
 from shapecalc.tui import story
 from shapecalc.tui.question import ASKED, Question, replied, switch_of
 from shapecalc.tui.widgets import Choices, Field
@@ -123,7 +124,7 @@ class Choose(ModalScreen[Question | None]):
         reply = replied(self.question)
         text = story.title(self.question, reply, max(20, self.query_one("#preview").size.width))
         if reply.problem:
-            text = Text.assemble(text, "\n", (reply.problem.message, "red"))
+            text = Text.assemble(text, "\n", (visible(reply.problem.message), "red"))
         self.query_one("#preview", Static).update(text)
 
 

@@ -24,7 +24,7 @@ from shapecalc.tui.screens.compare import Compare
 from shapecalc.tui.screens.help import Help
 from shapecalc.tui.screens.lessons import Lessons
 from shapecalc.tui.state import ARROWS, State, parting
-from shapecalc.tui.widgets import Drawn, Enlarge, Field, Marked, Pane
+from shapecalc.tui.widgets import Drawn, Enlarge, Entry, Field, Marked, Pane
 from shapecalc.view.rail import rail, strip
 
 BESIDE_PICTURES = 12
@@ -77,6 +77,11 @@ class Explore(Screen[None]):
         if self.state.question.texts.get(name, "") != event.value:
             self.state.ask(self.state.question.with_text(name, event.value), name)
             self.due()
+
+    @on(Entry.Scrolled)
+    def scrolled(self) -> None:
+        """Keep the carets under what they are about."""
+        self.due()
 
     @on(Input.Submitted)
     def entered(self) -> None:
@@ -165,7 +170,7 @@ class Explore(Screen[None]):
         """Copy the command line, and show it."""
         text = command(self.state.question, self.state.reply.answer)
         self.app.copy_to_clipboard(text)
-        self.notify(text, title="copied", markup=False)
+        self.notify(visible(text), title="copied", markup=False)
 
     def action_picture(self) -> None:
         """Save a picture of the screen in the folder one is in; from a browser, where it keeps its downloads."""
@@ -227,7 +232,7 @@ class Explore(Screen[None]):
         if not self.is_attached or self.has_class("-small"):
             return
         state, width = self.state, self.app.size.width - 2
-        line = Text(f"$ {command(state.question, state.reply.answer)}", no_wrap=True, overflow="ellipsis")
+        line = Text(visible(f"$ {command(state.question, state.reply.answer)}"), no_wrap=True, overflow="ellipsis")
         works = frozenset(key.action for key in KEYS if state.works(key.action))
         self._put("title", story.title(state.question, state.reply, width))
         self._put("reason", self._reason(width))

@@ -15,10 +15,10 @@ from shapecalc.core.words import split
 from shapecalc.tui.lessons import Lesson, answered, lessons, verdict
 from shapecalc.tui.progress import Progress
 from shapecalc.tui.question import Question, asked
-from shapecalc.tui.widgets import Choices
+from shapecalc.tui.widgets import Choices, Entry
 from shapecalc.view.pictures import explained
 
-HELP = "enter predicts, F2 shows the answer, F3 opens it to play with, escape goes back"
+HELP = "enter predicts, F2 shows the answer, F3 plays with it, escape goes back"
 
 
 class Lessons(ModalScreen[Question | None]):
@@ -46,14 +46,13 @@ class Lessons(ModalScreen[Question | None]):
                 yield Choices(id="list")
                 with VerticalScroll(id="lesson"):
                     yield Static("", id="text", markup=False)
-                    yield Input(id="prediction", compact=True, placeholder="2,3,4", select_on_focus=False)
+                    yield Entry(id="prediction", placeholder="2,3,4")
                     yield Static("", id="verdict", markup=False)
                     yield Static("", id="shown", markup=False)
             yield Static(HELP, classes="words")
 
     def on_mount(self) -> None:
         """Stand at the first lesson that is not done."""
-        self.query_one("#prediction", Input).cursor_blink = False
         self._list()
         done = self.progress.done
         at = next((place for place, lesson in enumerate(lessons()) if lesson.id not in done), 0)

@@ -1,0 +1,187 @@
+"""What lies over the main screen: operators and dialects, the comparison, lessons, code, help, the palette."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from shapecalc.core.operations import OPS
+from shapecalc.core.rules import DIALECTS
+from shapecalc.core.words import split
+from tests.tui.driven import driven, using
+
+PAIRS = [(op, row.name) for op in OPS for row in DIALECTS.values() if op in row.operators]
+
+
+@driven()
+async def test_choosing_and_going_back_leaves_all_as_it_was(user):
+    before = user.text
+    await user.press("f2", "escape")
+    assert user.text == before
+    await user.press("f2", "enter")
+    assert user.text == before
+    await user.press("f2", "up", "up", "down", "down", "enter")
+    assert user.text == before
+
+
+@driven("reshape", "2,3,4", "0,-1", size=(100, 30))
+async def test_every_op_in_every_dialect_can_be_chosen_by_keys(user):
+    for op, dialect in PAIRS:
+        await user.press("f2", "home", *["down"] * [*OPS].index(op), "tab", "home")
+        having = [name for each, name in PAIRS if each == op]
+        await user.press(*["down"] * having.index(dialect), "enter")
+        assert (user.state.question.op, user.state.question.dialect) == (op, dialect)
+        shown = user.text
+        assert DIALECTS[dialect].operators[op] in user.title or user.title.endswith("cannot be read")
+        assert shown.count("input") >= 1
+
+
+@driven("reshape", "0,3,4", "0,-1")
+async def test_an_op_a_dialect_and_its_switch_can_be_chosen_by_mouse(user):
+    await user.press("f2")
+    await user.click("│openvino", after=2)
+    assert user.title.startswith("openvino Reshape")
+    await user.press("f2")
+    await user.click("││on  ", after=3)
+    assert user.title == "openvino Reshape, special_zero on                     0 elements   answer 0,12"
+    assert user.command == "$ shapecalc reshape 0,3,4 0,-1 --dialect openvino --special-zero"
+
+
+@driven("reshape", "N,4", "2,6")
+async def test_opset_dtype_and_sizes_are_typed(user):
+    await user.press("f2", "tab", "tab", "tab")
+    await user.type("13")
+    await user.press("tab", "tab")
+    await user.type("N=3")
+    assert "onnx Reshape 13" in user.text
+    await user.press("enter")
+    assert user.command == "$ shapecalc reshape N,4 2,6 --opset 13 --where N=3"
+    assert user.title.endswith("answer 2,6")
+    await user.press("f2", "tab", "tab", "tab")
+    await user.type("x")
+    assert "opset" in user.text
+    assert "13x" in user.text
+
+
+@driven("reshape", "0,3", "0,-1")
+async def test_the_comparison_starts_at_the_present_and_goes_where_the_two_part(user):
+    await user.press("f4")
+    assert user.text.count("≠") >= 4
+    await user.press("down", "enter")
+    assert user.title.endswith("refused: zero-beside-infer")
+    assert "[1 of 1: literal 0]" in user.rail
+    await user.press("f4", "enter")
+    assert user.title.endswith("refused: zero-beside-infer")
+    await user.press("f4", "escape")
+    assert user.command == "$ shapecalc reshape 0,3 0,-1 --allowzero"
+
+
+@driven("chain", "2,3 | flatten")
+async def test_a_chain_is_not_compared(user):
+    before = user.text
+    await user.press("f4")
+    assert user.text == before
+
+
+@driven(lesson=True)
+async def test_a_lesson_is_predicted_wrong_then_right_then_played_with(user, data_folder):
+    await user.press("enter")
+    assert "$ shapecalc reshape 2,3,4 2,-1,2" in user.text
+    await user.type("2,3,2")
+    await user.press("enter")
+    assert "✗ you kept the 3 of the input" in user.text
+    assert not data_folder.exists()
+    await user.wipe()
+    await user.type("2,6,2")
+    await user.press("enter")
+    assert "have   2 × 3 × 4 = 24" in user.text
+    assert json.loads((data_folder / "shapecalc" / "lessons.json").read_text()) == {"done": ["hole"]}
+    await user.press("f3")
+    assert user.command == "$ shapecalc reshape 2,3,4 2,-1,2"
+    await user.press("f5")
+    assert "✓ -1 fills the hole" in user.text
+    assert "$ shapecalc reshape 2,2,3,2 -1,0,0" in user.text or "0 counts from the left" in user.text
+
+
+@driven(lesson=True)
+async def test_the_answer_of_a_lesson_can_be_shown_without_predicting(user, data_folder):
+    await user.press("enter", "f2")
+    assert "have   2 × 3 × 4 = 24" in user.text
+    assert not data_folder.exists()
+    await user.press("escape")
+    assert "  -1 fills the hole" in user.text
+    await user.press("escape")
+    assert user.title.endswith("answer 3,8")
+
+
+@driven(lesson=True)
+async def test_what_is_no_prediction_is_told(user):
+    await user.press("enter")
+    await user.type("2,,x[")
+    await user.press("enter")
+    assert "✗ that is no answer yet" in user.text
+
+
+@driven(lesson=True)
+async def test_a_data_folder_that_cannot_be_written_is_told_and_loses_nothing_else(user, data_folder):
+    data_folder.write_text("in the way")
+    await user.press("enter")
+    await user.type("2,6,2")
+    await user.press("enter")
+    ((_, message),) = user.notes
+    assert message.startswith("progress is not kept: ")
+    await user.press("escape")
+    assert "✓ -1 fills the hole" in user.text
+
+
+@driven("reshape", "N,C,H,W", "0,-1")
+async def test_code_is_shown_and_copied(user):
+    await user.press("f8")
+    assert "y = x.reshape(x.shape[0], -1)" in user.text
+    await user.press("down", "down", "enter")
+    assert "helper.make_node" in user.app.clipboard
+    await user.press("escape")
+
+
+@driven()
+async def test_help_is_about_what_has_the_focus(user):
+    await user.press("f1")
+    assert "input: The shape of the input" in user.text
+    assert "quit and print the answer on standard output" in user.text
+    await user.press("escape", "tab", "tab", "f1")
+    assert "to: the reshape: the shape asked for" in user.text
+    await user.press("f1", "f3", "f1")
+    assert "The picture of the step at hand." in user.text
+
+
+@driven(size=(80, 40))
+async def test_the_palette_offers_each_key_once(user):
+    await user.press("ctrl+p")
+    await user.pilot.pause(0.2)
+    for said in ("ask the same under every dialect", "copy the command line", "quit and print nothing", "choose a theme"):
+        assert user.text.count(said) == 1
+    await user.type("compare")
+    await user.wipe()
+    await user.type("every dialect")
+    await user.pilot.pause(0.3)
+    await user.press("down", "enter")
+    await user.pilot.pause(0.3)
+    assert "≠" in user.text
+
+
+DIALOGS = ["f1", "f2", "f4", "f5", "f8"]
+
+
+@pytest.mark.parametrize("size", [(60, 18), (80, 24), (200, 60)])
+def test_every_dialog_fits(size):
+    async def look(user):
+        for key in DIALOGS:
+            await user.press(key)
+            box = [line for line in user.lines if line.lstrip(" ─").startswith("╭") or "╭─" in line]
+            assert box[0].rstrip(" ─").endswith("╮")
+            assert any("╰" in line and line.rstrip(" ─").endswith("╯") for line in user.lines)
+            await user.press("escape")
+
+    asyncio.run(using(look, *split("shuffle 2,3,4 --first 1,0,2 --to 0,-1"), size=size))

@@ -1,0 +1,29 @@
+"""The pictures that the README shows are what the app shows now."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tui.scenes import FOLDER, SCENES, VERSIONS, picture, versions
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_picture_is_not_stale(name):
+    if VERSIONS.read_text() != versions():
+        pytest.skip(f"the pictures were taken with {VERSIONS.read_text().split()}")
+    kept = (FOLDER / f"{name}.svg").read_text("utf-8")
+    assert picture(SCENES[name]) == kept, "stale: run python -m tests.tui.scenes"
+
+
+def test_every_picture_is_of_a_scene():
+    assert {file.stem for file in FOLDER.glob("*.svg")} == {*SCENES}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_picture_asks_the_network_for_nothing_and_names_no_folder(name):
+    kept = (FOLDER / f"{name}.svg").read_text("utf-8")
+    assert "url(http" not in kept
+    assert "@font-face" not in kept
+    assert "/home/" not in kept
+    assert "/root" not in kept
+    assert str(FOLDER.parent) not in kept

@@ -18,7 +18,7 @@ from shapecalc.tui.question import Question, asked
 from shapecalc.tui.widgets import Choices, Entry
 from shapecalc.view.pictures import explained
 
-HELP = "enter predicts, F2 shows the answer, F3 plays with it, escape goes back"
+HELP = "enter predicts, F2 shows the answer, F3 plays with it, PgDn scrolls, escape"
 
 
 class Lessons(ModalScreen[Question | None]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -12,6 +13,10 @@ from shapecalc.cli.answer import finished, input_text, refused, unpadded
 from shapecalc.cli.options import Output
 from shapecalc.cli.output import Exit
 from shapecalc.core.problem import ShapeError, misuse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SUMMARY = "See, step by step, how 0, -1 and permutations map input dims to output dims."
 HELP = f"""\b
@@ -56,7 +61,8 @@ def tui(
         return refused(error, "tui", {"command": " ".join(asking) or None}, Output())
     from shapecalc.tui.app import ShapecalcApp
 
-    reply = ShapecalcApp(question, None if step is None else step - 1, lesson=lesson).run()
+    with _stdout_at_terminal():
+        reply = ShapecalcApp(question, None if step is None else step - 1, lesson=lesson).run()
     if reply is None or _in_a_browser():
         return Exit.YES
     if reply.answer is not None:
@@ -86,6 +92,21 @@ def _check_terminal() -> None:
         raise misuse("the app cannot draw on a terminal of the kind TERM names", INSTEAD)
     if (sys.stderr.encoding or "").lower().replace("-", "") != "utf8":
         raise misuse(f"the app needs a terminal in UTF-8, and this one is in {sys.stderr.encoding}", INSTEAD)
+
+
+@contextmanager
+def _stdout_at_terminal() -> Iterator[None]:
+    """Let stdout be the terminal for a while: Textual asks it for the size, and takes 80x24 where it is a pipe."""
+    if sys.stdout is None or sys.stdout.isatty() or _in_a_browser():
+        yield
+        return
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _in_a_browser() -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input, Label, OptionList, Static
+from textual.widgets import Input, Label, Static
 
 from shapecalc.core.wording import visible
 
@@ -123,20 +121,6 @@ class Field(Horizontal):
         """Put the name before the input."""
         yield Label(f"{self.named.replace('_', '-')} ", markup=False)
         yield self.entry
-
-
-class Choices(OptionList):
-    """A list that can be paged through before it is laid out, and where there is no room for it: Textual's own raises."""
-
-    def action_page_up(self) -> None:
-        """Go a page up."""
-        with suppress(KeyError):
-            super().action_page_up()
-
-    def action_page_down(self) -> None:
-        """Go a page down."""
-        with suppress(KeyError):
-            super().action_page_down()
 
 
 class Enlarge(Widget):

@@ -15,8 +15,9 @@ from shapecalc.core.operations import OPS
 from shapecalc.core.rules import DIALECTS
 from shapecalc.core.wording import visible
 from shapecalc.tui import story
+from shapecalc.tui.choices import Choices
 from shapecalc.tui.question import ASKED, Question, replied, switch_of
-from shapecalc.tui.widgets import Choices, Field
+from shapecalc.tui.widgets import Field
 
 CHAIN = "Several ops in a row."
 SWITCHED = {"as the dialect has it": None, "on": True, "off": False}

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.trace import Chain, Trace
 from shapecalc.core.wording import visible
-from shapecalc.tui.widgets import Choices
+from shapecalc.tui.choices import Choices
 from shapecalc.view.code import TARGETS, code
 
 

@@ -1,9 +1,13 @@
-"""The main screen: the question in fields, the flow, and the picture of the step at hand."""
+"""The main screen: the question in fields, the flow, and the picture of the step at hand.
+
+The dialogs are imported when they are asked for: the first picture is there sooner.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from time import monotonic
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -18,15 +22,12 @@ from shapecalc.core.wording import visible
 from shapecalc.tui import story
 from shapecalc.tui.keys import KEYS, keys_line
 from shapecalc.tui.question import Question, caret, command, elements
-from shapecalc.tui.screens.choose import Choose
-from shapecalc.tui.screens.code import CodeScreen
-from shapecalc.tui.screens.compare import Compare
-from shapecalc.tui.screens.help import Help
-from shapecalc.tui.screens.lessons import Lessons
 from shapecalc.tui.state import ARROWS, State, parting
 from shapecalc.tui.widgets import Drawn, Enlarge, Entry, Field, Marked, Pane
 from shapecalc.view.rail import rail, strip
 
+CALM = 0.05
+"""Seconds without a picture after which the next key is drawn at once; of a held key only what is fresh at a refresh."""
 BESIDE_PICTURES = 12
 """Lines of the screen that are neither the flow nor the picture."""
 
@@ -41,6 +42,7 @@ class Explore(Screen[None]):
         super().__init__()
         self.state = State(question, step)
         self._due = False
+        self._shown = 0.0
 
     def compose(self) -> ComposeResult:
         """Lay the screen out from top to bottom."""
@@ -147,23 +149,33 @@ class Explore(Screen[None]):
 
     def action_choose(self) -> None:
         """Choose the operator, the dialect and its settings."""
+        from shapecalc.tui.screens.choose import Choose
+
         self.app.push_screen(Choose(self.state.question), self._chosen)
 
     def action_compare(self) -> None:
         """Ask the same under every dialect."""
+        from shapecalc.tui.screens.compare import Compare
+
         self.app.push_screen(Compare(self.state.question), self._compared)
 
     def action_lessons(self) -> None:
         """Take a lesson."""
+        from shapecalc.tui.screens.lessons import Lessons
+
         self.app.push_screen(Lessons(), self._chosen)
 
     def action_code(self) -> None:
         """Show code that does the same."""
+        from shapecalc.tui.screens.code import CodeScreen
+
         if self.state.good is not None:
             self.app.push_screen(CodeScreen(self.state.good))
 
     def action_help(self) -> None:
         """Explain what has the focus, and every key."""
+        from shapecalc.tui.screens.help import Help
+
         self.app.push_screen(Help(str(self.focused.id) if self.focused else "", self.state.question.op))
 
     def action_copy(self) -> None:
@@ -224,7 +236,8 @@ class Explore(Screen[None]):
         """Have the screen drawn soon: once, however many keys were pressed until then."""
         if not self._due:
             self._due = True
-            self.call_after_refresh(self.show)
+            calm = monotonic() - self._shown > CALM
+            (self.call_later if calm else self.call_after_refresh)(self.show)
 
     def show(self) -> None:
         """Draw the whole screen from the state."""
@@ -241,6 +254,7 @@ class Explore(Screen[None]):
         self._put("keys", keys_line(works, width))
         self.set_class(state.reply.answer is None, "-stale")
         self._put_answer(width)
+        self._shown = monotonic()
 
     def _put_answer(self, width: int) -> None:
         """Draw the flow, the rail and the picture of the last answer there was."""

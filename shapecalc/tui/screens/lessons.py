@@ -12,10 +12,11 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.words import split
+from shapecalc.tui.choices import Choices
 from shapecalc.tui.lessons import Lesson, answered, lessons, verdict
 from shapecalc.tui.progress import Progress
 from shapecalc.tui.question import Question, asked
-from shapecalc.tui.widgets import Choices, Entry
+from shapecalc.tui.widgets import Entry
 from shapecalc.view.pictures import explained
 
 HELP = "enter predicts, F2 shows the answer, F3 plays with it, PgDn scrolls, escape"

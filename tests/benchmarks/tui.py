@@ -1,0 +1,155 @@
+"""How fast the terminal app is: its first paint against the least app there is, and from a key to the picture.
+
+Run it from a checkout: `python tests/benchmarks/tui.py`. First paints are whole processes on a terminal of their own,
+from the start to the picture, in turns, as a ratio. A key is timed from the byte that the terminal sends to the text
+that it brings onto the screen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import pty
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+from time import perf_counter, sleep
+
+from textual import events
+
+from shapecalc.tui.app import ShapecalcApp
+from shapecalc.tui.question import asked
+from shapecalc.tui.screens.explore import Explore
+
+ROOT = str(Path(__file__).parents[2])
+ROUNDS = 21
+KEYS = 200
+HELD = 100
+RANK_8 = "shuffle 2,3,4,5,6,7,8,2 --first 7,6,5,4,3,2,1,0 --to 0,0,0,0,0,-1,2,3 --second 7,6,5,4,3,2,1,0".split()
+LABEL = "from textual.app import App; from textual.widgets import Label\n" + (
+    "class A(App):\n    def compose(self):\n        yield Label('painted: 3,8')\nA().run()"
+)
+APPS = {
+    "Textual app with a Label": [sys.executable, "-c", LABEL],
+    "shapecalc tui": [sys.executable, "-m", "shapecalc", "tui"],
+}
+TYPED = {
+    "a step": [(b"\x1b[5~", b"new dims"), (b"\x1b[6~", b"Transpose moves")],
+    "a digit": [(b"0", b"806400 elem"), (b"\x7f", b" 80640 elem")],
+}
+"""Keys as a terminal sends them, with what each brings onto the screen."""
+PAINTED = b"3,8"
+"""What both show in their first picture."""
+
+
+def first_paint(command: list[str]) -> float:
+    """Return the seconds from starting a process to its first picture."""
+    start = perf_counter()
+    terminal = Terminal(command)
+    terminal.until(PAINTED)
+    taken = perf_counter() - start
+    terminal.end()
+    return taken
+
+
+def first_paints() -> dict[str, float]:
+    """Return the median time to the first picture of each app, measured in turns."""
+    times: dict[str, list[float]] = {name: [] for name in APPS}
+    for _ in range(ROUNDS):
+        for name, command in APPS.items():
+            times[name].append(first_paint(command))
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+class Terminal:
+    """The program on a terminal of 80x24 of its own."""
+
+    def __init__(self, command: list[str]) -> None:
+        """Start it."""
+        self.parent, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        env = {**os.environ, "PYTHONPATH": ROOT, "TERM": "xterm-256color"}
+        self.running = subprocess.Popen(
+            command, stdin=child, stdout=child, stderr=child, env=env, start_new_session=True
+        )
+        os.close(child)
+
+    def until(self, text: bytes) -> None:
+        """Wait until it writes a text."""
+        seen = b""
+        while text not in seen:
+            seen += os.read(self.parent, 65536)
+
+    def end(self) -> None:
+        """Stop it."""
+        os.killpg(self.running.pid, signal.SIGKILL)
+        self.running.wait()
+        os.close(self.parent)
+
+
+def key_seconds(words: list[str], keys: list[tuple[bytes, bytes]]) -> list[float]:
+    """Return the seconds from each key to the picture with the text that it brings."""
+    terminal, taken = Terminal([*APPS["shapecalc tui"], *words]), []
+    terminal.until(b"answer")
+    for turn in range(KEYS):
+        key, text = keys[turn % len(keys)]
+        sleep(0.1)
+        start = perf_counter()
+        os.write(terminal.parent, key)
+        terminal.until(text)
+        taken.append(perf_counter() - start)
+    terminal.end()
+    return taken
+
+
+shows: list[None] = []
+"""One entry for each time that the screen was drawn from the state."""
+
+
+def counted() -> None:
+    """Count how often the main screen is drawn."""
+    show = Explore.show
+
+    def counting(self: Explore) -> None:
+        show(self)
+        shows.append(None)
+
+    Explore.show = counting  # type: ignore[method-assign]
+
+
+async def held(words: list[str]) -> tuple[int, float]:
+    """Return how often the screen is drawn for a held key, and the seconds until all is done."""
+    app = ShapecalcApp(asked(words), 0)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        shows.clear()
+        start = perf_counter()
+        for turn in range(HELD):
+            app.post_message(events.Key("pagedown" if turn % 20 < 10 else "pageup", None))
+        await pilot.pause()
+        return len(shows), perf_counter() - start
+
+
+def main() -> None:
+    """Print every figure."""
+    counted()
+    paints = first_paints()
+    base = next(iter(paints.values()))
+    print("first paint".ljust(44) + "  median   ratio")
+    for name, taken in paints.items():
+        print(f"{name.ljust(42)} {taken * 1e3:6.0f} ms  {taken / base:5.2f}")
+    print("\nfrom a key to the picture, rank 8, 80x24".ljust(45) + "  median    95th")
+    for name, keys in TYPED.items():
+        taken = sorted(key_seconds(RANK_8, keys))
+        print(f"{name.ljust(42)} {statistics.median(taken) * 1e3:6.1f} ms {taken[int(0.95 * len(taken))] * 1e3:6.1f} ms")
+    drawn, seconds = asyncio.run(held(RANK_8))
+    print(f"\n{HELD} keys at once: drawn {drawn} times in {seconds * 1e3:.0f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -249,6 +249,16 @@ def test_junit_holds_every_case(shapecalc, tmp_path):
     assert shapecalc("check", str(path), "--junit", str(tmp_path / "none" / "junit.xml")).code == 4
 
 
+def test_a_pipe_with_a_name_takes_the_report_and_stays_a_pipe(tmp_path):
+    cases, pipe = tmp_path / "cases.txt", tmp_path / "report"
+    cases.write_text("reshape 2,3 -1 => 6\n")
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        assert process("check", str(cases), "--junit", str(pipe)).returncode == 0
+        assert "</testsuite>" in reader.communicate(timeout=30)[0]
+    assert pipe.is_fifo()
+
+
 @pytest.mark.parametrize("first", [FAILS, UNREAD, REFUSED], ids=["failed", "unread", "unresolved"])
 def test_fail_fast_stops_at_the_first_line_that_fails(shapecalc, tmp_path, first):
     one, two = tmp_path / "one", tmp_path / "two"

@@ -131,6 +131,10 @@ def replacing(path: Path, wanted: Callable[[], bool] = lambda: True) -> Iterator
     Raises `OSError` where it cannot be written.
     """
     target = path.resolve()
+    if target.exists() and not target.is_file():  # a device is written to, not replaced
+        with target.open("wb") as file:
+            yield file
+        return
     handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:

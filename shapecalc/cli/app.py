@@ -109,8 +109,10 @@ def run(words: list[str]) -> int:
         return _misused(error, words)
     except Abort:
         return Exit.INTERRUPTED
-    except SystemExit:  # Typer's own answer to a help text that nobody reads any more
-        abandon_stdout()
+    except SystemExit as ended:
+        if not isinstance(ended.__context__, OSError):
+            return int(ended.code or 0)  # a shell that asks for completions, or for their script
+        abandon_stdout()  # Typer's own answer to a help text that nobody reads any more
         return Exit.YES
     except OSError as error:
         abandon_stdout()

@@ -19,11 +19,13 @@ from shapecalc.cli.options import (
     QuietOption,
     StrictOption,
     WhereOption,
+    completing,
 )
 from shapecalc.cli.output import Exit, show, show_table, tell
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.resolve import Comparison
 from shapecalc.core.resolve import compare as resolve_comparison
+from shapecalc.core.rules import DIALECTS
 from shapecalc.core.text import read_dims, shape_text
 from shapecalc.core.trace import Trace
 
@@ -46,7 +48,14 @@ def compare(
     input: Annotated[str, typer.Argument(metavar="INPUT", help=INPUT_HELP, show_default=False)],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="the shape asked for", show_default=False)],
     dialect: Annotated[
-        list[str] | None, typer.Option("--dialect", "-d", help="Only this one; may be repeated.", metavar="NAME")
+        list[str] | None,
+        typer.Option(
+            "--dialect",
+            "-d",
+            help="Only this one; may be repeated.",
+            metavar="NAME",
+            autocompletion=completing(DIALECTS),
+        ),
     ] = None,
     opset: OpsetOption = None,
     dtype: DtypeOption = None,

@@ -75,8 +75,11 @@ def check(answer: Trace | Chain, out: Output, source: Source | None) -> None:
     """Raise `ShapeError` (usage) for options that ask for data where there is none."""
     if out.out is not None and source is None:
         raise misuse("--out carries data out, and the input is a shape only", "give a file: x.npy")
-    if out.backend not in ("auto", "numpy", "cupy"):
-        raise misuse(f"there is no backend '{visible(out.backend)}'", "there are auto, numpy, cupy")
+    if out.backend != "auto":
+        from shapecalc.engine.backends import NAMES
+
+        if out.backend not in NAMES:
+            raise misuse(f"there is no backend '{visible(out.backend)}'", f"there are {', '.join(NAMES)}")
     if answer.output is not None:
         followings(answer, out)
 

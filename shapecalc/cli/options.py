@@ -6,9 +6,18 @@ from typing import Annotated
 
 import typer
 
+from shapecalc.core.dtypes import KNOWN
 from shapecalc.core.record import Record
 from shapecalc.core.rules import DIALECTS
+from shapecalc.core.setting import DEFAULT_OPSET
 from shapecalc.view.code import TARGETS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+OPSETS = [str(opset + 1) for opset in range(max(row.newest_opset or 0 for row in DIALECTS.values()))]
+"""Every ONNX opset that some dialect knows."""
 
 
 class Output(Record):
@@ -28,13 +37,19 @@ class Output(Record):
     code: str | None = None
 
 
-def dialects_named(incomplete: str) -> list[str]:
-    """Return the dialects whose names go on from what is typed."""
-    return [name for name in DIALECTS if name.startswith(incomplete)]
+def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return what a shell asks for the rest of a word: the names that go on from what is typed.
+
+    >>> completing(["onnx", "onednn", "numpy"])("on")
+    ['onnx', 'onednn']
+    """
+    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 
-def _targets(incomplete: str) -> list[str]:
-    return [name for name in TARGETS if name.startswith(incomplete)]
+def _backends(incomplete: str) -> list[str]:
+    from shapecalc.engine.backends import NAMES
+
+    return completing(NAMES)(incomplete)
 
 
 INPUT_HELP = "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input, x.npy from that file"
@@ -42,16 +57,29 @@ INPUT_HELP = "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from
 DialectOption = Annotated[
     str | None,
     typer.Option(
-        "--dialect", "-d", help="Whose rules: " + ", ".join(DIALECTS), metavar="NAME", autocompletion=dialects_named
+        "--dialect",
+        "-d",
+        help="Whose rules: " + ", ".join(DIALECTS),
+        metavar="NAME",
+        autocompletion=completing(DIALECTS),
     ),
 ]
-OpsetOption = Annotated[str | None, typer.Option("--opset", help="The model's ONNX opset; 25 by default.", metavar="N")]
+OpsetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--opset",
+        help=f"The model's ONNX opset; {DEFAULT_OPSET} by default.",
+        metavar="N",
+        autocompletion=completing(OPSETS),
+    ),
+]
 DtypeOption = Annotated[
     str | None,
     typer.Option(
         "--dtype",
         help="The element type, in NumPy's or the framework's spelling; refused where the operator does.",
         metavar="NAME",
+        autocompletion=completing(sorted(KNOWN)),
     ),
 ]
 WhereOption = Annotated[
@@ -98,7 +126,14 @@ OutOption = Annotated[
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Write over an output that exists.")]
 BackendOption = Annotated[
-    str, typer.Option("--backend", help="What carries it out: auto, numpy or cupy.", metavar="NAME", show_default=False)
+    str,
+    typer.Option(
+        "--backend",
+        help="What carries it out: auto, numpy or cupy.",
+        metavar="NAME",
+        autocompletion=_backends,
+        show_default=False,
+    ),
 ]
 CodeOption = Annotated[
     str | None,
@@ -106,7 +141,7 @@ CodeOption = Annotated[
         "--as",
         help="Print code that does the same, in place of the answer: " + ", ".join(TARGETS),
         metavar="NAME",
-        autocompletion=_targets,
+        autocompletion=completing(TARGETS),
         show_default=False,
     ),
 ]

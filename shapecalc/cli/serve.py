@@ -12,7 +12,7 @@ import typer
 from shapecalc.cli.answer import refused, unpadded
 from shapecalc.cli.options import Output
 from shapecalc.cli.output import Exit, failed, tell
-from shapecalc.cli.tui import UNKNOWN
+from shapecalc.cli.tui import UNKNOWN, openings
 from shapecalc.core.problem import ShapeError
 
 SUMMARY = "Serve the terminal app to a browser on this machine."
@@ -33,7 +33,8 @@ def add(app: typer.Typer, cls: type) -> None:
 def serve(
     ctx: typer.Context,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[OP ARGS...]", help="what to open with", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="[OP ARGS...]", help="what to open with", autocompletion=openings, show_default=False),
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.", metavar="ADDRESS")] = LOOPBACK,
     port: Annotated[int, typer.Option("--port", help="The port to listen on.", metavar="N", min=1, max=65535)] = 8000,

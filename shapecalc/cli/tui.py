@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from shapecalc.cli.answer import finished, input_text, refused, unpadded
-from shapecalc.cli.options import Output
+from shapecalc.cli.options import Output, completing
 from shapecalc.cli.output import Exit
+from shapecalc.core.operations import OPS
 from shapecalc.core.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
@@ -37,11 +38,21 @@ def add(app: typer.Typer, cls: type) -> None:
     app.command("tui", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(tui)
 
 
+def openings(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the completions of the first word: the commands whose questions the app opens."""
+    return [] if ctx.params.get("words") else completing([*OPS, "chain"])(incomplete)
+
+
 def tui(
     ctx: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[OP ARGS...]", help="any op's command line, or chain's", show_default=False),
+        typer.Argument(
+            metavar="[OP ARGS...]",
+            help="any op's command line, or chain's",
+            autocompletion=openings,
+            show_default=False,
+        ),
     ] = None,
     step: Annotated[
         int | None, typer.Option("--step", help="Open at this step, from 1.", metavar="N", min=1, show_default=False)

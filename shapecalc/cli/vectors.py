@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shapecalc.cli.answer import refused
-from shapecalc.cli.options import Output, dialects_named
+from shapecalc.cli.options import Output, completing
 from shapecalc.cli.output import Exit, put
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.request import found
@@ -33,7 +33,11 @@ def vectors(
     dialect: Annotated[
         list[str] | None,
         typer.Option(
-            "--dialect", "-d", help="Only this one; may be repeated.", metavar="NAME", autocompletion=dialects_named
+            "--dialect",
+            "-d",
+            help="Only this one; may be repeated.",
+            metavar="NAME",
+            autocompletion=completing(DIALECTS),
         ),
     ] = None,
 ) -> int:

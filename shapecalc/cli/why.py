@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shapecalc.cli.answer import put_json, refused
-from shapecalc.cli.options import JsonOption, Output
+from shapecalc.cli.options import JsonOption, Output, completing
 from shapecalc.cli.output import Exit, put
 from shapecalc.core.catalogue import REFUSALS, RULES, STEP_RULES, Rule
 from shapecalc.core.problem import ShapeError
@@ -28,13 +28,10 @@ def add(app: typer.Typer, cls: type) -> None:
     app.command("why", cls=cls, short_help=SUMMARY, help=HELP)(why)
 
 
-def _rules(incomplete: str) -> list[str]:
-    return [rule for rule in RULES if rule.startswith(incomplete)]
-
-
 def why(
     rule: Annotated[
-        str | None, typer.Argument(metavar="[RULE]", help="the rule's id", autocompletion=_rules, show_default=False)
+        str | None,
+        typer.Argument(metavar="[RULE]", help="the rule's id", autocompletion=completing(RULES), show_default=False),
     ] = None,
     json: JsonOption = False,
 ) -> int:

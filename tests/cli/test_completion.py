@@ -1,0 +1,116 @@
+"""Completion as shells ask for it: bash through the function that it loads, zsh and fish by their variables."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from shapecalc.core.catalogue import RULES
+from shapecalc.core.dtypes import KNOWN
+from shapecalc.core.operations import OPS
+from shapecalc.core.rules import DIALECTS
+from shapecalc.view.code import TARGETS
+from tests.cli.conftest import ROOT
+
+OPENED = [*OPS, "chain"]
+COMPLETED = [
+    (["res"], ["reshape"]),
+    (["sh"], ["shuffle", "shape"]),
+    (["c"], ["chain", "compare", "check"]),
+    (["reshape", "--dialect", ""], list(DIALECTS)),
+    (["reshape", "2,3,4", "-1,4", "--dialect", "on"], ["onnx", "onednn", "onnxruntime"]),
+    (["compare", "-d", "t"], ["tensorrt", "torch"]),
+    (["vectors", "--dialect", "op"], ["openvino"]),
+    (["chain", "'2,3 | flatten'", "--dialect", "nu"], ["numpy"]),
+    (["reshape", "2,3", "--opset", "2"], ["2", *(str(opset) for opset in range(20, 29))]),
+    (["reshape", "2,3", "--dtype", "float16"], ["float16"]),
+    (["transpose", "--dtype", ""], sorted(KNOWN)),
+    (["why", "zero-"], [rule for rule in RULES if rule.startswith("zero-")]),
+    (["expand", "--backend", ""], ["auto", "numpy", "cupy"]),
+    (["squeeze", "--as", ""], list(TARGETS)),
+    (["shape", "2,3", "--st"], ["--start", "--strict"]),
+    (["shuffle", "2,3", "--no-z"], ["--no-zero-is-placeholder"]),
+    (["check", "--j"], ["--json", "--junit", "--jobs"]),
+    (["tui", ""], OPENED),
+    (["serve", "fl"], ["flatten"]),
+    (["tui", "flatten", ""], []),
+    (["reshape", ""], []),
+]
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory):
+    """Run a bash script in a home of its own, where `shapecalc` is this checkout's."""
+    home = tmp_path_factory.mktemp("home")
+    script = home / "shapecalc"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m shapecalc "$@"\n')
+    script.chmod(0o755)
+    environment = {**os.environ, "HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}", "COLUMNS": "300"}
+
+    def run(text, *words):
+        ran = subprocess.run(
+            ["bash", "--norc", "-c", text, "bash", *words],
+            env=environment,
+            cwd=home,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.stderr == ""
+        return ran
+
+    run.home = home
+    return run
+
+
+LOADED = """
+eval "$(_SHAPECALC_COMPLETE=source_bash shapecalc)"
+complete -p shapecalc >/dev/null
+COMP_WORDS=(shapecalc "$@") COMP_CWORD=$#
+_shapecalc_completion shapecalc
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize(("words", "expected"), COMPLETED, ids=[" ".join(words) for words, _ in COMPLETED])
+def test_bash_is_offered_what_goes_on_from_the_words(words, expected, shell):
+    assert shell(LOADED, *words).stdout.split() == expected
+
+
+def test_zsh_is_offered_words_with_their_help(shell):
+    asked = 'export _SHAPECALC_COMPLETE=complete_zsh _TYPER_COMPLETE_ARGS="$1"; shapecalc'
+    assert shell(asked, "shapecalc reshape --dialect num").stdout == """_arguments '*: :(("numpy"))'\n"""
+    assert '"--opset":"The model' in shell(asked, "shapecalc reshape 2,3 --op").stdout
+    assert shell(asked, "shapecalc reshape ").stdout == "_files\n"
+
+
+def test_fish_is_offered_words_or_told_to_offer_files(shell):
+    asked = (
+        'export _SHAPECALC_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION="$1" _TYPER_COMPLETE_ARGS="$2"; shapecalc'
+    )
+    assert shell(asked, "get-args", "shapecalc why tw").stdout == "two-infers\n"
+    assert shell(asked, "is-args", "shapecalc why tw").returncode == 0
+    assert shell(asked, "is-args", "shapecalc reshape ").returncode == 1
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_each_shell_is_given_a_script(name, shell):
+    assert "_SHAPECALC_COMPLETE" in shell(f"_SHAPECALC_COMPLETE=source_{name} shapecalc").stdout
+
+
+def test_a_shell_that_is_not_known_is_refused(shell):
+    assert shell("_SHAPECALC_COMPLETE=source_tcsh shapecalc 2>/dev/null").returncode == 1
+
+
+def test_completion_is_shown_and_installed_for_the_shell_that_asks(shell):
+    shown = shell("shapecalc --show-completion; exit $?")
+    assert (shown.returncode, "complete -o default -F _shapecalc_completion" in shown.stdout) == (0, True)
+    installed = shell("shapecalc --install-completion; exit $?")
+    assert (installed.returncode, "bash completion installed" in installed.stdout) == (0, True)
+    offered = shell(
+        '. ~/.bashrc; COMP_WORDS=(shapecalc wh) COMP_CWORD=1; _shapecalc_completion shapecalc; echo "${COMPREPLY[@]}"'
+    )
+    assert offered.stdout == "why\n"

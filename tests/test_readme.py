@@ -3,51 +3,28 @@
 from __future__ import annotations
 
 import doctest
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from shapecalc.core.rules import DIALECTS
+from tests.sessions import ROOT, commands, folder_with_shapecalc, printed
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 SESSIONS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
 FILES = re.findall(r"```text (\S+)\n(.*?)```", README, re.DOTALL)
-COMMANDS = [
-    (command, shown) for text in SESSIONS for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)
-]
+COMMANDS = commands(SESSIONS)
 
 
 @pytest.fixture(scope="module")
-def path_with_shapecalc(tmp_path_factory):
-    """Return a PATH on which `shapecalc` is this checkout's; in its folder are the files that the README shows."""
-    folder = tmp_path_factory.mktemp("bin")
-    script = folder / "shapecalc"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m shapecalc "$@"\n')
-    script.chmod(0o755)
-    for name, text in FILES:
-        (folder / name).write_text(text)
-    return f"{folder}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+def folder(tmp_path_factory):
+    """Return a folder with this checkout's `shapecalc` and the files that the README shows."""
+    return folder_with_shapecalc(tmp_path_factory.mktemp("bin"), FILES)
 
 
 @pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command for command, _ in COMMANDS])
-def test_a_command_prints_what_the_readme_shows(command, shown, path_with_shapecalc):
-    environment = {**os.environ, "PATH": path_with_shapecalc, "PYTHONUTF8": "1"}
-    folder = path_with_shapecalc.partition(":")[0]
-    ran = subprocess.run(
-        ["bash", "-c", command],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        check=False,
-    )
-    assert ran.stdout == shown
+def test_a_command_prints_what_the_readme_shows(command, shown, folder):
+    assert printed(command, folder) == shown
 
 
 def test_the_readme_shows_commands():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 
 import pytest
 
@@ -13,7 +11,7 @@ from shapecalc.core.dtypes import KNOWN
 from shapecalc.core.operations import OPS
 from shapecalc.core.rules import DIALECTS
 from shapecalc.view.code import TARGETS
-from tests.cli.conftest import ROOT
+from tests.sessions import environment, folder_with_shapecalc
 
 OPENED = [*OPS, "chain"]
 COMPLETED = [
@@ -44,16 +42,13 @@ COMPLETED = [
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory):
     """Run a bash script in a home of its own, where `shapecalc` is this checkout's."""
-    home = tmp_path_factory.mktemp("home")
-    script = home / "shapecalc"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m shapecalc "$@"\n')
-    script.chmod(0o755)
-    environment = {**os.environ, "HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}", "COLUMNS": "300"}
+    home = folder_with_shapecalc(tmp_path_factory.mktemp("home"), [])
+    own = {**environment(home), "HOME": str(home), "COLUMNS": "300"}
 
     def run(text, *words):
         ran = subprocess.run(
             ["bash", "--norc", "-c", text, "bash", *words],
-            env=environment,
+            env=own,
             cwd=home,
             capture_output=True,
             text=True,

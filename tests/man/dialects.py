@@ -1,0 +1,175 @@
+"""Writes man/shapecalc-dialects.7 from the tables of the core: `python -m tests.man.dialects`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from textwrap import wrap
+
+from shapecalc.core.catalogue import REFUSALS, STEP_RULES
+from shapecalc.core.dtypes import ONNX, ONNXRUNTIME_LACKS, UNVERSIONED, spelled
+from shapecalc.core.rules import DIALECTS, EmptyInfer, Infers, Zero, ZeroBeside
+
+PAGE = Path(__file__).parents[2] / "man" / "shapecalc-dialects.7"
+WIDTH = 78
+HEAD = r"""
+.Dd November 21, 2026
+.Dt SHAPECALC-DIALECTS 7
+.Os
+.Sh NAME
+.Nm shapecalc-dialects
+.Nd the rules of every dialect that shapecalc speaks
+.Sh DESCRIPTION
+A dialect is one framework's answers to the questions that frameworks answer
+differently.
+A framework's switch over what 0 means selects a whole row of them.
+.Ql shapecalc dialects
+prints the tables of this page, and
+.Ql shapecalc why
+a rule of it.
+"""
+TAIL = r"""
+.Sh SEE ALSO
+.Nm shapecalc Ns Pq 1 ,
+.Nm shapecalc-cases Ns Pq 5
+"""
+EMPTY = "Where the known dims hold nothing, -1 is"
+RESHAPE = {
+    Zero.COPIES: "0 copies the dim at the same index.",
+    Zero.LITERAL: "0 is a dim of size zero.",
+    ZeroBeside.ALLOWED: "",
+    ZeroBeside.REFUSED: "It may not stand beside -1.",
+    Infers.MINUS_ONE: "Only -1 is inferred.",
+    Infers.ANY_NEGATIVE: "Any negative value is inferred.",
+    EmptyInfer.REFUSED: f"{EMPTY} refused.",
+    EmptyInfer.WITHOUT_ZEROS: f"{EMPTY} the quotient of both products without their zeros.",
+    EmptyInfer.WITHOUT_COPIES: f"{EMPTY} the quotient of both products without the dims that 0 copies; 0/0 is 1.",
+}
+"""What each answer to a question of reshape says."""
+YES = {True: "yes", False: "no"}
+ANSWERS = (
+    ("transpose", "without a permutation", lambda row: row.no_perm.value),
+    ("transpose", "an empty permutation reverses the dims", lambda row: YES[row.empty_perm_reverses]),
+    ("transpose", "negative axes", lambda row: YES[row.negative_perm]),
+    ("flatten", "takes", lambda row: row.flattens.value),
+    ("squeeze", "an axis that is not 1", lambda row: row.not_one.value),
+    ("squeeze", "an axis said twice", lambda row: row.repeats.value),
+    ("squeeze", "an empty list takes every dim of 1", lambda row: YES[row.no_axes_is_all]),
+    ("squeeze", "a scalar counts as having one axis", lambda row: YES[row.scalar_axis]),
+    ("unsqueeze", "negative axes, here and in flatten and squeeze", lambda row: f"since {row.negative_axes_since}"),
+    ("expand", "may grow", lambda row: row.broadcast.value),
+    ("shape", "a start and an end", lambda row: f"since {row.slices_since}" if row.slices_shape else "no"),
+)
+"""What the rows answer for the other operations: the operation, the question and the answer."""
+
+
+def page():
+    """Return the whole page."""
+    dialects = [line for row in DIALECTS.values() for line in dialect(row)]
+    rules = [*listed("What settles a dim", STEP_RULES), *listed("What refuses a request", REFUSALS)]
+    body = [".Sh DIALECTS", *dialects, ".Sh VERSIONS", *versions(), ".Sh RULES", *rules]
+    return "\n".join([HEAD.strip(), *body, TAIL.strip(), ""])
+
+
+def dialect(row):
+    """Return the lines about one dialect."""
+    yield from (f".Ss {row.name}", ".Bl -tag -width Ds")
+    yield from entry("Source", f"{row.source}.")
+    named = [f"{op} ({name})" if op != name else op for op, name in row.operators.items()]
+    yield from entry("Operations", f"{', '.join(named)}.")
+    for on in row.settings():
+        yield from entry(f"reshape{_setting(row, on)}", _answers(row.rules[on]))
+    for op, question, answer in ANSWERS:
+        said = answer(row)
+        if op in row.operators and said != "since 1":
+            yield from entry(f"{op}: {question}", f"{said}.")
+    if row.switch:
+        given = "It must be given." if row.switch.default is None else "It may be left out."
+        since = f" It exists since version {row.switch.since} of the operator." if row.switch.since > 1 else ""
+        yield from entry(row.switch.name, f"{given}{since}")
+    yield from entry("Limits", _limits(row))
+    yield from entry("Element types", _dtypes(row))
+    if row.note:
+        yield from entry("Note", f"{row.note}.")
+    yield ".El"
+
+
+def _answers(rules):
+    asked = (rules.zero, rules.zero_beside, rules.infers, rules.empty)
+    return " ".join(filter(None, (RESHAPE[answer] for answer in asked)))
+
+
+def _setting(row, on):
+    if row.switch is None:
+        return ""
+    default = " (default)" if row.switch.default is on else ""
+    return f" with {row.switch.name} {'on' if on else 'off'}{default}"
+
+
+def _limits(row):
+    said = [f"At most {row.max_rank} dims." if row.max_rank else "Any number of dims."]
+    if row.max_inferred:
+        said.append(f"An inferred dim is at most {row.max_inferred}.")
+    if row.newest_opset:
+        said.append(f"Opsets 1 to {row.newest_opset}.")
+    return " ".join(said)
+
+
+def _dtypes(row):
+    if row.name == "onnx":
+        return "By version, below."
+    if row.newest_opset:
+        lacking = [f"{op}: {_spelled(types, row.name)}" for op, types in ONNXRUNTIME_LACKS.items()]
+        return f"Those of ONNX, but for {'; '.join(lacking)}."
+    return f"{_spelled(UNVERSIONED[row.name], row.name)}."
+
+
+def _spelled(dtypes, name):
+    return ", ".join(sorted(spelled(dtype, name) for dtype in dtypes))
+
+
+def versions():
+    """Return the lines about the versions of the ONNX operators, and the element types that each brings."""
+    for op, types in ONNX.items():
+        yield from (f".Ss {op.capitalize()}", ".Bl -tag -width Ds")
+        before = frozenset()
+        for version, accepted in types.items():
+            added = _spelled(accepted - before, "onnx")
+            yield from entry(str(version), f"{added}." if added else "The same.")
+            before = accepted
+        yield ".El"
+
+
+def listed(title, rules):
+    """Return the lines about some rules."""
+    yield from (f".Ss {title}", ".Bl -tag -width Ds")
+    for rule in rules.values():
+        yield from entry(rule.id, f"{rule.says[:1].upper()}{rule.says[1:]}. {rule.explanation}")
+        yield from (".Pp", *filled(f"Source: {rule.source}."), f".Dl {escaped(rule.example)}")
+    yield ".El"
+
+
+def entry(tag, text):
+    """Return one entry of a list."""
+    return [f".It Sy {escaped(tag)}", *filled(text)]
+
+
+def filled(text):
+    """Return text as lines of its source: every sentence starts one.
+
+    >>> filled("First. Then -1.")
+    ['First.', 'Then \\\\-1.']
+    """
+    sentences = re.split(r"(?<=[.:]) (?=[A-Z0-9])", text)
+    lines = [line for sentence in sentences for line in wrap(escaped(sentence), WIDTH, break_on_hyphens=False)]
+    return [rf"\&{line}" if line[0] in ".'" else line for line in lines]
+
+
+def escaped(text):
+    """Return text with what a page would read as something else written out."""
+    text = text.replace("\\", r"\e").replace("'", r"\(aq")
+    return re.sub(r"-(?=[\d-]|\\-)|(?<=-)-", r"\-", text)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

@@ -10,6 +10,7 @@ from shapecalc.cli.answer import input_text, put_json, refused, unpadded
 from shapecalc.cli.data import read_input
 from shapecalc.cli.options import (
     INPUT_HELP,
+    DialectsOption,
     DtypeOption,
     ExpectOption,
     ExplainOption,
@@ -19,13 +20,11 @@ from shapecalc.cli.options import (
     QuietOption,
     StrictOption,
     WhereOption,
-    completing,
 )
 from shapecalc.cli.output import Exit, show, show_table, tell
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.resolve import Comparison
 from shapecalc.core.resolve import compare as resolve_comparison
-from shapecalc.core.rules import DIALECTS
 from shapecalc.core.text import read_dims, shape_text
 from shapecalc.core.trace import Trace
 
@@ -47,16 +46,7 @@ def add(app: typer.Typer, cls: type) -> None:
 def compare(
     input: Annotated[str, typer.Argument(metavar="INPUT", help=INPUT_HELP, show_default=False)],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="the shape asked for", show_default=False)],
-    dialect: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--dialect",
-            "-d",
-            help="Only this one; may be repeated.",
-            metavar="NAME",
-            autocompletion=completing(DIALECTS),
-        ),
-    ] = None,
+    dialect: DialectsOption = None,
     opset: OpsetOption = None,
     dtype: DtypeOption = None,
     where: WhereOption = None,

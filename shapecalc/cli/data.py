@@ -84,22 +84,24 @@ def check(answer: Trace | Chain, out: Output, source: Source | None) -> None:
         followings(answer, out)
 
 
-def followings(answer: Trace | Chain, out: Output) -> dict[str, object]:
-    """Return the ways of the elements that were asked after, for JSON."""
-    found: dict[str, object] = {}
-    ways = (("follow", out.follow, followed), ("follow_out", out.follow_out, followed_back))
-    for name, text, way in ways:
-        if text is not None and answer.output is not None:
-            found[name] = [{"stage": stage, "index": list(at)} for stage, at in way(answer, read_axes(text, name))]
-    return found
+WAYS = {"follow": ("goes", followed), "follow_out": ("came", followed_back)}
+"""The options that ask for the way of an element: how it is told, and what finds it."""
+
+
+def followings(answer: Trace | Chain, out: Output) -> dict[str, list[dict[str, Any]]]:
+    """Return the ways of the elements that were asked after, by option, for JSON."""
+    asked = {name: text for name in WAYS if (text := getattr(out, name)) is not None and answer.output is not None}
+    return {
+        name: [{"stage": stage, "index": list(at)} for stage, at in WAYS[name][1](answer, read_axes(text, name))]
+        for name, text in asked.items()
+    }
 
 
 def tell_elements(answer: Trace | Chain, source: Source | None, out: Output) -> None:
     """Tell the elements before and after, and the way of one, where that was asked."""
-    for name, text, way in (("goes", out.follow, followed), ("came", out.follow_out, followed_back)):
-        if text is not None:
-            steps = way(answer, read_axes(text, "follow"))
-            tell(f"{name}: " + " -> ".join(f"{stage} [{','.join(map(str, at))}]" for stage, at in steps))
+    for name, way in followings(answer, out).items():
+        places = (f"{at['stage']} [{','.join(map(str, at['index']))}]" for at in way)
+        tell(f"{WAYS[name][0]}: {' -> '.join(places)}")
     if out.values:
         from shapecalc.engine.samples import samples
         from shapecalc.view.values import values_text

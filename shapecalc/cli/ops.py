@@ -16,6 +16,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.request import ask
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import DIALECTS
+from shapecalc.core.setting import SWITCHED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _annotation(param: Param) -> Any:
 def _asking(op: Op) -> dict[str, Any]:
     """Return the options that decide whose rules apply, those that some dialect has for the op."""
     rows = [row for row in DIALECTS.values() if op.name in row.operators]
-    switches = {row.switch.name for row in rows if row.switch} if op.name in ("reshape", "shuffle") else set()
+    switches = {row.switch.name for row in rows if row.switch} if op.name in SWITCHED else set()
     chosen = {name: kind for name, kind in SWITCHING.items() if name in switches}
     versioned = any(row.newest_opset for row in rows)
     return {name: kind for name, kind in ASKING.items() if versioned or name != "opset"} | chosen

@@ -64,6 +64,12 @@ DialectOption = Annotated[
         autocompletion=completing(DIALECTS),
     ),
 ]
+DialectsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dialect", "-d", help="Only this one; may be repeated.", metavar="NAME", autocompletion=completing(DIALECTS)
+    ),
+]
 OpsetOption = Annotated[
     str | None,
     typer.Option(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
 
 import typer
 
 from shapecalc.cli.answer import refused
-from shapecalc.cli.options import Output, completing
+from shapecalc.cli.options import DialectsOption, Output
 from shapecalc.cli.output import Exit, put
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.request import found
@@ -29,18 +28,7 @@ def add(app: typer.Typer, cls: type) -> None:
     app.command("vectors", cls=cls, short_help=SUMMARY, help=HELP)(vectors)
 
 
-def vectors(
-    dialect: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--dialect",
-            "-d",
-            help="Only this one; may be repeated.",
-            metavar="NAME",
-            autocompletion=completing(DIALECTS),
-        ),
-    ] = None,
-) -> int:
+def vectors(dialect: DialectsOption = None) -> int:
     """Write the cases, the same every time."""
     try:
         chosen = [found(name.lower(), DIALECTS, "dialect").name for name in dict.fromkeys(dialect or [])]

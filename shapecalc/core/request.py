@@ -14,6 +14,7 @@ from shapecalc.core.operations import COMMON, OPS, Kind, Op, Param
 from shapecalc.core.problem import misuse, refusal
 from shapecalc.core.record import Record
 from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect, Flattens
+from shapecalc.core.setting import SWITCHED
 from shapecalc.core.text import TOO_LARGE, read_axes, read_shape, read_target, shape_text
 from shapecalc.core.values import described, dims_of, is_whole, read_sizes, whole_number
 from shapecalc.core.wording import brief, visible
@@ -224,7 +225,7 @@ def _dtype(given: Mapping[str, object], row: Dialect) -> str | None:
 
 def _switch(given: Mapping[str, object], row: Dialect, op: str) -> bool | None:
     """Return the dialect's switch where it was given; refuse another dialect's."""
-    own = row.switch.name if row.switch and op in ("reshape", "shuffle") else None
+    own = row.switch.name if row.switch and op in SWITCHED else None
     for name in SWITCHES:
         if name in given and name != own:
             has = f"its switch is {own}" if own else ""

@@ -12,7 +12,7 @@ from shapecalc.core.operations import OPS
 from shapecalc.core.problem import ShapeError, misuse, refusal
 from shapecalc.core.record import Record
 from shapecalc.core.request import Request, ask, check_names_known, found
-from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect
+from shapecalc.core.rules import DIALECTS, SWITCHES, Dialect, Zero
 from shapecalc.core.setting import SWITCHED, check_attributes, setting
 from shapecalc.core.text import shape_text, tokens
 from shapecalc.core.trace import Chain, Step, Trace, contradiction, plain, run, zero_sensitive
@@ -139,7 +139,7 @@ def _switch_hint(request: Request, problem: Problem) -> str:
 
 def _answer_with(request: Request, name: str, on: bool) -> str:
     answer = answered(request._replace(switch=on))
-    copies = (SWITCHES[name] is SWITCHES["special_zero"]) is on
+    copies = (SWITCHES[name] is Zero.COPIES) is on
     means = "0 copies" if copies else "0 is a dim of size zero"
     if answer.problem:
         return f"with {name} {'on' if on else 'off'} ({means}) it is refused: {answer.problem.rule}"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import doctest
 import re
+import tomllib
 
 import pytest
 
+from shapecalc import __version__
+from shapecalc.core.operations import OPS
 from shapecalc.core.rules import DIALECTS
 from tests.sessions import ROOT, commands, folder_with_shapecalc, printed
 
@@ -14,6 +17,8 @@ README = (ROOT / "README.md").read_text("utf-8")
 SESSIONS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
 FILES = re.findall(r"```text (\S+)\n(.*?)```", README, re.DOTALL)
 COMMANDS = commands(SESSIONS)
+SHELL = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +36,17 @@ def test_the_readme_shows_commands():
     assert len(COMMANDS) > 12
 
 
+@pytest.fixture
+def tables():
+    """Take back what the README adds to the tables."""
+    kept = [(table, dict(table)) for table in (DIALECTS, OPS)]
+    yield
+    for table, before in kept:
+        table.clear()
+        table.update(before)
+
+
+@pytest.mark.usefixtures("tables")
 def test_its_python_is_right():
     assert doctest.testfile(str(ROOT / "README.md"), module_relative=False).failed == 0
 
@@ -43,7 +59,31 @@ def test_its_table_names_every_dialect_and_switch():
 
 
 def test_the_first_lines_are_the_two_commands_for_a_fresh_clone():
-    (block,) = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
-    install, test = block.splitlines()
+    install, test = SHELL[0].splitlines()
     assert install.endswith("shapecalc reshape 2,3,4 0,-1")
     assert test.endswith("-m pytest")
+
+
+def test_what_it_installs_and_runs_elsewhere_exists(folder):
+    lines = "\n".join([*SHELL, *re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)])
+    extras = {name for named in re.findall(r"\.\[([\w,]+)\]", lines) for name in named.split(",")}
+    assert extras <= set(PROJECT["optional-dependencies"])
+    assert re.findall(r"rev: v(\S+)", lines) == [__version__]
+    run = re.findall(r"^(?:- run: )?shapecalc (\S+)", lines, re.M)
+    shown = printed("shapecalc -h", folder)
+    assert run
+    assert [word for word in run if word not in shown] == []
+
+
+def test_every_place_it_points_to_is_a_heading():
+    headings = {line[3:].lower().replace(" ", "-") for line in README.splitlines() if line.startswith("## ")}
+    places = re.findall(r"\]\(#([\w-]+)\)", README)
+    assert places
+    assert set(places) <= headings
+
+
+def test_every_file_it_names_is_there():
+    names = re.findall(r"`((?:core|cli|tui|engine|view|tests|man|\.ci)/[\w/.-]*)`", README)
+    assert names
+    missing = [name for name in names if not ((ROOT / name).exists() or (ROOT / "shapecalc" / name).exists())]
+    assert missing == []

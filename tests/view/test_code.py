@@ -10,7 +10,6 @@ import onnxruntime
 import pytest
 from hypothesis import given, settings
 
-from shapecalc.cli.options import _targets
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.resolve import chain
 from shapecalc.core.rules import DIALECTS

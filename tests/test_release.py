@@ -1,0 +1,76 @@
+"""What a release holds: one version, a wheel with what it needs and no more, licences that go together."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from importlib.metadata import metadata
+from importlib.util import find_spec
+
+import pytest
+
+from shapecalc import __version__
+from tests.cli.conftest import process
+from tests.sessions import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PERMISSIVE = ("MIT", "BSD", "Apache")
+NEEDED = ("README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", ".pre-commit-hooks.yaml", ".ci/run")
+"""What the tests and the checks read beside `shapecalc`, `tests` and `man`."""
+
+
+def test_the_version_is_the_one_of_the_changelog():
+    assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M).group(1) == __version__
+
+
+def test_the_version_is_printed():
+    assert process("--version", capture_output=True, text=True).stdout == f"shapecalc {__version__}\n"
+
+
+def named(requirement):
+    return re.match(r"[\w-]+", requirement).group()
+
+
+@pytest.mark.parametrize("name", [named(requirement) for requirement in PROJECT["dependencies"]])
+def test_what_it_needs_is_under_a_licence_that_allows_it(name):
+    found = metadata(name)
+    licences = [found["License-Expression"] or "", *(found.get_all("Classifier") or [])]
+    assert any(word in licence for licence in licences for word in PERMISSIVE if "Programming" not in licence)
+    assert "GPL" not in " ".join(licences)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return the folder of a wheel and an sdist of this checkout."""
+    if find_spec("hatchling") is None:
+        pytest.skip("hatchling is not installed")
+    folder = tmp_path_factory.mktemp("dist")
+    build = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    return folder
+
+
+def files_below(*names):
+    """Return the files of this checkout below some folders, but for what running them leaves there."""
+    found = [path for name in names for path in (ROOT / name).rglob("*") if path.is_file()]
+    return {str(path.relative_to(ROOT)) for path in found if "__pycache__" not in path.parts}
+
+
+def test_the_wheel_holds_the_package_and_the_manual(built):
+    (wheel,) = built.glob("*.whl")
+    files = [name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name]
+    pages = {f"shapecalc-{__version__}.data/data/share/man/man{page[-1]}/{page[4:]}" for page in files_below("man")}
+    assert set(files) == files_below("shapecalc") | pages
+    assert "shapecalc/py.typed" in files
+    assert {name.rpartition(".")[2] for name in files} == {"py", "typed", "tcss", "toml", "1", "5", "7"}
+
+
+def test_the_sdist_holds_what_its_tests_need(built):
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as opened:
+        files = {name.partition("/")[2] for name in opened.getnames()}
+    assert files >= files_below("shapecalc", "tests", "man") | set(NEEDED)

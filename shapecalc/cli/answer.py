@@ -124,7 +124,10 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
 
 
 def input_text(text: str) -> str:
-    """Return an input shape as it was typed, or the one line of standard input where it is `-`."""
+    """Return an input shape as it was typed, or the one line of standard input where it is `-`.
+
+    Raises `ShapeError` (usage) where that is no one line, `RunEnded` where it cannot be read.
+    """
     if text.strip() != "-":
         return unpadded(text)
     if sys.stdin is None:

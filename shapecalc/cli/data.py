@@ -43,7 +43,10 @@ def unusable(error: Exception) -> ShapeError:
 
 
 def read_input(text: str, options: Mapping[str, object], op: str) -> Given:
-    """Return the input that a text gives: a shape as it is, a file's shape and element type from its header."""
+    """Return the input that a text gives: a shape as it is, a file's shape and element type from its header.
+
+    Raises `ShapeError` (file) where the file cannot be used.
+    """
     if not is_file(text):
         return Given(text, options, None)
     from shapecalc.engine.files import FileError, opened

@@ -113,6 +113,8 @@ def case_of(found_object: Mapping[str, Any], defaults: Mapping[str, object]) -> 
 def read_default(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
     """Return the defaults for the lines below an `@default` line; alone on its line it takes all back.
 
+    Raises `ShapeError` (usage) for what is no default.
+
     >>> read_default("@default dialect=onnx opset=13", {"dialect": "numpy", "dtype": "float"})
     {'dialect': 'onnx', 'dtype': 'float', 'opset': 13}
     """

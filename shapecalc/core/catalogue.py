@@ -52,9 +52,8 @@ _STEPS = (
     Rule(
         "infer-empty",
         "-1 beside a dim of zero, in the runtimes that have an answer",
-        "The products of both sides are zero and say nothing. OpenVINO leaves the dims that 0 copies out of "
-        "both sides, "
-        "and takes 0/0 as 1; ONNX Runtime leaves all zeros out of both sides. Everyone else refuses.",
+        "The products of both sides are zero and say nothing. OpenVINO leaves the dims that 0 copies out of both "
+        "sides, and takes 0/0 as 1; ONNX Runtime leaves all zeros out of both sides. Everyone else refuses.",
         "shapecalc reshape 0,3,4 0,-1 --dialect openvino --special-zero",
         "measured: OpenVINO 2026.4.1, ONNX Runtime 1.31.1",
     ),
@@ -72,8 +71,8 @@ _STEPS = (
         "The permutation names where each output dim comes from, not where it goes. A permutation that is its own "
         "inverse hides the difference; 1,2,0 shows it.",
         "shapecalc transpose 2,3,4 1,2,0",
-        "ONNX Transpose: 'when perm=(1, 0, 2), given an input tensor of shape (1, 2, 3), the output shape "
-        "will be (2, 1, 3)'",
+        "ONNX Transpose: 'when perm=(1, 0, 2), given an input tensor of shape (1, 2, 3), the output shape will be (2, "
+        "1, 3)'",
     ),
     Rule(
         "move-axes",
@@ -121,8 +120,8 @@ _STEPS = (
     Rule(
         "keep-dim",
         "a dim stays as it is",
-        "PyTorch and OpenVINO leave a dim alone that is named for squeeze and is not 1. In Tensor.expand, "
-        "-1 keeps a dim.",
+        "PyTorch and OpenVINO leave a dim alone that is named for squeeze and is not 1. In Tensor.expand, -1 keeps a "
+        "dim.",
         "shapecalc squeeze 1,3,1 --axes 1 --dialect torch",
         "torch.squeeze, Tensor.expand, OpenVINO Squeeze",
     ),
@@ -174,9 +173,8 @@ _REFUSALS = (
     Rule(
         "volume-mismatch",
         "the requested shape does not hold as many elements as the input",
-        "Reshape neither makes nor drops elements. A comment in the ONNX documents that (0,3,4) reshaped to "
-        "(3,4,0) gives "
-        "(3,4,4) without allowzero describes an impossible result: 0 elements cannot fill 48 places.",
+        "Reshape neither makes nor drops elements. A comment in the ONNX documents that (0,3,4) reshaped to (3,4,0) "
+        "gives (3,4,4) without allowzero describes an impossible result: 0 elements cannot fill 48 places.",
         "shapecalc reshape 0,3,4 3,4,0",
         "ONNX Reshape: 'required to have the same number of elements'",
     ),
@@ -197,9 +195,8 @@ _REFUSALS = (
     Rule(
         "zero-volume-infer",
         "-1 beside known dims that hold no elements",
-        "The elements must be divided by the product of the known dims, and that is 0. Some runtimes have "
-        "an answer all "
-        "the same: see `shapecalc compare 0,3,4 0,-1`.",
+        "The elements must be divided by the product of the known dims, and that is 0. Some runtimes have an answer "
+        "all the same: see `shapecalc compare 0,3,4 0,-1`.",
         "shapecalc reshape 0,3,4 0,-1",
         "TensorRT Shuffle: 'the solution for -1 becomes indeterminate and TensorRT will report an error'",
     ),
@@ -248,17 +245,16 @@ _REFUSALS = (
     Rule(
         "negative-axis",
         "the dialect counts these axes from 0",
-        "ONNX takes negative axes for flatten, squeeze and unsqueeze since opset 11, and never in a "
-        "permutation; TensorRT "
-        "and OpenVINO neither. oneDNN, NumPy and PyTorch do.",
+        "ONNX takes negative axes for flatten, squeeze and unsqueeze since opset 11, and never in a permutation; "
+        "TensorRT and OpenVINO neither. oneDNN, NumPy and PyTorch do.",
         "shapecalc transpose 2,3,4 -1,0,1",
         "ONNX Transpose, ONNX Squeeze 11",
     ),
     Rule(
         "axis-out-of-range",
         "there is no such axis",
-        "Axes run from 0 to rank - 1, or from -rank where negatives are taken. The axes of unsqueeze count "
-        "the output's dims.",
+        "Axes run from 0 to rank - 1, or from -rank where negatives are taken. The axes of unsqueeze count the "
+        "output's dims.",
         "shapecalc squeeze 1,3 --axes 2",
         "ONNX Squeeze, ONNX Unsqueeze, ONNX Flatten",
     ),
@@ -321,9 +317,8 @@ _REFUSALS = (
     Rule(
         "no-such-attribute",
         "the operator's version does not have that attribute",
-        "allowzero came with Reshape 14, start and end with Shape 15. The model's opset selects the "
-        "version: the newest "
-        "at or below it.",
+        "allowzero came with Reshape 14, start and end with Shape 15. The model's opset selects the version: the "
+        "newest at or below it.",
         "shapecalc reshape 2,3,4 0,-1 --allowzero --opset 13",
         "ONNX Reshape 14, ONNX Shape 15",
     ),
@@ -352,8 +347,8 @@ _REFUSALS = (
     Rule(
         "file",
         "a file or a device cannot be used",
-        "A file that does not exist, is no array, holds pickled objects or is cut short; an output that exists "
-        "and is not to be written over, or is the input itself; a backend that is not installed.",
+        "A file that does not exist, is no array, holds pickled objects or is cut short; an output that exists and is "
+        "not to be written over, or is the input itself; a backend that is not installed.",
         "shapecalc reshape missing.npy -1",
         "shapecalc",
     ),

@@ -77,7 +77,7 @@ def equal(a: Dim, b: Dim) -> Conditions:
 
 
 def divides(a: Dim, b: Dim) -> Conditions:
-    """Return the conditions under which `b` divides `a` without remainder; `b` is not 0.
+    """Return the conditions under which `b`, which is not 0, divides `a`; raise `Never` when it divides for no sizes.
 
     >>> [str(c) for c in divides(product((named("H"), named("W"))), 64)], divides(24, 2)
     (['H*W % 64 == 0'], ())

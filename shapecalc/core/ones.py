@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def recut(stage: str, before: Shape, after: Shape) -> Step:
-    """Return the last step of a stage that keeps the elements in order and cuts them into `after`."""
+    """Return the last step of a stage that keeps the elements in order and cuts them into `after`.
+
+    Raises `ShapeError`: overflow.
+    """
     checked_volume(after, "input")
     return Step(stage, "regroup", None, tuple(range(len(before))), after, (before, after), Reshape(after))
 
@@ -45,7 +48,10 @@ def axis_from_zero(
 
 
 def axes_from_zero(axes: Axes, rank: int, at: Setting, repeats: Repeats) -> dict[int, int]:
-    """Return the named axes counted from 0, each with its place in `axes`; refuse repeats or drop them."""
+    """Return the named axes counted from 0, each with its place in `axes`; `repeats` are refused or dropped.
+
+    Raises `ShapeError`: repeated-axis, and what `axis_from_zero` raises.
+    """
     found: dict[int, int] = {}
     for index, axis in enumerate(axes):
         place = axis_from_zero(axis, rank, at, "axes", index)

@@ -43,7 +43,10 @@ def transpose(
 
 
 def permutation(perm: Axes | None, rank: int, at: Setting, argument: str) -> tuple[Axes, str]:
-    """Return the permutation to carry out, all axes from 0, and what is to be said of it."""
+    """Return the permutation to carry out, all axes from 0, and what is to be said of it.
+
+    Raises `ShapeError`: missing-argument, and what `checked_permutation` raises.
+    """
     row = at.row
     if perm is None and row.no_perm is NoPerm.REFUSED:
         raise refusal(
@@ -64,7 +67,10 @@ def _all_reversed(rank: int) -> str:
 
 
 def checked_permutation(perm: Axes, rank: int, at: Setting, argument: str) -> Axes:
-    """Return `perm` with all axes counted from 0; raise `ShapeError` where it is no permutation of `rank` axes."""
+    """Return `perm` with all axes counted from 0.
+
+    Raises `ShapeError`: not-a-permutation (of `rank` axes), negative-axis.
+    """
     if len(perm) != rank:
         message = f"{len(perm)} axes are named, and the tensor has {rank}"
         raise refusal("not-a-permutation", message, _missing(perm, rank), argument=argument)
@@ -130,7 +136,10 @@ def flatten(
 
 
 def parts(rank: int, axis: int | None, start_dim: int | None, end_dim: int | None, at: Setting) -> list[Axes]:
-    """Return the input axes that each output dim of a flatten is made of."""
+    """Return the input axes that each output dim of a flatten is made of.
+
+    Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end.
+    """
     axes = tuple(range(rank))
     if at.row.flattens is Flattens.ALL:
         return [axes]

@@ -38,7 +38,10 @@ def whole_number(value: object, name: str) -> int:
 
 
 def dims_of(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
-    """Return the dims of a Python sequence: whole numbers, or the texts of names and monomials."""
+    """Return the dims of a Python sequence: whole numbers from `lowest` on, or the texts of names and monomials.
+
+    Raises `ShapeError` (usage) for anything else.
+    """
     try:
         dims: tuple[Any, ...] = tuple(value)  # type: ignore[arg-type]
     except TypeError:
@@ -81,7 +84,7 @@ def described(value: object) -> str:
 
 
 def read_sizes(where: object) -> dict[str, int]:
-    """Return the sizes to put in for names, from `N=8,C=3` or from a mapping.
+    """Return the sizes to put in for names, from `N=8,C=3` or from a mapping; raise `ShapeError` (usage) otherwise.
 
     >>> read_sizes("N=8,C=3")
     {'N': 8, 'C': 3}

@@ -40,6 +40,8 @@ class Stage(Record):
 def split(text: str, separator: str | None = None) -> list[str]:
     """Split at blanks, or at `separator`, outside brackets and quotes; quotes around a piece are dropped.
 
+    Raises `ShapeError` (usage) for a quote that is never closed.
+
     >>> split("reshape [2, 3, 4] '0, -1'")
     ['reshape', '[2, 3, 4]', '0, -1']
     """

@@ -42,6 +42,12 @@ def test_reshape_agrees_with_inference_or_both_refuse(drawn, allowzero, opset):
         assert ours == theirs
 
 
+def test_inference_leaves_open_what_the_readme_says_it_does():
+    unknown = 0  # how `inferred` gives a dim without a number
+    assert inferred("reshape", ("N", "C", "H", "W"), {"target": (0, -1, 64)}, 21) == (unknown, unknown, 64)
+    assert inferred("reshape", ("N", 4), {"target": (2, 6)}, 21) == (2, 6)
+
+
 @MANY
 @given(reshapes(), st.booleans(), st.sampled_from([1, 5, 13, 14, 21]))
 def test_reshape_agrees_with_onnxruntime_that_knows_the_shapes_or_both_refuse(drawn, allowzero, opset):

@@ -49,7 +49,7 @@ class ShapecalcApp(App[Reply]):
 
     def action_command_palette(self) -> None:
         """Open the palette, unless it is open."""
-        if not CommandPalette.is_open(self):
+        if not isinstance(self.screen, CommandPalette):
             self.push_screen(Palette())
 
     def on_mount(self) -> None:

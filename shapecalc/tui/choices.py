@@ -8,14 +8,14 @@ from textual.widgets import OptionList
 
 
 class Choices(OptionList):
-    """A list that can be paged through before it is laid out, and where there is no room for it: Textual's own raises."""
+    """A list that can be paged through before it is laid out: Textual's own raises."""
 
     def action_page_up(self) -> None:
         """Go a page up."""
         with suppress(KeyError):
-            super().action_page_up()
+            super().action_page_up()  # type: ignore[no-untyped-call]
 
     def action_page_down(self) -> None:
         """Go a page down."""
         with suppress(KeyError):
-            super().action_page_down()
+            super().action_page_down()  # type: ignore[no-untyped-call]

@@ -115,7 +115,8 @@ def flowing(state: State, width: int, height: int) -> Text:
     """Return the flow at the step at hand, in so many lines with what is noted under it."""
     if state.good is None:
         return Text()
-    at, rows = None if state.settled else state.at, height
+    axes = max([len(state.good.input), *(len(step.value) for step in state.good.steps if step.move)])
+    at, rows = None if state.settled else state.at, height - (axes >= height)
     while True:
         text = flow(state.good, at, width=width, height=rows, chosen=state.chosen)
         over = text.plain.count("\n") + 1 - height

@@ -30,7 +30,8 @@ ROOT = str(Path(__file__).parents[2])
 ROUNDS = 21
 KEYS = 200
 HELD = 100
-RANK_8 = "shuffle 2,3,4,5,6,7,8,2 --first 7,6,5,4,3,2,1,0 --to 0,0,0,0,0,-1,2,3 --second 7,6,5,4,3,2,1,0".split()
+RANK_8 = ["shuffle", "2,3,4,5,6,7,8,2", "--first", "7,6,5,4,3,2,1,0", "--to", "0,0,0,0,0,-1,2,3"]
+RANK_8 += ["--second", "7,6,5,4,3,2,1,0"]
 LABEL = "from textual.app import App; from textual.widgets import Label\n" + (
     "class A(App):\n    def compose(self):\n        yield Label('painted: 3,8')\nA().run()"
 )
@@ -39,8 +40,8 @@ APPS = {
     "shapecalc tui": [sys.executable, "-m", "shapecalc", "tui"],
 }
 TYPED = {
-    "a step": [(b"\x1b[5~", b"new dims"), (b"\x1b[6~", b"Transpose moves")],
-    "a digit": [(b"0", b"806400 elem"), (b"\x7f", b" 80640 elem")],
+    "a step": [(b"\x1b[5~", b"move axes]"), (b"\x1b[6~", b"Transpose moves")],
+    "a digit": [(b"0", b"8,20 --f"), (b"\x7f", b"7,8,2 --f")],
 }
 """Keys as a terminal sends them, with what each brings onto the screen."""
 PAINTED = b"3,8"
@@ -146,7 +147,9 @@ def main() -> None:
     print("\nfrom a key to the picture, rank 8, 80x24".ljust(45) + "  median    95th")
     for name, keys in TYPED.items():
         taken = sorted(key_seconds(RANK_8, keys))
-        print(f"{name.ljust(42)} {statistics.median(taken) * 1e3:6.1f} ms {taken[int(0.95 * len(taken))] * 1e3:6.1f} ms")
+        print(
+            f"{name.ljust(42)} {statistics.median(taken) * 1e3:6.1f} ms {taken[int(0.95 * len(taken))] * 1e3:6.1f} ms"
+        )
     drawn, seconds = asyncio.run(held(RANK_8))
     print(f"\n{HELD} keys at once: drawn {drawn} times in {seconds * 1e3:.0f} ms")
 

@@ -161,7 +161,12 @@ async def test_help_is_about_what_has_the_focus(user):
 async def test_the_palette_offers_each_key_once(user):
     await user.press("ctrl+p")
     await user.pilot.pause(0.2)
-    for said in ("ask the same under every dialect", "copy the command line", "quit and print nothing", "choose a theme"):
+    for said in (
+        "ask the same under every dialect",
+        "copy the command line",
+        "quit and print nothing",
+        "choose a theme",
+    ):
         assert user.text.count(said) == 1
     await user.type("compare")
     await user.wipe()

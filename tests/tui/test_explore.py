@@ -205,7 +205,17 @@ async def test_the_name_of_a_file_is_not_an_error_while_it_is_typed(user):
         assert "▲" not in user.text
 
 
-HOSTILE = ["\x1b[31m", "[bold]red[/]", "\u202egnp", "a\nb\r\nc", "x" * 10_000, ",".join(["2"] * 200), "9" * 40, "漢字", "\x00\x07"]
+HOSTILE = [
+    "\x1b[31m",
+    "[bold]red[/]",
+    "\u202egnp",
+    "a\nb\r\nc",
+    "x" * 10_000,
+    ",".join(["2"] * 200),
+    "9" * 40,
+    "漢字",
+    "\x00\x07",
+]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

@@ -68,7 +68,7 @@ def shapecalc(*words):
 
 @on_tmux
 def test_it_is_typed_in_stepped_through_resized_and_left_with_the_answer():
-    with Tmux(f"s=$({shapecalc('tui', 'reshape', '2,3,4', '0,-1')}); echo \"ANSWER=$s\"") as terminal:
+    with Tmux(f's=$({shapecalc("tui", "reshape", "2,3,4", "0,-1")}); echo "ANSWER=$s"') as terminal:
         terminal.shows("answer 2,12")
         terminal.type(",5")
         terminal.shows("answer 2,60")
@@ -84,7 +84,7 @@ def test_it_is_typed_in_stepped_through_resized_and_left_with_the_answer():
 
 @on_tmux
 def test_quitting_prints_nothing():
-    with Tmux(f"s=$({shapecalc('tui')}); echo \"ANSWER=$s.\"") as terminal:
+    with Tmux(f's=$({shapecalc("tui")}); echo "ANSWER=$s."') as terminal:
         terminal.shows("answer 3,8")
         terminal.press("C-q")
         assert "ANSWER=.\nEXIT=0" in terminal.shows("EXIT=")
@@ -102,7 +102,7 @@ def test_leaving_a_refused_request_tells_why():
 
 @on_tmux
 def test_a_shape_comes_through_a_pipe_and_the_keys_from_the_terminal():
-    with Tmux(f"s=$(echo 7,8 | {shapecalc('tui', 'reshape', '-', '8,7')}); echo \"ANSWER=$s\"") as terminal:
+    with Tmux(f's=$(echo 7,8 | {shapecalc("tui", "reshape", "-", "8,7")}); echo "ANSWER=$s"') as terminal:
         terminal.shows("answer 8,7")
         terminal.type("0")
         terminal.shows("input 7,80")

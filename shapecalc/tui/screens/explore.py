@@ -27,7 +27,7 @@ from shapecalc.tui.widgets import Drawn, Enlarge, Entry, Field, Marked, Pane
 from shapecalc.view.rail import rail, strip
 
 CALM = 0.05
-"""Seconds without a picture after which the next key is drawn at once; of a held key only what is fresh at a refresh."""
+"""Seconds without a picture after which the next key is drawn at once; a held key is drawn as often as it can be."""
 BESIDE_PICTURES = 12
 """Lines of the screen that are neither the flow nor the picture."""
 

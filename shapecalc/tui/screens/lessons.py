@@ -70,7 +70,9 @@ class Lessons(ModalScreen[Question | None]):
             return
         self.lesson = lesson
         text = Text.assemble(
-            (f"{lesson.title}\n\n", "bold"), f"{' '.join(lesson.text.split())}\n\n", f"$ shapecalc {lesson.question}\n\n"
+            (f"{lesson.title}\n\n", "bold"),
+            f"{' '.join(lesson.text.split())}\n\n",
+            f"$ shapecalc {lesson.question}\n\n",
         )
         self.query_one("#text", Static).update(text.append(f"Predict {lesson.asks}:"))
         self.query_one("#prediction", Input).value = ""

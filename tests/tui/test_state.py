@@ -1,0 +1,138 @@
+"""Questions, the place in their answers, and what is said of them, without a screen."""
+
+from __future__ import annotations
+
+import pytest
+
+from shapecalc.core.operations import OPS
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.rules import DIALECTS
+from shapecalc.core.words import split
+from shapecalc.tui import story
+from shapecalc.tui.keys import KEYS, keys_line
+from shapecalc.tui.question import FIRST, asked, caret, command, replied
+from shapecalc.tui.state import State
+
+LINES = [
+    "shapecalc reshape 2,3,4 0,-1",
+    "shapecalc reshape N,4 2,6 --opset 13 --where N=3",
+    "shapecalc reshape 0,3 0,-1 --dialect openvino --no-special-zero",
+    "shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1 --second 1,0",
+    "shapecalc shape 2,3,4 --start 1",
+    "shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 0,-1'",
+    "shapecalc chain '8,N | reshape 0,-1,2 --dialect torch' --where N=4",
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_command_line_is_the_state(line):
+    question = asked(split(line)[1:])
+    assert command(question, replied(question).answer) == line
+    assert command(question, None) == line
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_trying_every_op_and_going_back_loses_no_text(line):
+    question = asked(split(line)[1:])
+    seen = question
+    for op in (*OPS, "chain", question.op):
+        seen = seen.with_op(op)
+        replied(seen)
+    assert {name: seen.texts[name] for name in question.texts} == dict(question.texts)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_dialect_is_asked_with_the_switch_of_another(dialect):
+    for op in DIALECTS[dialect].operators:
+        question = asked(["reshape", "2,3", "6", "--allowzero"]).with_op(op).with_setting("dialect", dialect)
+        problem = replied(question).problem
+        assert problem is None or "has no" not in problem.message
+
+
+HALF = ["", "2,", "-", "2,-", "[2", "(2,3", "N*", "2,3/"]
+
+
+@pytest.mark.parametrize("text", HALF)
+def test_what_can_still_become_right_is_being_typed(text):
+    assert replied(FIRST.with_op("reshape").with_text("target", text), "target").typing or text == ""
+    assert not replied(FIRST.with_op("reshape").with_text("target", text)).typing
+
+
+@pytest.mark.parametrize("text", ["2,x]", "2,,3", "--", "2;3", "[2)"])
+def test_what_cannot_become_right_is_told_while_it_is_typed(text):
+    reply = replied(FIRST.with_op("reshape").with_text("target", text), "target")
+    assert reply.problem is not None
+    assert not reply.typing
+
+
+def test_carets_are_of_the_field_that_is_wrong():
+    question = asked(["reshape", "2,3,4", "5,-1"])
+    assert caret(question, replied(question).problem) == ("target", 2, 4)
+
+
+@pytest.mark.parametrize("words", [["reshap", "2", "2"], ["reshape", "2", "2", "2"], ["chain", "a", "b"], ["foo"]])
+def test_what_asks_nothing_is_refused(words):
+    with pytest.raises(ShapeError):
+        asked(words)
+
+
+def test_the_last_answer_stays_while_what_is_typed_is_none():
+    state = State(FIRST)
+    good = state.good
+    state.ask(FIRST.with_text("input", "2,3,4x"), "input")
+    assert state.good is good
+    assert state.reply.answer is None
+    assert not state.works("compare")
+
+
+def test_one_stands_past_the_last_step_of_the_next_answer_too():
+    state = State(FIRST)
+    state.ask(FIRST.with_text("to", "-1"))
+    assert state.settled
+    state.go(2)
+    state.ask(FIRST.with_text("to", "2,-1"))
+    assert state.at == 2
+
+
+def test_a_refusal_is_stood_at():
+    state = State(FIRST, 0)
+    state.ask(FIRST.with_text("to", "5,-1"))
+    assert state.at == state.last
+    assert not state.settled
+
+
+MOVES = [
+    ("right right right", (1, 0)),
+    ("right right right left", (0, 2)),
+    ("right right right right right right right", (1, 2)),
+    ("down", (1, 0)),
+    ("down down", (1, 0)),
+    ("right down up", (0, 1)),
+    ("left", None),
+    ("up", None),
+]
+
+
+@pytest.mark.parametrize(("keys", "cursor"), MOVES)
+def test_the_cursor_of_the_grid_goes_from_row_to_row_and_stops_at_the_corners(keys, cursor):
+    state = State(asked(["transpose", "2,3"]))
+    for key in keys.split():
+        state.move(key)
+    assert state.cursor == cursor
+
+
+@pytest.mark.parametrize("width", [20, 40, 58, 78, 198])
+def test_the_title_keeps_the_answer_and_its_width(width):
+    for words in ("reshape 2,3,4 5,-1", "shuffle 2,3,4 --to 0,-1", "reshape N,C,H,W 0,-1,64"):
+        question = asked(split(words))
+        text = story.title(question, replied(question), width)
+        assert text.cell_len == width
+        assert width < 40 or "refused: indivisible" in text.plain or "answer " in text.plain
+
+
+def test_as_many_keys_are_told_of_as_fit():
+    every = frozenset(key.action for key in KEYS)
+    for width in range(10, 200, 7):
+        assert keys_line(every, width).cell_len <= width
+    assert keys_line(every, 300).plain.count("  ") == len(KEYS) - 1
+    assert len({key.key for key in KEYS}) == len({key.rank for key in KEYS}) == len(KEYS)

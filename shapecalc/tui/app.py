@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 
 from textual.app import App, SystemCommand
+from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette
 from textual.screen import Screen
 
@@ -51,6 +52,10 @@ class ShapecalcApp(App[Reply]):
         """Open the palette, unless it is open."""
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(Palette())
+
+    def pop_screen(self) -> AwaitComplete:
+        """Close the dialog on top; never the main screen, which a key that closes a dialog twice would meet."""
+        return AwaitComplete() if self.screen is self.explore else super().pop_screen()
 
     def on_mount(self) -> None:
         """Show the main screen."""

@@ -79,6 +79,20 @@ async def test_the_comparison_starts_at_the_present_and_goes_where_the_two_part(
     assert user.command == "$ shapecalc reshape 0,3 0,-1 --allowzero"
 
 
+@driven()
+async def test_keys_that_close_a_dialog_twice_close_nothing_else(user):
+    before = user.text
+    for key in ("f1", "f2", "f4", "f5", "f8", "ctrl+p"):
+        await user.hurry(key)
+        await user.hurry("escape", "escape", "escape")
+        await user.hurry(key)
+        await user.hurry("enter", "enter", "enter", "escape", "escape")
+        await user.press("escape")
+        await user.press("escape")
+    assert user.app.screen is user.app.explore
+    assert user.title == before.splitlines()[0].strip()
+
+
 @driven("chain", "2,3 | flatten")
 async def test_a_chain_is_not_compared(user):
     before = user.text

@@ -220,11 +220,11 @@ class Explore(Screen[None]):
     async def ask_anew(self, question: Question) -> None:
         """Ask a question that other fields may belong to."""
         self.state.ask(question)
-        fields = self.query_one("#fields")
-        await fields.remove_children()
-        await fields.mount(*self._fields())
-        self.query(Input).first().focus()
-        self.due()
+        for fields in self.query("#fields"):  # there are none any more where the app is on its way out
+            await fields.remove_children()
+            await fields.mount(*self._fields())
+            self.query(Input).first().focus()
+            self.due()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let only those keys act that would do something."""

@@ -92,7 +92,8 @@ def flow(
     shown = min(rows, MOST_ROWS if height is None else max(1, height - 1))
     picture = _Flow(answer, at, strokes, _upstream(found, chosen), shown)
     x = picture.column(laid[first], first, 0)
-    picture.canvas.put(0, 0, "input" if first == 0 else f"{strokes.dots}{found[first - 1].title}"[: max(5, x)], "bold")
+    title = "input" if first == 0 else clipped(f"{strokes.dots}{found[first - 1].title}", x - 1, strokes)
+    picture.canvas.put(0, 0, title, "bold")
     for place in range(first, last):
         x = picture.stage(found[place], gaps[place], laid[place + 1], place + 1, x)
     lines = [picture.canvas.text(width)]

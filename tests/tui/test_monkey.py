@@ -26,7 +26,7 @@ PIECES = [
 ]
 OPENINGS = ["", "reshape N,C,H,W 0,-1,64", "chain '2,3,4 | transpose 1,0,2 | reshape 0,-1'", "shape 2,3,4 --start 1"]
 SIZES = [(80, 24), (60, 18), (59, 17), (200, 60), (1, 1), (100, 30)]
-TURNS = 60
+TURNS = 45
 
 
 @pytest.mark.parametrize("seed", range(len(OPENINGS)))

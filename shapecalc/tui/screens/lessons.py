@@ -19,7 +19,7 @@ from shapecalc.tui.question import Question, asked
 from shapecalc.tui.widgets import Entry
 from shapecalc.view.pictures import explained
 
-HELP = "enter predicts, F2 shows the answer, F3 plays with it, PgDn scrolls, escape"
+HELP = "enter predicts, F2 shows the answer, F3 plays with it, escape goes back"
 
 
 class Lessons(ModalScreen[Question | None]):

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from shapecalc.cli.answer import refused
+from shapecalc.cli.answer import refused, unpadded
 from shapecalc.cli.checking.lines import blocks, regular_size
 from shapecalc.cli.checking.outputs import Progress, WholeLines, exit_code, junit_file, replacing, summary
 from shapecalc.cli.checking.reports import Style, Verdict
@@ -95,7 +95,7 @@ def check(
     style = Style(json, quiet, strict, github, junit is not None, fail_fast, update)
     gc.freeze()  # what is here now stays: collections need not look at it
     with WholeLines() as out:
-        return _Run(style, jobs, out).finished(files, junit)
+        return _Run(style, jobs, out).finished([unpadded(file) for file in files], junit)
 
 
 class _Run:
@@ -110,13 +110,16 @@ class _Run:
     def finished(self, files: list[str], junit: str | None) -> int:
         """Judge the files, tell the summary and return the exit code."""
         try:
+            if junit is not None and _is_among(junit, files):
+                raise OSError(0, "it is one of the files that are checked")
             with junit_file(junit, self.counts) as cases:
                 for file in files:
                     if self._stopped(file, cases):
                         break
         except OSError as error:
             self._failed(junit or "", error)
-        self.progress.clear()
+        finally:
+            self.progress.clear()
         if not self.style.quiet:
             tell(f"shapecalc: {summary(self.counts)}")
         return max(self.worst, exit_code(self.counts))
@@ -162,9 +165,15 @@ class _Run:
     def _failed(self, file: str, error: OSError) -> None:
         """Tell that a file cannot be read or written."""
         self.worst = Exit.FILE
+        self.progress.clear()
         reason = error.strerror or str(error)
         if not self.style.quiet:
             tell(visible(f"shapecalc: file: {file}: {reason[:1].lower()}{reason[1:]}"))
+
+
+def _is_among(path: str, files: list[str]) -> bool:
+    """Say whether a path is that of one of the files."""
+    return Path(path).exists() and any(Path(file).exists() and Path(path).samefile(file) for file in files)
 
 
 def _opened(file: str, opened: ExitStack) -> BufferedIOBase:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from ipaddress import ip_address
 from shlex import join
@@ -14,6 +15,7 @@ from shapecalc.cli.options import Output
 from shapecalc.cli.output import Exit, failed, tell
 from shapecalc.cli.tui import UNKNOWN, openings
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.wording import visible
 
 SUMMARY = "Serve the terminal app to a browser on this machine."
 HELP = f"""\b
@@ -52,15 +54,27 @@ def serve(
         from textual_serve.server import Server
     except ImportError:
         raise failed("serve", "textual-serve is not installed; pip install 'shapecalc[serve]'") from None
+    _check_free(host, port)
     if not _is_loopback(host):
-        tell(f"shapecalc: there is no authentication: whoever reaches {host} can use the app")
+        tell(
+            f"shapecalc: there is no authentication: whoever reaches {visible(host) or 'this machine'} can use the app"
+        )
     server = Server(join([sys.executable, "-m", "shapecalc", "tui", *asking]), host=host, port=port, title="shapecalc")
     server.console = Console(stderr=True)
     try:
         server.serve()
     except OSError as error:
-        raise failed(f"{host}:{port}", error.strerror) from None
+        raise failed(f"{visible(host)}:{port}", error.strerror) from None
     return Exit.YES
+
+
+def _check_free(host: str, port: int) -> None:
+    """Raise `RunEnded` where nobody can listen at an address, before anything says that somebody does."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except (OSError, UnicodeError) as error:
+        raise failed(f"{visible(host)}:{port}", getattr(error, "strerror", None) or str(error)) from None
 
 
 def _is_loopback(host: str) -> bool:

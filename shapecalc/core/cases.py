@@ -14,11 +14,12 @@ from json import JSONDecodeError, JSONDecoder
 from shapecalc.core.direct import options_of
 from shapecalc.core.expectations import Expectation, expectation_of, read_expectation
 from shapecalc.core.operations import COMMON, OPS
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.problem import USAGE, ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.request import ask, found, suggestion
+from shapecalc.core.request import Request, ask, found, suggestion
 from shapecalc.core.resolve import answered, chain, resolve
 from shapecalc.core.rules import DIALECTS, SWITCHES
+from shapecalc.core.trace import Trace
 from shapecalc.core.values import whole_number
 from shapecalc.core.wording import brief, visible
 from shapecalc.core.words import applicable, flag, read_chain, read_stage, split
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from shapecalc.core.trace import Chain, Trace
+    from shapecalc.core.trace import Chain
 
 KEYS = dict.fromkeys(
     ("op", "input", *(param.name for op in OPS.values() for param in op.params), *COMMON, "expect", "id", "source")
@@ -51,7 +52,12 @@ class Case(Record):
         if self.chained:
             return chain(self.input, self.stages, {})  # type: ignore[arg-type]
         op, options = self.stages[0]
-        request = ask(op, self.input, options)  # type: ignore[arg-type]
+        try:
+            request = ask(op, self.input, options)  # type: ignore[arg-type]
+        except ShapeError as error:
+            if error.problem.rule == USAGE:
+                raise
+            return Trace(Request(op, (), {}), None, {}, (), None, error.problem)  # sizes that a dim cannot take
         return resolve(request) if whole else answered(request, symbolic=request.symbolic, hints=False)
 
 

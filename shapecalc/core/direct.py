@@ -78,7 +78,7 @@ def direct_answer(case: Case) -> Dims | str | None:
     try:
         form = _forms.get(tuple(case))
         plan = (form and form.plans.get(form.settings(case))) or _planned(case)
-    except (ShapeError, KeyError, TypeError):
+    except (ShapeError, KeyError, TypeError, RecursionError):
         return None
     shape = case["input"]
     answer = None

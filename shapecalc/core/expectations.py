@@ -55,7 +55,7 @@ def read_expectation(text: str) -> Expectation:
     words = text.split()
     if words[:1] == [REFUSED]:
         return _refusal(words[1:])
-    shape, when, conditions = text.partition(" when ")
+    shape, when, conditions = " ".join(words).partition(" when ")
     return Expectation(_shape(shape), _condition_texts(conditions.split(" and ")) if when else None)
 
 
@@ -113,9 +113,12 @@ def read_conditions(texts: Iterable[str]) -> Conditions:
     try:
         for text in texts:
             stated += _condition(text)
-        return combined(stated)
     except (Never, ZeroDivisionError):
         raise misuse(f"'{visible(brief(text))}' can never hold", argument="expect") from None
+    try:
+        return combined(stated)
+    except Never:
+        raise misuse("the conditions can never hold together", argument="expect") from None
 
 
 def _condition(text: str) -> Conditions:
@@ -167,4 +170,5 @@ def answer_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
 
 def _conditional(output: str, conditions: Iterable[str]) -> str:
     listed = " and ".join(conditions)
+    output = f"[{output}]" if output == REFUSED else output  # a dim of that name
     return f"{output} when {listed}" if listed else output

@@ -216,7 +216,8 @@ def _opset(given: Mapping[str, object], row: Dialect) -> int | None:
 def _dtype(given: Mapping[str, object], row: Dialect) -> str | None:
     if "dtype" not in given:
         return None
-    text = str(given["dtype"])
+    value = given["dtype"]
+    text = described(value) if isinstance(value, list | dict) else str(value)
     dtype = element_type(text, row.name)
     if dtype is None:
         raise misuse(f"{row.name} knows no element type '{visible(text[:40])}'", argument="dtype")

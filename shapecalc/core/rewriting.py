@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shapecalc.core.trace import Chain, Trace
 
 _DECODER = json.JSONDecoder()
-BLANKS = " \t\n\r"
+BLANKS = " \t\n\r\v\f"
 
 
 def rewritten(line: str, expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> str:

@@ -34,7 +34,8 @@ def _inferred_empty(step: Step) -> str:
 def _regrouped(step: Step) -> str:
     before, after = step.facts
     have, want = product(before), product(after)
-    counts = f"{have} elements in and out" if have == want else f"{have} elements in, {want} out"
+    elements = "element" if have == 1 else "elements"
+    counts = f"{have} {elements} in and out" if have == want else f"{have} {elements} in, {want} out"
     return f"{counts}: {regrouping(before, after)}"
 
 

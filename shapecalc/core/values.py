@@ -46,8 +46,8 @@ def dims_of(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
         dims: tuple[Any, ...] = tuple(value)  # type: ignore[arg-type]
     except TypeError:
         raise misuse(f"{argument} is a sequence of dims, not {described(value)}", argument=argument) from None
-    if isinstance(value, (bytes, bytearray)):
-        raise misuse(f"{argument} is text or a sequence of dims, not bytes", argument=argument)
+    if isinstance(value, (bytes, bytearray, Mapping)):
+        raise misuse(f"{argument} is text or a sequence of dims, not {type(value).__name__}", argument=argument)
     for dim in dims:
         if type(dim) is not int or not lowest <= dim < TOO_LARGE:
             return _mixed(dims, argument, lowest)
@@ -60,7 +60,7 @@ def _mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
     for place, value in enumerate(values):
         if isinstance(value, str):
             dim, met = read_dim(Token(value.strip() or " ", 0), unknowns, argument, place)
-            if met > unknowns and argument != "input":
+            if met > unknowns and argument not in ("input", "expect"):
                 raise misuse("? is a size nobody knows, so it cannot be requested", argument=argument, index=place)
             unknowns = met
         elif isinstance(value, Monomial):
@@ -80,7 +80,10 @@ def described(value: object) -> str:
     """Return a Python value for a message."""
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
         return sized(value)
-    return visible(brief(repr(value)))
+    try:
+        return visible(brief(repr(value)))
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deep to show"
 
 
 def read_sizes(where: object) -> dict[str, int]:
@@ -92,7 +95,7 @@ def read_sizes(where: object) -> dict[str, int]:
     if isinstance(where, str):
         pairs = [pair.partition("=")[::2] for pair in where.split(",")]
     elif isinstance(where, Mapping):
-        pairs = [(str(name), str(size) if not isinstance(size, int) else sized(size)) for name, size in where.items()]
+        pairs = [(str(name), size if isinstance(size, str) else described(size)) for name, size in where.items()]
     else:
         raise misuse(f"sizes are text or a mapping, not {described(where)}", "write N=8,C=3", argument="where")
     sizes: dict[str, int] = {}

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from shapecalc.cli.checking.lines import BLOCK, LONGEST_LINE, blocks
+from shapecalc.cli.checking.outputs import replacing
 from shapecalc.core.rules import DIALECTS
 from tests.cli.conftest import command, environment, process
 
@@ -247,6 +248,81 @@ def test_junit_holds_every_case(shapecalc, tmp_path):
     assert suite[1].get("name") == "line 2: reshape 2,3,4 0,-1"
     assert suite[4].get("name") == 'line 5: a"b\\x01'
     assert shapecalc("check", str(path), "--junit", str(tmp_path / "none" / "junit.xml")).code == 4
+
+
+@pytest.mark.parametrize("depth", [300, 968, 972, 985, 3000])
+@pytest.mark.parametrize("key", ["input", "target", "opset", "dtype", "where", "allowzero", "expect"])
+def test_what_is_nested_deep_spares_the_other_lines(shapecalc, tmp_path, key, depth):
+    case = {"op": "reshape", "input": [6], "target": [2, 3]}
+    bomb = json.dumps(case | {key: 0}).replace(f'"{key}": 0', f'"{key}": {"[" * depth}{"]" * depth}')
+    path = tmp_path / "cases.jsonl"
+    path.write_text(f"{json.dumps(case)}\n{bomb}\n{json.dumps(case)}\n")
+    ran = shapecalc("check", str(path))
+    assert (ran.code, ran.out.count("2,3\n")) == (2, 2)
+    assert f"{path}:2: usage: " in ran.out
+
+
+SETTLED = [
+    ("reshape 3*N/2 -1 --where N=3 => error indivisible", 0, ""),
+    ("reshape 3*N/2 -1 --where N=3", 3, "indivisible"),
+    ('{"op": "reshape", "input": ["?", 2], "target": [-1], "expect": ["2*?"]}', 0, ""),
+    ("reshape error -1 => error", 1, "got [error]"),
+    ("reshape error -1 => [error]", 0, ""),
+    ('{"op": "reshape", "input": {"N": 2}, "target": [-1]}', 2, "a sequence of dims, not dict"),
+    ("reshape N,4 2,6 => 2,6\twhen\tN == 3", 0, ""),
+    ("reshape N,4 2,6 => 2,6 when N == 3 and N == 4", 2, "never hold together"),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "said"), SETTLED)
+def test_a_line_is_settled(shapecalc, tmp_path, line, code, said):
+    path = tmp_path / "cases.txt"
+    path.write_text(line + "\n")
+    ran = shapecalc("check", str(path))
+    assert ran.code == code
+    assert said in ran.out
+
+
+def test_update_keeps_what_stands_before_an_object(shapecalc, tmp_path):
+    path = tmp_path / "cases.txt"
+    path.write_text('\f{"op": "reshape", "input": [6], "target": [2, 3], "expect": [2, 4]}\n')
+    assert shapecalc("check", "--update", str(path)).code == 0
+    assert path.read_text() == '\f{"op": "reshape", "input": [6], "target": [2, 3], "expect": [2, 3]}\n'
+
+
+def test_a_report_does_not_take_the_place_of_the_cases(shapecalc, tmp_path):
+    path = tmp_path / "cases.txt"
+    path.write_text("reshape 6 -1 => 6\n")
+    ran = shapecalc("check", str(path), "--junit", str(path))
+    assert (ran.code, path.read_text()) == (4, "reshape 6 -1 => 6\n")
+    assert "it is one of the files that are checked" in ran.err
+
+
+def test_a_file_that_changes_while_it_is_updated_stays_as_it_became(tmp_path):
+    path = tmp_path / "cases.txt"
+    path.write_text("old\n")
+    with pytest.raises(OSError, match="by somebody else"), replacing(path) as file:
+        file.write(b"ours\n")
+        path.write_text("theirs, and longer\n")
+    assert path.read_text() == "theirs, and longer\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["cases.txt"]
+
+
+def test_a_file_whose_name_reads_as_a_value(shapecalc, tmp_path, monkeypatch):
+    (tmp_path / "-1").write_text("reshape 6 -1 => 6\n")
+    monkeypatch.chdir(tmp_path)
+    assert shapecalc("check", "-1").code == 0
+
+
+def test_an_end_that_is_asked_for_leaves_no_litter(tmp_path):
+    path = tmp_path / "cases.txt"
+    path.write_text("reshape 6 -1 => 7\n" * 300_000)
+    with subprocess.Popen(command("check", "--update", "--jobs", "1", str(path)), env=environment()) as running:
+        while len(list(tmp_path.iterdir())) == 1 and running.poll() is None:
+            time.sleep(0.01)
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(30) == 130
+    assert [each.name for each in tmp_path.iterdir()] == ["cases.txt"]
 
 
 def test_a_pipe_with_a_name_takes_the_report_and_stays_a_pipe(tmp_path):

@@ -156,7 +156,10 @@ class _Lines:
         except ShapeError as error:
             self.report.unread(number, text, error.problem, name)
             return
-        self._answered(number, text, line, case)
+        try:
+            self._answered(number, text, line, case)
+        except RecursionError:
+            self.report.unread(number, text, misuse("it is nested too deep to be read").problem, case.id)
 
     def _filled(self, case: dict[str, Any]) -> dict[str, Any]:
         return {**applicable(case.get("op", ""), self.defaults, case)} if self.defaults else case

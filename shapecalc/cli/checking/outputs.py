@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from typing import IO
 
 CODES = {Verdict.FAILED: Exit.NO, Verdict.UNREAD: Exit.USAGE, Verdict.UNRESOLVED: Exit.UNRESOLVED}
+ENDING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+"""The signals that end a run: whatever was begun is taken back, and no temporary file stays."""
 FIRST_PROGRESS, NEXT_PROGRESS = 1.0, 0.2
 """Seconds before progress is told, and from one telling to the next."""
 
@@ -53,12 +55,13 @@ class Progress:
         """Write the counts over those written before, where it is time to."""
         if self._shows and monotonic() >= self._next:
             self._next, self._shown = monotonic() + NEXT_PROGRESS, True
-            self._write(f"\r\x1b[Kshapecalc: {summary(counts)} ...")
+            self._write(f"\r\x1b[K{f'shapecalc: {summary(counts)} ...'[: shutil.get_terminal_size().columns - 1]}")
 
     def clear(self) -> None:
         """Take the counts away again."""
         if self._shown:
             self._write("\r\x1b[K")
+            self._shown = False
 
     def _write(self, text: str) -> None:
         with suppress(OSError):
@@ -77,13 +80,13 @@ class WholeLines:
         """Take over what an interrupt does."""
         self._writing = self._waiting = False
         ours = threading.current_thread() is threading.main_thread()
-        self._before = signal.signal(signal.SIGINT, self._interrupted) if ours else None
+        self._before = {number: signal.signal(number, self._interrupted) for number in ENDING} if ours else {}
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Give it back."""
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def put(self, lines: str) -> None:
         """Write lines to stdout; raise `RunEnded` where that fails."""
@@ -135,6 +138,7 @@ def replacing(path: Path, wanted: Callable[[], bool] = lambda: True) -> Iterator
         with target.open("wb") as file:
             yield file
         return
+    seen = _state(target)
     handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -144,6 +148,8 @@ def replacing(path: Path, wanted: Callable[[], bool] = lambda: True) -> Iterator
         if not wanted():
             os.unlink(beside)  # noqa: PTH108 - a name that is a text
             return
+        if _state(target) != seen:
+            raise OSError(0, "it was changed by somebody else meanwhile")
         if target.exists():
             shutil.copymode(target, beside)
         else:
@@ -153,6 +159,15 @@ def replacing(path: Path, wanted: Callable[[], bool] = lambda: True) -> Iterator
         with suppress(OSError):
             os.unlink(beside)  # noqa: PTH108 - the same
         raise
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """Return what tells a file from what it was before; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _umask() -> int:

@@ -73,9 +73,10 @@ def tui(
     from shapecalc.tui.app import ShapecalcApp
 
     with _stdout_at_terminal():
-        reply = ShapecalcApp(question, None if step is None else step - 1, lesson=lesson).run()
+        app = ShapecalcApp(question, None if step is None else step - 1, lesson=lesson)
+        reply = app.run()
     if reply is None or _in_a_browser():
-        return Exit.YES
+        return app.return_code or Exit.YES
     if reply.answer is not None:
         return finished(reply.answer, Output())
     return Exit.YES if reply.problem is None else refused(ShapeError(reply.problem), question.op, {}, Output())

@@ -141,10 +141,14 @@ def _without_zeros(asked: Asked, settled: Shape, hole: int) -> tuple[Dim, Dim, s
     elif rules.empty is EmptyInfer.WITHOUT_ZEROS and 0 in shape:
         have, known = (product(dim for dim in dims if dim != 0) for dims in (shape, settled))
         return have, known, "zeros left out"
+    zero = settled.index(0)
+    hint = "give the dim that -1 stands for"
+    if product(shape) != 0:
+        hint = f"0 copies nothing here: write {shape[zero]} to keep the dim" if zero < len(shape) else ""
     raise asked.refused(
         "zero-volume-infer",
-        f"the known dims hold 0 elements (dim {settled.index(0)} is 0), so no size of -1 can be told from another",
-        "give the dim that -1 stands for",
+        f"the known dims hold 0 elements (dim {zero} is 0), so no size of -1 can be told from another",
+        hint,
         index=hole,
     )
 

@@ -90,7 +90,9 @@ def sentence(state: State, width: int) -> Text:
         return _lines(FOLLOWING, width, "")
     if state.settled:
         return Text("\n".join([*wrap(" ".join(_provisos(answer)), width), MESSAGE][:MOST_LINES]))
-    step = answer.steps[min(state.at, state.last - 1)]
+    if state.at >= state.last:
+        return Text()
+    step = answer.steps[state.at]
     return _lines(f"{visible(step.why)}  [{step.rule}]", width, "")
 
 

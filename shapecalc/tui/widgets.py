@@ -35,6 +35,10 @@ class Marked(Message):
         self.value = value
 
 
+SENT = "sent to the terminal's clipboard"
+"""What is said of a copy: whether the terminal takes it is the terminal's own setting."""
+
+
 class Drawn(Static):
     """A text of as many lines as it has, in which marked places can be clicked."""
 

@@ -205,3 +205,11 @@ def test_every_dialog_fits(size):
             await user.press("escape")
 
     asyncio.run(using(look, *split("shuffle 2,3,4 --first 1,0,2 --to 0,-1"), size=size))
+
+
+@driven("reshape", "2,3,4", "0,-1")
+async def test_a_prediction_can_be_typed_while_the_list_has_the_focus(user):
+    await user.press("f5")
+    await user.type("2,6,2")
+    await user.press("enter")
+    assert "✓ -1 is no size of its own" in user.text

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from shapecalc.core.words import split
+from shapecalc.tui.widgets import SENT
 from tests.tui.driven import driven, using
 
 SHUFFLE = split("shuffle 2,3,4 --first 1,0,2 --to 2,-1,3")
@@ -270,7 +271,7 @@ async def test_a_small_terminal_asks_for_a_larger_one(user):
 async def test_the_command_is_copied_and_shown(user):
     await user.press("f7")
     assert user.app.clipboard == "shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1"
-    assert user.notes == [("copied", "shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1")]
+    assert user.notes == [(SENT, "shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1")]
 
 
 @driven()
@@ -310,3 +311,26 @@ def test_f10_leaves_with_the_answer_and_quitting_with_none():
 
     assert asyncio.run(using(done, "reshape", "2,3", "-1")).answer.output == (6,)
     assert asyncio.run(using(leave, "reshape", "2,3", "-1")) is None
+
+
+OPENINGS = [
+    "shuffle 2,3,4 --first 1,0,2 --to 0,-1",
+    "transpose 2,3,4 1,0,2",
+    "reshape N,C,H,W 0,-1,64",
+    "squeeze 1,3,1 --axes 0,2",
+    "chain '2,3,4 | transpose 1,0,2 | reshape 0,-1'",
+]
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_every_field_can_be_rubbed_out_and_typed_again(opening):
+    async def play(user):
+        for name in user.state.question.fields:
+            text = user.state.question.texts.get(name, "")
+            await user.press(*["backspace"] * len(text), *text)
+            assert user.state.question.texts.get(name, "") == text
+            assert "Traceback" not in user.text
+            await user.press("tab")
+        assert user.state.reply.problem is None
+
+    asyncio.run(using(play, *split(opening)))

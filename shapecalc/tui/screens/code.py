@@ -15,6 +15,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.trace import Chain, Trace
 from shapecalc.core.wording import visible
 from shapecalc.tui.choices import Choices
+from shapecalc.tui.widgets import SENT
 from shapecalc.view.code import TARGETS, code
 
 
@@ -51,7 +52,7 @@ class CodeScreen(ModalScreen[None]):
             self.notify(visible(error.problem.message), severity="error", markup=False)
             return
         self.app.copy_to_clipboard(text)
-        self.notify(text, title="copied", markup=False)
+        self.notify(text, title=SENT, markup=False, timeout=3)
 
     def written(self, target: str) -> Text:
         """Return the code, and under it what to know before it is used; or why there is none."""

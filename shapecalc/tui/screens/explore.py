@@ -23,7 +23,7 @@ from shapecalc.tui import story
 from shapecalc.tui.keys import KEYS, keys_line
 from shapecalc.tui.question import Question, caret, command, elements
 from shapecalc.tui.state import ARROWS, State, parting
-from shapecalc.tui.widgets import Drawn, Enlarge, Entry, Field, Marked, Pane
+from shapecalc.tui.widgets import SENT, Drawn, Enlarge, Entry, Field, Marked, Pane
 from shapecalc.view.rail import rail, strip
 
 CALM = 0.05
@@ -67,17 +67,19 @@ class Explore(Screen[None]):
         self.due()
 
     def _fields(self) -> list[Field]:
+        """Return the fields of the question; what is typed in one is known before its own next picture."""
         question = self.state.question
-        return [Field(name, question.texts.get(name, "")) for name in question.fields]
+        fields = [Field(name, question.texts.get(name, "")) for name in question.fields]
+        for field in fields:
+            self.watch(field.entry, "value", partial(self.typed, field.named), init=False)
+        return fields
 
     # What the user does
 
-    @on(Input.Changed)
-    def typed(self, event: Input.Changed) -> None:
+    def typed(self, name: str, value: str) -> None:
         """Take a key stroke in a field into the question."""
-        name = str(event.input.id).removeprefix("field-")
-        if self.state.question.texts.get(name, "") != event.value:
-            self.state.ask(self.state.question.with_text(name, event.value), name)
+        if self.state.question.texts.get(name, "") != value:
+            self.state.ask(self.state.question.with_text(name, value), name)
             self.due()
 
     @on(Entry.Scrolled)
@@ -182,7 +184,7 @@ class Explore(Screen[None]):
         """Copy the command line, and show it."""
         text = command(self.state.question, self.state.reply.answer)
         self.app.copy_to_clipboard(text)
-        self.notify(visible(text), title="copied", markup=False)
+        self.notify(visible(text), title=SENT, markup=False, timeout=3)
 
     def action_picture(self) -> None:
         """Save a picture of the screen in the folder one is in; from a browser, where it keeps its downloads."""
@@ -237,7 +239,7 @@ class Explore(Screen[None]):
         if not self._due:
             self._due = True
             calm = monotonic() - self._shown > CALM
-            (self.call_later if calm else self.call_after_refresh)(self.show)
+            self.show() if calm and self.is_attached else self.call_after_refresh(self.show)
 
     def show(self) -> None:
         """Draw the whole screen from the state."""

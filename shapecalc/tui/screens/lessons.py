@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -78,6 +78,14 @@ class Lessons(ModalScreen[Question | None]):
         self.query_one("#prediction", Input).value = ""
         for name in ("#verdict", "#shown"):
             self.query_one(name, Static).update("")
+
+    def on_key(self, event: events.Key) -> None:
+        """Begin with what is typed, where the list still has the focus."""
+        listed, entry = self.query_one("#list", OptionList), self.query_one("#prediction", Input)
+        if self.focused is listed and event.is_printable and event.character:
+            self.begin()
+            entry.insert_text_at_cursor(event.character)
+            event.stop()
 
     @on(OptionList.OptionSelected)
     def begin(self) -> None:

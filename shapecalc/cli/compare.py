@@ -93,5 +93,5 @@ def _print(comparison: Comparison, *, explain: bool) -> None:
     for row in comparison.rows if explain else ():
         show(steps_text(row.trace))
     show_table(comparison_table(comparison))
-    differ = "differ: each by its default, or by both settings where there is none (* is a minority)"
+    differ = "differ (* is a minority)"
     tell(f"shapecalc: the dialects {'agree' if comparison.agree else differ}")

@@ -144,7 +144,8 @@ def write(answer: Trace | Chain, source: Source, out: Output) -> None:
     from pathlib import Path
 
     from shapecalc.engine.backends import BackendError
-    from shapecalc.engine.files import FileError, carry_out
+    from shapecalc.engine.files import FileError
+    from shapecalc.engine.writing import carry_out
 
     try:
         with Meter(loaded(source).nbytes) as meter:

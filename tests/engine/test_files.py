@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.engine.files import FileError, carry_out, opened
+from shapecalc.engine import writing
+from shapecalc.engine.files import FileError, opened
+from shapecalc.engine.writing import carry_out
 from tests.cli.conftest import ROOT, environment, process
 
 ARRAYS = {
@@ -176,7 +178,8 @@ SLOW = """
 import os, sys, time
 from pathlib import Path
 import shapecalc as sc
-from shapecalc.engine.files import carry_out, opened
+from shapecalc.engine.files import opened
+from shapecalc.engine.writing import carry_out
 def tick(done):
     os.write(1, b"w")
     time.sleep(3)
@@ -271,3 +274,12 @@ def test_cupy_gives_what_numpy_gives():
     array = ARRAYS["float"].reshape(2, 3, 4)
     result = run(SHUFFLE, cupy.asarray(array))
     assert (result.backend, result.array.get().tolist()) == ("cupy", expected(array).tolist())
+
+
+def test_a_system_without_nameless_files_and_without_reserving_writes_whole_files_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "UNNAMED", 0)
+    monkeypatch.delattr(os, "posix_fallocate")
+    np.save(tmp_path / "x.npy", np.arange(6).reshape(2, 3))
+    carry_out(sc.transpose((2, 3)), opened(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=False, tick=int)
+    assert np.load(tmp_path / "y.npy").tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "y.npy"]

@@ -1,0 +1,155 @@
+"""Outputs: an answer carried out on a file's array, into a file that is whole or not there at all.
+
+It is written to a file without a name in the target's folder, and named only when it is whole, so an
+interrupt, a full disk or a crash leaves what was there as it was.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from contextlib import contextmanager, suppress
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from shapecalc.core.trace import Chain, Slice, Trace
+from shapecalc.engine.backends import NUMPY
+from shapecalc.engine.copying import copy_into
+from shapecalc.engine.execute import run
+from shapecalc.engine.files import FileError, Source
+from shapecalc.engine.plan import Strided, concrete_moves, planned
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+UNNAMED = getattr(os, "O_TMPFILE", 0)
+"""Opens a file without a name; a system that has none refuses to open the folder, and one with a name is made."""
+
+
+def carry_out(
+    answer: Trace | Chain,
+    source: Source,
+    target: Path,
+    *,
+    force: bool,
+    tick: Callable[[int], object],
+    backend: str = "auto",
+) -> None:
+    """Write what an answer makes of a file's array to another file; call `tick` with the bytes of each piece.
+
+    Raises `FileError` where the target exists and `force` is not given, is the input itself, or cannot be written.
+    """
+    _check_target(source, target, force=force)
+    moves, array = concrete_moves(answer), source.array
+    try:
+        if moves and isinstance(moves[-1], Slice):
+            vector = np.array(answer.output, np.int64)
+            with _whole(target, vector.shape, vector.dtype) as out:
+                out[...] = vector
+            return
+        with _whole(target, tuple(answer.output or ()), source.kind) as out:  # type: ignore[arg-type]
+            if backend == "cupy":
+                out[...] = run(answer, array, backend, contiguous=True).array.get()
+            else:
+                _fill(out, array, moves, tick)
+    except OSError as error:
+        raise FileError(f"{target}: {error.strerror}") from None
+
+
+def _check_target(source: Source, target: Path, *, force: bool) -> None:
+    if target.suffix != ".npy":
+        raise FileError(f"{target}: outputs are .npy files")
+    if target.exists():
+        if source.path.exists() and target.samefile(source.path):
+            raise FileError(f"{target}: it is the input itself")
+        if not force:
+            raise FileError(f"{target}: it exists; --force writes over it")
+
+
+def _fill(out: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> None:
+    """Fill a mapped output: copies but the last go through scratch files, so that memory stays bounded."""
+    plan = planned(moves, array.shape, array.strides, array.itemsize)
+    for copy in plan.copies[:-1]:
+        array = _scratch(NUMPY.strided(array, copy.source), tick)
+    if plan.copies:
+        last = NUMPY.strided(array, plan.copies[-1].source)
+        if _straight(plan.view, array.itemsize):
+            copy_into(out.reshape(last.shape), last, tick)
+            return
+        array = _scratch(last, tick)
+    copy_into(out, NUMPY.strided(array, plan.view), tick)
+
+
+def _straight(view: Strided, itemsize: int) -> bool:
+    """Say whether a view is C-contiguous, and so the buffer itself in order."""
+    step = itemsize
+    for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
+        if size != 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def _scratch(view: Any, tick: Callable[[int], object]) -> Any:
+    with tempfile.TemporaryFile() as file:
+        file.truncate(max(view.nbytes, 1))
+        copied = np.memmap(file, view.dtype, "r+", 0, view.shape)
+    copy_into(copied, view, tick)
+    return copied
+
+
+@contextmanager
+def _whole(target: Path, shape: tuple[int, ...], dtype: Any) -> Iterator[Any]:
+    """Yield a mapped array to fill; `target` names it once it is filled and on the disk, and never before."""
+    with _nameless(target.parent) as (file, named):
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        )
+        start, size = file.tell(), prod(shape) * dtype.itemsize
+        file.flush()
+        if size:
+            _reserve(file, start + size)
+            out = np.memmap(file, dtype, "r+", start, shape or (1,)).reshape(shape)
+            yield out
+            out.flush() if isinstance(out, np.memmap) else None
+        else:
+            yield np.empty(shape, dtype)
+        os.fsync(file.fileno())
+        named(target)
+
+
+def _reserve(file: IO[bytes], size: int) -> None:
+    """Make a file as long as it will be; where the system can, with its room on the disk: a full one tells now."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+    else:
+        file.truncate(size)
+
+
+@contextmanager
+def _nameless(folder: Path) -> Iterator[tuple[IO[bytes], Callable[[Path], None]]]:
+    """Yield a file in `folder` that nobody sees, and what gives it a name; without the name it is gone."""
+    beside = folder / f".shapecalc-{os.getpid()}.part"
+    try:
+        descriptor = os.open(folder, UNNAMED | os.O_RDWR, 0o666)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            raise
+        descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+
+    def named(target: Path) -> None:
+        if not beside.exists():
+            os.link(f"/proc/self/fd/{descriptor}", beside, src_dir_fd=descriptor)  # linkat, which follows the link
+        beside.replace(target)
+
+    try:
+        with os.fdopen(descriptor, "r+b") as file:
+            yield file, named
+    finally:
+        with suppress(FileNotFoundError):
+            beside.unlink()

@@ -96,16 +96,17 @@ def _way(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tup
     sizes = _tile_sizes(shape, strides, itemsize)
     rows = prod(shape[axis] for axis in across)
     crowded = any(min(rows, ALONG) > WAYS * APART // gcd(strides[axis], APART) for axis in across)
-    if crowded and min(rows, shape[row]) >= LONG:
-        return _by_rows, sizes
-    return _by_position if shape[-1] * itemsize <= LINE else np.copyto, sizes
+    return _by_rows if crowded and min(rows, shape[row]) >= LONG else _filled, sizes
 
 
 _kept = local()
 
 
-def _by_position(target: Array, source: Array) -> None:
-    """Fill a tile position by position along its last axis, so that the inner loop runs along another."""
+def _filled(target: Array, source: Array) -> None:
+    """Fill a tile; where its last axis is short, position by position along it: the inner loop runs along another."""
+    if target.shape[-1] * target.itemsize > LINE:
+        np.copyto(target, source)
+        return
     for position in range(target.shape[-1]):
         target[..., position] = source[..., position]
 
@@ -117,7 +118,7 @@ def _by_rows(target: Array, source: Array) -> None:
     padded = (*rows.shape[:-1], rows.shape[-1] + LINE // source.itemsize + 1)
     near = _scratch(prod(padded) * source.itemsize).view(source.dtype).reshape(padded)[..., : rows.shape[-1]]
     np.copyto(near, rows)
-    np.copyto(target.transpose(order), near)
+    _filled(target, near.transpose(sorted(range(source.ndim), key=order.__getitem__)))
 
 
 def _scratch(nbytes: int) -> Array:

@@ -116,7 +116,7 @@ class Trace(Record):
         """The name of the dialect whose rules were applied."""
         return self.request.dialect
 
-    @property
+    @cached_property
     def input(self) -> Shape:
         """The shape of the input tensor."""
         return self.request.input

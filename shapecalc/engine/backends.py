@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.record import Record
-from shapecalc.core.trace import Expand, Move, Permute, Reshape
-from shapecalc.engine.copying import SMALL, copy_into
+from shapecalc.core.trace import Expand, Move, Permute, Reshape, Slice
+from shapecalc.engine.copying import copy_into
 from shapecalc.engine.plan import Strided
 
 NAMES = ("auto", "numpy", "cupy")
@@ -29,8 +29,8 @@ class Backend(Record):
     namespace: Any
 
     def asarray(self, array: Any) -> Any:
-        """Return `array` as one of this library's; the mapping of a file stays mapped."""
-        return self.namespace.asanyarray(array)
+        """Return `array` as a plain one of this library's; the mapping of a file stays mapped."""
+        return self.namespace.asarray(array)
 
     def strided(self, array: Any, view: Strided) -> Any:
         """Return a view of `array` with the given sizes and byte strides."""
@@ -47,11 +47,13 @@ class Backend(Record):
                 array = array.reshape(move.shape)
             elif type(move) is Expand:
                 array = self.namespace.broadcast_to(array, move.shape)
+            elif type(move) is Slice:
+                array = self.namespace.array(array.shape[move.start : move.end], dtype="int64")
         return array
 
     def copied(self, view: Any) -> Any:
         """Return a C-contiguous copy of a view."""
-        if view.nbytes <= SMALL or self.name == "cupy":
+        if self.name == "cupy":
             return view.copy()
         target = np.empty(view.shape, view.dtype)
         copy_into(target, view)

@@ -8,7 +8,6 @@ import numpy as np
 
 from shapecalc.core.dims import Shape
 from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 from shapecalc.core.trace import Chain, Move, Slice, Trace
 from shapecalc.engine.backends import NUMPY, Backend, backend_for
@@ -16,14 +15,18 @@ from shapecalc.engine.copying import SMALL
 from shapecalc.engine.plan import Plan, concrete_moves, planned
 
 
-class Result(Record):
-    """An array, and what it took to make it."""
+class Result:
+    """An array, and what it took to make it; no record, since arrays do not compare as one value."""
 
-    array: Any
-    moves: tuple[Move, ...]
-    source: Any
-    backend: str
-    """The backend that moved the data: `numpy` or `cupy`."""
+    __slots__ = ("array", "backend", "moves", "source")
+
+    def __init__(self, array: Any, moves: tuple[Move, ...], source: Any, backend: str) -> None:
+        """Keep `array` with what it was made from."""
+        self.array = array
+        self.moves = moves
+        self.source = source
+        self.backend = backend
+        """The backend that moved the data: `numpy` or `cupy`."""
 
     @property
     def plan(self) -> Plan:
@@ -35,6 +38,7 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     """Carry an answer out on an array of its input shape.
 
     The result is a view of `array` where one will do, else new; `contiguous` asks for a C-contiguous one.
+    Of a subclass, such as a masked array, the plain elements are taken.
     Of op `shape` it is the dims as a vector of int64. Raises `ShapeError` (usage) for an array of another
     shape and an answer that is not concrete, `BackendError` for a backend that cannot be had.
 
@@ -43,20 +47,22 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     >>> result.array.tolist(), result.plan.verdict
     ([[0, 3], [1, 4], [2, 5]], 'view')
     """
-    moves = concrete_moves(answer)
-    plain = type(array) is np.ndarray and backend == "auto"
-    used = NUMPY if plain else backend_for(array, backend)
-    source = array if plain else used.asarray(array)
+    moves = answer.moves if answer.concrete else concrete_moves(answer)
+    used, source = NUMPY, array
+    if backend != "auto" or type(array) is not np.ndarray:
+        used = backend_for(array, backend)
+        source = used.asarray(array)
     if source.shape != answer.input:
         raise mismatched(answer.input, source.shape)
-    if moves and type(moves[-1]) is Slice:
-        found = used.namespace.array(answer.output, dtype="int64")
-    elif source.nbytes <= SMALL:
+    small = source.nbytes <= SMALL
+    if small:
         found = used.moved(source, moves)
+    elif moves and type(moves[-1]) is Slice:
+        found = used.namespace.array(answer.output, dtype="int64")
     else:
         found = carried_out(planned(moves, source.shape, source.strides, source.itemsize), source, used)
     if contiguous and not found.flags.c_contiguous:
-        found = used.copied(found)
+        found = found.copy() if small else used.copied(found)
     return Result(found, moves, source, used.name)
 
 

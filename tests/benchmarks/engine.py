@@ -37,6 +37,7 @@ CASES = [
     ("Shuffle 64,256,256 first 1,0,2", (64, 256, 256), ((1, 0, 2), (256, 128, 128), (2, 0, 1))),
     ("small: 64,64 by 1,0", (64, 64), ((1, 0),)),
     ("small: 8,8,16 by 2,1,0", (8, 8, 16), ((2, 1, 0),)),
+    ("small: Shuffle 16,16,16 first 1,0,2", (16, 16, 16), ((1, 0, 2), (64, 64), (1, 0))),
 ]
 TYPES = ("float32", "uint8", "float16", "float64")
 SMALL = 1 << 16
@@ -79,24 +80,25 @@ def cases():
     for name, shape, moves in CASES:
         trace = sc.shuffle(shape, **dict(zip(("first", "to", "second"), moves, strict=False)))
         for dtype in TYPES:
-            yield name.ljust(34) + dtype.ljust(10), trace, numbers(shape, dtype), (*moves, None, None)[:3]
+            yield name.ljust(36) + dtype.ljust(10), trace, numbers(shape, dtype), (*moves, None, None)[:3]
 
 
 def on_the_processor() -> None:
     """Print every case, then the means of the large ones and the least of each kind."""
-    large, small, views = [], [], []
-    print("case".ljust(34) + "type".ljust(10) + "  engine    NumPy   ratio")
+    large, small, as_is = [], [], []
+    print("case".ljust(36) + "type".ljust(10) + "  engine    NumPy   ratio")
     for name, trace, x, moves in cases():
-        ours, theirs, view = medians(
+        ours, theirs, run_itself = medians(
             lambda: run(trace, x, contiguous=True).array, lambda: plain(x, *moves), lambda: run(trace, x)
         )
         (small if x.nbytes < SMALL else large).append(theirs / ours)
         if x.nbytes < SMALL:
-            views.append(theirs / view)
+            as_is.append(theirs / run_itself)
         speed = 2 * x.nbytes / 1e9
         print(f"{name} {speed / ours:6.2f}   {speed / theirs:6.2f} GB/s  {theirs / ours:5.2f}", flush=True)
     print(f"large: geometric mean {statistics.geometric_mean(large):.2f}, least {min(large):.2f}")
-    print(f"small: the view least {min(views):.2f}; made contiguous: least {min(small):.2f}")
+    print(f"small: made contiguous {min(small):.2f} to {max(small):.2f}", end=", ")
+    print(f"as run gives them {min(as_is):.2f} to {max(as_is):.2f}")
 
 
 def by_torchs_own() -> None:
@@ -121,7 +123,7 @@ def on_the_device() -> None:
 
         return whole
 
-    print("\ncase, with CuPy".ljust(35) + "type".ljust(10) + "  engine   to CuPy's own   to a plain copy")
+    print("\ncase, with CuPy".ljust(37) + "type".ljust(10) + "  engine   to CuPy's own   to a plain copy")
     for name, trace, array, moves in cases():
         if array.nbytes < SMALL:
             continue

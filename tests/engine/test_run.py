@@ -171,9 +171,25 @@ def test_a_copy_names_the_two_strides_that_forced_it():
     assert [stage.shape for stage in result.plan.stages] == [(3, 2, 4), (6, 4)]
 
 
-def test_shape_gives_the_vector():
-    result = run(sc.shape((2, 3, 4), start=1), np.zeros((2, 3, 4)))
-    assert (result.array.tolist(), result.array.dtype) == ([3, 4], np.int64)
+@pytest.mark.parametrize("size", [4, 1 << 16])
+def test_shape_gives_the_vector(size):
+    answer = sc.chain((2, 3, size), "transpose 2,0,1", "shape --start 1")
+    result = run(answer, np.zeros((2, 3, size)))
+    assert (result.array.tolist(), result.array.dtype) == ([2, 3], np.int64)
+
+
+@pytest.mark.parametrize("size", [4, 512])
+def test_a_subclass_gives_its_plain_elements(size):
+    masked = np.ma.masked_array(np.arange(size * size).reshape(size, size), mask=True)
+    result = run(sc.chain((size, size), "transpose", f"reshape 2,-1,{size}"), masked)
+    assert type(result.array) is np.ndarray
+    assert (result.array == masked.data.T.reshape(2, -1, size)).all()
+
+
+def test_a_mapped_array_stays_mapped(tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(6).reshape(2, 3))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert np.shares_memory(run(sc.transpose((2, 3)), mapped).array, mapped)
 
 
 def test_what_cannot_be_carried_out():

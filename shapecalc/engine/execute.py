@@ -9,7 +9,7 @@ import numpy as np
 from shapecalc.core.dims import Shape
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import shape_text
-from shapecalc.core.trace import Chain, Move, Slice, Trace
+from shapecalc.core.trace import Chain, Move, Permute, Slice, Trace
 from shapecalc.engine.backends import NUMPY, Backend, backend_for
 from shapecalc.engine.copying import SMALL
 from shapecalc.engine.plan import Plan, concrete_moves, planned
@@ -55,7 +55,7 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     if source.shape != answer.input:
         raise mismatched(answer.input, source.shape)
     small = source.nbytes <= SMALL
-    if small:
+    if small or all(type(move) is Permute for move in moves):
         found = used.moved(source, moves)
     elif moves and type(moves[-1]) is Slice:
         found = used.namespace.array(answer.output, dtype="int64")

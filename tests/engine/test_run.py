@@ -16,7 +16,7 @@ from onnx.backend.test.case.node import collect_testcases
 
 import shapecalc as sc
 from shapecalc.core.trace import Expand, Permute, Reshape
-from shapecalc.engine import copying, run
+from shapecalc.engine import copying, run, ways
 from shapecalc.engine.backends import BackendError, backend_for
 from shapecalc.engine.execute import carried_out
 from shapecalc.engine.plan import planned
@@ -90,11 +90,19 @@ CASES = [
 ]
 
 
+@pytest.fixture
+def tiny_chunks(monkeypatch):
+    """Copy small arrays in tiles and by threads as well."""
+    monkeypatch.setattr(copying, "SMALL", 0)
+    monkeypatch.setattr(ways, "CHUNK", 1 << 10)
+    ways.way_of.cache_clear()
+    yield
+    ways.way_of.cache_clear()
+
+
 @pytest.mark.parametrize(("shape", "perm"), CASES)
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128", "S3"])
-def test_the_tiled_copy_is_the_copy(shape, perm, dtype, monkeypatch):
-    monkeypatch.setattr(copying, "SMALL", 0)
-    monkeypatch.setattr(copying, "CHUNK", 1 << 14)
+def test_the_tiled_copy_is_the_copy(shape, perm, dtype, tiny_chunks):
     source = (
         np.resize(np.arange(251, dtype=np.uint8), prod(shape) * np.dtype(dtype).itemsize).view(dtype).reshape(shape)
     )

@@ -14,7 +14,7 @@ from threading import local
 
 import numpy as np
 
-from shapecalc.engine.ways import CORES, LINE, better_by_position, way_of
+from shapecalc.engine.ways import CORES, FEW, LINE, RUN, better_by_position, way_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     Index = tuple[slice, ...]
     Fill = Callable[[Array, Array], object]
 
-SMALL = 1 << 17
+SMALL = 1 << 18
 """Bytes up to which NumPy's own moves are as good, for all that they may copy twice."""
 
 
 def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int) -> None:
     """Fill `target`, C-contiguous, with `source`, of the same shape; call `tick` with the bytes of each tile."""
-    if source.nbytes <= SMALL or source.size == 1 or source.dtype.hasobject:
+    rows = source.ndim > 0 and source.strides[-1] == source.itemsize and source.shape[-1] >= FEW
+    if source.nbytes <= (RUN if rows else SMALL) or source.size == 1 or source.dtype.hasobject:
         np.copyto(target, source)
         tick(source.nbytes)
         return

@@ -31,7 +31,7 @@ ALONG = 256
 LONG = 32
 """Rows, and positions of a row, from which on a tile is worth bringing in by rows."""
 FEW = 8
-"""Positions below which an axis is too short for an inner loop."""
+"""Positions of a short axis: too short for an inner loop where there is a better one."""
 WIDTHS = (2, 4, 8, 16)
 """Bytes that are moved as one element, whatever they hold."""
 LINE = 64
@@ -78,14 +78,17 @@ def way_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> W
 
 
 def better_by_position(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Say whether a tile is better filled position by position along its last axis.
+    """Say whether a tile is better filled position by position along its last axis than in order.
 
-    So it is where that axis is short, the one before it is longer, and what the inner loop reads at one
-    position is still near at the next, or shares no line with it.
+    So it is where that axis is short or crowds the cache, the one before it makes a longer inner loop, and
+    what that reads at one position is still near at the next, or shares no line with it.
     """
-    if len(shape) < 2 or not shape[-1] < min(FEW, shape[-2]) or shape[-1] * itemsize > LINE // 2:
+    if len(shape) < 2:
         return False
-    return abs(strides[-1]) >= LINE or shape[-2] <= _lines(strides[-2])
+    other, last = shape[-2:]
+    short = last <= min(FEW, other) and last * itemsize <= LINE // 2
+    crowded = _lines(strides[-1]) < last <= min(LINE, 2 * other)
+    return (short or crowded) and (abs(strides[-1]) >= LINE or other <= _lines(strides[-2]))
 
 
 def _row(strides: tuple[int, ...]) -> int:

@@ -7,6 +7,7 @@ Where torch is installed its own copies are timed after that; where a device ans
 from __future__ import annotations
 
 import importlib.util
+import random
 import statistics
 from math import prod
 from time import perf_counter
@@ -44,6 +45,8 @@ SMALL = 1 << 16
 """Bytes below which a case is a small one."""
 BUDGET = 0.4
 """Seconds spent on one row."""
+DRAWN = 300
+"""How many transposes are drawn at random."""
 
 
 def plain(x, first, to, second):
@@ -59,10 +62,10 @@ def by_torch(tensor, first, to, second):
     return y if to is None else y.reshape(to).permute(second).contiguous()
 
 
-def medians(*calls):
+def medians(*calls, budget=BUDGET):
     """Return the median seconds of some calls, timed in turns."""
     taken, start = [[] for _ in calls], perf_counter()
-    while perf_counter() - start < BUDGET or len(taken[0]) < 5:
+    while perf_counter() - start < budget or len(taken[0]) < 5:
         for call, times in zip(calls, taken, strict=True):
             begin = perf_counter()
             call()
@@ -101,6 +104,28 @@ def on_the_processor() -> None:
     print(f"as run gives them {min(as_is):.2f} to {max(as_is):.2f}")
 
 
+def drawn():
+    """Yield transposes of 2 to 6 axes and 1 to 32 MiB, drawn at random: a trace, an array, and its permutation."""
+    draw = random.Random(2026)
+    while True:
+        dtype, rank = draw.choice(TYPES), draw.randint(2, 6)
+        shape = tuple(draw.choice((2, 3, 4, 5, 7, 8, 12, 16, 20, 32, 56, 64, 100, 224, 512, 1000)) for _ in range(rank))
+        first = tuple(draw.sample(range(rank), rank))
+        trace = sc.transpose(shape, first)
+        if 1 << 20 <= prod(shape) * np.dtype(dtype).itemsize <= 1 << 25 and trace.output != shape:
+            yield trace, numbers(shape, dtype), first
+
+
+def on_whatever() -> None:
+    """Print the same ratios, in short, for transposes that nobody chose."""
+    ratios = []
+    for (trace, x, first), _ in zip(drawn(), range(DRAWN), strict=False):
+        pair = medians(lambda: run(trace, x, contiguous=True), lambda: plain(x, first, None, None), budget=BUDGET / 4)
+        ratios.append(pair[1] / pair[0])
+    mean, ahead = statistics.geometric_mean(ratios), sum(ratio >= 0.9 for ratio in ratios)
+    print(f"{DRAWN} drawn at random: geometric mean {mean:.2f}, at least 0.9 in {ahead}, least {min(ratios):.2f}")
+
+
 def by_torchs_own() -> None:
     """Print the same ratios of torch's own copies: in a round of their own, since its threads go on spinning."""
     ratios = []
@@ -136,6 +161,7 @@ def on_the_device() -> None:
 
 if __name__ == "__main__":
     on_the_processor()
+    on_whatever()
     if torch:
         by_torchs_own()
     if cupy:

@@ -87,22 +87,28 @@ CASES = [
     ((4,) * 8, (7, 6, 5, 4, 3, 2, 1, 0)),
     ((1000, 7, 31), (2, 0, 1)),
     ((3, 70_001), (1, 0)),
+    ((60, 50, 4), (1, 0, 2)),
+    ((60, 50, 3), (1, 0, 2)),
+    ((64, 32, 32), (2, 1, 0)),
+    ((60, 40, 2, 2), (2, 0, 1, 3)),
 ]
 
 
 @pytest.fixture
 def tiny_chunks(monkeypatch):
     """Copy small arrays in tiles and by threads as well."""
-    monkeypatch.setattr(copying, "SMALL", 0)
-    monkeypatch.setattr(ways, "CHUNK", 1 << 10)
+    for module, names in ((copying, ("SMALL", "RUN")), (ways, ("CHUNK", "RUN", "TILE"))):
+        for name in names:
+            monkeypatch.setattr(module, name, 1 << 10)
     ways.way_of.cache_clear()
     yield
     ways.way_of.cache_clear()
 
 
+@pytest.mark.usefixtures("tiny_chunks")
 @pytest.mark.parametrize(("shape", "perm"), CASES)
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128", "S3"])
-def test_the_tiled_copy_is_the_copy(shape, perm, dtype, tiny_chunks):
+def test_the_tiled_copy_is_the_copy(shape, perm, dtype):
     source = (
         np.resize(np.arange(251, dtype=np.uint8), prod(shape) * np.dtype(dtype).itemsize).view(dtype).reshape(shape)
     )

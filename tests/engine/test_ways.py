@@ -1,0 +1,46 @@
+"""The way a copy is done, told from its layout: which axes and elements go together, and how tiles are filled."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shapecalc.engine.ways import CORES, TILE, way_of
+
+
+@pytest.mark.parametrize(
+    ("shape", "perm", "dtype", "together", "width", "fill"),
+    [
+        ((4096, 4096), (1, 0), "u1", (4096, 4096), 1, "by rows"),
+        ((4096, 4096), (1, 0), "f8", (4096, 4096), 8, "by rows"),
+        ((1000, 1001), (1, 0), "f4", (1001, 1000), 4, "in order"),
+        ((8, 16, 1024, 64), (0, 2, 1, 3), "f4", (8, 1024, 16, 64), 4, "in order"),
+        ((64, 512, 512, 3), (0, 3, 1, 2), "u1", (64, 3, 512 * 512), 1, "in order"),
+        ((64, 3, 500, 500), (0, 2, 3, 1), "u1", (64, 500 * 500, 3), 1, "by position"),
+        ((500, 600, 3), (1, 0, 2), "u1", (600, 500, 3), 1, "by position"),
+        ((500, 600, 4), (1, 0, 2), "u1", (600, 500, 4), 4, "in order"),
+        ((500, 600, 1, 2), (1, 0, 2, 3), "f8", (600, 500, 2), 16, "in order"),
+        ((2, 500, 3, 600), (3, 0, 1, 2), "f4", (600, 3000), 4, "in order"),
+    ],
+)
+def test_a_way(shape, perm, dtype, together, width, fill):
+    view = np.empty(shape, dtype).transpose(perm)
+    way = way_of(view.shape, view.strides, view.itemsize)
+    assert (way.shape, way.width, way.fill) == (together, width, fill)
+
+
+@given(st.lists(st.integers(2, 300), min_size=2, max_size=5), st.data(), st.sampled_from([1, 2, 3, 8]))
+def test_tiles_stay_within_the_cache_and_threads_within_the_cores(shape, data, itemsize):
+    perm = data.draw(st.permutations(range(len(shape))))
+    strides = [prod(shape[axis + 1 :]) * itemsize for axis in range(len(shape))]
+    way = way_of(tuple(shape[axis] for axis in perm), tuple(strides[axis] for axis in perm), itemsize)
+    sizes = way.shape if way.width == itemsize else way.shape[:-1]
+    assert prod(way.shape) == prod(shape)
+    assert len(way.steps) == len(sizes)
+    assert all(1 <= step <= size for step, size in zip(way.steps, sizes, strict=True))
+    assert 1 <= way.threads <= CORES
+    assert way.fill == "in order" or prod(way.steps) * way.width <= TILE

@@ -16,17 +16,15 @@ from shapecalc.engine.plan import Plan, concrete_moves, planned
 
 
 class Result:
-    """An array, and what it took to make it; no record, since arrays do not compare as one value."""
+    """An array, and what it took to make it; `run` fills it, and arrays do not compare as one value."""
 
     __slots__ = ("array", "backend", "moves", "source")
 
-    def __init__(self, array: Any, moves: tuple[Move, ...], source: Any, backend: str) -> None:
-        """Keep `array` with what it was made from."""
-        self.array = array
-        self.moves = moves
-        self.source = source
-        self.backend = backend
-        """The backend that moved the data: `numpy` or `cupy`."""
+    array: Any
+    moves: tuple[Move, ...]
+    source: Any
+    backend: str
+    """The backend that moved the data: `numpy` or `cupy`."""
 
     @property
     def plan(self) -> Plan:
@@ -63,7 +61,9 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
         found = carried_out(planned(moves, source.shape, source.strides, source.itemsize), source, used)
     if contiguous and not found.flags.c_contiguous:
         found = found.copy() if small else used.copied(found)
-    return Result(found, moves, source, used.name)
+    result = Result()
+    result.array, result.moves, result.source, result.backend = found, moves, source, used.name
+    return result
 
 
 def mismatched(expected: Shape, found: tuple[int, ...]) -> ShapeError:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import sys
 from contextlib import suppress
 from functools import partial
 
@@ -63,3 +66,13 @@ class ShapecalcApp(App[Reply]):
         self.push_screen(self.explore)
         if self.opens_lessons:
             self.explore.action_lessons()
+        if sys.platform != "win32" and not (self.is_headless or self.is_web):
+            self._heed_the_end()
+
+    def _heed_the_end(self) -> None:
+        """Leave the terminal as it was when told to end.
+
+        The loop then wakes for every signal: a resize that came just before it slept would wait for a key.
+        """
+        ended = signal.SIGTERM
+        asyncio.get_running_loop().add_signal_handler(ended, self.exit, None, 128 + ended)

@@ -6,6 +6,7 @@ import os
 import pty
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -110,6 +111,17 @@ def test_a_shape_comes_through_a_pipe_and_the_keys_from_the_terminal():
         terminal.shows("answer 8,7")
         terminal.press("F10")
         assert "ANSWER=8,7\nEXIT=0" in terminal.shows("EXIT=")
+
+
+@on_tmux
+def test_told_to_end_it_leaves_the_terminal_as_it_was(tmp_path):
+    number = tmp_path / "pid"
+    told = f"echo $$ > {shlex.quote(str(number))}; exec {shapecalc('tui')}"
+    with Tmux(f"sh -c {shlex.quote(told)}") as terminal:
+        terminal.shows("answer 3,8")
+        os.kill(int(number.read_text()), signal.SIGTERM)
+        assert "EXIT=143" in terminal.shows("EXIT=")
+        assert terminal._run("display-message", "-p", "#{alternate_on} #{mouse_any_flag}") == "0 0\n"
 
 
 @on_tmux

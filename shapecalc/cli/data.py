@@ -79,12 +79,21 @@ def check(answer: Trace | Chain, out: Output, source: Source | None) -> None:
     if out.out is not None and source is None:
         raise misuse("--out carries data out, and the input is a shape only", "give a file: x.npy")
     if out.backend != "auto":
-        from shapecalc.engine.backends import NAMES
-
-        if out.backend not in NAMES:
-            raise misuse(f"there is no backend '{visible(out.backend)}'", f"there are {', '.join(NAMES)}")
+        _check_backend(out.backend)
     if answer.output is not None:
         followings(answer, out)
+
+
+def _check_backend(wanted: str) -> None:
+    """Raise `ShapeError` for a backend that there is not (usage), or that cannot be had here (file)."""
+    from shapecalc.engine.backends import NAMES, BackendError, cupy
+
+    if wanted not in NAMES:
+        raise misuse(f"there is no backend '{visible(wanted)}'", f"there are {', '.join(NAMES)}")
+    try:
+        cupy() if wanted == "cupy" else None
+    except BackendError as error:
+        raise unusable(error) from None
 
 
 WAYS = {"follow": ("goes", followed), "follow_out": ("came", followed_back)}

@@ -44,7 +44,7 @@ def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int)
         FILLS[fill](target, source)
         tick(source.nbytes)
     else:
-        _copy_tiles(target, source, FILLS[fill], list(_tiles(source.shape, steps)), threads, tick)
+        _copy_tiles(target, source, FILLS[fill], list(tiles_of(source.shape, steps)), threads, tick)
 
 
 def _copy_tiles(
@@ -111,7 +111,7 @@ def _scratch(nbytes: int) -> Array:
     return kept[:nbytes]
 
 
-def _tiles(shape: tuple[int, ...], steps: tuple[int, ...]) -> Iterator[Index]:
+def tiles_of(shape: tuple[int, ...], steps: tuple[int, ...]) -> Iterator[Index]:
     """Yield the tiles of a copy, in the order of the destination."""
     starts = [range(0, size, step) for size, step in zip(shape, steps, strict=True)]
     for corner in every(*starts):

@@ -71,7 +71,7 @@ def way_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> W
     sizes, strides = tuple(atom.size for atom in atoms), tuple(atom.stride for atom in atoms)
     threads = max(1, min(CORES, prod(sizes) // CHUNK))
     if _row(strides) == len(sizes) - 1 and sizes[-1] >= FEW:
-        return Way(together, itemsize, "in order", _chunk(sizes, max(1, RUN // itemsize)), threads)
+        return Way(together, itemsize, "in order", chunk(sizes, max(1, RUN // itemsize)), threads)
     room = TILE if threads == 1 else min(TILE, prod(sizes) * itemsize // (2 * threads))
     tile = _tile(sizes, strides, max(1, room // itemsize))
     return Way(together, itemsize, _fill(sizes, strides, tile, itemsize), tile, threads)
@@ -111,8 +111,8 @@ def _fill(shape: tuple[int, ...], strides: tuple[int, ...], tile: tuple[int, ...
     return "by position" if better_by_position(tile, strides, itemsize) else "in order"
 
 
-def _chunk(shape: tuple[int, ...], room: int) -> tuple[int, ...]:
-    """Return how far a tile goes where both sides run together: `room` elements in order."""
+def chunk(shape: tuple[int, ...], room: int) -> tuple[int, ...]:
+    """Return how far a tile goes that has `room` elements in order, as where both sides run together."""
     sizes = [1] * len(shape)
     _grow(sizes, range(len(shape))[::-1], shape, room, room)
     return tuple(sizes)

@@ -19,7 +19,7 @@ import numpy as np
 from shapecalc.core.trace import Chain, Slice, Trace
 from shapecalc.engine.backends import NUMPY
 from shapecalc.engine.copying import copy_into
-from shapecalc.engine.execute import run
+from shapecalc.engine.device import fill_by_device
 from shapecalc.engine.files import FileError, Source
 from shapecalc.engine.plan import Strided, concrete_moves, planned
 
@@ -54,7 +54,7 @@ def carry_out(
             return
         with _whole(target, tuple(answer.output or ()), source.kind) as out:  # type: ignore[arg-type]
             if backend == "cupy":
-                out[...] = run(answer, array, backend, contiguous=True).array.get()
+                fill_by_device(out, array, answer, tick)
             else:
                 _fill(out, array, moves, tick)
     except OSError as error:

@@ -1,0 +1,123 @@
+"""The way to a device and back: on one that NumPy plays, and on a real one where there is one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import shapecalc as sc
+from shapecalc.engine import device, run
+from shapecalc.engine.backends import BackendError
+from shapecalc.engine.files import opened
+from shapecalc.engine.writing import carry_out
+from tests.engine.test_files import ARRAYS, SHUFFLE, expected
+
+ROOM = 4096
+"""Bytes of memory that the played device has."""
+
+
+class Played(np.ndarray):
+    """An array on the played device."""
+
+    def get(self):
+        return np.array(self)
+
+
+Played.__module__ = "cupy"
+
+
+def on_device(array):
+    """Return an array there; what CuPy refuses is refused."""
+    array = np.asarray(array)
+    if array.dtype.kind not in "biufc" or not array.dtype.isnative:
+        raise ValueError(f"Unsupported dtype {array.dtype}")
+    if array.nbytes > ROOM:
+        raise MemoryError
+    return array.view(Played)
+
+
+@pytest.fixture
+def played(monkeypatch):
+    """Play CuPy, with one device of little memory; return the bytes of each piece that is sent."""
+    sent = []
+
+    def asarray(array):
+        if isinstance(array, Played):
+            return array
+        sent.append(array.nbytes)
+        return on_device(array)
+
+    runtime = SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=OSError)
+    names = {"array": np.array, "broadcast_to": np.broadcast_to, "lib": np.lib, "ndarray": Played}
+    empty = lambda shape, dtype: on_device(np.empty(shape, dtype))  # noqa: E731
+    cupy = SimpleNamespace(asarray=asarray, empty=empty, cuda=SimpleNamespace(runtime=runtime), **names)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(device, "PIECE", 64)
+    return sent
+
+
+def carried(tmp_path, array, answer):
+    """Return the file that an answer makes on the device of an array in a file, and the bytes told of its pieces."""
+    np.save(tmp_path / "x.npy", array)
+    told = []
+    carry_out(answer, opened(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=True, tick=told.append, backend="cupy")
+    return np.load(tmp_path / "y.npy"), told
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("name", sorted(set(ARRAYS) - {"structure"}))
+def test_every_element_of_a_number_s_width_goes_there_and_back_in_pieces(tmp_path, played, name, order):
+    array = np.asarray(ARRAYS[name].reshape(2, 3, 4), order=order)
+    if array.itemsize not in device.NUMBERS:
+        with pytest.raises(BackendError, match=f"CuPy has no elements of {array.itemsize} bytes"):
+            carried(tmp_path, array, SHUFFLE)
+        return
+    written, told = carried(tmp_path, array, SHUFFLE)
+    assert (written.dtype, written.tobytes()) == (array.dtype, expected(array).tobytes())
+    assert sum(told) == array.nbytes
+    assert max(*told, *played) <= max(64, array.itemsize)
+
+
+def test_a_scalar_and_an_empty_array_go_there_too(tmp_path, played):
+    assert carried(tmp_path, np.float32(3), sc.reshape((), (1, 1)))[0].tolist() == [[3.0]]
+    assert carried(tmp_path, np.zeros((0, 3)), sc.transpose((0, 3)))[0].shape == (3, 0)
+    assert played == [4]
+
+
+@pytest.mark.usefixtures("played")
+def test_what_a_device_cannot_hold_leaves_no_file(tmp_path):
+    for array, answer, reason in (
+        (np.zeros(ROOM), sc.reshape((ROOM,), (-1, 2)), f"no room for {8 * ROOM} bytes"),
+        (ARRAYS["structure"].reshape(2, 3, 4), SHUFFLE, "no elements of 9 bytes"),
+    ):
+        with pytest.raises(BackendError, match=reason):
+            carried(tmp_path, array, answer)
+        assert os.listdir(tmp_path) == ["x.npy"]
+
+
+@pytest.mark.usefixtures("played")
+def test_an_array_there_stays_there():
+    array = on_device(ARRAYS["float"].reshape(2, 3, 4))
+    result = run(SHUFFLE, array)
+    assert (result.backend, type(result.array)) == ("cupy", Played)
+    assert result.array.get().tolist() == expected(array).tolist()
+
+
+@pytest.mark.gpu
+def test_cupy_gives_what_numpy_gives(tmp_path):
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        pytest.skip(f"no CUDA device: {error}")
+    assert count
+    array = ARRAYS["float"].reshape(2, 3, 4)
+    result = run(SHUFFLE, cupy.asarray(array))
+    assert (result.backend, result.array.get().tolist()) == ("cupy", expected(array).tolist())
+    for name in ("float", "big-endian", "half", "unknown", "complex"):
+        array = ARRAYS[name].reshape(2, 3, 4)
+        assert carried(tmp_path, array, SHUFFLE)[0].tobytes() == expected(array).tobytes()

@@ -90,6 +90,7 @@ CASES = [
     ((60, 50, 4), (1, 0, 2)),
     ((60, 50, 3), (1, 0, 2)),
     ((64, 32, 32), (2, 1, 0)),
+    ((4, 32, 32, 32), (2, 0, 3, 1)),
     ((60, 40, 2, 2), (2, 0, 1, 3)),
 ]
 
@@ -198,6 +199,13 @@ def test_a_subclass_gives_its_plain_elements(size):
     result = run(sc.chain((size, size), "transpose", f"reshape 2,-1,{size}"), masked)
     assert type(result.array) is np.ndarray
     assert (result.array == masked.data.T.reshape(2, -1, size)).all()
+
+
+def test_a_large_array_that_comes_back_to_where_it_was_is_never_copied():
+    array = np.zeros((300, 400, 4))
+    there_and_back = ("transpose 1,0,2", "reshape -1,4", "reshape 400,300,4", "transpose 1,0,2")
+    result = run(sc.chain(array.shape, *there_and_back), array)
+    assert (result.plan.verdict, np.shares_memory(result.array, array)) == ("view", True)
 
 
 def test_a_mapped_array_stays_mapped(tmp_path):

@@ -106,6 +106,8 @@ def _parts(trace: Trace) -> list[tuple[str, str]]:
         return [(trace.op, _asked(trace.op, arguments))]
     parts = [(name, shape_text(arguments[name])) for name in ("first", "to", "second") if name in arguments]
     at_fault = [part for part in parts if trace.problem and part[0] == trace.problem.argument]
+    if trace.problem and not parts:
+        return [(trace.op, "")]
     return at_fault if at_fault and not trace.steps else parts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from math import prod
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shapecalc.core.dims import all_known, product, substitute
@@ -19,7 +19,7 @@ from shapecalc.view.pictures import explained, picture
 from shapecalc.view.rail import rail, strip
 from shapecalc.view.stages import stages
 from shapecalc.view.strokes import ASCII, UNICODE, clipped
-from tests.view.questions import answers
+from tests.view.questions import answer_to, answers
 
 widths = st.integers(40, 120)
 heights = st.integers(4, 30)
@@ -89,12 +89,15 @@ def test_every_dim_stands_in_the_flow_with_its_place(answer, wide):
 
 
 @given(answers())
+@example(answer_to("chain 1,1,1,1,1,1,1,1,1 | transpose | shuffle --dialect tensorrt"))
+@example(answer_to("shuffle 1,1,1,1,1,1,1,1,1"))
 @settings(max_examples=200, deadline=None)
 def test_stages_are_those_of_the_answer(answer):
     found = stages(answer)
     shapes = [tuple(cell.dim for cell in stage.cells) for stage in found if stage.move]
     assert shapes == [step.value for step in answer.steps if step.move]
-    assert (found[-1].problem if found else None) == (answer.stages[-1].problem if found else None)
+    problem = answer.stages[-1].problem
+    assert found[-1].problem == problem if found else problem is None
     for stage in found:
         for cell in stage.cells:
             assert (cell.dim is None) == (cell.step == len(answer.steps))

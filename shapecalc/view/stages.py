@@ -1,6 +1,7 @@
 """An answer as columns of dims: what each stage makes of each axis, and which step settles it.
 
-This is what all pictures are drawn from. A stage that was refused has the dims it got to, and the problem.
+This is what all pictures are drawn from. A stage that was refused has the dims it got to, and the problem;
+one whose conditions no sizes meet has all its dims, and the problem.
 """
 
 from __future__ import annotations
@@ -137,7 +138,8 @@ def _stage(
     cells, mixed = _marked(before, blank, links)
     start = own[0][0] if own else never
     numbers = range(start, own[-1][0] + 1 if own else never)
-    move, problem = (own[-1][1].move, None) if finished else (None, trace.problem)
+    move = own[-1][1].move if own else None
+    problem = None if finished and own[-1][1] is not trace.steps[-1] else trace.problem
     return Stage(name, f"{name} {asked}".rstrip(), numbers, before, cells, links, mixed, move, problem, target)
 
 

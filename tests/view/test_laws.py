@@ -91,6 +91,7 @@ def test_every_dim_stands_in_the_flow_with_its_place(answer, wide):
 @given(answers())
 @example(answer_to("chain 1,1,1,1,1,1,1,1,1 | transpose | shuffle --dialect tensorrt"))
 @example(answer_to("shuffle 1,1,1,1,1,1,1,1,1"))
+@example(answer_to("chain 5,N | reshape N,0 | reshape []"))
 @settings(max_examples=200, deadline=None)
 def test_stages_are_those_of_the_answer(answer):
     found = stages(answer)

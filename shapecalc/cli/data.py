@@ -86,12 +86,12 @@ def check(answer: Trace | Chain, out: Output, source: Source | None) -> None:
 
 def _check_backend(wanted: str) -> None:
     """Raise `ShapeError` for a backend that there is not (usage), or that cannot be had here (file)."""
-    from shapecalc.engine.backends import NAMES, BackendError, cupy
+    from shapecalc.engine.backends import NAMES, BackendError, backend_for
 
     if wanted not in NAMES:
         raise misuse(f"there is no backend '{visible(wanted)}'", f"there are {', '.join(NAMES)}")
     try:
-        cupy() if wanted == "cupy" else None
+        backend_for(None, wanted)
     except BackendError as error:
         raise unusable(error) from None
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.record import Record
-from shapecalc.core.trace import Expand, Move, Permute, Reshape, Slice
+from shapecalc.core.trace import Expand, Move, Permute, Reshape
 from shapecalc.engine.copying import copy_into
 from shapecalc.engine.plan import Strided
 
@@ -47,8 +47,6 @@ class Backend(Record):
                 array = array.reshape(move.shape)
             elif type(move) is Expand:
                 array = self.namespace.broadcast_to(array, move.shape)
-            elif type(move) is Slice:
-                array = self.namespace.array(array.shape[move.start : move.end], dtype="int64")
         return array
 
     def copied(self, view: Any) -> Any:

@@ -35,7 +35,9 @@ def fill_by_device(target: Any, source: Any, answer: Trace | Chain, tick: Callab
             sent[piece] = device.asarray(np.asarray(source[piece], order="C"))
         made = run(answer, sent, "cupy", contiguous=True).array
     except MemoryError:
-        raise BackendError(f"the device has no room for {source.nbytes} bytes and what is made of them") from None
+        raise BackendError(
+            f"the device has no room for {source.nbytes} bytes and what is made of them; numpy needs little"
+        ) from None
     for piece in _pieces(made):
         target[piece] = made[piece].get()
         tick(target[piece].nbytes)
@@ -44,7 +46,9 @@ def fill_by_device(target: Any, source: Any, answer: Trace | Chain, tick: Callab
 def _numbers(array: Any) -> Any:
     """Return an array's elements as numbers of their width: they only move, and CuPy knows numbers alone."""
     if array.itemsize not in NUMBERS:
-        raise BackendError(f"CuPy has no elements of {array.itemsize} bytes, as those of type {array.dtype} are")
+        raise BackendError(
+            f"CuPy has no elements of {array.itemsize} bytes, as those of type {array.dtype} are; numpy moves them"
+        )
     return array.view(NUMBERS[array.itemsize])
 
 

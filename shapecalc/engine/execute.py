@@ -53,10 +53,10 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     if source.shape != answer.input:
         raise mismatched(answer.input, source.shape)
     small = source.nbytes <= SMALL
-    if small or all(type(move) is Permute for move in moves):
-        found = used.moved(source, moves)
-    elif moves and type(moves[-1]) is Slice:
+    if moves and type(moves[-1]) is Slice:
         found = used.namespace.array(answer.output, dtype="int64")
+    elif small or all(type(move) is Permute for move in moves):
+        found = used.moved(source, moves)
     else:
         found = carried_out(planned(moves, source.shape, source.strides, source.itemsize), source, used)
     if contiguous and not found.flags.c_contiguous:

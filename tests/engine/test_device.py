@@ -53,7 +53,10 @@ def played(monkeypatch):
 
     runtime = SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=OSError)
     names = {"array": np.array, "broadcast_to": np.broadcast_to, "lib": np.lib, "ndarray": Played}
-    empty = lambda shape, dtype: on_device(np.empty(shape, dtype))  # noqa: E731
+
+    def empty(shape, dtype):
+        return on_device(np.empty(shape, dtype))
+
     cupy = SimpleNamespace(asarray=asarray, empty=empty, cuda=SimpleNamespace(runtime=runtime), **names)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setattr(device, "PIECE", 64)

@@ -13,15 +13,16 @@ N,C*H*W/64,64 when C*H*W % 64 == 0
 
 from __future__ import annotations
 
-from shapecalc.core import resolve as _resolve
-from shapecalc.core.problem import Problem, ShapeError, misuse
-from shapecalc.core.request import ask
-from shapecalc.core.resolve import Comparison
-from shapecalc.core.text import shape_text
-from shapecalc.core.trace import Chain, Step, Trace
-from shapecalc.core.values import read_sizes
-from shapecalc.core.wording import brief, visible
-from shapecalc.core.words import read_stage, split
+from shapecalc.core.answers.stage import Stage, Step
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.command_line import read_stage, split
+from shapecalc.core.asking.compare import Comparison
+from shapecalc.core.fixing import answer as _answers
+from shapecalc.core.sizes.problem import Problem, ShapeError, misuse
+from shapecalc.core.sizes.python_values import read_sizes
+from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.sizes.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     Axes = str | int | Iterable[int]
 
 __version__ = "0.1.0"
-__all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Step", "Trace", "chain", "compare", "expand", "flatten"]
-__all__ += ["reshape", "shape", "shape_text", "shuffle", "squeeze", "transpose", "unsqueeze"]
+__all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
+__all__ += ["chain", "compare", "expand", "flatten", "reshape", "shape", "shape_text", "shuffle", "squeeze"]
+__all__ += ["transpose", "unsqueeze"]
 
 
 def reshape(
@@ -218,7 +220,7 @@ def chain(
     >>> chain((2, 3, 4), "transpose 1,0,2", ("reshape", {"target": (2, -1, 3)})).output
     (2, 4, 3)
     """
-    answer = _resolve.chain(input, [_stage(stage) for stage in stages], read_sizes(where or {}))
+    answer = _answers.answer_chain(input, [_stage(stage) for stage in stages], read_sizes(where or {}))
     if answer.problem:
         raise ShapeError(answer.problem, answer)
     return answer
@@ -240,11 +242,11 @@ def compare(
     >>> compare((2, 3, 4), (0, -1)).agree
     False
     """
-    return _resolve.compare(input, target, dialects, {"opset": opset, "dtype": dtype, "where": where or None})
+    return _answers.compare(input, target, dialects, {"opset": opset, "dtype": dtype, "where": where or None})
 
 
 def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:
-    trace = _resolve.resolve(ask(op, input, options))
+    trace = _answers.answer(ask(op, input, options))
     if trace.problem:
         raise ShapeError(trace.problem, trace)
     return trace

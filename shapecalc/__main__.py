@@ -1,52 +1,62 @@
-"""The entry point: a bare question is answered before Typer is imported."""
+"""The entry point, where the command line and the terminal app meet: neither imports the other.
+
+An op's question is answered before Typer is imported, since that takes several times as long as the answer.
+"""
 
 from __future__ import annotations
 
 import sys
 
-from shapecalc.cli.output import RunEnded, put
+from shapecalc.cli.direct import answer_directly
+from shapecalc.cli.output import Exit, RunEnded, abandon_stdout, escape_what_cannot_be_written, stream_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shapecalc.tui.question import Outcome, Question
+
+
+class TerminalApp:
+    """The terminal app as the command line opens it. Its modules are imported when they are needed."""
+
+    def question_of(self, words: Sequence[str]) -> Question:
+        """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none."""
+        from shapecalc.tui.question import question_of
+
+        return question_of(words)
+
+    def open(self, question: Question, step: int | None, *, lesson: bool) -> tuple[Outcome | None, int]:
+        """Run the app; return what it was left with, and its own exit code."""
+        from shapecalc.tui.app import ShapecalcApp
+
+        app = ShapecalcApp(question, step, lesson=lesson)
+        return app.run(), app.return_code or Exit.YES
 
 
 def main() -> int:
     """Run the command line of this process and return its exit code."""
     try:
-        answer = bare_answer(sys.argv[1:])
-        if answer is not None:
-            put(answer)
-            return 0
-        from shapecalc.cli.app import run
-
-        return run(sys.argv[1:])
+        return _run(sys.argv[1:])
     except RunEnded as ended:
         return ended.code
     except KeyboardInterrupt:
-        return 130
+        return Exit.INTERRUPTED
 
 
-def bare_answer(words: list[str]) -> str | None:
-    """Return the answer to an op with plain shapes and nothing else, or None where Typer must look at it.
-
-    Typer's start costs several times the answer. The grammar is the one that chains are read with;
-    anything with an option, a condition or an error is not answered here.
-
-    >>> bare_answer(["reshape", "2,3,4", "0,-1"]), bare_answer(["reshape", "2,3,4", "5,-1"])
-    ('2,12', None)
-    """
-    from shapecalc.core.operations import OPS
-    from shapecalc.core.problem import ShapeError
-    from shapecalc.core.request import ask
-    from shapecalc.core.resolve import resolve
-    from shapecalc.core.text import shape_text
-    from shapecalc.core.words import read_stage
-
-    if not words or words[0] not in OPS or any(word.startswith("-") and not word[1:2].isdigit() for word in words):
-        return None
+def _run(words: list[str]) -> int:
+    """Run a command line and return its exit code; raise `RunEnded` if a stream cannot be used."""
+    escape_what_cannot_be_written()
     try:
-        stage = read_stage(words, with_input=True)
-        trace = resolve(ask(stage.op, stage.input or "", stage.options))
-    except ShapeError:
-        return None
-    return None if trace.output is None or trace.conditions else shape_text(trace.output)
+        code = answer_directly(words)
+        if code is not None:
+            return code
+        from shapecalc.cli.app import run_typer
+
+        return run_typer(words, TerminalApp())
+    except OSError as error:
+        abandon_stdout()
+        raise stream_error("stdout", error.strerror) from None
 
 
 if __name__ == "__main__":

@@ -6,10 +6,12 @@ import shlex
 
 from hypothesis import strategies as st
 
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.resolve import chain
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.words import read_chain
+from shapecalc.core.asking.command_line import read_chain
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import operator_of
+from shapecalc.core.sizes.problem import ShapeError
 from tests.cases import Case
 from tests.strategies import axes, ones, shapes, targets
 
@@ -25,7 +27,7 @@ def requests(draw, shape, last):
         st.sampled_from(["reshape", "reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "expand"])
     )
     op = "shape" if last and draw(st.integers(0, 9)) == 0 else op
-    row = draw(st.sampled_from([row for row in DIALECTS.values() if op in row.operators]))
+    row = draw(st.sampled_from([row for row in DIALECTS.values() if operator_of(OPS[op], row)]))
     options = {"dialect": row.name}
     if op in ("reshape", "shuffle") and row.switch:
         options[row.switch.name] = draw(st.booleans())
@@ -70,7 +72,7 @@ def asked(draw):
         dims = shape if answer is None else answer.output
         stage = draw(requests(dims, place == count - 1))
         try:
-            answer = chain(shape, [*stages, stage], {})
+            answer = answer_chain(shape, [*stages, stage], {})
         except ShapeError:  # an op that is not understood, such as an opset without it
             break
         stages.append(stage)
@@ -97,5 +99,5 @@ def reasked(line):
     """Return the answer to a command line."""
     words = shlex.split(line)[1:]
     if words[0] == "chain":
-        return chain(*read_chain(words[1]), {})
+        return answer_chain(*read_chain(words[1]), {})
     return Case(shlex.join(words), "", "").answer()

@@ -9,8 +9,8 @@ import tomllib
 import pytest
 
 from shapecalc import __version__
-from shapecalc.core.operations import OPS
-from shapecalc.core.rules import DIALECTS
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS
 from tests.sessions import ROOT, commands, folder_with_shapecalc, printed
 
 README = (ROOT / "README.md").read_text("utf-8")

@@ -4,44 +4,57 @@ from __future__ import annotations
 
 import sys
 
-from shapecalc.cli.data import check, followings, tell_elements, tell_plan, write
-from shapecalc.cli.options import Output
-from shapecalc.cli.output import Exit, failed, put, report, show, story_width, tell
-from shapecalc.core.problem import FILE, USAGE, ShapeError, misuse
-from shapecalc.core.request import default_dialect
-from shapecalc.core.text import read_dims, shape_text
-from shapecalc.core.trace import Chain, Trace
-from shapecalc.core.words import command_pieces, texts_of
-from shapecalc.view.code import writer
+from shapecalc.cli.data import check_data_options, element_paths, tell_elements, tell_plan, write_output
+from shapecalc.cli.inputs import input_text, read_input
+from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
+from shapecalc.core.asking.ask import ask, default_dialect
+from shapecalc.core.asking.command_line import command_pieces, texts_of
+from shapecalc.core.fixing.answer import answer as answer_request
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.record import fields
+from shapecalc.core.sizes.text import read_dims, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.problem import Problem
+    from shapecalc.cli.options import Output
+    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.sizes.problem import Problem
     from shapecalc.engine.files import Source
     from shapecalc.view.code import Code
 
-LONGEST_INPUT = 1 << 20
-"""How many characters are read from standard input for one shape."""
+
+def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
+    """Ask the question that an op's texts make, print the answer and return the exit code."""
+    try:
+        texts["input"] = input_text(str(texts["input"]))
+        options = {name: value for name, value in texts.items() if name != "input"}
+        given = read_input(str(texts["input"]), options, op)
+        return print_answer(answer_request(ask(op, given.shape, given.options)), out, given.source)
+    except ShapeError as error:
+        return print_error(error, op, texts, out)
 
 
-def finished(answer: Trace | Chain, out: Output, source: Source | None = None) -> Exit:
-    """Carry an answer out and print it as the options ask; return its exit code."""
-    check(answer, out, source)
+def print_answer(answer: Trace | Chain, out: Output, source: Source | None = None) -> int:
+    """Carry an answer out, print it as the options ask, and return its exit code.
+
+    Raises `ShapeError` (usage, file) for options that cannot be met.
+    """
+    check_data_options(answer, out, source)
     expected = None if out.expect is None else shape_text(read_dims(out.expect, "expect"))
-    coded = written_code(answer, out)
-    code = verdict(answer, expected, strict=out.strict)
-    if code is Exit.YES and out.out is not None and source is not None:
-        write(answer, source, out)
+    coded = _write_code(answer, out)
+    code = exit_code_of(answer, expected, strict=out.strict)
+    if code == Exit.YES and out.out is not None and source is not None:
+        write_output(answer, source, out)
     if out.quiet:
         return code
     if out.json:
-        put_json(answer.as_json() | followings(answer, out) | ({"code": coded._asdict()} if coded else {}))
+        put_json(answer.as_json() | element_paths(answer, out) | ({"code": fields(coded)} if coded else {}))
         return code
     if out.explain:
         _explain(answer)
         tell_plan(answer, source, out)
     if answer.output is None:
-        _report(answer)
+        _tell_refusal(answer)
         return code
     tell_elements(answer, source, out)
     put(coded.text if coded else shape_text(answer.output))
@@ -66,7 +79,7 @@ def _explain(answer: Trace | Chain) -> None:
     show(steps_text(answer))
 
 
-def verdict(answer: Trace | Chain, expected: str | None, *, strict: bool) -> Exit:
+def exit_code_of(answer: Trace | Chain, expected: str | None, *, strict: bool) -> int:
     """Return the exit code of an answer: the largest of those that apply."""
     if answer.output is None:
         return Exit.UNRESOLVED
@@ -74,91 +87,48 @@ def verdict(answer: Trace | Chain, expected: str | None, *, strict: bool) -> Exi
     return Exit.NO if differs or (strict and answer.conditions) else Exit.YES
 
 
-def written_code(answer: Trace | Chain, out: Output) -> Code | None:
-    """Return the code that is asked for in place of the answer, where both are there."""
+def _write_code(answer: Trace | Chain, out: Output) -> Code | None:
+    """Return the code that is asked for in place of the answer; None if none is, or if there is no answer.
+
+    Raises `ShapeError` (usage) if there is no such kind of code, or if it cannot say what the answer says.
+    """
     if out.code is None:
         return None
+    from shapecalc.view.code import writer
+
     write_code = writer(out.code)
     return None if answer.output is None else write_code(answer)
 
 
-def _report(answer: Trace | Chain) -> None:
-    """Tell the problem under the command line of the stage that has it."""
-    stage = answer.stages[-1]
+def _tell_refusal(answer: Trace | Chain) -> None:
+    """Tell the problem under the command line of the op that has it."""
+    trace = answer.traces[-1]
     if answer.problem:
-        report(answer.problem, command_pieces(stage.op, texts_of(stage.request)))
+        tell_problem(answer.problem, command_pieces(trace.op, texts_of(trace.request)))
 
 
-def refused(error: ShapeError, op: str, texts: dict[str, object], out: Output) -> Exit:
-    """Tell that a question cannot be read and return the exit code for it."""
+def print_error(error: ShapeError, op: str, texts: dict[str, object], out: Output) -> int:
+    """Tell that a question cannot be read, as JSON if that is asked for, and return the exit code for it."""
     if out.json and not out.quiet:
         put_json(unread_json(error.problem, op, texts))
     elif not out.quiet:
-        report(error.problem, command_pieces(op, {**texts, "expect": out.expect}))
-    return {USAGE: Exit.USAGE, FILE: Exit.FILE}.get(error.problem.rule, Exit.UNRESOLVED)
-
-
-def put_json(value: object) -> None:
-    """Write a value to stdout as one line of JSON."""
-    import json
-
-    put(json.dumps(value))
+        tell_problem(error.problem, command_pieces(op, {**texts, "expect": out.expect}))
+    return problem_code(error.problem)
 
 
 def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
     """Return the JSON object of a question that could not be read, with the fields of those that could."""
-    found: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
+    shown: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
     if op == "chain":
-        found |= {"stages": []}
+        shown |= {"stages": []}
     elif op == "compare":
-        found = {"op": op, "input": None, "request": {}, "agree": None, "rows": []}
+        shown = {"op": op, "input": None, "request": {}, "agree": None, "rows": []}
     else:
-        found |= {
+        shown |= {
             "dialect": texts.get("dialect") or default_dialect(op),
             "version": None,
             "options": {},
             "request": {},
             "steps": [],
         }
-    return found | {"problem": problem.as_json()}
-
-
-def input_text(text: str) -> str:
-    """Return an input shape as it was typed, or the one line of standard input where it is `-`.
-
-    Raises `ShapeError` (usage) where that is no one line, `RunEnded` where it cannot be read.
-    """
-    if text.strip() != "-":
-        return unpadded(text)
-    if sys.stdin is None:
-        raise failed("stdin", "it is closed")
-    if sys.stdin.isatty():
-        tell("shapecalc: reading a shape from the terminal; end it with a new line")
-        return sys.stdin.readline().strip()
-    try:
-        raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
-    except OSError as error:
-        raise failed("stdin", error.strerror) from None
-    if len(raw) > LONGEST_INPUT:
-        raise misuse(f"standard input holds more than {LONGEST_INPUT} bytes, which is no shape", argument="input")
-    lines = [line for line in raw.decode("utf-8", "surrogateescape").splitlines() if line.strip()]
-    if len(lines) != 1:
-        what = "nothing" if not lines else f"{len(lines)} lines"
-        raise misuse(
-            f"standard input holds {what}, and one shape was expected",
-            "many cases: shapecalc check -",
-            argument="input",
-        )
-    return lines[0].strip()
-
-
-def unpadded(text: str) -> str:
-    """Return a value without the blank that kept it from being taken for an option."""
-    return text[1:] if text[:2] == " -" else text
-
-
-def read_texts(given: dict[str, object]) -> dict[str, object]:
-    """Return a command's arguments by name, as texts and switches, without those left out."""
-    return {
-        name: unpadded(value) if isinstance(value, str) else value for name, value in given.items() if value is not None
-    }
+    return shown | {"problem": problem.as_json()}

@@ -1,8 +1,7 @@
-"""The Typer app: all commands together, and the one place where a run's end becomes an exit code."""
+"""The Typer app: all commands together, and the one place where the end of Typer becomes an exit code."""
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -11,15 +10,18 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from shapecalc import __version__
-from shapecalc.cli.answer import put_json, unread_json
+from shapecalc.cli.answer import unread_json
+from shapecalc.cli.inputs import is_value
 from shapecalc.cli.ops import add_op
-from shapecalc.cli.output import Exit, abandon_stdout, failed, problem_line, put, tell
-from shapecalc.core.operations import OPS
-from shapecalc.core.problem import misuse
+from shapecalc.cli.output import Exit, abandon_stdout, problem_line, put, put_json, tell
+from shapecalc.core.ops import OPS
+from shapecalc.core.sizes.problem import misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from shapecalc.cli.tui import TerminalApp
 
 HELP = """\
 What a tensor's shape becomes, and why, under the rules of a framework.
@@ -38,11 +40,9 @@ class ShapeCommand(TyperCommand):
     """A command whose values may start with `-` and a digit: `-1,4` is a shape, `--jsno` is a mistake."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put a blank before values that look like options; the core's reader drops it."""
+        """Put a blank before values that look like options; whoever reads the value drops it."""
         end = args.index("--") if "--" in args else len(args)
-        padded = [
-            f" {word}" if word[:1] == "-" and (word[1:2].isdigit() or word[1:2] == " ") else word for word in args[:end]
-        ]
+        padded = [f" {word}" if word[:1] == "-" != word and is_value(word) else word for word in args[:end]]
         return super().parse_args(ctx, padded + args[end:])
 
 
@@ -54,19 +54,19 @@ class InOrder(TyperGroup):
         return list(self.commands)
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         put(f"shapecalc {__version__}")
         raise typer.Exit()
 
 
-def start(
+def print_short_help(
     ctx: typer.Context,
     version: Annotated[  # noqa: ARG001 - its callback does the work
-        bool, typer.Option("--version", "-V", help="Print the version.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", "-V", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Print the short help where no command is given."""
+    """Print the short help if no command is given."""
     if ctx.invoked_subcommand is None:
         put(HELP)
 
@@ -86,7 +86,7 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
         invoke_without_command=True,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    made.callback()(start)
+    made.callback()(print_short_help)
     asked = words[0] if words else ""
     every = asked not in OPS and asked not in COMMANDS
     for op in OPS.values():
@@ -98,15 +98,12 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     return made
 
 
-def run(words: list[str]) -> int:
-    """Run one command line and return its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+def run_typer(words: list[str], terminal_app: TerminalApp[Any]) -> int:
+    """Run one command line and return its exit code; `terminal_app` is what `tui` and `serve` open."""
     try:
-        return int(app(words)(words, prog_name="shapecalc", standalone_mode=False) or 0)
+        return int(app(words)(words, prog_name="shapecalc", standalone_mode=False, obj=terminal_app) or 0)
     except TyperException as error:
-        return _misused(error, words)
+        return _tell_misuse(error, words)
     except Abort:
         return Exit.INTERRUPTED
     except SystemExit as ended:
@@ -114,13 +111,10 @@ def run(words: list[str]) -> int:
             return int(ended.code or 0)  # a shell that asks for completions, or for their script
         abandon_stdout()  # Typer's own answer to a help text that nobody reads any more
         return Exit.YES
-    except OSError as error:
-        abandon_stdout()
-        raise failed("stdout", error.strerror) from None
 
 
-def _misused(error: TyperException, words: list[str]) -> int:
-    """Tell what Typer could not read, as JSON where the words ask for it."""
+def _tell_misuse(error: TyperException, words: list[str]) -> int:
+    """Tell what Typer could not read, as JSON if the words ask for it."""
     command = getattr(getattr(error, "ctx", None), "command_path", "shapecalc")
     message = " ".join(error.format_message().split()).rstrip(".")
     problem = misuse(message[:1].lower() + message[1:], f"see {command} -h").problem

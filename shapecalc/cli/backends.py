@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import typer
+from shapecalc.cli.options import printing_options
+from shapecalc.cli.output import Exit, put, put_json
+from shapecalc.cli.signature import make_command
 
-from shapecalc.cli.answer import put_json
-from shapecalc.cli.options import JsonOption
-from shapecalc.cli.output import Exit, put
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typer
+
+    from shapecalc.cli.options import Output
 
 SUMMARY = "List the backends with their versions, devices and memory."
 HELP = f"""\b
@@ -18,15 +22,17 @@ HELP = f"""\b
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    app.command("backends", cls=cls, short_help=SUMMARY, help=HELP)(backends)
+    app.command("backends", cls=cls, short_help=SUMMARY, help=HELP)(
+        make_command(run_backends, printing_options("json"))
+    )
 
 
-def backends(json: JsonOption = False) -> int:
+def run_backends(out: Output) -> int:
     """Print a line for every backend and device."""
     from shapecalc.engine.backends import listed
 
     rows = listed()
-    if json:
+    if out.json:
         put_json(rows)
         return Exit.YES
     for row in rows:

@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Annotated
-
-import typer
-
-from shapecalc.cli.answer import finished, input_text, refused
-from shapecalc.cli.data import read_input
-from shapecalc.cli.options import (
-    AllowzeroOption,
-    BackendOption,
-    CodeOption,
-    DialectOption,
-    DtypeOption,
-    ExpectOption,
-    ExplainOption,
-    FollowOption,
-    FollowOutOption,
-    ForceOption,
-    JsonOption,
-    OpsetOption,
-    OutOption,
-    Output,
-    PlaceholderOption,
-    QuietOption,
-    SpecialZeroOption,
-    StrictOption,
-    ValuesOption,
-    WhereOption,
-)
-from shapecalc.core.problem import Problem, ShapeError
-from shapecalc.core.request import default_dialect
-from shapecalc.core.resolve import chain as resolve_chain
-from shapecalc.core.rules import DIALECTS, SWITCHES
-from shapecalc.core.setting import SWITCHED
-from shapecalc.core.values import read_sizes
-from shapecalc.core.words import read_chain, read_stage, split
+from shapecalc.cli.answer import print_answer, print_error
+from shapecalc.cli.inputs import input_text, read_input
+from shapecalc.cli.options import ASKING, PRINTING, SWITCHING, Argument
+from shapecalc.cli.signature import make_command
+from shapecalc.core.asking.command_line import read_chain, read_stage, split
+from shapecalc.core.asking.defaults import chain_with_options
+from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.sizes.problem import Problem, ShapeError
+from shapecalc.core.sizes.python_values import read_sizes
+from shapecalc.core.sizes.record import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import typer
+
+    from shapecalc.cli.options import Output
+    from shapecalc.core.answers.trace import Chain
+    from shapecalc.engine.files import Source
 
 SUMMARY = "Carry a shape through several ops, each on the output of the one before."
 HELP = f"""\b
@@ -50,74 +28,52 @@ HELP = f"""\b
   shapecalc chain '- | flatten --axis 1' --dialect onnx < shape.txt
 
 {SUMMARY} A stage takes the options of its own command."""
+STAGES = Argument("stages", "the input shape and the stages", "'INPUT | OP ... | OP ...'")
 
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    app.command("chain", cls=cls, short_help=SUMMARY, help=HELP)(chain)
+    made = make_command(run_chain, [STAGES, *ASKING.values(), *SWITCHING.values(), *PRINTING.values()])
+    app.command("chain", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
-def chain(
-    stages: Annotated[
-        str,
-        typer.Argument(metavar="'INPUT | OP ... | OP ...'", help="the input shape and the stages", show_default=False),
-    ],
-    dialect: DialectOption = None,
-    opset: OpsetOption = None,
-    dtype: DtypeOption = None,
-    allowzero: AllowzeroOption = None,
-    special_zero: SpecialZeroOption = None,
-    zero_is_placeholder: PlaceholderOption = None,
-    where: WhereOption = None,
-    explain: ExplainOption = False,
-    json: JsonOption = False,
-    expect: ExpectOption = None,
-    quiet: QuietOption = False,
-    strict: StrictOption = False,
-    values: ValuesOption = False,
-    follow: FollowOption = None,
-    follow_out: FollowOutOption = None,
-    out: OutOption = None,
-    force: ForceOption = False,
-    backend: BackendOption = "auto",
-    code: CodeOption = None,
-) -> int:
-    """Answer the stages in turn; the options apply to every stage that does not say otherwise."""
-    asking = Output(explain, json, quiet, strict, expect, values, follow, follow_out, out, force, backend, code)
+def run_chain(stages: str, out: Output, **options: object) -> int:
+    """Answer the stages in turn; the options apply to every stage that takes them and does not say otherwise."""
     try:
-        shape, asked = read_chain(stages)
-        switches = {"allowzero": allowzero, "special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder}
-        defaults = {"dialect": dialect, "opset": opset, "dtype": dtype, **switches}
-        filled = [(op, {**_taken(op, defaults), **options}) for op, options in asked]
-        first, options = filled[0] if filled else ("reshape", {})
-        given = read_input(input_text(shape), options, first)
-        answer = resolve_chain(
-            given.shape,
-            [(first, given.options), *filled[1:]] if filled else [],
-            read_sizes(where) if where is not None else {},
-        )
-        return finished(answer, asking, given.source)
+        answer, source = _answer_stages(stages, options)
+        return print_answer(answer, out, source)
     except ShapeError as error:
-        return refused(ShapeError(_placed(error.problem, stages)), "chain", {"stages": stages}, asking)
+        return print_error(ShapeError(_place_in_chain(error.problem, stages)), "chain", {"stages": stages}, out)
 
 
-def _taken(op: str, defaults: Mapping[str, object]) -> dict[str, object]:
-    """Return the options of the whole chain that an op takes: a switch and an opset are not for all."""
-    row = DIALECTS.get(str(defaults["dialect"] or default_dialect(op)).lower())
-    skipped = {*SWITCHES, "opset"} - ({*SWITCHES} if op in SWITCHED else set())
-    if row is None or row.newest_opset:
-        skipped.discard("opset")
-    return {name: value for name, value in defaults.items() if name not in skipped}
+def _answer_stages(text: str, options: dict[str, object]) -> tuple[Chain, Source | None]:
+    """Return the answer to a chain as it was typed, and the data of its input if that is a file.
+
+    Raises `ShapeError`: usage if it cannot be read, file if its input cannot be used.
+    """
+    where = options.pop("where")
+    shape, asked = read_chain(text)
+    stages = chain_with_options(asked, options)
+    shape, source = input_text(shape), None
+    if stages:
+        (op, first), *others = stages
+        given = read_input(shape, first, op)
+        shape, source, stages = given.shape, given.source, [(op, given.options), *others]
+    return answer_chain(shape, stages, {} if where is None else read_sizes(where)), source
 
 
-def _placed(problem: Problem, stages: str) -> Problem:
-    """Return a problem with its token's place in the whole chain, where the token's argument stands there once."""
+def _place_in_chain(problem: Problem, stages: str) -> Problem:
+    """Return a problem with its token's place in the whole chain, if the token's argument stands there once."""
+    if problem.span is None:
+        return problem
     texts = [stages.partition("|")[0].strip()] if problem.argument == "input" else []
     for stage in stages.split("|")[1:]:
-        with suppress(ShapeError):
+        try:
             options = read_stage(split(stage), with_input=False).options
-            texts += [str(options[name]) for name in options if name == problem.argument]
-    if problem.span is None or len(texts) != 1 or stages.count(texts[0]) != 1:
-        return problem._replace(argument="stages", span=None) if problem.span else problem
+        except ShapeError:
+            continue
+        texts += [str(options[name]) for name in options if name == problem.argument]
+    if len(texts) != 1 or stages.count(texts[0]) != 1:
+        return replace(problem, argument="stages", span=None)
     start = stages.index(texts[0])
-    return problem._replace(argument="stages", span=(start + problem.span[0], start + problem.span[1]))
+    return replace(problem, argument="stages", span=(start + problem.span[0], start + problem.span[1]))

@@ -6,19 +6,17 @@ import gc
 import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from shapecalc.cli.answer import refused, unpadded
-from shapecalc.cli.checking.lines import blocks, regular_size
-from shapecalc.cli.checking.outputs import Progress, WholeLines, exit_code, junit_file, replacing, summary
+from shapecalc.cli.answer import print_error
+from shapecalc.cli.checking.lines import regular_size, split_blocks
+from shapecalc.cli.checking.outputs import Progress, WholeLines, junit_file, replace_file, summary, worst_code
 from shapecalc.cli.checking.reports import Style, Verdict
-from shapecalc.cli.checking.workers import WORTH_IT, cores, in_parallel, in_turn
-from shapecalc.cli.options import JsonOption, Output, QuietOption, StrictOption
-from shapecalc.cli.output import Exit, failed, tell
-from shapecalc.core.problem import misuse
-from shapecalc.core.wording import visible
+from shapecalc.cli.checking.workers import WORTH_IT, count_cores, judge_in_parallel, judge_in_turn
+from shapecalc.cli.options import Argument, Option, Takes, printing_options
+from shapecalc.cli.output import Exit, stream_error, tell
+from shapecalc.cli.signature import make_command
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.quoting import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +25,11 @@ if TYPE_CHECKING:
     from io import BufferedIOBase
     from typing import IO
 
-    from shapecalc.cli.checking.judge import Judged
+    import typer
+
+    from shapecalc.cli.checking.judge import BlockResult
     from shapecalc.cli.checking.lines import Block
+    from shapecalc.cli.options import Output
 
 SUMMARY = "Check many cases, from files or standard input."
 HELP = f"""\b
@@ -53,49 +54,43 @@ MOST_JOBS = 8
 """The most processes that are started without being asked for."""
 
 
+FILES = Argument("files", "files of cases; - is standard input", "FILE...", repeated=True)
+OPTIONS = (
+    Option("fail_fast", "Stop at the first line that fails.", Takes.NOTHING, short="-x"),
+    Option("update", "Write what was got in place of what was expected, in the files.", Takes.NOTHING),
+    Option("junit", "Write the results as JUnit's XML, too.", metavar="FILE"),
+    Option("github", "Write failures as annotations of GitHub Actions.", Takes.NOTHING),
+    Option(
+        "jobs",
+        "How many processes; by default all cores for large files.",
+        Takes.NUMBER,
+        metavar="N",
+        short="-j",
+        least=1,
+        most=256,
+    ),
+)
+
+
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    app.command("check", cls=cls, short_help=SUMMARY, help=HELP)(check)
+    made = make_command(run_check, [FILES, *printing_options("json", "quiet", "strict"), *OPTIONS])
+    app.command("check", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
-def check(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", help="files of cases; - is standard input", show_default=False),
-    ],
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-    strict: StrictOption = False,
-    fail_fast: Annotated[bool, typer.Option("--fail-fast", "-x", help="Stop at the first line that fails.")] = False,
-    update: Annotated[
-        bool, typer.Option("--update", help="Write what was got in place of what was expected, in the files.")
-    ] = False,
-    junit: Annotated[
-        str | None, typer.Option("--junit", help="Write the results as JUnit's XML, too.", metavar="FILE")
-    ] = None,
-    github: Annotated[bool, typer.Option("--github", help="Write failures as annotations of GitHub Actions.")] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            min=1,
-            max=256,
-            help="How many processes; by default all cores for large files.",
-            metavar="N",
-        ),
-    ] = None,
+def run_check(
+    files: list[str], out: Output, *, fail_fast: bool, update: bool, junit: str | None, github: bool, jobs: int | None
 ) -> int:
     """Judge the files in turn; print failures and answers, and tell the summary."""
     clash = [name for name, both in (("--fail-fast", fail_fast), ("-", "-" in files)) if update and both]
-    clash += ["--github"] if json and github else []
+    clash += ["--github"] if out.json and github else []
     if clash:
         error = misuse(f"{'--update' if update else '--json'} does not go with {clash[0]}")
-        return refused(error, "check", {}, Output(json=json, quiet=quiet))
-    style = Style(json, quiet, strict, github, junit is not None, fail_fast, update)
+        return print_error(error, "check", {}, out)
+    style = Style(out.json, out.quiet, out.strict, github, junit is not None, fail_fast, update)
     gc.freeze()  # what is here now stays: collections need not look at it
-    with WholeLines() as out:
-        return _Run(style, jobs, out).finished([unpadded(file) for file in files], junit)
+    with WholeLines() as lines:
+        return _Run(style, jobs, lines).judge_files(files, junit)
 
 
 class _Run:
@@ -105,64 +100,66 @@ class _Run:
         self.style, self.jobs, self.out = style, jobs, out
         self.counts = dict.fromkeys(Verdict, 0)
         self.progress = Progress(wanted=not style.quiet)
-        self.worst = Exit.YES
+        self.worst: int = Exit.YES
 
-    def finished(self, files: list[str], junit: str | None) -> int:
+    def judge_files(self, files: list[str], junit: str | None) -> int:
         """Judge the files, tell the summary and return the exit code."""
         try:
             if junit is not None and _is_among(junit, files):
                 raise OSError(0, "it is one of the files that are checked")
             with junit_file(junit, self.counts) as cases:
                 for file in files:
-                    if self._stopped(file, cases):
+                    if self._judge_file(file, cases):
                         break
         except OSError as error:
-            self._failed(junit or "", error)
+            self._tell_unusable(junit or "", error)
         finally:
             self.progress.clear()
         if not self.style.quiet:
             tell(f"shapecalc: {summary(self.counts)}")
-        return max(self.worst, exit_code(self.counts))
+        return max(self.worst, worst_code(self.counts))
 
-    def _stopped(self, file: str, cases: IO[str] | None) -> bool:
-        """Judge one file; say whether its failure is to end the run."""
+    def _judge_file(self, file: str, cases: IO[str] | None) -> bool:
+        """Judge one file; return whether a failure in it ends the run."""
         try:
-            with ExitStack() as opened:
-                stream = _opened(file, opened)
+            with ExitStack() as closing_all:
+                stream = _open_file(file, closing_all)
                 size = regular_size(stream)
                 if self.style.update and not size:
                     raise OSError(0, "only a regular file that holds something can be updated")
-                anew = opened.enter_context(self._anew(file)) if self.style.update else None
-                for block, found in opened.enter_context(closing(self._results(file, stream, size))):
-                    self.out.put(found.shown)
-                    if anew is not None:
-                        anew.write(block.data if found.data is None else found.data)
-                    if self._counted(found, cases):
+                updated = closing_all.enter_context(self._updated_file(file)) if self.style.update else None
+                for block, result in closing_all.enter_context(closing(self._results(file, stream, size))):
+                    self.out.put(result.shown)
+                    if updated is not None:
+                        updated.write(block.data if result.data is None else result.data)
+                    if self._count(result, cases):
                         return True
         except OSError as error:
-            self._failed(file, error)
+            self._tell_unusable(file, error)
         return False
 
-    def _anew(self, file: str) -> AbstractContextManager[IO[bytes]]:
-        """Return what takes a file's lines anew, and its place where any of them changed."""
+    def _updated_file(self, file: str) -> AbstractContextManager[IO[bytes]]:
+        """Return what takes the lines of a file that is updated. It takes the file's place if a line has changed."""
         before = self.counts[Verdict.UPDATED]
-        return replacing(Path(file), lambda: self.counts[Verdict.UPDATED] > before)
+        return replace_file(Path(file), lambda: self.counts[Verdict.UPDATED] > before)
 
-    def _results(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, Judged]]:
-        jobs = min(self.jobs or (MOST_JOBS if size >= WORTH_IT else 1), self.jobs or cores()) if size else 1
+    def _results(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, BlockResult]]:
+        """Return the blocks of a file with what each comes to."""
+        jobs = min(self.jobs or (MOST_JOBS if size >= WORTH_IT else 1), self.jobs or count_cores()) if size else 1
         if jobs > 1:
-            return in_parallel(blocks(stream), file, self.style, jobs)
-        return in_turn(blocks(stream), file, self.style)
+            return judge_in_parallel(split_blocks(stream), file, self.style, jobs)
+        return judge_in_turn(split_blocks(stream), file, self.style)
 
-    def _counted(self, found: Judged, cases: IO[str] | None) -> bool:
-        for verdict, count in found.counts.items():
+    def _count(self, result: BlockResult, cases: IO[str] | None) -> bool:
+        """Add a block to the counts; return whether a failure in it ends the run."""
+        for verdict, count in result.counts.items():
             self.counts[verdict] += count
         if cases is not None:
-            cases.write(found.junit)
+            cases.write(result.junit)
         self.progress.tell(self.counts)
-        return found.stopped
+        return result.stopped
 
-    def _failed(self, file: str, error: OSError) -> None:
+    def _tell_unusable(self, file: str, error: OSError) -> None:
         """Tell that a file cannot be read or written."""
         self.worst = Exit.FILE
         self.progress.clear()
@@ -176,12 +173,12 @@ def _is_among(path: str, files: list[str]) -> bool:
     return Path(path).exists() and any(Path(file).exists() and Path(path).samefile(file) for file in files)
 
 
-def _opened(file: str, opened: ExitStack) -> BufferedIOBase:
+def _open_file(file: str, closing_all: ExitStack) -> BufferedIOBase:
     """Return a file, or standard input for `-`, to be read as bytes."""
     if file != "-":
-        return opened.enter_context(Path(file).open("rb"))
+        return closing_all.enter_context(Path(file).open("rb"))
     if sys.stdin is None:
-        raise failed("stdin", "it is closed")
+        raise stream_error("stdin", "it is closed")
     if sys.stdin.isatty():
         tell("shapecalc: reading cases from the terminal; end them with ^D")
     return sys.stdin.buffer  # type: ignore[return-value]

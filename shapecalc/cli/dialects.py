@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import typer
+from shapecalc.cli.options import printing_options
+from shapecalc.cli.output import Exit, put, put_json, show_table
+from shapecalc.cli.signature import make_command
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import operators_of
+from shapecalc.core.sizes.record import Choice, fields
 
-from shapecalc.cli.answer import put_json
-from shapecalc.cli.options import JsonOption
-from shapecalc.cli.output import Exit, put, show_table
-from shapecalc.core.rules import DIALECTS
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typer
+
+    from shapecalc.cli.options import Output
+    from shapecalc.core.dialects.dialect import Dialect
 
 SUMMARY = "Print the dialects: what each says of 0 and -1, its limits, its source."
 HELP = f"""\b
@@ -22,21 +29,23 @@ LEGEND = """\
   0           copies the dim at the same index, or is a dim of size zero
   infers      the negative values that stand for a dim to infer
   0 and -1    whether a 0 of size zero may stand beside -1
-  -1 of none  what -1 is where the known dims hold no elements: refused, or the
+  -1 of none  what -1 is if the known dims hold no elements: refused, or the
               quotient of the products without the zeros, or without the copied
-              dims, where 0/0 is 1
+              dims; 0/0 is then 1
 """
 
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    app.command("dialects", cls=cls, short_help=SUMMARY, help=HELP)(dialects)
+    app.command("dialects", cls=cls, short_help=SUMMARY, help=HELP)(
+        make_command(run_dialects, printing_options("json"))
+    )
 
 
-def dialects(json: JsonOption = False) -> int:
-    """Print the table of dialects and the table of operators."""
-    if json:
-        put_json([row.as_json() for row in DIALECTS.values()])
+def run_dialects(out: Output) -> int:
+    """Print the tables of dialects, of operators and of their versions."""
+    if out.json:
+        put_json([dialect_as_json(row) for row in DIALECTS.values()])
         return Exit.YES
     from shapecalc.view.tables import dialects_table, operators_table, versions_table
 
@@ -46,3 +55,24 @@ def dialects(json: JsonOption = False) -> int:
     put("")
     show_table(versions_table())
     return Exit.YES
+
+
+def dialect_as_json(row: Dialect) -> dict[str, object]:
+    """Return a dialect as the JSON object that `shapecalc dialects --json` prints.
+
+    >>> dialect_as_json(DIALECTS["tensorrt"])["operators"]
+    {'reshape': 'Shuffle', 'transpose': 'Shuffle', 'shuffle': 'Shuffle'}
+    """
+    answers = {name: value.value if isinstance(value, Choice) else value for name, value in fields(row).items()}
+    shown: dict[str, object] = {
+        "name": row.name,
+        "source": row.source,
+        "operators": {op: operator.name for op, operator in operators_of(row).items()},
+        "rules": [row.reading_as_json(on) for on in row.settings()],
+        "switch": None if row.switch is None else fields(row.switch),
+    }
+    return shown | {
+        name: value
+        for name, value in answers.items()
+        if name not in (*shown, "prefix") and (value is None or isinstance(value, (str, int)))
+    }

@@ -1,23 +1,78 @@
-"""The options that commands share, each with its one help text."""
+"""The options of commands as tables: each stands here once, with its one help text.
+
+Typer's commands are made of these tables, and so is the way around Typer for ops. Nothing here imports Typer.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from shapecalc.core.dtypes import KNOWN
-from shapecalc.core.record import Record
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.setting import DEFAULT_OPSET
-from shapecalc.view.code import TARGETS
+from shapecalc.core.asking.ask import switch_name
+from shapecalc.core.asking.setting import DEFAULT_OPSET
+from shapecalc.core.dialects import DIALECTS, SWITCHES
+from shapecalc.core.dialects.element_types import KNOWN
+from shapecalc.core.ops import dialects_with
+from shapecalc.core.ops.op import Holds
+from shapecalc.core.sizes.record import Choice, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Any
 
-OPSETS = [str(opset + 1) for opset in range(max(row.newest_opset or 0 for row in DIALECTS.values()))]
-"""Every ONNX opset that some dialect knows."""
+    from shapecalc.core.ops.op import Op, Param
+
+
+class Takes(Choice):
+    """What an option takes on a command line."""
+
+    NOTHING = "nothing: it is there or not"
+    SWITCH = "nothing: it is on, or off as --no-..."
+    TEXT = "a text"
+    TEXTS = "a text each time that it is written"
+    NUMBER = "a whole number"
+
+
+class Option(Record):
+    """One option of a command."""
+
+    name: str
+    help: str
+    takes: Takes = Takes.TEXT
+    metavar: str = "NAME"
+    """What the help calls its value."""
+    long: str = ""
+    """Its spelling, if that is not `--` and the name."""
+    short: str = ""
+    default: Any = None
+    completions: Callable[[], Iterable[str]] | None = None
+    """What a shell offers as its value."""
+    lists_completions: bool = False
+    """Whether the help goes on with what a shell offers."""
+    shows_default: bool = False
+    """Whether the help shows the default."""
+    least: int | None = None
+    most: int | None = None
+
+    @property
+    def spelling(self) -> str:
+        """How it is written in full.
+
+        >>> Option("follow_out", "...").spelling
+        '--follow-out'
+        """
+        return self.long or f"--{self.name.replace('_', '-')}"
+
+
+class Argument(Record):
+    """One argument of a command, which is given by its place."""
+
+    name: str
+    help: str
+    metavar: str
+    required: bool = True
+    repeated: bool = False
+    completions: Callable[[], Iterable[str]] | None = None
+    completes_first: bool = False
+    """Whether a shell offers the completions for the first of repeated words only."""
 
 
 class Output(Record):
@@ -25,9 +80,9 @@ class Output(Record):
 
     explain: bool = False
     json: bool = False
+    expect: str | None = None
     quiet: bool = False
     strict: bool = False
-    expect: str | None = None
     values: bool = False
     follow: str | None = None
     follow_out: str | None = None
@@ -37,143 +92,115 @@ class Output(Record):
     code: str | None = None
 
 
-def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return what a shell asks for the rest of a word: the names that go on from what is typed.
-
-    >>> completing(["onnx", "onednn", "numpy"])("on")
-    ['onnx', 'onednn']
-    """
-    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
+def _opsets() -> list[str]:
+    """Return every ONNX opset that some dialect knows."""
+    return [str(opset + 1) for opset in range(max(row.newest_opset or 0 for row in DIALECTS.values()))]
 
 
-def _backends(incomplete: str) -> list[str]:
+def _backends() -> Iterable[str]:
     from shapecalc.engine.backends import NAMES
 
-    return completing(NAMES)(incomplete)
+    return NAMES
 
 
-INPUT_HELP = "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input, x.npy from that file"
+def _targets() -> Iterable[str]:
+    from shapecalc.view.code import TARGETS
 
-DialectOption = Annotated[
-    str | None,
-    typer.Option(
-        "--dialect",
-        "-d",
-        help="Whose rules: " + ", ".join(DIALECTS),
-        metavar="NAME",
-        autocompletion=completing(DIALECTS),
-    ),
-]
-DialectsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--dialect", "-d", help="Only this one; may be repeated.", metavar="NAME", autocompletion=completing(DIALECTS)
-    ),
-]
-OpsetOption = Annotated[
-    str | None,
-    typer.Option(
-        "--opset",
-        help=f"The model's ONNX opset; {DEFAULT_OPSET} by default.",
-        metavar="N",
-        autocompletion=completing(OPSETS),
-    ),
-]
-DtypeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--dtype",
-        help="The element type, in NumPy's or the framework's spelling; refused where the operator does.",
-        metavar="NAME",
-        autocompletion=completing(sorted(KNOWN)),
-    ),
-]
-WhereOption = Annotated[
-    str | None, typer.Option("--where", help="Sizes to put in for names: N=8,C=3.", metavar="SIZES")
-]
-AllowzeroOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--allowzero/--no-allowzero", help="ONNX, since opset 14: 0 is a dim of size zero.", show_default=False
-    ),
-]
-SpecialZeroOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--special-zero/--no-special-zero", help="oneDNN, OpenVINO, required there: 0 copies.", show_default=False
-    ),
-]
-PlaceholderOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--zero-is-placeholder/--no-zero-is-placeholder", help="TensorRT, on by default: 0 copies.", show_default=False
-    ),
-]
+    return TARGETS
 
-ExplainOption = Annotated[bool, typer.Option("--explain", "-e", help="Tell every step, on standard error.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, with everything that led to it.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; the exit code is the answer.")]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Exit 1 where the answer holds under conditions only.")]
-ExpectOption = Annotated[
-    str | None, typer.Option("--expect", help="Exit 1 where the answer is not this shape.", metavar="SHAPE")
-]
 
-ValuesOption = Annotated[
-    bool, typer.Option("--values", help="Show elements before and after: 0, 1, 2 ... or the file's.")
-]
-FollowOption = Annotated[
-    str | None, typer.Option("--follow", help="Tell where this input element goes, stage by stage.", metavar="INDEX")
-]
-FollowOutOption = Annotated[
-    str | None, typer.Option("--follow-out", help="Tell where this output element came from.", metavar="INDEX")
-]
-OutOption = Annotated[
-    str | None, typer.Option("--out", "-o", help="Carry it out on INPUT's data, into this .npy file.", metavar="FILE")
-]
-ForceOption = Annotated[bool, typer.Option("--force", help="Write over an output that exists.")]
-BackendOption = Annotated[
-    str,
-    typer.Option(
-        "--backend",
-        help="What carries it out: auto, numpy or cupy.",
-        metavar="NAME",
-        autocompletion=_backends,
-        show_default=False,
-    ),
-]
-CodeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--as",
-        help="Print code that does the same, in place of the answer: " + ", ".join(TARGETS),
-        metavar="NAME",
-        autocompletion=completing(TARGETS),
-        show_default=False,
-    ),
-]
+def by_name(*options: Option) -> dict[str, Option]:
+    """Return options by name, in order."""
+    return {option.name: option for option in options}
 
-ASKING = {
-    "dialect": DialectOption,
-    "opset": OpsetOption,
-    "dtype": DtypeOption,
-    "where": WhereOption,
+
+ASKING = by_name(
+    Option("dialect", "Whose rules", short="-d", completions=lambda: DIALECTS, lists_completions=True),
+    Option("opset", f"The model's ONNX opset; {DEFAULT_OPSET} by default.", metavar="N", completions=_opsets),
+    Option(
+        "dtype",
+        "The element type, in NumPy's or the framework's spelling; refused if the operator refuses it.",
+        completions=lambda: sorted(KNOWN),
+    ),
+    Option("where", "Sizes to put in for names: N=8,C=3.", metavar="SIZES"),
+)
+"""The options that decide whose rules apply, and to which sizes."""
+DIALECTS_ONLY = Option(
+    "dialect", "Only this one; may be repeated.", Takes.TEXTS, short="-d", completions=lambda: DIALECTS
+)
+SWITCH_HELP = {
+    "allowzero": "ONNX, since opset 14: 0 is a dim of size zero.",
+    "special_zero": "oneDNN, OpenVINO, required there: 0 copies.",
+    "zero_is_placeholder": "TensorRT, on by default: 0 copies.",
 }
-SWITCHING = {
-    "allowzero": AllowzeroOption,
-    "special_zero": SpecialZeroOption,
-    "zero_is_placeholder": PlaceholderOption,
-}
-PRINTING = {
-    "explain": ExplainOption,
-    "json": JsonOption,
-    "expect": ExpectOption,
-    "quiet": QuietOption,
-    "strict": StrictOption,
-    "values": ValuesOption,
-    "follow": FollowOption,
-    "follow_out": FollowOutOption,
-    "out": OutOption,
-    "force": ForceOption,
-    "backend": BackendOption,
-    "code": CodeOption,
-}
+
+
+def _switch_help(name: str) -> str:
+    """Return what the help says of a dialect's switch."""
+    having = [row.name for row in DIALECTS.values() if row.switch is not None and row.switch.name == name]
+    return SWITCH_HELP.get(name) or f"{', '.join(having)}: 0 {SWITCHES[name].value}."
+
+
+SWITCHING = by_name(*(Option(name, _switch_help(name), Takes.SWITCH) for name in sorted(SWITCHES)))
+"""The dialects' switches."""
+PRINTING = by_name(
+    Option("explain", "Tell every step, on standard error.", Takes.NOTHING, short="-e"),
+    Option("json", "Print the answer as JSON, with everything that led to it.", Takes.NOTHING),
+    Option("expect", "Exit 1 if the answer is not this shape.", metavar="SHAPE"),
+    Option("quiet", "Print nothing; the exit code is the answer.", Takes.NOTHING, short="-q"),
+    Option("strict", "Exit 1 if the answer holds under conditions only.", Takes.NOTHING),
+    Option("values", "Show elements before and after: 0, 1, 2 ... or the file's.", Takes.NOTHING),
+    Option("follow", "Tell where this input element goes, stage by stage.", metavar="INDEX"),
+    Option("follow_out", "Tell where this output element came from.", metavar="INDEX"),
+    Option("out", "Carry it out on INPUT's data, into this .npy file.", metavar="FILE", short="-o"),
+    Option("force", "Write over an output that exists.", Takes.NOTHING),
+    Option("backend", "What carries it out: auto, numpy or cupy.", default=Output.backend, completions=_backends),
+    Option(
+        "code",
+        "Print code that does the same, in place of the answer",
+        long="--as",
+        completions=_targets,
+        lists_completions=True,
+    ),
+)
+"""The options that say what is printed. The fields of `Output` have the same names."""
+INPUT = Argument(
+    "input",
+    "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input, x.npy from that file",
+    "INPUT",
+)
+
+
+def printing_options(*names: str) -> list[Option]:
+    """Return those of the options of output that a command has."""
+    return [PRINTING[name] for name in names]
+
+
+def parameters_of(op: Op) -> list[Argument | Option]:
+    """Return the arguments and options of an op's command, in the order in which its help lists them."""
+    return [INPUT, *map(_parameter_of, op.params), *_asking_options(op), *PRINTING.values()]
+
+
+def _parameter_of(param: Param) -> Argument | Option:
+    """Return how a command line has one parameter of an op: every value is text, which the core reads."""
+    words = param.words
+    completions = (lambda: words) if words else None
+    if param.positional:
+        name = param.name.upper() if param.required else f"[{param.name.upper()}]"
+        return Argument(param.name, param.help, name, param.required, completions=completions)
+    metavar = {
+        Holds.AXES: "AXES",
+        Holds.INT: "I",
+        Holds.TARGET: "SHAPE",
+        Holds.WORD: "|".join(words),
+    }[param.holds]
+    return Option(param.name, param.help, metavar=metavar, completions=completions)
+
+
+def _asking_options(op: Op) -> list[Option]:
+    """Return the options that decide whose rules apply, those that some dialect has for the op."""
+    rows = dialects_with(op)
+    switches = {switch_name(op, row) for row in rows}
+    versioned = any(row.newest_opset for row in rows)
+    asking = [option for option in ASKING.values() if versioned or option.name != "opset"]
+    return asking + [option for option in SWITCHING.values() if option.name in switches]

@@ -1,25 +1,28 @@
-"""Where answers and stories go, and how a run ends: stdout is the answer, stderr is the story."""
+"""Where answers and stories go, and how a run ends: stdout is the answer, stderr is the story.
+
+A bare question imports this module, so it imports nothing that takes a while.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
-from enum import IntEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from shapecalc.core.problem import Problem
+    from shapecalc.core.sizes.problem import Problem
 
 
 WIDTH_ELSEWHERE = 80
-"""The width of pictures where the story does not go to a terminal."""
+"""The width of pictures if the story does not go to a terminal."""
+LONG = 4096
+"""A text of so many characters may be more than the buffer of stdout takes."""
 
 
-class Exit(IntEnum):
-    """The exit codes; of several, the largest counts."""
+class Exit:
+    """The exit codes. Of several, the largest counts. They are plain numbers, since importing `enum` takes a while."""
 
     YES = 0
     NO = 1
@@ -29,23 +32,19 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-LONG = 4096
-"""From how many characters on a text may be more than the buffer of stdout takes."""
-
-
 class RunEnded(Exception):
     """A run that cannot go on: the reader of its output has gone, or a stream cannot be used."""
 
-    def __init__(self, code: Exit) -> None:
+    def __init__(self, code: int) -> None:
         """Keep the exit code that follows from it."""
         super().__init__(code)
         self.code = code
 
 
 def put(text: str) -> None:
-    """Write an answer to stdout, whole; raise `RunEnded` where that fails."""
+    """Write an answer to stdout, whole; raise `RunEnded` if that fails."""
     if sys.stdout is None:
-        raise failed("stdout", "it is closed")
+        raise stream_error("stdout", "it is closed")
     try:
         _write(f"{text}\n")
         sys.stdout.flush()
@@ -54,7 +53,7 @@ def put(text: str) -> None:
         raise RunEnded(Exit.YES) from None
     except OSError as error:
         abandon_stdout()
-        raise failed("stdout", error.strerror) from None
+        raise stream_error("stdout", error.strerror) from None
 
 
 def _write(text: str) -> None:
@@ -67,7 +66,14 @@ def _write(text: str) -> None:
         data = data[sys.stdout.buffer.write(data) :]
 
 
-def failed(stream: str, reason: object) -> RunEnded:
+def put_json(value: object) -> None:
+    """Write a value to stdout as one line of JSON; raise `RunEnded` if that fails."""
+    import json
+
+    put(json.dumps(value))
+
+
+def stream_error(stream: str, reason: object) -> RunEnded:
     """Tell that a stream cannot be used and return the error to raise."""
     tell(f"shapecalc: {stream}: {reason}")
     return RunEnded(Exit.FILE)
@@ -78,12 +84,22 @@ def abandon_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
+def escape_what_cannot_be_written() -> None:
+    """Let stdout and stderr show characters that their encoding lacks as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
 def tell(text: str) -> None:
-    """Write a line of the story to stderr; where nobody can be told, the exit code still says it."""
-    if sys.stderr is not None:
-        with suppress(OSError):
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
+    """Write a line of the story to stderr; if nobody can be told, the exit code still says it."""
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    except OSError:
+        pass  # contextlib's suppress would say it shorter, and take a while to import
 
 
 def show(story: RenderableType) -> None:
@@ -128,7 +144,7 @@ def show_table(table: RenderableType) -> None:
     put(captured.get().rstrip("\n"))
 
 
-def report(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
+def tell_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
     """Tell a problem: the caret report on a terminal, one greppable line elsewhere."""
     if sys.stderr is not None and sys.stderr.isatty():
         from shapecalc.view.report import caret_report
@@ -140,7 +156,13 @@ def report(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
 
 def problem_line(problem: Problem) -> str:
     """Return a problem in one line."""
-    from shapecalc.core.problem import ShapeError
-    from shapecalc.core.wording import visible
+    from shapecalc.core.sizes.quoting import visible
 
-    return visible(f"shapecalc: {ShapeError(problem)}")
+    return visible(f"shapecalc: {problem}")
+
+
+def problem_code(problem: Problem) -> int:
+    """Return the exit code of a problem."""
+    from shapecalc.core.sizes.problem import FILE, USAGE
+
+    return {USAGE: Exit.USAGE, FILE: Exit.FILE}.get(problem.rule, Exit.UNRESOLVED)

@@ -7,13 +7,15 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import typer
-
-from shapecalc.cli.output import Exit, failed, put, report, tell
+from shapecalc.cli.output import Exit, put, stream_error, tell, tell_problem
 from shapecalc.cli.session import COMMANDS, Reply, Session
-from shapecalc.core.operations import OPS
-from shapecalc.core.text import shape_text
-from shapecalc.core.wording import brief
+from shapecalc.core.ops import OPS
+from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.text import shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typer
 
 SUMMARY = "A prompt that holds a current shape and carries it from op to op."
 HELP = f"""\b
@@ -25,19 +27,19 @@ HELP = f"""\b
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    app.command("repl", cls=cls, short_help=SUMMARY, help=HELP)(repl)
+    app.command("repl", cls=cls, short_help=SUMMARY, help=HELP)(run_repl)
 
 
-def repl() -> int:
+def run_repl() -> int:
     """Read lines and answer them until the end of input or `quit`."""
     session = Session()
     if sys.stdin is None:
-        raise failed("stdin", "it is closed")
+        raise stream_error("stdin", "it is closed")
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     if not (sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()):
-        return _scripted(session)
+        return _answer_lines(session)
     tell("shapecalc: write a shape, then ops; help lists the rest")
-    with _history():
+    with _History():
         while True:
             try:
                 reply = session.reply(input(_prompt(session)))
@@ -49,10 +51,10 @@ def repl() -> int:
                 continue
             if reply.done:
                 return Exit.YES
-            _print(reply)
+            _print_reply(reply)
 
 
-def _scripted(session: Session) -> int:
+def _answer_lines(session: Session) -> int:
     """Answer the lines of a pipe or a file; return the largest exit code among them."""
     worst = Exit.YES
     try:
@@ -60,20 +62,20 @@ def _scripted(session: Session) -> int:
             reply = session.reply(line)
             if reply.done:
                 break
-            _print(reply)
+            _print_reply(reply)
             worst = max(worst, reply.code)
     except OSError as error:
-        raise failed("stdin", error.strerror) from None
+        raise stream_error("stdin", error.strerror) from None
     return worst
 
 
-def _print(reply: Reply) -> None:
+def _print_reply(reply: Reply) -> None:
     if reply.answer:
         put(reply.answer)
     if reply.story:
         tell(reply.story)
     if reply.problem:
-        report(reply.problem, list(reply.pieces))
+        tell_problem(reply.problem, list(reply.pieces))
 
 
 def _prompt(session: Session) -> str:
@@ -81,7 +83,7 @@ def _prompt(session: Session) -> str:
     return " ".join(filter(None, [brief(shape), session.dialect])) + "> "
 
 
-class _history:  # noqa: N801 - used as a context manager, like contextlib's own
+class _History:
     """Line editing and completion while the prompt runs, and a history that outlives it."""
 
     def __enter__(self) -> None:
@@ -96,7 +98,7 @@ class _history:  # noqa: N801 - used as a context manager, like contextlib's own
         readline.parse_and_bind("tab: complete")
 
     def __exit__(self, *error: object) -> None:
-        """Keep the last thousand lines; say so where that fails."""
+        """Keep the last thousand lines; tell if that fails."""
         import readline
 
         readline.set_history_length(1000)

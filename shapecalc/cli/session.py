@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from shapecalc.cli.output import Exit
-from shapecalc.core.catalogue import RULES
-from shapecalc.core.conditions import Conditions
-from shapecalc.core.dims import Shape
-from shapecalc.core.operations import OPS
-from shapecalc.core.problem import Problem, ShapeError, misuse
-from shapecalc.core.record import Record
-from shapecalc.core.request import ask, default_dialect, found, suggestion
-from shapecalc.core.resolve import chain, resolve
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.text import read_shape, shape_text
-from shapecalc.core.trace import Chain, Trace
-from shapecalc.core.wording import visible
-from shapecalc.core.words import Stage, command_pieces, read_chain, read_stage, read_values, split, texts_of, usage
+from shapecalc.cli.output import Exit, problem_code
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.asking.ask import ask, dialect_called
+from shapecalc.core.asking.command_line import (
+    Typed,
+    command_pieces,
+    read_chain,
+    read_stage,
+    read_values,
+    split,
+    texts_of,
+    usage,
+)
+from shapecalc.core.asking.defaults import chain_with_options, with_defaults
+from shapecalc.core.asking.rulebook import RULES
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.fixing.answer import answer, answer_chain
+from shapecalc.core.ops import OPS
+from shapecalc.core.sizes.conditions import Conditions
+from shapecalc.core.sizes.dims import Shape
+from shapecalc.core.sizes.lookup import lookup, suggestion
+from shapecalc.core.sizes.problem import Problem, ShapeError, misuse
+from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import read_shape, shape_text
 
 COMMANDS = {
     "explain": "tell every step of the last answer",
@@ -43,7 +54,7 @@ class Reply(Record):
     story: str = ""
     problem: Problem | None = None
     pieces: tuple[tuple[str | None, str], ...] = ()
-    code: Exit = Exit.YES
+    code: int = Exit.YES
     done: bool = False
 
 
@@ -72,103 +83,110 @@ class Session:
             words = split(line)
             return self._reply(line.strip(), words) if words else Reply()
         except ShapeError as error:
-            return Reply(problem=error.problem, pieces=((None, visible(line.strip()[:200])),), code=Exit.USAGE)
+            pieces = ((None, visible(line.strip()[:200])),)
+            return Reply(problem=error.problem, pieces=pieces, code=problem_code(error.problem))
 
     def _reply(self, line: str, words: list[str]) -> Reply:
-        if words[0] in OPS and "|" not in line:
-            return self._op(read_stage(words, with_input=_names_input(words, self.shape is not None)))
+        """Return the reply to a line of words; raise `ShapeError` if it cannot be read or answered."""
         if "|" in line:
-            shape, stages = read_chain(f"ans | {line}" if words[0] in OPS else line)
-            filled = [(op, {"dialect": self._dialect_of(op), **options}) for op, options in stages]
-            return self._answered(chain(self._input(shape), filled, {}))
-        command = getattr(self, f"_{words[0]}", None) if words[0] in {name.split()[0] for name in COMMANDS} else None
-        if command is not None:
-            reply: Reply = command(words[1:])
+            return self._reply_to_chain(f"ans | {line}" if words[0] in OPS else line)
+        if words[0] in OPS:
+            return self._reply_to_op(read_stage(words, with_input=_names_input(words, self.shape is not None)))
+        if words[0] in {name.split()[0] for name in COMMANDS}:
+            reply: Reply = getattr(self, f"_reply_to_{words[0]}")(words[1:])
             return reply
         if words == ["?"]:
-            return self._help(words)
+            return self._reply_to_help(words)
         if words == ["ans"]:
             return Reply(self._input("ans"))
         if words[0] == "exit":
             return Reply(done=True)
-        return self._set(line.strip(), words)
+        return self._set_shape(line, words)
 
-    def _op(self, stage: Stage) -> Reply:
-        options = {"dialect": self._dialect_of(stage.op), **stage.options}
-        return self._answered(resolve(ask(stage.op, self._input(stage.input or "ans"), options)))
+    def _reply_to_chain(self, line: str) -> Reply:
+        shape, stages = read_chain(line)
+        return self._keep(answer_chain(self._input(shape), chain_with_options(stages, self._defaults), {}))
 
-    def _dialect_of(self, op: str) -> str:
-        """Return the session's dialect where it has the op, the op's own default elsewhere."""
-        chosen = self.dialect
-        return chosen if chosen and op in DIALECTS[chosen].operators else default_dialect(op)
+    def _reply_to_op(self, typed: Typed) -> Reply:
+        options = with_defaults(typed.op, self._defaults, typed.options)
+        return self._keep(answer(ask(typed.op, self._input(typed.input or "ans"), options)))
+
+    @property
+    def _defaults(self) -> dict[str, object]:
+        """The options that hold for every line; an op that the dialect does not have is a problem."""
+        return {} if self.dialect is None else {"dialect": self.dialect}
 
     def _input(self, text: str) -> str:
+        """Return the input that a line names; raise `ShapeError` (usage) for a current shape if there is none yet."""
         if text != "ans":
             return text
         if self.shape is None:
             raise misuse("there is no current shape yet", "write one: 2,3,4")
         return shape_text(self.shape)
 
-    def _answered(self, answer: Trace | Chain) -> Reply:
-        stage = answer.stages[-1]
+    def _keep(self, answer: Trace | Chain) -> Reply:
+        """Return the reply that tells an answer, and keep it as the last one."""
+        trace = answer.traces[-1]
         if answer.output is None:
-            pieces = tuple(command_pieces(stage.op, texts_of(stage.request)))
+            pieces = tuple(command_pieces(trace.op, texts_of(trace.request)))
             return Reply(problem=answer.problem, pieces=pieces, code=Exit.UNRESOLVED)
         self._last = answer
-        if stage.op != "shape":
+        if not OPS[trace.op].ends_chain:
             self._past.append(answer.output)
         return Reply(shape_text(answer.output), _conditions_text(answer.conditions))
 
-    def _set(self, text: str, words: list[str]) -> Reply:
+    def _set_shape(self, text: str, words: list[str]) -> Reply:
+        """Make a line the current shape; raise `ShapeError` (usage) if it cannot be one."""
         known = [*OPS, *(name.split()[0] for name in COMMANDS)]
         if words[0].isidentifier() and (len(words) > 1 or get_close_matches(words[0], known, cutoff=0.75)):
             raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], known))
         self._past.append(read_shape(text))
         return Reply(self._input("ans"))
 
-    def _explain(self, words: list[str]) -> Reply:
+    def _reply_to_explain(self, words: list[str]) -> Reply:
         if self._last is None:
             raise misuse("there is no answer to explain yet", "carry a shape through an op first: reshape 0,-1")
         from shapecalc.view.steps import steps_text
 
         return Reply(str(steps_text(self._last)))
 
-    def _undo(self, words: list[str]) -> Reply:
+    def _reply_to_undo(self, words: list[str]) -> Reply:
         if len(self._past) < 2:
             raise misuse("there is nothing to go back to")
         self._past.pop()
         return Reply(self._input("ans"))
 
-    def _dialect(self, words: list[str]) -> Reply:
+    def _reply_to_dialect(self, words: list[str]) -> Reply:
         if not words:
             return Reply("\n".join(f"{'*' if name == self.dialect else ' '} {name}" for name in DIALECTS))
-        self.dialect = found(words[0], DIALECTS, "dialect").name
+        self.dialect = dialect_called(words[0]).name
         return Reply(story=f"asking {self.dialect}")
 
-    def _why(self, words: list[str]) -> Reply:
-        from shapecalc.cli.why import explained
+    def _reply_to_why(self, words: list[str]) -> Reply:
+        from shapecalc.cli.why import rule_text
 
         if not words:
-            return Reply("\n".join(f"{rule.id}: {rule.says}" for rule in RULES.values()))
-        return Reply(explained(found(words[0], RULES, "rule")))
+            return Reply("\n".join(f"{rule}: {rule.sentence}" for rule in RULES.values()))
+        return Reply(rule_text(lookup(words[0], RULES, "rule")))
 
-    def _ops(self, words: list[str]) -> Reply:
+    def _reply_to_ops(self, words: list[str]) -> Reply:
         lines = [f"  {usage(op, with_input=False).removeprefix('write ')}\n      {op.summary}" for op in OPS.values()]
         return Reply("\n".join(lines))
 
-    def _help(self, words: list[str]) -> Reply:
+    def _reply_to_help(self, words: list[str]) -> Reply:
         return Reply(HELP + "\n".join(f"  {name.ljust(18)}  {says}" for name, says in COMMANDS.items()))
 
-    def _quit(self, words: list[str]) -> Reply:
+    def _reply_to_quit(self, words: list[str]) -> Reply:
         return Reply(done=True)
 
 
 def _names_input(words: list[str], has_shape: bool) -> bool:
     """Say whether an op's line names its input: `ans`, or one value more than the op has places for."""
     values = read_values(words)
-    places = sum(param.positional for param in OPS[words[0]].params)
+    places = len(OPS[words[0]].slots)
     return values[:1] == ["ans"] or (len(values) == places + 1 and not (has_shape and places == 0))
 
 
 def _conditions_text(conditions: Conditions) -> str:
+    """Return under what conditions an answer holds, a line for each."""
     return "\n".join(f"holds when {condition.words}" for condition in conditions)

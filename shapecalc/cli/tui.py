@@ -5,19 +5,62 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from typing import Annotated
 
-import typer
-
-from shapecalc.cli.answer import finished, input_text, refused, unpadded
-from shapecalc.cli.options import Output, completing
+from shapecalc.cli.answer import print_answer, print_error
+from shapecalc.cli.inputs import input_text
+from shapecalc.cli.options import Argument, Option, Takes
 from shapecalc.cli.output import Exit
-from shapecalc.core.operations import OPS
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.cli.signature import make_command
+from shapecalc.core.ops import OPS
+from shapecalc.core.sizes.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Protocol, Self, TypeVar
+
+    import typer
+
+    from shapecalc.cli.options import Output
+    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.sizes.problem import Problem
+
+    class Question(Protocol):
+        """What the app opens with."""
+
+        @property
+        def op(self) -> str:
+            """An op, or `chain`."""
+
+        @property
+        def texts(self) -> Mapping[str, str]:
+            """What the fields hold, by name."""
+
+        def with_text(self, name: str, text: str) -> Self:
+            """Return the question with another text in one field."""
+
+    class Outcome(Protocol):
+        """What the app was left with."""
+
+        @property
+        def answer(self) -> Trace | Chain | None:
+            """The answer to its last question, perhaps with a problem."""
+
+        @property
+        def problem(self) -> Problem | None:
+            """Why there is no answer."""
+
+    Q = TypeVar("Q", bound=Question)
+
+    class TerminalApp(Protocol[Q]):
+        """The terminal app as the command line needs it; `__main__` hands it over."""
+
+        def question_of(self, words: Sequence[str]) -> Q:
+            """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none."""
+
+        def open(self, question: Q, step: int | None, *, lesson: bool) -> tuple[Outcome | None, int]:
+            """Run the app; return what it was left with, and its own exit code."""
+
 
 SUMMARY = "See, step by step, how 0, -1 and permutations map input dims to output dims."
 HELP = f"""\b
@@ -29,61 +72,54 @@ HELP = f"""\b
 
 {SUMMARY} F10 quits and prints the answer, F1 lists the keys."""
 INSTEAD = "shapecalc OP ... --explain prints the same pictures"
-UNKNOWN = {"allow_extra_args": True, "ignore_unknown_options": True}
+UNKNOWN = {"ignore_unknown_options": True}
 """The words after `tui` are an op's command line, which the core reads."""
+PARAMETERS = (
+    Argument(
+        "words",
+        "any op's command line, or chain's",
+        "[OP ARGS...]",
+        required=False,
+        repeated=True,
+        completions=lambda: [*OPS, "chain"],
+        completes_first=True,
+    ),
+    Option("step", "Open at this step, from 1.", Takes.NUMBER, metavar="N", least=1),
+    Option("lesson", "Open with the lessons.", Takes.NOTHING),
+)
 
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    app.command("tui", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(tui)
+    made = make_command(run_tui, PARAMETERS, with_context=True)
+    app.command("tui", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
-def openings(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the completions of the first word: the commands whose questions the app opens."""
-    return [] if ctx.params.get("words") else completing([*OPS, "chain"])(incomplete)
-
-
-def tui(
-    ctx: typer.Context,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[OP ARGS...]",
-            help="any op's command line, or chain's",
-            autocompletion=openings,
-            show_default=False,
-        ),
-    ] = None,
-    step: Annotated[
-        int | None, typer.Option("--step", help="Open at this step, from 1.", metavar="N", min=1, show_default=False)
-    ] = None,
-    lesson: Annotated[bool, typer.Option("--lesson", help="Open with the lessons.")] = False,
-) -> int:
-    """Run the app, and print the answer where it was left with F10."""
-    asking = [*(words or []), *ctx.args]
+def run_tui(context: typer.Context, words: list[str] | None, step: int | None, out: Output, *, lesson: bool) -> int:
+    """Run the app, and print the answer if it was left with F10."""
+    app: TerminalApp[Any] = context.obj
+    words = words or []
     try:
-        from shapecalc.tui.question import asked
-
-        question = asked([unpadded(word) for word in asking])
+        question = app.question_of(words)
         if question.texts.get("input", "").strip() == "-":
-            question = question.with_text("input", _from_stdin())
+            question = question.with_text("input", _shape_from_stdin())
         _check_terminal()
     except ShapeError as error:
-        return refused(error, "tui", {"command": " ".join(asking) or None}, Output())
-    from shapecalc.tui.app import ShapecalcApp
-
+        return print_error(error, "tui", {"command": " ".join(words) or None}, out)
     with _stdout_at_terminal():
-        app = ShapecalcApp(question, None if step is None else step - 1, lesson=lesson)
-        reply = app.run()
-    if reply is None or _in_a_browser():
-        return app.return_code or Exit.YES
-    if reply.answer is not None:
-        return finished(reply.answer, Output())
-    return Exit.YES if reply.problem is None else refused(ShapeError(reply.problem), question.op, {}, Output())
+        outcome, code = app.open(question, None if step is None else step - 1, lesson=lesson)
+    if outcome is None or _is_in_a_browser():
+        return code
+    if outcome.answer is not None:
+        return print_answer(outcome.answer, out)
+    return Exit.YES if outcome.problem is None else print_error(ShapeError(outcome.problem), question.op, {}, out)
 
 
-def _from_stdin() -> str:
-    """Return the shape that standard input holds, and take the keys from the terminal from now on."""
+def _shape_from_stdin() -> str:
+    """Return the shape that standard input holds, and take the keys from the terminal from now on.
+
+    Raises `ShapeError` (usage) if standard input is the keyboard, or if there is no terminal.
+    """
     if sys.stdin is not None and sys.stdin.isatty():
         raise misuse("there is no shape on standard input, only the keyboard", "echo 2,3,4 | shapecalc tui - ...")
     text = input_text("-")
@@ -95,8 +131,8 @@ def _from_stdin() -> str:
 
 
 def _check_terminal() -> None:
-    """Refuse to draw where nobody would see it, or could end it."""
-    if _in_a_browser():
+    """Raise `ShapeError` (usage) if nobody could see the app, or could end it."""
+    if _is_in_a_browser():
         return
     if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise misuse("the app needs a terminal, for its keys and on standard error", INSTEAD)
@@ -108,8 +144,8 @@ def _check_terminal() -> None:
 
 @contextmanager
 def _stdout_at_terminal() -> Iterator[None]:
-    """Let stdout be the terminal for a while: Textual asks it for the size, and takes 80x24 where it is a pipe."""
-    if sys.stdout is None or sys.stdout.isatty() or _in_a_browser():
+    """Let stdout be the terminal for a while: Textual asks it for the size, and takes 80x24 if it is a pipe."""
+    if sys.stdout is None or sys.stdout.isatty() or _is_in_a_browser():
         yield
         return
     kept = os.dup(1)
@@ -121,6 +157,6 @@ def _stdout_at_terminal() -> Iterator[None]:
         os.close(kept)
 
 
-def _in_a_browser() -> bool:
+def _is_in_a_browser() -> bool:
     """Say whether the app is served: what is drawn goes to a browser, and there is no terminal."""
     return bool(os.environ.get("TEXTUAL_DRIVER"))

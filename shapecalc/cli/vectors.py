@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
+from shapecalc.cli.answer import print_error
+from shapecalc.cli.options import DIALECTS_ONLY, Output
+from shapecalc.cli.output import Exit, put_json
+from shapecalc.cli.signature import make_command
+from shapecalc.core.asking.ask import dialect_called
+from shapecalc.core.cases.vectors import vectors
+from shapecalc.core.sizes.problem import ShapeError
 
-import typer
-
-from shapecalc.cli.answer import refused
-from shapecalc.cli.options import DialectsOption, Output
-from shapecalc.cli.output import Exit, put
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.request import found
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.vectors import vectors as golden
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typer
 
 SUMMARY = "Write golden cases for every dialect, as JSON Lines that check reads."
 HELP = f"""\b
@@ -25,15 +25,15 @@ HELP = f"""\b
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    app.command("vectors", cls=cls, short_help=SUMMARY, help=HELP)(vectors)
+    app.command("vectors", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_vectors, [DIALECTS_ONLY]))
 
 
-def vectors(dialect: DialectsOption = None) -> int:
+def run_vectors(dialect: list[str] | None, out: Output) -> int:
     """Write the cases, the same every time."""
     try:
-        chosen = [found(name.lower(), DIALECTS, "dialect").name for name in dict.fromkeys(dialect or [])]
+        names = [dialect_called(name).name for name in dict.fromkeys(dialect or [])]
     except ShapeError as error:
-        return refused(error, "vectors", {}, Output())
-    for case in golden(chosen):
-        put(json.dumps(case))
+        return print_error(error, "vectors", {}, out)
+    for case in vectors(names):
+        put_json(case)
     return Exit.YES

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from textwrap import fill
-from typing import Annotated
+from shapecalc.cli.answer import print_error
+from shapecalc.cli.options import Argument, printing_options
+from shapecalc.cli.output import Exit, put, put_json
+from shapecalc.cli.signature import make_command
+from shapecalc.core.asking.rulebook import REFUSALS, RULES, STEP_RULES
+from shapecalc.core.sizes.lookup import lookup
+from shapecalc.core.sizes.problem import ShapeError
 
-import typer
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typer
 
-from shapecalc.cli.answer import put_json, refused
-from shapecalc.cli.options import JsonOption, Output, completing
-from shapecalc.cli.output import Exit, put
-from shapecalc.core.catalogue import REFUSALS, RULES, STEP_RULES, Rule
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.request import found
+    from shapecalc.cli.options import Output
+    from shapecalc.core.sizes.rule import Rule
 
 SUMMARY = "Explain a rule, with an example to run; without a rule, list them."
 HELP = f"""\b
@@ -21,38 +24,34 @@ HELP = f"""\b
   shapecalc why
 
 {SUMMARY}"""
+RULE = Argument("rule", "the rule's id", "[RULE]", required=False, completions=lambda: RULES)
 
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    app.command("why", cls=cls, short_help=SUMMARY, help=HELP)(why)
+    app.command("why", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_why, [RULE, *printing_options("json")]))
 
 
-def why(
-    rule: Annotated[
-        str | None,
-        typer.Argument(metavar="[RULE]", help="the rule's id", autocompletion=completing(RULES), show_default=False),
-    ] = None,
-    json: JsonOption = False,
-) -> int:
+def run_why(rule: str | None, out: Output) -> int:
     """Print one rule or the list of rules."""
     if rule is None:
-        return _listed(as_json=json)
+        _print_list(out)
+        return Exit.YES
     try:
-        entry: Rule = found(rule, RULES, "rule")
+        entry = lookup(rule, RULES, "rule")
     except ShapeError as error:
-        return refused(error, "why", {"rule": rule}, Output(json=json))
-    if json:
-        put_json(entry._asdict())
+        return print_error(error, "why", {"rule": rule}, out)
+    if out.json:
+        put_json(entry.as_json())
     else:
-        put(explained(entry))
+        put(rule_text(entry))
     return Exit.YES
 
 
-def explained(rule: Rule) -> str:
+def rule_text(rule: Rule) -> str:
     """Return a rule as a paragraph to read, with its source and an example to run.
 
-    >>> print(explained(RULES["two-infers"]))
+    >>> print(rule_text(RULES["two-infers"]))
     two-infers: more than one dim to infer
     <BLANKLINE>
       Two unknowns have no single answer.
@@ -60,17 +59,19 @@ def explained(rule: Rule) -> str:
       source  ONNX Reshape: 'at most one dimension of the new shape can be -1'
       try     shapecalc reshape 2,3,4 -1,-1
     """
+    from textwrap import fill
+
     text = fill(rule.explanation, 78, initial_indent="  ", subsequent_indent="  ")
-    return f"{rule.id}: {rule.says}\n\n{text}\n\n  source  {rule.source}\n  try     {rule.example}"
+    return f"{rule}: {rule.sentence}\n\n{text}\n\n  source  {rule.source}\n  try     {rule.example}"
 
 
-def _listed(*, as_json: bool) -> int:
-    if as_json:
-        put_json([rule._asdict() for rule in RULES.values()])
-        return Exit.YES
+def _print_list(out: Output) -> None:
+    """Print every rule in a line, those that settle something first."""
+    if out.json:
+        put_json([rule.as_json() for rule in RULES.values()])
+        return
     width = max(map(len, RULES))
     for title, rules in (("what settles a dim", STEP_RULES), ("what refuses a request", REFUSALS)):
         put(f"{title}:")
         for rule in rules.values():
-            put(f"  {rule.id.ljust(width)}  {rule.says}")
-    return Exit.YES
+            put(f"  {rule.ljust(width)}  {rule.sentence}")

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.record import Record
-from shapecalc.core.trace import Expand, Move, Permute, Reshape
+from shapecalc.core.answers.moves import Expand, Move, Permute, Reshape
+from shapecalc.core.sizes.record import Record
 from shapecalc.engine.copying import copy_into
 from shapecalc.engine.plan import Strided
 

@@ -36,15 +36,16 @@ def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int)
         np.copyto(target, source)
         tick(source.nbytes)
         return
-    shape, width, fill, steps, threads = way_of(source.shape, source.strides, source.itemsize)
-    source, target = source.reshape(shape), target.reshape(shape)
-    if width != source.itemsize:
-        source, target = source.view(f"V{width}")[..., 0], target.view(f"V{width}")[..., 0]
-    if steps == source.shape:
-        FILLS[fill](target, source)
+    way = way_of(source.shape, source.strides, source.itemsize)
+    source, target = source.reshape(way.shape), target.reshape(way.shape)
+    if way.width != source.itemsize:
+        source, target = source.view(f"V{way.width}")[..., 0], target.view(f"V{way.width}")[..., 0]
+    fill = FILLS[way.fill]
+    if way.steps == source.shape:
+        fill(target, source)
         tick(source.nbytes)
     else:
-        _copy_tiles(target, source, FILLS[fill], list(tiles_of(source.shape, steps)), threads, tick)
+        _copy_tiles(target, source, fill, list(tiles_of(source.shape, way.steps)), way.threads, tick)
 
 
 def _copy_tiles(

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from shapecalc.core.trace import Chain, Trace
+    from shapecalc.core.answers.trace import Chain, Trace
 
 PIECE = 1 << 26
 """Bytes that are sent, or brought back, at once."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.record import Record
+from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,11 +116,11 @@ def _header(file: Any) -> Header:
 def _mapped(path: str) -> Any:
     """Return the array of a .npy file, mapped; an empty one has nothing to map."""
     with Path(path).open("rb") as file:
-        shape, fortran, kind, start = _header(file)
-    if 0 in shape or kind.itemsize == 0:
-        return np.empty(shape, kind)
-    flat = np.memmap(path, kind, "r", start, (prod(shape),))
-    return flat.reshape(shape, order="F" if fortran else "C")
+        header = _header(file)
+    if 0 in header.shape or header.kind.itemsize == 0:
+        return np.empty(header.shape, header.kind)
+    flat = np.memmap(path, header.kind, "r", header.start, (prod(header.shape),))
+    return flat.reshape(header.shape, order="F" if header.fortran else "C")
 
 
 def _member_header(path: str, member: str) -> Header:

@@ -8,14 +8,15 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from shapecalc.core.problem import misuse
-from shapecalc.core.record import Record
-from shapecalc.core.trace import Expand, Move, Permute, Slice, Trace
+from shapecalc.core.answers.moves import Expand, Move, Permute, Slice
+from shapecalc.core.answers.trace import Trace
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.record import Record
 from shapecalc.engine.atoms import Atom, Axes, axes_of, blocking_pair, contiguous_axes, merged, regrouped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.trace import Chain
+    from shapecalc.core.answers.trace import Chain
 
 
 class Strided(Record):
@@ -67,7 +68,7 @@ def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
 def planned(moves: tuple[Move, ...], shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Plan:
     """Return the plan for `moves` on an array of `shape` and `strides` (in bytes).
 
-    >>> from shapecalc.core.trace import Reshape
+    >>> from shapecalc.core.answers.moves import Reshape
     >>> planned((Permute((1, 0)), Reshape((6,))), (2, 3), (12, 4), 4).verdict
     'copy'
     >>> planned((Reshape((3, 2)), Permute((1, 0))), (2, 3), (12, 4), 4).verdict

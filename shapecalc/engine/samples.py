@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.dims import Shape
-from shapecalc.core.following import before, ravelled, unravelled, waypoints
-from shapecalc.core.record import Record
-from shapecalc.core.trace import Chain, Trace
+from shapecalc.core.answers.element_path import before, ravelled, unravelled, waypoints
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.sizes.dims import Shape
+from shapecalc.core.sizes.record import Record
 
 MOST_SHOWN = 1000
 """Elements up to which all are shown, as NumPy does."""

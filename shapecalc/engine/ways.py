@@ -2,9 +2,9 @@
 
 NumPy copies in the order of the destination, whatever that does to the source. A copy that stays in the
 cache is cut into tiles in which both sides fit a core's own. Where reading across a tile would crowd into
-few sets of the cache, the tile is first brought in row by row; where its innermost axis is short, it is
-filled position by position along it, so that the inner loop is long. The numbers below are measured: they
-are those with which copies drawn at random, as `tests/benchmarks/engine.py` draws them, lose least to the best way of each.
+few sets of the cache, the tile is first brought in row by row. If its innermost axis is short, it is filled
+position by position along it, so that the inner loop is long. The numbers below are measured: with them,
+copies drawn at random, as `tests/benchmarks/engine.py` draws them, lose least to the best way of each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 from functools import lru_cache
 from math import gcd, prod
 
-from shapecalc.core.record import Record
+from shapecalc.core.sizes.record import Record
 from shapecalc.engine.atoms import axes_of, merged
 
 TYPE_CHECKING = False
@@ -61,7 +61,8 @@ class Way(Record):
 def way_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Way:
     """Return the way to copy a source of `shape`, `strides` and `itemsize` (in bytes) to one in C order.
 
-    >>> way_of((512, 512, 4), (4, 2048, 1), 1)[:3]
+    >>> way = way_of((512, 512, 4), (4, 2048, 1), 1)
+    >>> way.shape, way.width, way.fill
     ((512, 512, 4), 4, 'by rows')
     >>> way_of((1000, 100, 3), (3, 3000, 1), 1).fill
     'by position'

@@ -16,7 +16,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from shapecalc.core.trace import Chain, Slice, Trace
+from shapecalc.core.answers.moves import Slice
+from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.engine.backends import NUMPY
 from shapecalc.engine.copying import copy_into
 from shapecalc.engine.device import fill_by_device

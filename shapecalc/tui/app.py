@@ -14,7 +14,7 @@ from textual.command import CommandPalette
 from textual.screen import Screen
 
 from shapecalc.tui.keys import KEYS
-from shapecalc.tui.question import Question, Reply
+from shapecalc.tui.question import Outcome, Question
 from shapecalc.tui.screens.explore import Explore
 
 TYPE_CHECKING = False
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class Palette(CommandPalette):
-    """The palette, in which keys may come before its list is laid out: Textual's own raises."""
+    """The palette. A key may come before its list is laid out, and Textual's own then raises."""
 
     def _action_command_list(self, action: str) -> None:
         with suppress(KeyError):
             super()._action_command_list(action)
 
 
-class ShapecalcApp(App[Reply]):
-    """Opens at a question, or at the lessons; ends with the answer where it is asked for."""
+class ShapecalcApp(App[Outcome]):
+    """Opens at a question, or at the lessons; ends with the answer if it is asked for."""
 
     TITLE = "shapecalc"
     CSS_PATH = "app.tcss"
@@ -39,7 +39,7 @@ class ShapecalcApp(App[Reply]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
     def __init__(self, question: Question, step: int | None = None, *, lesson: bool = False) -> None:
-        """Open with a question, at a step of it; the lessons over it where they were asked for."""
+        """Open with a question, at one of its steps, and with the lessons over it if `lesson` is set."""
         super().__init__()
         self.explore = Explore(question, step)
         self.opens_lessons = lesson
@@ -57,7 +57,7 @@ class ShapecalcApp(App[Reply]):
             self.push_screen(Palette())
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the dialog on top; never the main screen, which a key that closes a dialog twice would meet."""
+        """Close the dialog on top, but never the main screen: a key that closes a dialog may come twice."""
         return AwaitComplete() if self.screen is self.explore else super().pop_screen()
 
     def on_mount(self) -> None:
@@ -67,12 +67,13 @@ class ShapecalcApp(App[Reply]):
         if self.opens_lessons:
             self.explore.action_lessons()
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
-            self._heed_the_end()
+            self._exit_on_sigterm()
 
-    def _heed_the_end(self) -> None:
-        """Leave the terminal as it was when told to end.
+    def _exit_on_sigterm(self) -> None:
+        """Leave the terminal as it was if the program is told to end.
 
-        The loop then wakes for every signal: a resize that came just before it slept would wait for a key.
+        With a handler the loop also wakes for every other signal. Without one, a resize that comes just before the
+        loop sleeps would wait for a key.
         """
-        ended = signal.SIGTERM
-        asyncio.get_running_loop().add_signal_handler(ended, self.exit, None, 128 + ended)
+        end = signal.SIGTERM
+        asyncio.get_running_loop().add_signal_handler(end, self.exit, None, 128 + end)

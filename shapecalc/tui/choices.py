@@ -8,7 +8,7 @@ from textual.widgets import OptionList
 
 
 class Choices(OptionList):
-    """A list that can be paged through before it is laid out: Textual's own raises."""
+    """A list that can be paged through before it is laid out. Textual's own then raises."""
 
     def action_page_up(self) -> None:
         """Go a page up."""

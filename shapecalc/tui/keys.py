@@ -1,11 +1,11 @@
-"""The keys: what each does, in words, and which of them are told of when there is little room."""
+"""The keys: what each does, in words, and which of them are shown if there is little room."""
 
 from __future__ import annotations
 
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.record import Record
+from shapecalc.core.sizes.record import Record
 
 
 class Key(Record):
@@ -18,7 +18,7 @@ class Key(Record):
     action: str
     help: str
     rank: int
-    """Where it stands in the line of keys: what comes last is left out first."""
+    """Its place in the line of keys: what comes last is left out first."""
 
 
 KEYS = (

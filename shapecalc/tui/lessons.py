@@ -6,23 +6,24 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 
-from shapecalc.core.dims import Shape, product
-from shapecalc.core.following import followed, followed_back
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import Record
-from shapecalc.core.request import ask
-from shapecalc.core.resolve import chain, resolve
-from shapecalc.core.text import read_axes, read_dims, shape_text
-from shapecalc.core.trace import Chain, Step, Trace
-from shapecalc.core.words import read_chain, read_stage, split
+from shapecalc.core.answers.element_path import follow, follow_back
+from shapecalc.core.answers.stage import Step
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.command_line import read_chain, read_stage, split
+from shapecalc.core.fixing.answer import answer as answer_request
+from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.ops import OPS
+from shapecalc.core.sizes.dims import Shape, product
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import read_axes, read_dims, shape_text
 
 REFUSED = ("error", "refused")
 """What to type for a request that is refused."""
-KEEP_COUNT = ("reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "chain")
-"""The ops whose output holds as many elements as their input."""
 
 Prediction = Shape | None
-"""A shape or an index; None where the request is predicted to be refused."""
+"""A shape or an index; None if the request is predicted to be refused."""
 
 
 class Wrong(Record):
@@ -31,7 +32,7 @@ class Wrong(Record):
     typed: str
     said: str
     same_as: str = ""
-    """A question whose right answer this is; empty where there is no such rule."""
+    """A question whose right answer this is; empty if there is none."""
 
 
 class Lesson(Record):
@@ -56,7 +57,7 @@ class Lesson(Record):
         return f"the shape after {self.stage}, or error" if self.stage else "the output shape, or error"
 
 
-class Verdict(Record):
+class Judgement(Record):
     """What is said to a prediction."""
 
     right: bool
@@ -74,62 +75,61 @@ def _lesson(wrong: list[dict[str, str]], text: str, **fields: str) -> Lesson:
     return Lesson(text=text.strip(), wrong=tuple(Wrong(**entry) for entry in wrong), **fields)
 
 
-def answered(question: str) -> Trace | Chain:
-    """Return the answer to a command line without `shapecalc`; raise `ShapeError` (usage) where it is none.
+def answer_line(question: str) -> Trace | Chain:
+    """Return the answer to a command line without `shapecalc`; raise `ShapeError` (usage) if it cannot be read.
 
-    >>> answered("chain '2,3 | transpose | reshape -1'").output
+    >>> answer_line("chain '2,3 | transpose | reshape -1'").output
     (6,)
     """
     words = split(question)
     if words[:1] == ["chain"]:
-        return chain(*read_chain(" ".join(words[1:])), {})
-    stage = read_stage(words, with_input=True)
-    return resolve(ask(stage.op, stage.input or "", stage.options))
+        return answer_chain(*read_chain(" ".join(words[1:])), {})
+    typed = read_stage(words, with_input=True)
+    return answer_request(ask(typed.op, typed.input or "", typed.options))
 
 
-def expected(lesson: Lesson) -> Prediction:
+def right_prediction(lesson: Lesson) -> Prediction:
     """Return the right prediction."""
-    return _predicted(lesson, answered(lesson.question))
+    return _prediction(lesson, answer_line(lesson.question))
 
 
-def _predicted(lesson: Lesson, answer: Trace | Chain) -> Prediction:
+def _prediction(lesson: Lesson, answer: Trace | Chain) -> Prediction:
     """Return what a lesson asks for, of any answer."""
     if lesson.follow and answer.output is not None:
-        return followed(answer, read_axes(lesson.follow))[-1][1]
-    if lesson.stage:
-        return next((step.value for step in answer.steps if step.move and step.stage == lesson.stage), answer.output)
-    return answer.output
+        return follow(answer, read_axes(lesson.follow))[-1][1]
+    named = (stage.after for stage in answer.stages if stage.finished and stage.label == lesson.stage)
+    return next(named, answer.output)
 
 
-def verdict(lesson: Lesson, typed: str) -> Verdict:
-    """Say whether a prediction is right, and to one that is not what precisely went wrong.
+def judge(lesson: Lesson, typed: str) -> Judgement:
+    """Say whether a prediction is right, and if it is not, what precisely went wrong.
 
     >>> lesson = next(lesson for lesson in lessons() if lesson.id == "hole")
-    >>> verdict(lesson, "2,6,2").right
+    >>> judge(lesson, "2,6,2").right
     True
-    >>> verdict(lesson, "2,4,2").said
+    >>> judge(lesson, "2,4,2").said
     'the input has 24 elements, and 2,4,2 holds 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = 6'
     """
     try:
-        prediction = read(typed)
+        prediction = read_prediction(typed)
     except ShapeError as error:
         hint = f" ({error.problem.hint})" if error.problem.hint else ""
-        return Verdict(False, f"that is no answer yet: {error.problem.message}{hint}")
-    answer = answered(lesson.question)
-    if prediction == _predicted(lesson, answer):
-        return Verdict(True, lesson.point)
-    foreseen = next((wrong.said for wrong in lesson.wrong if read(wrong.typed) == prediction), "")
-    return Verdict(False, foreseen or _diagnosis(lesson, answer, prediction))
+        return Judgement(False, f"that is no answer yet: {error.problem.message}{hint}")
+    answer = answer_line(lesson.question)
+    if prediction == _prediction(lesson, answer):
+        return Judgement(True, lesson.point)
+    foreseen = next((wrong.said for wrong in lesson.wrong if read_prediction(wrong.typed) == prediction), "")
+    return Judgement(False, foreseen or _diagnosis(lesson, answer, prediction))
 
 
-def read(typed: str) -> Prediction:
-    """Return the prediction that a text makes; raise `ShapeError` (usage) where it makes none."""
+def read_prediction(typed: str) -> Prediction:
+    """Return the prediction that a text makes; raise `ShapeError` (usage) if it makes none."""
     return None if typed.strip().lower() in REFUSED else read_dims(typed, "prediction")
 
 
 def _diagnosis(lesson: Lesson, answer: Trace | Chain, prediction: Prediction) -> str:
     """Say what is wrong with a prediction that was not foreseen."""
-    right = _predicted(lesson, answer)
+    right = _prediction(lesson, answer)
     if right is None:
         return f"it is refused: {answer.problem.message}" if answer.problem else "it is refused"
     if prediction is None:
@@ -137,25 +137,25 @@ def _diagnosis(lesson: Lesson, answer: Trace | Chain, prediction: Prediction) ->
     if any(isinstance(dim, int) and dim < 0 for dim in prediction):
         return "nothing in an answer is negative: -1 asks for a size, and the answer has it"
     if lesson.follow:
-        return _misplaced(answer, right, prediction)
-    return _misshapen(lesson, answer, right, prediction)
+        return _misplacement(answer, right, prediction)
+    return _misfit(lesson, answer, right, prediction)
 
 
-def _misplaced(answer: Trace | Chain, right: Shape, index: Shape) -> str:
+def _misplacement(answer: Trace | Chain, right: Shape, index: Shape) -> str:
     """Say which element is at the place that was named instead."""
     if len(index) != len(right):
         return f"the output has {len(right)} axes, so a place in it has {len(right)} numbers, not {len(index)}"
     try:
-        came_from = followed_back(answer, read_axes(shape_text(index)))[-1][1]
+        came_from = follow_back(answer, read_axes(shape_text(index)))[-1][1]
     except ShapeError as error:
         return error.problem.message
     return f"the element at [{shape_text(index)}] of the output is the one at [{shape_text(came_from)}] of the input"
 
 
-def _misshapen(lesson: Lesson, answer: Trace | Chain, right: Shape, shape: Shape) -> str:
-    """Say whether the count, the rank or the order is wrong, and what the rule says where the shapes part."""
+def _misfit(lesson: Lesson, answer: Trace | Chain, right: Shape, shape: Shape) -> str:
+    """Say whether the count, the rank or the order is wrong, and what the rule says of the first dim that differs."""
     faults = []
-    if answer.op in KEEP_COUNT and product(shape) != product(right):
+    if all(OPS[trace.op].keeps_count for trace in answer.traces) and product(shape) != product(right):
         faults.append(f"the input has {product(answer.input)} elements, and {shape_text(shape)} holds {product(shape)}")
     if len(shape) != len(right):
         faults.append(f"{_dims(len(right))} out, not {len(shape)}")
@@ -163,7 +163,7 @@ def _misshapen(lesson: Lesson, answer: Trace | Chain, right: Shape, shape: Shape
         faults.append("the sizes are right, and their order is not")
     places = [out for out, (mine, yours) in enumerate(zip(right, shape, strict=False)) if mine != yours]
     if places:
-        faults.append(f"dim {places[0]} is not {shape[places[0]]}: {_rule(lesson, answer, places[0]).why}")
+        faults.append(f"dim {places[0]} is not {shape[places[0]]}: {_step(lesson, answer, places[0]).why}")
     return "; ".join(faults)
 
 
@@ -171,9 +171,8 @@ def _dims(count: int) -> str:
     return "1 dim comes" if count == 1 else f"{count} dims come"
 
 
-def _rule(lesson: Lesson, answer: Trace | Chain, out: int) -> Step:
-    """Return the step that settles a dim of what was asked for; the stage's last where none does alone."""
-    steps = answer.stages[-1].steps
-    stage = lesson.stage or steps[-1].stage
-    steps = tuple(step for step in steps if step.stage == stage)
-    return next((step for step in steps if step.out == out), steps[-1])
+def _step(lesson: Lesson, answer: Trace | Chain, out: int) -> Step:
+    """Return the step that settles a dim of what was asked for; the last step of the stage if none does alone."""
+    stages = answer.traces[-1].stages
+    stage = next((stage for stage in stages if stage.label == lesson.stage), stages[-1])
+    return next((step for step in stage.steps if step.out == out), stage.steps[-1])

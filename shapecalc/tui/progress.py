@@ -9,7 +9,7 @@ from tempfile import NamedTemporaryFile
 
 from platformdirs import user_data_path
 
-from shapecalc.core.wording import visible
+from shapecalc.core.sizes.quoting import visible
 
 LARGEST = 1 << 20
 """Bytes of the largest file that is read."""
@@ -21,7 +21,7 @@ def progress_file() -> Path:
 
 
 class Progress:
-    """The lessons that are done. Where the file cannot be used, they are kept until the program ends.
+    """The lessons that are done. If the file cannot be used, they are kept until the program ends.
 
     >>> progress = Progress(Path("/dev/null/lessons.json"))
     >>> progress.mark("hole")
@@ -30,14 +30,14 @@ class Progress:
     """
 
     def __init__(self, file: Path | None = None) -> None:
-        """Read what is done; nothing, where there is no file or it cannot be read."""
+        """Read what is done: nothing if there is no file, or if it cannot be read."""
         self.file = progress_file() if file is None else file
         self._complaint = ""
         self._told = False
         self.done = self._read()
 
     def mark(self, lesson: str) -> None:
-        """Note that a lesson is done, beside what another program has noted in the meantime."""
+        """Note that a lesson is done; what another program has noted in the meantime is kept."""
         self.done |= self._read() | {lesson}
         try:
             self._write()
@@ -45,7 +45,7 @@ class Progress:
             self._complain(f"cannot be written: {error.strerror}")
 
     def complaint(self) -> str:
-        """Return why progress is not kept, the first time that it is asked for; else nothing."""
+        """Return why progress is not kept, if it is asked for the first time; nothing otherwise."""
         if self._told or not self._complaint:
             return ""
         self._told = True
@@ -55,7 +55,7 @@ class Progress:
         self._complaint = self._complaint or visible(f"progress is not kept: {self.file} {reason}")
 
     def _read(self) -> frozenset[str]:
-        """Return what the file holds; nothing, with a complaint, where that is not a list of lessons."""
+        """Return what the file holds; nothing, with a complaint, if that is not a list of lessons."""
         try:
             if not self.file.exists():
                 return frozenset()

@@ -1,36 +1,41 @@
-"""The question on the screen: what its fields hold, and what the core says of it. Nothing here draws."""
+"""The question on the screen: what its fields hold, and what the core answers. Nothing here draws."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
 
-from shapecalc.core.dtypes import element_type
-from shapecalc.core.operations import OPS
-from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, misuse
-from shapecalc.core.record import Record
-from shapecalc.core.request import LACKING, ask, default_dialect, suggestion
-from shapecalc.core.resolve import chain, resolve
-from shapecalc.core.rules import DIALECTS, SWITCHES
-from shapecalc.core.setting import SWITCHED
-from shapecalc.core.text import is_file, shape_text
-from shapecalc.core.trace import Chain, Trace
-from shapecalc.core.values import read_sizes
-from shapecalc.core.words import command_line, command_pieces, read_chain, read_stage
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.asking.ask import COMMON, ask, default_dialect, dialect_called, switch_name
+from shapecalc.core.asking.command_line import command_line, command_pieces, read_chain, read_stage
+from shapecalc.core.asking.defaults import with_defaults
+from shapecalc.core.asking.resolve import ask_chain, resolve_chain
+from shapecalc.core.dialects.element_types import element_type
+from shapecalc.core.fixing.answer import answer as answer_request
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import operator_of
+from shapecalc.core.sizes.lookup import suggestion
+from shapecalc.core.sizes.problem import FILE, USAGE, Problem, ShapeError, misuse
+from shapecalc.core.sizes.python_values import read_sizes
+from shapecalc.core.sizes.record import FrozenDict, Record
+from shapecalc.core.sizes.text import is_file, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from shapecalc.core.answers.request import Request
+    from shapecalc.core.dialects.dialect import Dialect
     from shapecalc.engine.files import Source
 
 ENDINGS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
 """What may still be typed: a text that any of these completes is no mistake yet."""
-ASKED = (*OPS, "chain")
+CHAIN = "chain"
+"""What stands in the place of an op if several are asked for in a row."""
+ASKABLE = (*OPS, CHAIN)
 """What can be asked."""
 SAME = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
 """The fields that ask for the same under another name."""
-SETTINGS = ("dialect", *SWITCHES, "opset", "dtype", "where")
-"""What is chosen beside the fields, in the order in which it is offered."""
+NONE: FrozenDict = FrozenDict()
 
 
 class Question(Record):
@@ -38,12 +43,32 @@ class Question(Record):
 
     op: str
     texts: Mapping[str, str]
-    settings: Mapping[str, object] = {}
+    settings: Mapping[str, object] = NONE
+    """The options that every op has, as they were chosen beside the fields."""
+
+    def __init__(self, op: str, texts: Mapping[str, str], settings: Mapping[str, object] = NONE) -> None:
+        """Set the fields, so that they cannot change."""
+        self.__dict__.update(op=op, texts=FrozenDict(texts), settings=FrozenDict(settings))
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether several ops in a row are asked for."""
+        return self.op == CHAIN
+
+    @property
+    def row(self) -> Dialect:
+        """The dialect that answers; raises `ShapeError` (usage) if the settings name one that does not exist."""
+        return dialect_called(str(self.settings.get("dialect") or default_dialect(self.op)))
 
     @property
     def dialect(self) -> str:
-        """The dialect that answers."""
-        return str(self.settings.get("dialect") or default_dialect(self.op))
+        """The name of the dialect that answers."""
+        return self.row.name
+
+    @property
+    def switch(self) -> str | None:
+        """The name of the switch that the op has in this dialect; None if it has none."""
+        return None if self.is_chain else switch_name(OPS[self.op], self.row)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -52,47 +77,53 @@ class Question(Record):
         >>> Question("flatten", {}, {"dialect": "torch"}).fields, Question("chain", {}).fields
         (('input', 'start_dim', 'end_dim'), ('input', 'stages'))
         """
-        if self.op == "chain":
+        if self.is_chain:
             return ("input", "stages")
-        row = DIALECTS[self.dialect]
-        names = (param.name for param in OPS[self.op].params)
-        return ("input", *(name for name in names if name not in LACKING or not LACKING[name](row)))
+        row = self.row
+        return ("input", *(param.name for param in OPS[self.op].params if param.is_taken_by(row)))
+
+    @property
+    def filled_texts(self) -> dict[str, str]:
+        """The texts of the fields that hold one, by name."""
+        return {name: text for name in self.fields if (text := self.texts.get(name, "")).strip()}
 
     def with_text(self, name: str, text: str) -> Question:
         """Return the question with another text in one field."""
-        return self._replace(texts={**self.texts, name: text})
+        return Question(self.op, {**self.texts, name: text}, self.settings)
 
     def with_op(self, op: str) -> Question:
         """Return the question about another op: texts stay, also those that only the op before has a field for.
 
-        A shape or a perm that was asked for is asked for again; the dialect stays where it has that op.
+        A shape or a perm that was asked for is asked for again. The dialect stays if it has the op.
 
-        >>> asked(["shuffle", "2,3", "--to", "6"]).with_op("reshape").texts["target"]
+        >>> question_of(["shuffle", "2,3", "--to", "6"]).with_op("reshape").texts["target"]
         '6'
         """
         texts = {**self.texts}
         for name in Question(op, {}).fields:
             if not texts.get(name) and name in SAME:
                 texts[name] = texts.get(SAME[name], "")
-        asking = Question(op, texts, self.settings)
-        if op == "chain":
-            return asking
+        changed = Question(op, texts, self.settings)
+        if changed.is_chain:
+            return changed
         dialect = self.settings.get("dialect")
-        kept = dialect if dialect and op in DIALECTS[str(dialect)].operators else None
-        return asking.with_setting("dialect", kept if kept != default_dialect(op) else None)
+        has_it = dialect is not None and operator_of(OPS[op], self.row) is not None
+        return changed.with_setting("dialect", dialect if has_it else None)
 
     def with_setting(self, name: str, value: object) -> Question:
-        """Return the question with one setting changed; None leaves it out. A dialect brings its own switch."""
-        settings = {key: kept for key, kept in self.settings.items() if key != name}
-        if name == "dialect":
-            row = DIALECTS[str(value or default_dialect(self.op))]
-            switch = row.switch.name if row.switch and self.op in SWITCHED else None
-            keeps = ("dtype", "where", switch, "opset" if row.newest_opset else None)
-            settings = {key: kept for key, kept in settings.items() if key in keeps}
-        return self._replace(settings=settings if value is None else {**settings, name: value})
+        """Return the question with one setting changed; None leaves it out.
+
+        Another dialect drops the settings that it does not take. The op's default dialect is left out.
+        """
+        if name == "dialect" and value == default_dialect(self.op):
+            value = None
+        others = {key: kept for key, kept in self.settings.items() if key != name}
+        given = {} if value is None else {name: value}
+        settings = with_defaults(self.op, others, given) if name == "dialect" else {**others, **given}
+        return Question(self.op, self.texts, settings)
 
 
-class Reply(Record):
+class Outcome(Record):
     """What the core says of a question: an answer, perhaps with a problem, or only a problem."""
 
     answer: Trace | Chain | None
@@ -100,33 +131,36 @@ class Reply(Record):
     typing: bool = False
     """Whether the field in use can still become right by typing on."""
     source: Source | None = None
+    """The file that the input names; None if it names none."""
 
 
 FIRST = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": "0,-1", "second": ""})
-"""The question that is shown where none is asked: a transpose, a copied 0 and a -1."""
+"""The question that is shown if none is asked: a transpose, a copied 0 and a -1."""
 
 
-def asked(words: Sequence[str]) -> Question:
-    """Return the question that a command line asks; raise `ShapeError` (usage) where it asks none.
+def question_of(words: Sequence[str]) -> Question:
+    """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none.
 
-    >>> asked(["reshape", "2,3,4", "0,-1", "--opset", "13"]).settings
+    >>> question_of(["reshape", "2,3,4", "0,-1", "--opset", "13"]).settings
     {'opset': '13'}
     """
     if not words:
         return FIRST
-    if words[0] == "chain":
-        return _asked_chain(words[1:])
+    if words[0] == CHAIN:
+        return _chain_question(words[1:])
     if words[0] not in OPS:
-        if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], ASKED)):
-            raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], ASKED))
+        if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], ASKABLE)):
+            raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], ASKABLE))
         words = ["reshape", *words]
-    stage = read_stage(words, with_input=True)
-    settings = {name: value for name, value in stage.options.items() if name in SETTINGS}
-    texts = {name: str(value) for name, value in stage.options.items() if name not in SETTINGS}
-    return Question(stage.op, {"input": stage.input or "", **texts}, settings)
+    typed = read_stage(words, with_input=True)
+    settings = {name: value for name, value in typed.options.items() if name in COMMON}
+    if "dialect" in settings:
+        settings["dialect"] = dialect_called(str(settings["dialect"])).name
+    texts = {name: str(value) for name, value in typed.options.items() if name not in COMMON}
+    return Question(typed.op, {"input": typed.input or "", **texts}, settings)
 
 
-def _asked_chain(words: Sequence[str]) -> Question:
+def _chain_question(words: Sequence[str]) -> Question:
     """Return the question of a chain: `'INPUT | OP ... | OP ...' [--where SIZES]`."""
     match list(words):
         case []:
@@ -138,29 +172,30 @@ def _asked_chain(words: Sequence[str]) -> Question:
         case _:
             raise misuse("a chain is one text, and --where is all it takes here", "write 'INPUT | OP ... | OP ...'")
     shape, _, stages = text.partition("|")
-    return Question("chain", {"input": shape.strip(), "stages": stages.strip()}, settings)
+    return Question(CHAIN, {"input": shape.strip(), "stages": stages.strip()}, settings)
 
 
-def replied(question: Question, focused: str | None = None) -> Reply:
+def answer_question(question: Question, focused: str | None = None) -> Outcome:
     """Return what the core says of a question while the field `focused` is being typed in.
 
-    >>> replied(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").typing
+    >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").typing
     True
-    >>> replied(Question("reshape", {"input": "2,3,4", "target": "0,-1"})).answer.output
+    >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-1"})).answer.output
     (2, 12)
     """
     source = None
     try:
         source = _source(question.texts.get("input", ""))
-        answer = _answered(question, source)
+        requests = _requests(question, source)
+        answer = resolve_chain(requests, answer_request) if question.is_chain else answer_request(requests[0])
     except ShapeError as error:
-        typing = error.problem.rule == USAGE and focused is not None and _half_typed(question, focused)
-        return Reply(None, error.problem, typing, source)
-    return Reply(answer, answer.problem, False, source)
+        typing = error.problem.rule == USAGE and focused is not None and _is_half_typed(question, focused, source)
+        return Outcome(None, error.problem, typing, source)
+    return Outcome(answer, answer.problem, False, source)
 
 
 def _source(text: str) -> Source | None:
-    """Return the array that an input names, where it is a file."""
+    """Return the array that an input names; None if it names no file. Raises `ShapeError` (file)."""
     if not is_file(text):
         return None
     from shapecalc.engine.files import FileError, opened
@@ -171,58 +206,66 @@ def _source(text: str) -> Source | None:
         raise ShapeError(Problem(FILE, str(error), argument="input")) from None
 
 
-def _answered(question: Question, source: Source | None = None) -> Trace | Chain:
-    texts = {name: text for name in question.fields if (text := question.texts.get(name, "")).strip()}
+def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
+    """Return the requests that a question makes: one for each op; raise `ShapeError` (usage) if it makes none."""
+    texts = question.filled_texts
     if "input" not in texts:
         raise misuse("an input shape is missing", "write one, such as 2,3,4", argument="input")
-    shape = shape_text(source.shape) if source else texts.pop("input")
-    texts.pop("input", None)
-    if question.op == "chain":
+    typed = texts.pop("input")
+    shape = shape_text(source.shape) if source else typed
+    if question.is_chain:
         where = question.settings.get("where")
         _, stages = read_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
-        return chain(shape, stages, {} if where is None else read_sizes(str(where)))
-    known = source and source.dtype and element_type(source.dtype, question.dialect)
+        return ask_chain(shape, stages, {} if where is None else read_sizes(str(where)))
+    known = source and source.dtype and element_type(source.dtype, question.row)
     given = {"dtype": known} if known else {}
-    return resolve(ask(question.op, shape, {**given, **texts, **question.settings}))
+    return (ask(question.op, shape, {**given, **texts, **question.settings}),)
 
 
-def _half_typed(question: Question, focused: str) -> bool:
+def _is_half_typed(question: Question, focused: str, source: Source | None) -> bool:
     """Say whether something typed at the end of a field would make the question readable, or the name of a file."""
     text = question.texts.get(focused, "")
     if focused == "input" and {*text} & {".", "/"} and any(map(str.isalpha, text)):
         return True
-    for ending in ENDINGS:
+    for completed in (*(text + ending for ending in ENDINGS), *_words_starting(question, focused, text)):
         try:
-            _answered(question.with_text(focused, text + ending))
+            _requests(question.with_text(focused, completed), None if focused == "input" else source)
         except ShapeError:
             continue
         return True
     return False
 
 
+def _words_starting(question: Question, focused: str, text: str) -> list[str]:
+    """Return the words that a field takes and that start as its text does; none for most fields."""
+    params = () if question.is_chain else OPS[question.op].params
+    words = (word for param in params if param.name == focused for word in param.words)
+    return [word for word in words if word.lower().startswith(text.strip().lower())]
+
+
 def command(question: Question, answer: Trace | Chain | None) -> str:
-    """Return the command line that asks a question: as shapecalc writes it, or as it was typed where it is none yet.
+    """Return the command line that asks a question: as shapecalc writes it, or as it was typed if there is no answer.
 
     >>> command(FIRST, None)
     'shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1'
     """
     from shlex import join
 
-    written = answer is not None and "where" not in question.settings and not is_file(question.texts.get("input", ""))
-    if written and answer is not None and not (question.op == "chain" and answer.problem):
+    as_typed = "where" in question.settings or is_file(question.texts.get("input", ""))
+    if answer is not None and not as_typed and not (question.is_chain and answer.problem):
         return command_line(answer)
     texts: dict[str, object] = {name: text for name in question.fields if (text := question.texts.get(name, ""))}
-    if question.op == "chain":
+    if question.is_chain:
         pieces = [str(texts[name]) for name in question.fields if name in texts]
         where = question.settings.get("where")
-        return join(["shapecalc", "chain", " | ".join(pieces), *([] if where is None else ["--where", str(where)])])
+        return join(["shapecalc", CHAIN, " | ".join(pieces), *([] if where is None else ["--where", str(where)])])
     return join(["shapecalc", *(text for _, text in command_pieces(question.op, {**texts, **question.settings}))])
 
 
 def caret(question: Question, problem: Problem) -> tuple[str, int, int] | None:
-    """Return the field, and the characters in it, that a problem is about; None where no field is at fault."""
+    """Return the field, and the characters in it, that a problem is about; None if no field is at fault."""
     name, span = problem.argument, problem.span
-    if question.op == "chain" and name != "input":
+    if question.is_chain and name != "input":
         name, span = "stages", None
     if name not in question.fields:
         return None
@@ -231,12 +274,6 @@ def caret(question: Question, problem: Problem) -> tuple[str, int, int] | None:
     return name, start, max(start + 1, stop)
 
 
-def elements(source: Source | None) -> Callable[[tuple[int, ...]], object] | None:
-    """Return what gives a file's element at an index; None where there is no file."""
+def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object] | None:
+    """Return a function that gives a file's element at an index; None if there is no file."""
     return None if source is None else lambda index: source.array[index]
-
-
-def switch_of(question: Question) -> str | None:
-    """Return the name of the switch that the op has in this dialect."""
-    switch = DIALECTS[question.dialect].switch
-    return switch.name if switch and question.op in SWITCHED else None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.fixes import Fix, fixed, fixes
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.trace import Chain, Trace
-from shapecalc.core.words import split, stage_line
-from shapecalc.tui.question import Question, Reply, replied
-from shapecalc.view.grid import way
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.asking.command_line import split, stage_line
+from shapecalc.core.fixing.fixes import Fix, apply, fixes
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.tui.question import Outcome, Question, answer_question
+from shapecalc.view.grid import journey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,16 +30,16 @@ class State:
     """
 
     def __init__(self, question: Question, step: int | None = None) -> None:
-        """Ask the question, and stand at one of its steps; past the last where none is given."""
+        """Ask the question, and stand at one of its steps; past the last if none is given."""
         self.question = question
-        self.reply: Reply = replied(question)
-        self.good: Trace | Chain | None = self.reply.answer
-        """The last answer there was: it stays while what is typed is none."""
+        self.outcome: Outcome = answer_question(question)
+        self.good: Trace | Chain | None = self.outcome.answer
+        """The last answer there was. It stays while what is typed has no answer."""
         self.at = self.last if step is None else max(0, min(step, self.last))
         self.chosen: tuple[int, int] | None = None
         """The dim of the flow that is lit up, by column and index."""
         self.gridded = False
-        self._fix: tuple[Reply, Fix | None] | None = None
+        self._fix: tuple[Outcome, Fix | None] | None = None
         self.cursor: tuple[int, ...] | None = None
         """The element that the grid follows, by its index in the input."""
 
@@ -54,12 +54,12 @@ class State:
         return self.at >= self.last and not (self.good and self.good.problem)
 
     def ask(self, question: Question, focused: str | None = None) -> None:
-        """Ask another question, and stand as near as may be to where one stood; at a problem where there is one."""
+        """Ask another question, and stay at the same step if it has that many; go to the problem if it has one."""
         at_end = self.at >= self.last
-        self.question, self.reply = question, replied(question, focused)
-        if self.reply.answer is None or self.reply.answer == self.good:
+        self.question, self.outcome = question, answer_question(question, focused)
+        if self.outcome.answer is None or self.outcome.answer == self.good:
             return
-        self.good, self.chosen, self.cursor = self.reply.answer, None, None
+        self.good, self.chosen, self.cursor = self.outcome.answer, None, None
         self.gridded = self.gridded and self.has_elements
         self.at = self.last if at_end or self.good.problem else min(self.at, self.last)
 
@@ -68,7 +68,7 @@ class State:
         self.at, self.gridded = max(0, min(at, self.last)), False
 
     def choose(self, dim: tuple[int, int]) -> None:
-        """Light up a dim of the flow, or none where it was lit."""
+        """Light up a dim of the flow; none if it was lit already."""
         self.chosen = None if dim == self.chosen else dim
 
     @property
@@ -77,13 +77,13 @@ class State:
         if self.good is None:
             return False
         try:
-            return prod(way(self.good).points[0].shape) > 0
+            return prod(journey(self.good).points[0].shape) > 0
         except ShapeError:
             return False
 
     def move(self, key: str) -> None:
-        """Move the cursor of the grid; along the last axis past its end to the next row."""
-        shape = way(self.good).points[0].shape if self.good else ()
+        """Move the cursor of the grid; past the end of the last axis it goes on in the next row."""
+        shape = journey(self.good).points[0].shape if self.good else ()
         place, by = ARROWS[key]
         if len(shape) < -place:
             return
@@ -97,21 +97,21 @@ class State:
 
     @property
     def fix(self) -> Fix | None:
-        """What would make the request resolve, where something near does; looked for once."""
-        if self._fix is None or self._fix[0] is not self.reply:
-            answer = self.reply.answer
-            found = fixes(answer.stages[-1]) if answer is not None and answer.problem and answer.stages else ()
-            self._fix = self.reply, found[0] if found else None
+        """What would make the request resolve; None if no small change does. It is looked for once."""
+        if self._fix is None or self._fix[0] is not self.outcome:
+            answer = self.outcome.answer
+            found = fixes(answer.traces[-1]) if answer is not None and answer.problem and answer.traces else ()
+            self._fix = self.outcome, found[0] if found else None
         return self._fix[1]
 
-    def fixed(self) -> Question:
+    def question_with_fix(self) -> Question:
         """Return the question with the fix applied."""
-        fix, answer = self.fix, self.reply.answer
+        fix, answer = self.fix, self.outcome.answer
         if fix is None or answer is None:
             return self.question
-        if self.question.op == "chain":
+        if self.question.is_chain:
             pieces = split(self.question.texts["stages"], "|")
-            pieces[len(answer.stages) - 1] = f" {stage_line(fixed(answer.stages[-1].request, fix))} "
+            pieces[len(answer.traces) - 1] = f" {stage_line(apply(answer.traces[-1].request, fix))} "
             return self.question.with_text("stages", "|".join(pieces).strip())
         if fix.name in self.question.fields:
             return self.question.with_text(fix.name, "" if fix.value is None else str(fix.value))
@@ -126,7 +126,7 @@ class State:
         if action == "fix":
             return self.fix is not None
         if action == "compare":
-            return self.question.op != "chain" and self.reply.answer is not None
+            return not self.question.is_chain and self.outcome.answer is not None
         if action == "grid":
             return self.has_elements
         if action == "code":
@@ -134,12 +134,12 @@ class State:
         return True
 
 
-def parting(before: Trace | Chain, after: Trace | Chain) -> int:
-    """Return the first step at which two answers to one request part.
+def first_difference(before: Trace | Chain, after: Trace | Chain) -> int:
+    """Return the index of the first step that differs in two answers to one request.
 
     >>> import shapecalc as sc
     >>> copied, literal = (sc.reshape((0, 3), (0, -1), dialect="openvino", special_zero=on) for on in (True, False))
-    >>> parting(copied, literal)
+    >>> first_difference(copied, literal)
     0
     """
     for place, (ours, theirs) in enumerate(zip(before.steps, after.steps, strict=False)):

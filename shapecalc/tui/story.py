@@ -6,12 +6,12 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from shapecalc.core.dims import product
-from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError
-from shapecalc.core.text import shape_text
-from shapecalc.core.trace import Chain, Trace
-from shapecalc.core.wording import visible
-from shapecalc.tui.question import Question, Reply
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.sizes.dims import product
+from shapecalc.core.sizes.problem import FILE, USAGE, Problem, ShapeError
+from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.text import shape_text
+from shapecalc.tui.question import Outcome, Question
 from shapecalc.tui.state import State
 from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
@@ -26,41 +26,42 @@ if TYPE_CHECKING:
 MOST_LINES = 2
 """Lines of the sentence, and of what is wrong."""
 LEAST_NAME = 8
-"""Cells below which who answers is not said."""
+"""The cells below which the operator is not named."""
 LEAST_FLOW = 2
 """Lines of a flow with one axis."""
+CARET = "▲"
 FOLLOWING = "The arrow keys follow another element; it is marked at every stage."
 MESSAGE = "Transpose moves axes. Reshape only moves the cuts."
 """What is to be remembered, said with every whole answer."""
 
 
-def title(question: Question, reply: Reply, width: int) -> Text:
-    """Return who answers, how many elements there are, and the answer; for want of room, the answer first."""
-    answer = reply.answer
+def title(question: Question, outcome: Outcome, width: int) -> Text:
+    """Return the operator, the element count and the answer in one line; if there is little room, the answer alone."""
+    answer = outcome.answer
     if answer is None:
-        left, right, count = question.op, "..." if reply.typing else "cannot be read", ""
+        left, right, count = question.op, "..." if outcome.typing else "cannot be read", ""
     else:
-        left = "chain" if answer.op == "chain" else operator(answer.stages[0])
-        right, count = _answer(answer), f"{product(answer.input)} elements   "
+        left = answer.op if isinstance(answer, Chain) else operator(answer)
+        right, count = _answer_text(answer), f"{product(answer.input)} elements   "
     right = clipped(visible(right), width, UNICODE)
     left = clipped(left, max(0, width - len(right) - 2), UNICODE) if width - len(right) > LEAST_NAME else ""
     right = count + right if len(left) + len(count) + len(right) + 2 <= width else right
     line = Text(left, "bold", no_wrap=True, end="").append(" " * (width - len(left) - len(right)))
     refused = answer is None or answer.output is None
-    return line.append(right, "bold" if not refused else "bold red" if not reply.typing else "dim")
+    return line.append(right, "bold" if not refused else "bold red" if not outcome.typing else "dim")
 
 
-def _answer(answer: Trace | Chain) -> str:
+def _answer_text(answer: Trace | Chain) -> str:
     if answer.output is None:
         return f"refused: {answer.problem.rule}" if answer.problem else "refused"
     return f"answer {shape_text(answer.output)}"
 
 
-def reason(problem: Problem, left: int, length: int, width: int) -> Text:
+def reason_text(problem: Problem, left: int, length: int, width: int) -> Text:
     """Return what is wrong, with carets at `left` and the words beside or below them."""
     words = visible(problem.message)
     left = max(0, min(left, width - 1))
-    carets = UNICODE_CARET * min(max(1, length), width - left) if length else ""
+    carets = CARET * min(max(1, length), width - left) if length else ""
     if left + len(carets) + 1 + len(words) <= width:
         return Text(" " * left).append(carets, "bold red").append(f" {words}", "red")
     text = Text(" " * left).append(carets, "bold red") if carets else Text()
@@ -69,35 +70,32 @@ def reason(problem: Problem, left: int, length: int, width: int) -> Text:
     return text
 
 
-UNICODE_CARET = "▲"
-
-
 def sentence(state: State, width: int) -> Text:
-    """Return the sentence of the step at hand; of a problem what would help; of a whole answer when it holds."""
-    answer, problem = state.good, state.reply.problem
-    if (
-        problem is not None
-        and not state.reply.typing
-        and (answer is None or answer.problem or state.reply.answer is None)
-    ):
-        fix = state.fix
-        said = f"F6: {fix.said}" if fix else visible(problem.hint)
-        why = "" if problem.rule in (USAGE, FILE) else f"shapecalc why {problem.rule}"
-        return _lines(said or why, width, "")
+    """Return what would help with a problem, the sentence of the step at hand, or when a whole answer holds."""
+    answer, problem = state.good, state.outcome.problem
+    if problem is not None and not state.outcome.typing:
+        return _help_text(state, problem, width)
     if answer is None:
         return Text()
     if state.gridded:
-        return _lines(FOLLOWING, width, "")
+        return _lines(FOLLOWING, width)
     if state.settled:
         return Text("\n".join([*wrap(" ".join(_provisos(answer)), width), MESSAGE][:MOST_LINES]))
     if state.at >= state.last:
         return Text()
     step = answer.steps[state.at]
-    return _lines(f"{visible(step.why)}  [{step.rule}]", width, "")
+    return _lines(f"{visible(step.why)}  [{step.rule}]", width)
+
+
+def _help_text(state: State, problem: Problem, width: int) -> Text:
+    """Return what would help with a problem: the fix, the hint, or the command that explains its rule."""
+    said = f"F6: {state.fix.said}" if state.fix else visible(problem.hint)
+    why = "" if problem.rule in (USAGE, FILE) else f"shapecalc why {problem.rule}"
+    return _lines(said or why, width)
 
 
 def _provisos(answer: Trace | Chain) -> list[str]:
-    """Return what an answer with names rests on, a sentence each."""
+    """Return what an answer with names depends on, a sentence each."""
     found = []
     if answer.conditions:
         found.append(f"Holds when {' and '.join(condition.words for condition in answer.conditions)}.")
@@ -106,18 +104,18 @@ def _provisos(answer: Trace | Chain) -> list[str]:
     return found
 
 
-def _lines(words: str, width: int, style: str) -> Text:
+def _lines(words: str, width: int) -> Text:
     lines = wrap(words, width) or [""]
     if len(lines) > MOST_LINES:
         lines = [*lines[: MOST_LINES - 1], clipped(" ".join(lines[MOST_LINES - 1 :]), width, UNICODE)]
-    return Text("\n".join(lines), style)
+    return Text("\n".join(lines))
 
 
-def flowing(state: State, width: int, height: int) -> Text:
-    """Return the flow at the step at hand, in so many lines with what is noted under it."""
+def flow_text(state: State, width: int, height: int) -> Text:
+    """Return the flow at the step at hand; with what is noted under it, it takes `height` lines at most."""
     if state.good is None:
         return Text()
-    axes = max([len(state.good.input), *(len(step.value) for step in state.good.steps if step.move)])
+    axes = max([len(state.good.input), *(len(stage.after) for stage in state.good.stages if stage.after is not None)])
     at, rows = None if state.settled else state.at, height - (axes >= height)
     while True:
         text = flow(state.good, at, width=width, height=rows, chosen=state.chosen)
@@ -127,8 +125,8 @@ def flowing(state: State, width: int, height: int) -> Text:
         rows = max(LEAST_FLOW, rows - over)
 
 
-def drawn(state: State, value: Callable[[tuple[int, ...]], object] | None, width: int, height: int) -> Text:
-    """Return the picture under the rail: the grid where it was asked for, else that of the step at hand."""
+def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None, width: int, height: int) -> Text:
+    """Return the picture under the rail: the grid if it was asked for, and that of the step at hand if not."""
     if state.good is None:
         return Text()
     if not state.gridded:

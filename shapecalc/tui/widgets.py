@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
-from shapecalc.core.wording import visible
+from shapecalc.core.sizes.quoting import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     Drawing = Callable[[int, int], Text]
 
 
-def nothing(_width: int, _height: int) -> Text:
-    """Draw nothing."""
+def draw_nothing(_width: int, _height: int) -> Text:
+    """Return a picture of nothing."""
     return Text()
 
 
-class Marked(Message):
+class MarkClicked(Message):
     """Something that carries meta data was clicked: a dim of the flow, a step of the rail, a key."""
 
     def __init__(self, kind: str, value: object) -> None:
@@ -36,11 +36,11 @@ class Marked(Message):
 
 
 SENT = "sent to the terminal's clipboard"
-"""What is said of a copy: whether the terminal takes it is the terminal's own setting."""
+"""What is said of a copy. Whether the terminal takes it is the terminal's own setting."""
 
 
-class Drawn(Static):
-    """A text of as many lines as it has, in which marked places can be clicked."""
+class ClickableText(Static):
+    """A text as high as it has lines, in which the places that carry meta data can be clicked."""
 
     KINDS = ("dim", "step", "key")
 
@@ -50,26 +50,26 @@ class Drawn(Static):
         self.text = Text()
 
     def put(self, text: Text) -> None:
-        """Show a text, where it is another than the one that is shown; lay the screen out anew if its height is."""
+        """Show a text, if another one is shown now; lay the screen out anew only if the height is another too."""
         before, self.text = self.text, text
         if text != before or text.style != before.style:
             self.update(text, layout=_height(text) != _height(before))
 
     def on_click(self, event: events.Click) -> None:
-        """Tell what was clicked, where it carries meta data."""
+        """Tell what was clicked, if it carries meta data."""
         for kind in self.KINDS:
             if kind in event.style.meta:
-                self.post_message(Marked(kind, event.style.meta[kind]))
+                self.post_message(MarkClicked(kind, event.style.meta[kind]))
 
 
 def _height(text: Text) -> int:
     return text.plain.count("\n") + 1 if text else 0
 
 
-class Pane(Drawn, can_focus=True):
+class Pane(ClickableText, can_focus=True):
     """A picture drawn anew for whatever room there is."""
 
-    drawing: Drawing = staticmethod(nothing)
+    drawing: Drawing = staticmethod(draw_nothing)
 
     def draw(self, drawing: Drawing) -> None:
         """Show a drawing from now on."""
@@ -86,8 +86,8 @@ class Pane(Drawn, can_focus=True):
         self.redraw()
 
 
-class Entry(Input):
-    """A line to type in, in which no control character reaches the terminal: it shows escaped."""
+class TextField(Input):
+    """A line to type in. A control character is shown escaped, so that it never reaches the terminal."""
 
     def __init__(self, value: str = "", **options: Any) -> None:
         """Make a line that does not select its text when it gets the focus: the first key must not wipe it."""
@@ -103,11 +103,11 @@ class Entry(Input):
         self.post_message(self.Scrolled())
 
     def validate_value(self, value: str) -> str:
-        """Return what is typed, escaped where it has to be."""
+        """Return what is typed, with what cannot be seen escaped."""
         return visible(value)
 
     def on_focus(self) -> None:
-        """Bring the cursor into view: a text that came before there was any width is not scrolled."""
+        """Bring the cursor into view: a text that was set before there was any width is not scrolled."""
         at, self.cursor_position = self.cursor_position, 0
         self.cursor_position = at
 
@@ -118,17 +118,17 @@ class Field(Horizontal):
     def __init__(self, name: str, value: str) -> None:
         """Make a field of that name."""
         super().__init__(classes=f"-{name}")
-        self.entry = Entry(value, id=f"field-{name}")
-        self.named = name
+        self.text_field = TextField(value, id=f"field-{name}")
+        self.field_name = name
 
     def compose(self) -> ComposeResult:
         """Put the name before the input."""
-        yield Label(f"{self.named.replace('_', '-')} ", markup=False)
-        yield self.entry
+        yield Label(f"{self.field_name.replace('_', '-')} ", markup=False)
+        yield self.text_field
 
 
 class Enlarge(Widget):
-    """What is shown where the terminal is too small for anything else."""
+    """What is shown if the terminal is too small for anything else."""
 
     LEAST = (60, 18)
 

@@ -9,19 +9,18 @@ from math import gcd
 
 from rich.text import Text
 
-from shapecalc.core.dims import Dim, product, quotient
-from shapecalc.core.record import Record
-from shapecalc.core.wording import sized
+from shapecalc.core.rules.steps import InferredEmpty, LeftOut
+from shapecalc.core.sizes.dims import Dim, product, quotient
+from shapecalc.core.sizes.quoting import sized
+from shapecalc.core.sizes.record import Record
 from shapecalc.view.canvas import clipped_text, stacked
+from shapecalc.view.layout import INFERS, Cell, Layout, regroups
 from shapecalc.view.marks import colour, mark_text
-from shapecalc.view.stages import INFERS, Cell, Stage
 from shapecalc.view.strokes import Strokes, clipped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from shapecalc.core.trace import Chain, Trace
 
 LONGEST_FACTORS = 26
 LEAST_BAR = 12
@@ -47,15 +46,15 @@ class Budget(Record):
         return have, known
 
 
-def budget_of(answer: Trace | Chain, stage: Stage) -> Budget | None:
+def budget_of(layout: Layout) -> Budget | None:
     """Return the budget of a reshape; None where a dim beside the hole was not settled."""
-    hole = next((out for out, cell in enumerate(stage.cells) if cell.token == "-1" or _negative(cell)), None)
-    dims = [cell.dim for out, cell in enumerate(stage.cells) if out != hole]
-    have = [cell.dim for cell in stage.before]
+    hole = next((out for out, cell in enumerate(layout.cells) if cell.token == "-1" or _negative(cell)), None)
+    dims = [cell.dim for out, cell in enumerate(layout.cells) if out != hole]
+    have = [cell.dim for cell in layout.before]
     if None in dims:
         return None
-    facts = next((answer.steps[n].facts for n in stage.numbers if answer.steps[n].rule == "infer-empty"), None)
-    return Budget(tuple(map(_known, have)), tuple(map(_known, dims)), hole, _left_out(stage, hole, facts))
+    facts = next((step.facts for step in layout.stage.steps if isinstance(step.facts, InferredEmpty)), None)
+    return Budget(tuple(map(_known, have)), tuple(map(_known, dims)), hole, _left_out(layout, hole, facts))
 
 
 def _known(dim: Dim | None) -> Dim:
@@ -66,43 +65,40 @@ def _negative(cell: Cell) -> bool:
     return cell.dim is None and cell.token.startswith("-")
 
 
-def _left_out(
-    stage: Stage, hole: int | None, facts: Sequence[object] | None
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the places that a dialect does not count where the known dims hold nothing."""
+def _left_out(layout: Layout, hole: int | None, facts: InferredEmpty | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the places that a dialect does not count if the known dims hold nothing."""
     if facts is None:
         return (), ()
-    others = [out for out in range(len(stage.cells)) if out != hole]
-    if facts[2] == "zeros left out":
-        zeros = tuple(axis for axis, cell in enumerate(stage.before) if cell.dim == 0)
-        return zeros, tuple(place for place, out in enumerate(others) if stage.cells[out].dim == 0)
-    copied = [out for out in others if stage.cells[out].token == "0"]
+    others = [out for out in range(len(layout.cells)) if out != hole]
+    if facts.left_out is LeftOut.ZEROS:
+        zeros = tuple(axis for axis, cell in enumerate(layout.before) if cell.dim == 0)
+        return zeros, tuple(place for place, out in enumerate(others) if layout.cells[out].dim == 0)
+    copied = [out for out in others if layout.cells[out].token == "0"]
     return tuple(copied), tuple(place for place, out in enumerate(others) if out in copied)
 
 
-def budget(answer: Trace | Chain, stage: Stage, *, width: int, strokes: Strokes) -> Text:
+def budget(layout: Layout, *, width: int, strokes: Strokes) -> Text:
     """Return the budget of a stage, as bars or as factors that cancel.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.view.stages import stages
+    >>> from shapecalc.view.layout import layouts
     >>> from shapecalc.view.strokes import ASCII
-    >>> answer = sc.reshape((2, 3), (3, -1))
-    >>> print(budget(answer, stages(answer)[0], width=60, strokes=ASCII))
+    >>> print(budget(layouts(sc.reshape((2, 3), (3, -1)))[0], width=60, strokes=ASCII))
     have   2 x 3 = 6  ######
     known  3     = 3  ###
     -1     6 / 3 = 2  ###===  3 fits 2 times, nothing left over
     """
-    asked = budget_of(answer, stage)
+    asked = budget_of(layout)
     if asked is None:
         return Text("the element counts are not known yet", end="", no_wrap=True)
     have, known = asked.counts
     lines = None
     if isinstance(have, int) and isinstance(known, int) and have > 0 and known > 0 and asked.left_out == ((), ()):
         lines = _bars(asked, have, known, width, strokes)
-    lines = lines or _cancelling(asked, stage, width, strokes)
-    for number in stage.numbers:
-        if answer.steps[number].rule in (*INFERS, "regroup"):
-            lines += [Text(f"holds when {condition.words}", "yellow") for condition in answer.steps[number].conditions]
+    lines = lines or _cancelling(asked, layout, width, strokes)
+    for step in layout.stage.steps:
+        if isinstance(step.facts, INFERS) or regroups(step):
+            lines += [Text(f"holds when {condition.words}", "yellow") for condition in step.conditions]
     return stacked([clipped_text(line, width, strokes) for line in lines])
 
 
@@ -176,11 +172,11 @@ def _with_words(lines: list[Text], words: str, unit: int, width: int, texts: lis
     return lines
 
 
-def _cancelling(asked: Budget, stage: Stage, width: int, strokes: Strokes) -> list[Text]:
+def _cancelling(asked: Budget, layout: Layout, width: int, strokes: Strokes) -> list[Text]:
     """Return both sides as factors, equal ones under each other, and what is left of them."""
     have, known = asked.counts
     below, extra = _paired(asked)
-    marks = [mark_text(cell.mark, strokes) for cell in stage.before]
+    marks = [mark_text(cell.mark, strokes) for cell in layout.before]
     cells = []
     for place, dim in enumerate(asked.have):
         top, skipped = f"{marks[place]} {dim}", place in asked.left_out[0]
@@ -196,7 +192,7 @@ def _cancelling(asked: Budget, stage: Stage, width: int, strokes: Strokes) -> li
     for row, word in enumerate(words):
         line = Text(f"{word.ljust(5)}  ")
         for place, (column, size) in enumerate(zip(cells, widths, strict=True)):
-            style = colour(stage.before[place].mark) if place < len(asked.have) and row != 1 else ""
+            style = colour(layout.before[place].mark) if place < len(asked.have) and row != 1 else ""
             cancelled = row < 2 and column[2] == ""
             line.append(column[row].rjust(size), "dim" if cancelled else style).append("   ")
         lines.append(line)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.record import Record
-from shapecalc.core.trace import Chain, Trace
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.sizes.record import Record, replace
 from shapecalc.view.canvas import Canvas, clipped_text, stacked
+from shapecalc.view.layout import Cell, Layout, input_cells, layouts, place_of
 from shapecalc.view.marks import colour, mark_text
-from shapecalc.view.stages import Cell, Stage, input_cells, place_of, stages
 from shapecalc.view.strokes import UNICODE, Strokes, clipped
 from shapecalc.view.wires import Wiring, draw, wiring
 
@@ -67,7 +67,7 @@ def flow(
     strokes: Strokes = UNICODE,
     chosen: tuple[int, int] | None = None,
 ) -> Text:
-    r"""Return the flow of an answer at one of its steps; all is settled where none is given.
+    r"""Return the flow of an answer at one of its steps; all is settled if none is given.
 
     `chosen` is a dim by column and index; it and all that it comes from is lit up. The cells of a dim carry
     their place as the meta data `dim` of their style.
@@ -80,45 +80,47 @@ def flow(
     b   3 -/\------ a 2 -+-- -1 -- ac 8
     c   4 --------- c 4 -'
     """
-    found = stages(answer)
-    laid = [_column(input_cells(answer), strokes), *(_column(stage.cells, strokes, stage) for stage in found)]
-    laid[0] = laid[0]._replace(least=len("input") if found else 0)
-    for room in ROOMS:
-        gaps = [_gap(stage, strokes, room) for stage in found]
-        first, last = _window(laid, gaps, place_of(found, at), width)
-        if (first, last) == (0, len(found)):
-            break
-    rows = max([1, *(len(column.cells) for column in laid[first : last + 1])])
+    made = layouts(answer)
+    columns = [_column(input_cells(answer), strokes), *(_column(layout.cells, strokes, layout) for layout in made)]
+    columns[0] = replace(columns[0], least=len("input") if made else 0)
+    gaps, window = _gaps(made, columns, place_of(made, at), width, strokes)
+    rows = max([1, *(len(column.cells) for column in columns[window[0] : window[1] + 1])])
     shown = min(rows, MOST_ROWS if height is None else max(1, height - 1))
-    picture = _Flow(answer, at, strokes, _upstream(found, chosen), shown)
-    x = picture.column(laid[first], first, 0)
-    title = "input" if first == 0 else clipped(f"{strokes.dots}{found[first - 1].title}", x - 1, strokes)
-    picture.canvas.put(0, 0, title, "bold")
-    for place in range(first, last):
-        x = picture.stage(found[place], gaps[place], laid[place + 1], place + 1, x)
-    lines = [picture.canvas.text(width)]
-    lines += _notes(found, (first, last), rows - shown, strokes, width)
-    return stacked(lines)
+    picture = _Flow(answer, at, strokes, _upstream(made, chosen), shown)
+    picture.draw(made, columns, gaps, window)
+    return stacked([picture.canvas.text(width), *_notes(made, window, rows - shown, strokes, width)])
 
 
-def _notes(found: tuple[Stage, ...], window: tuple[int, int], more: int, strokes: Strokes, width: int) -> list[Text]:
+def _gaps(
+    made: tuple[Layout, ...], columns: list[Column], place: int, width: int, strokes: Strokes
+) -> tuple[list[Gap], tuple[int, int]]:
+    """Return the gaps between columns, as wide as they may be, and the first and last column that are shown."""
+    for room in ROOMS:
+        gaps = [_gap(layout, strokes, room) for layout in made]
+        window = _window(columns, gaps, place, width)
+        if window == (0, len(made)):
+            break
+    return gaps, window
+
+
+def _notes(made: tuple[Layout, ...], window: tuple[int, int], more: int, strokes: Strokes, width: int) -> list[Text]:
     """Return what is to be said under the lines: what is left out, and where it stopped."""
     notes = []
-    if any(stage.mixed for stage in found[window[0] : window[1]]):
+    if any(layout.mixed for layout in made[window[0] : window[1]]):
         notes.append(Text("~ is no axis of the input: its cuts fall elsewhere", "dim"))
     if more:
         notes.append(Text(f"{strokes.dots} {more} more {'axis' if more == 1 else 'axes'}", "dim"))
-    if window != (0, len(found)):
+    if window != (0, len(made)):
         first, last = window
-        notes.append(Text(f"{strokes.dots} stages {first + 1} to {last} of {len(found)}", "dim"))
-    if found and found[-1].problem:
-        problem = found[-1].problem
-        notes.append(Text(f"{strokes.fail} stopped at {found[-1].name}: {problem.rule}", "bold red"))
+        notes.append(Text(f"{strokes.dots} stages {first + 1} to {last} of {len(made)}", "dim"))
+    if made and made[-1].problem:
+        problem = made[-1].problem
+        notes.append(Text(f"{strokes.fail} stopped at {made[-1].stage.label}: {problem.rule}", "bold red"))
     return [clipped_text(note, width, strokes) for note in notes]
 
 
-def _column(cells: tuple[Cell, ...], strokes: Strokes, stage: Stage | None = None) -> Column:
-    finished = stage is None or stage.problem is None
+def _column(cells: tuple[Cell, ...], strokes: Strokes, layout: Layout | None = None) -> Column:
+    finished = layout is None or layout.problem is None
     marks = tuple(mark_text(cell.mark, strokes) if cell.mark or finished else "" for cell in cells)
     dims = tuple(
         strokes.unknown if cell.dim is None else clipped(str(cell.dim), LONGEST_DIM, strokes) for cell in cells
@@ -126,9 +128,9 @@ def _column(cells: tuple[Cell, ...], strokes: Strokes, stage: Stage | None = Non
     return Column(cells, marks, dims, scalar=finished and not cells)
 
 
-def _gap(stage: Stage, strokes: Strokes, room: int) -> Gap:
-    tokens = max((len(_token(cell, strokes)) for cell in stage.cells), default=0)
-    return Gap(wiring(stage.links), clipped(stage.title, LONGEST_TITLE, strokes), tokens, room)
+def _gap(layout: Layout, strokes: Strokes, room: int) -> Gap:
+    tokens = max((len(_token(cell, strokes)) for cell in layout.cells), default=0)
+    return Gap(wiring(layout.links), clipped(layout.title, LONGEST_TITLE, strokes), tokens, room)
 
 
 def _token(cell: Cell, strokes: Strokes) -> str:
@@ -154,14 +156,14 @@ def _window(laid: list[Column], gaps: list[Gap], place: int, width: int) -> tupl
             return first, last
 
 
-def _upstream(found: tuple[Stage, ...], chosen: tuple[int, int] | None) -> frozenset[tuple[int, int]]:
+def _upstream(made: tuple[Layout, ...], chosen: tuple[int, int] | None) -> frozenset[tuple[int, int]]:
     """Return the dims that the chosen one comes from, itself among them, each by column and index."""
     if chosen is None:
         return frozenset()
     column, lit = chosen[0], {chosen[1]}
     reached = {chosen}
     while column > 0:
-        links = [link for link in found[column - 1].links if lit & {*link.outs}]
+        links = [link for link in made[column - 1].links if lit & {*link.outs}]
         column, lit = column - 1, {axis for link in links for axis in link.sources}
         reached |= {(column, axis) for axis in lit}
     return frozenset(reached)
@@ -177,6 +179,16 @@ class _Flow:
         self.at = len(answer.steps) if at is None else at
         self.strokes, self.lit, self.rows = strokes, lit, rows
 
+    def draw(self, made: tuple[Layout, ...], columns: list[Column], gaps: list[Gap], window: tuple[int, int]) -> None:
+        """Draw the columns of a window, and the lines between them."""
+        first, last = window
+        x = self.column(columns[first], first, 0)
+        dots = self.strokes.dots
+        title = "input" if first == 0 else clipped(f"{dots}{made[first - 1].title}", x - 1, self.strokes)
+        self.canvas.put(0, 0, title, "bold")
+        for place in range(first, last):
+            x = self.stage(made[place], gaps[place], columns[place + 1], place + 1, x)
+
     def column(self, column: Column, number: int, x: int) -> int:
         """Write the dims of a column; return where the lines after it start."""
         width = column.width - (column.mark_width + 1 if column.mark_width else 0)
@@ -189,35 +201,35 @@ class _Flow:
             self.canvas.put(x, 1, SCALAR)
         return x + column.width + 1
 
-    def stage(self, stage: Stage, gap: Gap, after: Column, number: int, x: int) -> int:
-        """Draw the lines into the dims of a stage, and those dims; return where the lines after them start."""
+    def stage(self, layout: Layout, gap: Gap, after: Column, number: int, x: int) -> int:
+        """Draw the lines into the dims of a layout, and those dims; return where the lines after them start."""
         right = x + gap.width(after)
-        self.canvas.put(x, 0, gap.title, "bold" if stage.problem is None else "bold red")
+        self.canvas.put(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
         draw(
             self.canvas,
             gap.wired,
             x,
             right,
             1,
-            [self._line(stage, link.outs, link.sources, number) for link in gap.wired.links],
+            [self._line(layout, link.outs, link.sources, number) for link in gap.wired.links],
         )
-        for row, cell in enumerate(stage.cells):
-            self._arrival(stage, row, cell, right)
+        for row, cell in enumerate(layout.cells):
+            self._arrival(layout, row, cell, right)
         return self.column(after, number, right + 1)
 
-    def _arrival(self, stage: Stage, row: int, cell: Cell, right: int) -> None:
+    def _arrival(self, layout: Layout, row: int, cell: Cell, right: int) -> None:
         """Write on the line into a dim what was asked for, an arrow while it is settled, a cross where it failed."""
         token = _token(cell, self.strokes)
         if token:
             self.canvas.put(right - len(token) - 4, 1 + row, f" {token} ", "bold")
         if cell.step == self.at and cell.dim is not None:
             self.canvas.put(right - 1, 1 + row, self.strokes.arrow, "bold")
-        if stage.problem and stage.problem.index == row:
+        if layout.problem and layout.problem.index == row:
             self.canvas.put(right - 1, 1 + row, self.strokes.fail, "bold red")
 
-    def _line(self, stage: Stage, outs: tuple[int, ...], sources: tuple[int, ...], number: int) -> Style:
-        mark = stage.before[sources[0]].mark if len(sources) == 1 else ()
-        late = any(stage.cells[out].step > self.at for out in outs) or stage.numbers.start > self.at
+    def _line(self, layout: Layout, outs: tuple[int, ...], sources: tuple[int, ...], number: int) -> Style:
+        mark = layout.before[sources[0]].mark if len(sources) == 1 else ()
+        late = any(layout.cells[out].step > self.at for out in outs) or layout.numbers.start > self.at
         faint = late or (self.lit and not any((number, out) in self.lit for out in outs))
         return Style(color=colour(mark) or None, dim=bool(faint))
 

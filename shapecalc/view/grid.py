@@ -7,14 +7,15 @@ from math import prod
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.dims import Shape, all_known, substitute
-from shapecalc.core.example import example_sizes
-from shapecalc.core.following import after, before, ravelled, unravelled
-from shapecalc.core.problem import misuse
-from shapecalc.core.record import Record
-from shapecalc.core.text import shape_text
-from shapecalc.core.trace import Chain, Expand, Move, Permute, Reshape, Slice, Trace
-from shapecalc.core.wording import visible
+from shapecalc.core.answers.element_path import after, before, ravelled, unravelled
+from shapecalc.core.answers.example_sizes import example_sizes
+from shapecalc.core.answers.moves import Expand, Move, Permute, Reshape, Slice
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.sizes.dims import Shape, all_known, substitute
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.canvas import clipped_text, stacked
 from shapecalc.view.steps import shown_name
 from shapecalc.view.strokes import UNICODE, Strokes, clipped
@@ -36,7 +37,7 @@ class Point(Record):
     shape: tuple[int, ...]
 
 
-class Way(Record):
+class Journey(Record):
     """The tensor at each point of its way in numbers, the moves between them, and the sizes put in for names."""
 
     points: tuple[Point, ...]
@@ -57,7 +58,7 @@ class Way(Record):
         return found
 
 
-def way(answer: Trace | Chain) -> Way:
+def journey(answer: Trace | Chain) -> Journey:
     """Return the way of an answer's tensor; names get the smallest sizes that meet the conditions.
 
     Raises `ShapeError` (usage) where there is no answer or no small sizes, and for op `shape`.
@@ -66,13 +67,13 @@ def way(answer: Trace | Chain) -> Way:
         raise misuse("what cannot be resolved moves no element")
     sizes = {} if all_known((*answer.input, *answer.output)) else example_sizes(answer)
     points, moves = [Point("input", _numbers(answer.input, sizes))], list[Move]()
-    for step in answer.steps:
-        if isinstance(step.move, Slice):
+    for stage in answer.stages:
+        if isinstance(stage.move, Slice):
             raise misuse("shape returns dims, not elements, so there is none to follow")
-        if step.move is not None:
-            points.append(Point(step.stage, _numbers(step.value, sizes)))
-            moves.append(_with_sizes(step.move, points[-1].shape))
-    return Way(tuple(points), tuple(moves), sizes)
+        if stage.move is not None:
+            points.append(Point(stage.label, _numbers(stage.after or (), sizes)))
+            moves.append(_with_sizes(stage.move, points[-1].shape))
+    return Journey(tuple(points), tuple(moves), sizes)
 
 
 def _numbers(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -95,7 +96,7 @@ def grid(
     """Return the elements at each point, the input's element at `cursor` marked wherever it is.
 
     `value` gives the input's element at an index; without it they are 0, 1, 2 ... Of large tensors the part
-    around the cursor is shown. Raises `ShapeError` (usage) as `way` does, and where there are no elements.
+    around the cursor is shown. Raises `ShapeError` (usage) as `journey` does, and where there are no elements.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
@@ -106,7 +107,7 @@ def grid(
     [3] 4  5      1  4
                   2  5
     """
-    going = way(answer)
+    going = journey(answer)
     if any(0 in point.shape for point in going.points):
         raise misuse("there are no elements to show")
     cursor = (0,) * len(answer.input) if cursor is None else cursor
@@ -120,7 +121,7 @@ def grid(
 
 
 def _block(
-    going: Way,
+    going: Journey,
     point: int,
     cursor: Index,
     room: tuple[int, int],
@@ -128,7 +129,7 @@ def _block(
     strokes: Strokes,
 ) -> list[Text]:
     """Return the lines of one point: its name and shape, the cursor's index, and the elements around it."""
-    name, shape = going.points[point]
+    name, shape = going.points[point].name, going.points[point].shape
     place = going.places(cursor)[point]
     flat, columns = ravelled(place, shape), shape[-1] if shape else 1
     count = prod(shape) // columns
@@ -156,7 +157,7 @@ def _around(here: int, count: int, room: int) -> range:
 
 
 def _row(
-    going: Way,
+    going: Journey,
     point: int,
     start: int,
     across: range,
@@ -177,7 +178,7 @@ def _row(
     return line
 
 
-def _text(going: Way, source: Index, value: Callable[[Index], object] | None, strokes: Strokes) -> str:
+def _text(going: Journey, source: Index, value: Callable[[Index], object] | None, strokes: Strokes) -> str:
     shown = ravelled(source, going.points[0].shape) if value is None else value(source)
     return clipped(visible(str(shown)), LONGEST_VALUE, strokes)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.axes import Group
-from shapecalc.core.trace import Chain, Trace
+from shapecalc.core.answers.regrouping import Group
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.rules.steps import DroppedOne, KeptDim
 from shapecalc.view.canvas import Canvas, clipped_text, stacked
+from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import colour, mark_text
-from shapecalc.view.stages import CUTTING, Cell, Stage
 from shapecalc.view.strokes import Strokes, clipped
 from shapecalc.view.wires import draw, wiring
 
@@ -21,47 +22,49 @@ MOST_LANES = 5
 LONGEST_DIM = 12
 LINE = 5
 """How long a line is at least."""
+IN_PLACE = (DroppedOne, KeptDim)
+"""The facts of steps that stand on the row of their input axis."""
 
 
-def lanes(answer: Trace | Chain, stage: Stage, at: int, *, width: int, height: int, strokes: Strokes) -> Text:
+def lanes(answer: Trace | Chain, layout: Layout, at: int, *, width: int, height: int, strokes: Strokes) -> Text:
     """Return the lanes of one stage at step `at`: what is settled by then, each dim with its reason."""
-    rows = max(len(stage.before), len(stage.cells))
+    rows = max(len(layout.before), len(layout.cells))
     if rows > MOST_LANES or rows >= height:
-        return _table(answer, stage, at, width, height, strokes)
-    links = _links(stage)
+        return _table(answer, layout, at, width, height, strokes)
+    links = _links(layout)
     wired = wiring(links)
     canvas = Canvas(strokes, max(1, rows) + 1)
     before, after = (
-        _texts(stage.before, strokes),
-        _texts(stage.cells, strokes, now=at, sizes_only=stage.name in CUTTING),
+        _texts(layout.before, strokes),
+        _texts(layout.cells, strokes, now=at, sizes_only=layout.cuts),
     )
-    tokens = max((len(cell.token) for cell in stage.cells), default=0)
+    tokens = max((len(cell.token) for cell in layout.cells), default=0)
     left = 4 + max(map(len, before), default=2)
     right = left + max(wired.width, LINE) + (tokens + 3 if tokens else 0)
     reasons = right + 5 + max(map(len, after), default=2)
     canvas.put(0, 0, "dim in", "dim")
     canvas.put(right + 1, 0, "dim out", "dim")
-    draw(canvas, wired, left, right, 1, [_style(stage, link, at) for link in links])
-    for row, (text, cell) in enumerate(zip(before, stage.before, strict=True)):
+    draw(canvas, wired, left, right, 1, [_style(layout, link, at) for link in links])
+    for row, (text, cell) in enumerate(zip(before, layout.before, strict=True)):
         canvas.put(0, 1 + row, f"{row}", "dim")
         canvas.put(3, 1 + row, text, colour(cell.mark))
-    for row, (text, cell) in enumerate(zip(after, stage.cells, strict=True)):
+    for row, (text, cell) in enumerate(zip(after, layout.cells, strict=True)):
         if cell.token:
             canvas.put(right - len(cell.token) - 4, 1 + row, f" {cell.token} ", "bold")
         if cell.step == at and cell.dim is not None:
             canvas.put(right - 1, 1 + row, strokes.arrow, "bold")
         canvas.put(right + 1, 1 + row, f"{row}", "dim")
         canvas.put(right + 4, 1 + row, text, Style(color=colour(cell.mark) or None, bold=cell.step == at))
-    for row, (reason, style) in _reasons(answer, stage, at).items():
+    for row, (reason, style) in _reasons(answer, layout, at).items():
         canvas.put(max(reasons, len("dim out") + right + 1) + 2, 1 + row, reason, style)
     return canvas.text(width)
 
 
-def _links(stage: Stage) -> tuple[Group, ...]:
+def _links(layout: Layout) -> tuple[Group, ...]:
     """Return what the lines stand for: where a stage cuts anew, only the sizes that a 0 copies."""
-    if stage.name not in CUTTING:
-        return stage.links
-    both = enumerate(stage.cells[: len(stage.before)])
+    if not layout.cuts:
+        return layout.links
+    both = enumerate(layout.cells[: len(layout.before)])
     return tuple(Group((out,), (out,)) for out, cell in both if cell.token == "0")
 
 
@@ -80,35 +83,35 @@ def _texts(cells: tuple[Cell, ...], strokes: Strokes, now: int | None = None, *,
     ]
 
 
-def _style(stage: Stage, link: Group, at: int) -> Style:
-    mark = stage.before[link.sources[0]].mark if link.sources else ()
-    return Style(color=colour(mark) or None, dim=any(stage.cells[out].step > at for out in link.outs))
+def _style(layout: Layout, link: Group, at: int) -> Style:
+    mark = layout.before[link.sources[0]].mark if link.sources else ()
+    return Style(color=colour(mark) or None, dim=any(layout.cells[out].step > at for out in link.outs))
 
 
-def _reasons(answer: Trace | Chain, stage: Stage, at: int) -> Mapping[int, tuple[str, str]]:
+def _reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int, tuple[str, str]]:
     """Return by row why each dim is what it is, for the steps up to `at`."""
     found = {}
-    for number in stage.numbers:
+    for number in layout.numbers:
         if number > at:
             break
         step = answer.steps[number]
-        row = step.out if step.out is not None else step.sources[0] if step.rule in ("drop-one", "keep-dim") else None
+        row = step.out if step.out is not None else step.sources[0] if isinstance(step.facts, IN_PLACE) else None
         if row is not None:
             found[row] = step.why, "bold" if number == at else "dim"
-    if stage.problem and stage.problem.index is not None and at >= stage.numbers.stop:
-        found[stage.problem.index] = f"{stage.problem.rule}", "bold red"
+    if layout.problem and layout.problem.index is not None and at >= layout.numbers.stop:
+        found[layout.problem.index] = f"{layout.problem.rule}", "bold red"
     return found
 
 
-def _table(answer: Trace | Chain, stage: Stage, at: int, width: int, height: int, strokes: Strokes) -> Text:
+def _table(answer: Trace | Chain, layout: Layout, at: int, width: int, height: int, strokes: Strokes) -> Text:
     """Return a row for each dim of the output: where it comes from, what it is, and why; those around the step."""
-    texts, reasons = _texts(stage.cells, strokes, at, sizes_only=stage.name in CUTTING), _reasons(answer, stage, at)
-    here = next((out for out, cell in enumerate(stage.cells) if cell.step >= at), 0)
+    texts, reasons = _texts(layout.cells, strokes, at, sizes_only=layout.cuts), _reasons(answer, layout, at)
+    here = next((out for out, cell in enumerate(layout.cells) if cell.step >= at), 0)
     room = max(1, height - 3)
     first = max(0, min(here - room // 2, len(texts) - room))
     lines = [Text("dim  is" + " " * max(0, max(map(len, texts), default=0) - 2) + "  why", "dim")]
     for out in range(first, min(len(texts), first + room)):
-        cell, (why, style) = stage.cells[out], reasons.get(out, ("", ""))
+        cell, (why, style) = layout.cells[out], reasons.get(out, ("", ""))
         line = Text(f"{out:>3}  ")
         line.append(texts[out], Style(color=colour(cell.mark) or None, bold=cell.step == at))
         line.append(f" {strokes.here} " if cell.step == at else "   ", "bold").append(why, style)

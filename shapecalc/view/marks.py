@@ -1,13 +1,13 @@
 """Marks: a letter and a colour for each axis of the input, carried along by whatever the axis becomes.
 
-The mark of a dim is a row of atoms, outermost first: `a` and `c` once axes a and c are merged, `c1` and `c2`
+The mark of a dim is a row of parts, outermost first: `a` and `c` once axes a and c are merged, `c1` and `c2`
 once c is split. What is cut across axes (4,6 of 6,4) is no axis of the input any more and is marked `~1`, `~2`.
 """
 
 from __future__ import annotations
 
-from shapecalc.core.dims import Dim, Monomial, Shape, quotient
-from shapecalc.core.record import Record
+from shapecalc.core.sizes.dims import Dim, Monomial, Shape, quotient
+from shapecalc.core.sizes.record import Record, replace
 from shapecalc.view.strokes import Strokes, clipped
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ LISTED = 3
 """Letters in a row up to which each is written; of more, the first and the last."""
 
 
-class Atom(Record):
+class Part(Record):
     """An input axis, or the part of one that has stayed together."""
 
     name: str
@@ -31,7 +31,7 @@ class Atom(Record):
     size: Dim
 
 
-Mark = tuple[Atom, ...]
+Mark = tuple[Part, ...]
 
 
 def letter(axis: int) -> str:
@@ -45,7 +45,7 @@ def letter(axis: int) -> str:
 
 def input_marks(shape: Shape) -> tuple[Mark, ...]:
     """Return the marks of the input's own axes."""
-    return tuple((Atom(letter(axis), axis, dim),) for axis, dim in enumerate(shape))
+    return tuple((Part(letter(axis), axis, dim),) for axis, dim in enumerate(shape))
 
 
 def mark_text(mark: Mark, strokes: Strokes) -> str:
@@ -58,23 +58,23 @@ def mark_text(mark: Mark, strokes: Strokes) -> str:
     """
     if not mark:
         return strokes.none
-    runs: list[list[Atom]] = []
-    for atom in mark:
-        if runs and _follows(runs[-1][-1], atom):
-            runs[-1].append(atom)
+    runs: list[list[Part]] = []
+    for part in mark:
+        if runs and _follows(runs[-1][-1], part):
+            runs[-1].append(part)
         else:
-            runs.append([atom])
+            runs.append([part])
     return clipped("".join(map(_run_text, runs)), LONGEST_MARK, strokes)
 
 
-def _follows(before: Atom, atom: Atom) -> bool:
-    whole = before.name == letter(before.axis or 0) and atom.axis is not None and atom.name == letter(atom.axis)
-    return whole and before.axis is not None and atom.axis == before.axis + 1
+def _follows(before: Part, part: Part) -> bool:
+    whole = before.name == letter(before.axis or 0) and part.axis is not None and part.name == letter(part.axis)
+    return whole and before.axis is not None and part.axis == before.axis + 1
 
 
-def _run_text(run: list[Atom]) -> str:
+def _run_text(run: list[Part]) -> str:
     if len(run) <= LISTED:
-        return "".join(atom.name for atom in run)
+        return "".join(part.name for part in run)
     return f"{run[0].name}-{run[-1].name}"
 
 
@@ -94,52 +94,52 @@ class Recut(Record):
 def recut(sources: Sequence[Mark], dims: Sequence[Dim], mixes: int = 0) -> Recut:
     """Return the marks of the dims that a block of axes is cut into; `mixes` such cuts were named before.
 
-    >>> [[atom.name for atom in mark] for mark in recut(input_marks((2, 12)), (2, 3, 4)).marks]
+    >>> [[part.name for part in mark] for mark in recut(input_marks((2, 12)), (2, 3, 4)).marks]
     [['a'], ['b1'], ['b2']]
     >>> recut(input_marks((2, 3)), (3, 2)).mixed
     True
     """
-    atoms = [atom for mark in sources for atom in mark if atom.size != 1] or [atom for mark in sources for atom in mark]
+    parts = [part for mark in sources for part in mark if part.size != 1] or [part for mark in sources for part in mark]
     marks: list[Mark] = []
-    parts: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for place, dim in enumerate(dims):
-        mark = _taken(atoms, dim, parts)
+        mark = _take(parts, dim, counts)
         if mark is None:
-            axes = tuple((Atom(f"~{mixes + out + 1}", None, size),) for out, size in enumerate(dims))
+            axes = tuple((Part(f"~{mixes + out + 1}", None, size),) for out, size in enumerate(dims))
             return Recut(axes, mixed=True)
         if place == len(dims) - 1:
-            mark, atoms = mark + tuple(atoms), []
+            mark, parts = mark + tuple(parts), []
         marks.append(mark)
     return Recut(tuple(marks), mixed=False)
 
 
-def _taken(atoms: list[Atom], dim: Dim, parts: dict[str, int]) -> Mark | None:
-    """Take the atoms that make up `dim` off the front, the last of them perhaps in part; None where none do."""
-    mark: list[Atom] = []
+def _take(parts: list[Part], dim: Dim, counts: dict[str, int]) -> Mark | None:
+    """Take the parts that make up `dim` off the front, the last of them perhaps in part; None where none do."""
+    mark: list[Part] = []
     while dim != 1:
-        if not atoms or 0 in (dim, atoms[0].size):
+        if not parts or 0 in (dim, parts[0].size):
             return None
-        first = atoms.pop(0)
+        first = parts.pop(0)
         rest, kept = quotient(dim, first.size), quotient(first.size, dim)
         if _whole(rest):
-            mark.append(_last_part(first, parts))
+            mark.append(_last_part(first, counts))
             dim = rest
         elif _whole(kept):
-            mark.append(_part(first, dim, parts))
-            atoms.insert(0, first._replace(size=kept))
+            mark.append(_part(first, dim, counts))
+            parts.insert(0, replace(first, size=kept))
             dim = 1
         else:
             return None
     return tuple(mark)
 
 
-def _part(atom: Atom, size: Dim, parts: dict[str, int]) -> Atom:
-    parts[atom.name] = parts.get(atom.name, 0) + 1
-    return Atom(f"{atom.name}{parts[atom.name]}", atom.axis, size)
+def _part(part: Part, size: Dim, counts: dict[str, int]) -> Part:
+    counts[part.name] = counts.get(part.name, 0) + 1
+    return Part(f"{part.name}{counts[part.name]}", part.axis, size)
 
 
-def _last_part(atom: Atom, parts: dict[str, int]) -> Atom:
-    return _part(atom, atom.size, parts) if atom.name in parts else atom
+def _last_part(part: Part, counts: dict[str, int]) -> Part:
+    return _part(part, part.size, counts) if part.name in counts else part
 
 
 def _whole(dim: Dim) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from shapecalc.core.trace import Chain, Trace
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.rules.refusals import INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
+from shapecalc.core.rules.steps import CopiedZero, Merged
 from shapecalc.view.budget import budget
 from shapecalc.view.canvas import clipped_text, stacked
 from shapecalc.view.flow import flow
 from shapecalc.view.lanes import lanes
+from shapecalc.view.layout import INFERS, Layout, layouts, place_of, regroups
 from shapecalc.view.rulers import rulers, worth_drawing
-from shapecalc.view.stages import CUTTING, INFERS, Stage, place_of, stages
 from shapecalc.view.strokes import UNICODE, Strokes
 
 TYPE_CHECKING = False
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    Draw: TypeAlias = Callable[[Trace | Chain, Stage, int, int, int, Strokes], Text]
+    from shapecalc.core.answers.stage import Step
 
-COUNTED = ("indivisible", "infer-limit", "volume-mismatch", "zero-volume-infer")
+    Draw: TypeAlias = Callable[[Trace | Chain, Layout, int, int, int, Strokes], Text]
+
+COUNTED = (INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER)
 """The refusals that are about element counts."""
 MOST_PICTURES = 4
 """How many pictures `--explain` prints under the flow."""
@@ -36,33 +40,35 @@ def picture(answer: Trace | Chain, at: int, *, width: int = 78, height: int = 12
     0  a 2 ----- 0 -> 0  2     0 copies dim 0, which is 2
     1  b 3      -1    1  _
     """
-    found = stages(answer)
-    if not found:
+    made = layouts(answer)
+    if not made:
         return stacked([clipped_text(Text("nothing is asked for: the tensor stays"), width, strokes)])
-    stage = found[place_of(found, at)]
-    return _drawing(answer, stage, at)(answer, stage, at, width, height, strokes)
+    layout = made[place_of(made, at)]
+    return _draw(answer, layout, at)(answer, layout, at, width, height, strokes)
 
 
-def _drawing(answer: Trace | Chain, stage: Stage, at: int) -> Draw:
+def _draw(answer: Trace | Chain, layout: Layout, at: int) -> Draw:
     """Return how a step is drawn: as counts, as cuts, or as lanes."""
-    if stage.name not in CUTTING:
+    if not layout.cuts:
         return _lanes
     if at >= len(answer.steps):
-        return _budget if stage.problem and stage.problem.rule in COUNTED else _lanes
-    rule = answer.steps[at].rule
-    return _budget if rule in INFERS else _rulers if rule in ("regroup", "merge") else _lanes
+        return _budget if layout.problem and layout.problem.rule in COUNTED else _lanes
+    step = answer.steps[at]
+    if isinstance(step.facts, INFERS):
+        return _budget
+    return _rulers if regroups(step) or isinstance(step.facts, Merged) else _lanes
 
 
-def _lanes(answer: Trace | Chain, stage: Stage, at: int, width: int, height: int, strokes: Strokes) -> Text:
-    return lanes(answer, stage, at, width=width, height=height, strokes=strokes)
+def _lanes(answer: Trace | Chain, layout: Layout, at: int, width: int, height: int, strokes: Strokes) -> Text:
+    return lanes(answer, layout, at, width=width, height=height, strokes=strokes)
 
 
-def _budget(answer: Trace | Chain, stage: Stage, _at: int, width: int, _height: int, strokes: Strokes) -> Text:
-    return budget(answer, stage, width=width, strokes=strokes)
+def _budget(_answer: Trace | Chain, layout: Layout, _at: int, width: int, _height: int, strokes: Strokes) -> Text:
+    return budget(layout, width=width, strokes=strokes)
 
 
-def _rulers(answer: Trace | Chain, stage: Stage, _at: int, width: int, height: int, strokes: Strokes) -> Text:
-    return rulers(answer, stage, width=width, height=height, strokes=strokes)
+def _rulers(answer: Trace | Chain, layout: Layout, _at: int, width: int, height: int, strokes: Strokes) -> Text:
+    return rulers(answer, layout, width=width, height=height, strokes=strokes)
 
 
 def explained(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE) -> Text:
@@ -80,24 +86,23 @@ def _telling(answer: Trace | Chain, width: int) -> list[int]:
 
     A 0 is among them where its dim is made of other axes than the one that it copies the size of.
     """
-    found = []
-    for stage in stages(answer):
-        if stage.name not in CUTTING:
+    numbers = []
+    for layout in layouts(answer):
+        if not layout.cuts:
             continue
-        rules = {number: answer.steps[number].rule for number in stage.numbers}
-        copies = [number for number, rule in rules.items() if rule == "copy-zero"]
-        if any(_copies_elsewhere(answer, stage, number) for number in copies):
-            found.append(copies[-1])
-        found += [number for number, rule in rules.items() if rule in INFERS]
-        found += [number for number, rule in rules.items() if rule == "regroup" and worth_drawing(stage, width)]
-        if stage.problem and stage.problem.rule in COUNTED:
-            found.append(len(answer.steps))
-    return found
+        steps = list(zip(layout.numbers, layout.stage.steps, strict=False))
+        copies = [(number, step) for number, step in steps if isinstance(step.facts, CopiedZero)]
+        if any(_copies_elsewhere(layout, step) for _, step in copies):
+            numbers.append(copies[-1][0])
+        numbers += [number for number, step in steps if isinstance(step.facts, INFERS)]
+        numbers += [number for number, step in steps if regroups(step) and worth_drawing(layout, width)]
+        if layout.problem and layout.problem.rule in COUNTED:
+            numbers.append(len(answer.steps))
+    return numbers
 
 
-def _copies_elsewhere(answer: Trace | Chain, stage: Stage, number: int) -> bool:
+def _copies_elsewhere(layout: Layout, step: Step) -> bool:
     """Say whether a step copies the size of an axis that does not become the dim."""
-    step = answer.steps[number]
-    if not stage.move or step.value == 0:
+    if not layout.stage.finished or step.value == 0:
         return False
-    return not any(step.out in link.outs and step.out in link.sources for link in stage.links)
+    return not any(step.out in link.outs and step.out in link.sources for link in layout.links)

@@ -5,39 +5,12 @@ from __future__ import annotations
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.trace import Chain, Step, Trace
+from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.view.canvas import clipped_text
-from shapecalc.view.stages import Stage, place_of, stages
+from shapecalc.view.layout import Layout, layouts, place_of
 from shapecalc.view.strokes import UNICODE, Strokes, clipped
 
 LONGEST_SHAPE = 30
-NAMES = {
-    "written-fraction": "fraction",
-    "copy-zero": "copy 0",
-    "literal-zero": "literal 0",
-    "given": "given",
-    "infer": "solve -1",
-    "infer-empty": "solve -1",
-    "regroup": "regroup",
-    "permute": "take axis",
-    "move-axes": "move axes",
-    "merge": "merge",
-    "clamp": "clamp",
-    "read-dim": "read dim",
-    "slice": "slice",
-    "drop-one": "drop 1",
-    "keep-dim": "keep dim",
-    "insert-one": "insert 1",
-    "new-dim": "new dim",
-    "stretch": "stretch",
-    "broadcast": "broadcast",
-}
-"""What each step does, in a word or two, by its rule."""
-
-
-def step_name(step: Step) -> str:
-    """Return what a step does, in a word or two."""
-    return NAMES[step.rule]
 
 
 def rail(answer: Trace | Chain, at: int | None = None, *, width: int = 78, strokes: Strokes = UNICODE) -> Text:
@@ -50,13 +23,14 @@ def rail(answer: Trace | Chain, at: int | None = None, *, width: int = 78, strok
     >>> print(rail(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), 5, strokes=ASCII))
     input > first > to [6 of 7: solve -1] > output
     """
-    found = stages(answer)
-    here = place_of(found, at)
+    made = layouts(answer)
+    here = place_of(made, at)
     line = Text("input", Style(meta={"step": 0}), no_wrap=True, end="")
-    for place, stage in enumerate(found):
+    for place, layout in enumerate(made):
         line.append(f" {strokes.arrow} ", "dim")
-        style = Style(bold=at is not None and place == here, meta={"step": min(stage.numbers.start, len(answer.steps))})
-        line.append(stage.name, style)
+        first = min(layout.numbers.start, len(answer.steps))
+        style = Style(bold=at is not None and place == here, meta={"step": first})
+        line.append(layout.stage.label, style)
         if at is not None and place == here:
             line.append_text(_at_hand(answer, at, strokes))
     if answer.output is not None:
@@ -72,7 +46,7 @@ def _at_hand(answer: Trace | Chain, at: int, strokes: Strokes) -> Text:
         return Text(
             f" [{strokes.fail} {rule}]" if answer.problem else f" [{rule}]", "bold red" if answer.problem else ""
         )
-    said = f" [{at + 1} of {len(answer.steps)}: {step_name(answer.steps[at])}]"
+    said = f" [{at + 1} of {len(answer.steps)}: {answer.steps[at].name}]"
     return Text(said, Style(bold=True, meta={"step": at}))
 
 
@@ -86,13 +60,13 @@ def strip(answer: Trace | Chain, at: int | None = None, *, width: int = 78, stro
     """
     now = len(answer.steps) if at is None else at
     shown = [",".join(map(str, answer.input)) or "[]"]
-    shown += [_known(stage, now, strokes) for stage in stages(answer)]
+    shown += [_known(layout, now, strokes) for layout in layouts(answer)]
     line = Text(f" {strokes.to} ".join(clipped(text, LONGEST_SHAPE, strokes) for text in shown), no_wrap=True, end="")
     return clipped_text(line, width, strokes)
 
 
-def _known(stage: Stage, now: int, strokes: Strokes) -> str:
+def _known(layout: Layout, now: int, strokes: Strokes) -> str:
     """Return the dims of a stage that are settled before step `now`; a stage that has not begun is unknown."""
-    if stage.numbers.start > now or (not stage.cells and stage.problem):
+    if layout.numbers.start > now or (not layout.cells and layout.problem):
         return strokes.unknown
-    return ",".join(str(cell.dim) if cell.step < now else strokes.hole for cell in stage.cells) or "[]"
+    return ",".join(str(cell.dim) if cell.step < now else strokes.hole for cell in layout.cells) or "[]"

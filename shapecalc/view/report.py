@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Group
 from rich.text import Text
 
-from shapecalc.core.problem import USAGE, Problem
-from shapecalc.core.wording import visible
+from shapecalc.core.sizes.problem import USAGE, Problem
+from shapecalc.core.sizes.quoting import visible
 
 WIDEST = 30
 """How much of a long argument is shown around its token."""

@@ -6,15 +6,15 @@ from math import prod
 
 from rich.text import Text
 
-from shapecalc.core.axes import Group
-from shapecalc.core.dims import Shape, all_known, names, product, substitute
-from shapecalc.core.example import example_sizes
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import Record
-from shapecalc.core.text import shape_text
+from shapecalc.core.answers.example_sizes import example_sizes
+from shapecalc.core.answers.regrouping import Group
+from shapecalc.core.sizes.dims import Shape, all_known, names, product, substitute
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.canvas import Canvas, clipped_text, stacked
+from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import colour, mark_text
-from shapecalc.view.stages import Cell, Stage
 from shapecalc.view.steps import shown_name
 from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clipped
 
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shapecalc.core.trace import Chain, Trace
+    from shapecalc.core.answers.trace import Chain, Trace
 
 LONGEST_DIM = 9
 LEAST_LABEL = 14
@@ -31,10 +31,10 @@ WIDEST_ELEMENT = 4
 """How many cells an element has at most."""
 
 
-def worth_drawing(stage: Stage, width: int) -> bool:
+def worth_drawing(layout: Layout, width: int) -> bool:
     """Say whether rulers would show more than shades: axes are cut anew, and the elements can be told apart."""
-    anew = [link for link in stage.links if len(link.sources) > 1 or len(link.outs) > 1]
-    dims = [stage.before[axis].dim for link in anew[:1] for axis in link.sources]
+    anew = [link for link in layout.links if len(link.sources) > 1 or len(link.outs) > 1]
+    dims = [layout.before[axis].dim for link in anew[:1] for axis in link.sources]
     volume = product(dim or 0 for dim in dims)
     return bool(anew) and not (isinstance(volume, int) and not 0 < volume <= width - LEAST_LABEL)
 
@@ -67,14 +67,14 @@ class Rulers(Record):
         return None
 
 
-def rulers(answer: Trace | Chain, stage: Stage, *, width: int, height: int, strokes: Strokes) -> Text:
+def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, strokes: Strokes) -> Text:
     """Return the rulers of a stage that cuts the elements anew; of many axes, one block that is cut otherwise.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.view.stages import stages
+    >>> from shapecalc.view.layout import layouts
     >>> from shapecalc.view.strokes import ASCII
     >>> answer = sc.reshape((2, 3), (3, 2))
-    >>> print(rulers(answer, stages(answer)[0], width=60, height=9, strokes=ASCII))
+    >>> print(rulers(answer, layouts(answer)[0], width=60, height=9, strokes=ASCII))
                0           3           6
     before a 2 +-----------+-----------+
            b 3 +---+---+---+---+---+---+
@@ -84,47 +84,49 @@ def rulers(answer: Trace | Chain, stage: Stage, *, width: int, height: int, stro
                ! 2 lies inside an old block of 3: axes mix
     """
     try:
-        sizes = example_sizes(answer) if not all_known(_dims(stage)) else {}
+        sizes = example_sizes(answer) if not all_known(_dims(layout)) else {}
     except ShapeError:
         return Text("", end="")
-    whole = Group(tuple(range(len(stage.before))), tuple(range(len(stage.cells))))
-    made = _rulers(stage, whole, sizes, strokes)
+    whole = Group(tuple(range(len(layout.before))), tuple(range(len(layout.cells))))
+    made = _rulers(layout, whole, sizes, strokes)
     if made.volume == 0:
         return Text("no elements: there is nothing to cut", end="")
-    block, notes = whole, []
+    block, notes = whole, list[str]()
     lines = len(made.before) + len(made.after) + 3 + bool(sizes)
     if made.volume > width - LEAST_LABEL or lines > height:
-        anew = [link for link in stage.links if len(link.sources) > 1 or len(link.outs) > 1]
+        anew = [link for link in layout.links if len(link.sources) > 1 or len(link.outs) > 1]
         if not anew:
             return Text("every axis stays as it is", end="")
         block = anew[0]
-        made = _rulers(stage, block, sizes, strokes)
-        notes.append(_one_of(len(anew), stage, block))
-    known = names(
-        [stage.before[axis].dim or 0 for axis in block.sources] + [stage.cells[out].dim or 0 for out in block.outs]
-    )
-    if known:
-        notes.append("with " + ", ".join(f"{shown_name(name)}={sizes[name]}" for name in known))
-    made = made._replace(mixes=bool(sizes and stage.mixed))
-    told = [clipped_text(Text(note, "dim"), width, strokes) for note in notes]
-    return stacked([_drawn(made, width, strokes), *told])
+        made = _rulers(layout, block, sizes, strokes)
+        notes.append(_one_of(len(anew), layout, block))
+    notes += _sizes_taken(layout, block, sizes)
+    made = replace(made, mixes=bool(sizes and layout.mixed))
+    return stacked([_drawn(made, width, strokes), *(clipped_text(Text(note, "dim"), width, strokes) for note in notes)])
 
 
-def _one_of(count: int, stage: Stage, block: Group) -> str:
+def _sizes_taken(layout: Layout, block: Group, sizes: Mapping[str, int]) -> list[str]:
+    """Say which sizes stand for the names of a block, if there are any."""
+    before = [layout.before[axis].dim or 0 for axis in block.sources]
+    known = names(before + [layout.cells[out].dim or 0 for out in block.outs])
+    return ["with " + ", ".join(f"{shown_name(name)}={sizes[name]}" for name in known)] if known else []
+
+
+def _one_of(count: int, layout: Layout, block: Group) -> str:
     """Say which part of the tensor is shown."""
-    before = shape_text(stage.before[axis].dim or 0 for axis in block.sources)
-    after = shape_text(stage.cells[out].dim or 0 for out in block.outs)
+    before = shape_text(layout.before[axis].dim or 0 for axis in block.sources)
+    after = shape_text(layout.cells[out].dim or 0 for out in block.outs)
     more = "" if count == 1 else f"; {count - 1} more {'group' if count == 2 else 'groups'} of axes cut anew"
     return f"one block, the others alike: {before} becomes {after}{more}"
 
 
-def _dims(stage: Stage) -> Shape:
-    return tuple(cell.dim or 0 for cell in (*stage.before, *stage.cells))
+def _dims(layout: Layout) -> Shape:
+    return tuple(cell.dim or 0 for cell in (*layout.before, *layout.cells))
 
 
-def _rulers(stage: Stage, block: Group, sizes: Mapping[str, int], strokes: Strokes) -> Rulers:
-    before = _side([stage.before[axis] for axis in block.sources], sizes, strokes)
-    after = _side([stage.cells[out] for out in block.outs], sizes, strokes)
+def _rulers(layout: Layout, block: Group, sizes: Mapping[str, int], strokes: Strokes) -> Rulers:
+    before = _side([layout.before[axis] for axis in block.sources], sizes, strokes)
+    after = _side([layout.cells[out] for out in block.outs], sizes, strokes)
     return Rulers(before, after, prod(ruler.size for ruler in before))
 
 

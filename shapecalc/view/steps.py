@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from shapecalc.core.dims import Monomial
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.text import shape_text
-from shapecalc.core.trace import Chain, Step, Trace
-from shapecalc.core.wording import visible
+from shapecalc.core.answers.stage import Step
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import operator_of
+from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.text import shape_text
 
 
 def steps_text(answer: Trace | Chain) -> Text:
@@ -23,11 +25,13 @@ def steps_text(answer: Trace | Chain) -> Text:
     source: ONNX operator documents; each rule: shapecalc why RULE
     """
     text = Text()
-    for trace in answer.stages:
+    for trace in answer.traces:
         text.append(f"{operator(trace)}\n", "bold")
-        rows = [_cells(step) for step in trace.steps]
+        labelled = [("input", step) for step in trace.given]
+        labelled += [(stage.label, step) for stage in trace.stages for step in stage.steps]
+        rows = [_cells(label, step) for label, step in labelled]
         widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
-        for step, row in zip(trace.steps, rows, strict=True):
+        for (_, step), row in zip(labelled, rows, strict=True):
             cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             text.append(f"{cells}  {visible(step.why)}")
             text.append(f"  [{step.rule}]\n", "dim")
@@ -36,7 +40,7 @@ def steps_text(answer: Trace | Chain) -> Text:
     if answer.assumes:
         verb = "is" if len(answer.assumes) == 1 else "are"
         text.append(f"assumes that {' and '.join(map(shown_name, answer.assumes))} {verb} not 0\n", "dim")
-    for dialect in dict.fromkeys(trace.dialect for trace in answer.stages):
+    for dialect in dict.fromkeys(trace.dialect for trace in answer.traces):
         text.append(f"source: {DIALECTS[dialect].source}; each rule: shapecalc why RULE\n", "dim")
     text.rstrip()
     return text
@@ -44,7 +48,8 @@ def steps_text(answer: Trace | Chain) -> Text:
 
 def operator(trace: Trace) -> str:
     """Return the operator that answered, its version and the switch in force."""
-    name = f"{trace.dialect} {DIALECTS[trace.dialect].operators[trace.op]}"
+    named = operator_of(OPS[trace.op], DIALECTS[trace.dialect])
+    name = f"{trace.dialect} {named.name if named else trace.op}"
     version = "" if trace.version is None else f" {trace.version}"
     said = [f"{option} {setting_text(value)}" for option, value in trace.options.items()]
     return ", ".join([f"{name}{version}", *said])
@@ -60,14 +65,9 @@ def shown_name(name: str) -> str:
     return "?" if name.startswith("?") else name
 
 
-def _cells(step: Step) -> tuple[str, str, str, str]:
+def _cells(label: str, step: Step) -> tuple[str, str, str, str]:
     """Return the stage, the output dim, where it comes from, and its value."""
-    value = (
-        shape_text(step.value)
-        if isinstance(step.value, tuple) and not isinstance(step.value, Monomial)
-        else str(step.value)
-    )
+    whole = isinstance(step.value, tuple)
     sources = f"from {','.join(map(str, step.sources))}" if step.sources else ""
-    if step.out is None and step.move:
-        sources = "all"
-    return step.stage, "" if step.out is None else f"dim {step.out}", sources, value
+    value = shape_text(step.value) if isinstance(step.value, tuple) else str(step.value)
+    return label, "" if step.out is None else f"dim {step.out}", "all" if whole else sources, value

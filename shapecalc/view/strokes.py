@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.record import Record
+from shapecalc.core.sizes.record import Record, fields
 
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 """The directions in which a line leaves a character cell; their sum is its place in `Strokes.lines`."""
@@ -80,7 +80,7 @@ def strokes_for(encoding: str | None) -> Strokes:
     (True, True, True)
     """
     try:
-        "".join(UNICODE).encode(encoding or "ascii")
+        "".join(fields(UNICODE).values()).encode(encoding or "ascii")
     except (UnicodeError, LookupError):
         return ASCII
     return UNICODE

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from shapecalc.core.dtypes import ONNX
-from shapecalc.core.resolve import Compared, Comparison
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.text import shape_text
+from shapecalc.core.asking.compare import Compared, Comparison
+from shapecalc.core.dialects import DIALECTS, ONNX
+from shapecalc.core.ops import operators_of
+from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.steps import setting_text
 
 
@@ -44,9 +44,9 @@ def dialects_table() -> Table:
     table = _table("dialect", "switch", "0", "infers", "0 and -1", "-1 of none", "dims")
     for row in DIALECTS.values():
         for on in row.settings():
-            rules, default = row.rules[on], row.switch is not None and row.switch.default is on
+            reading, default = row.readings[on], row.switch is not None and row.switch.default is on
             switch = f"{row.switch.name} {setting_text(on)}{'*' * default}" if row.switch else "-"
-            answers = (rules.zero, rules.infers, rules.zero_beside, rules.empty)
+            answers = (reading.zero, reading.infers, reading.zero_beside, reading.empty)
             table.add_row(row.name, switch, *(answer.value for answer in answers), str(row.max_rank or "any"))
     return table
 
@@ -56,15 +56,16 @@ def operators_table() -> Table:
     table = _table("dialect", "operators", "source")
     for row in DIALECTS.values():
         source = row.source + (f"; {row.note}" if row.note else "")
-        table.add_row(row.name, ", ".join(dict.fromkeys(row.operators.values())), source)
+        operators = dict.fromkeys(operator.name for operator in operators_of(row).values())
+        table.add_row(row.name, ", ".join(operators), source)
     return table
 
 
 def versions_table() -> Table:
     """Return a row for every ONNX operator: its versions."""
     table = _table("ONNX operator", "versions")
-    for op, versions in ONNX.items():
-        table.add_row(op.capitalize(), " ".join(map(str, versions)))
+    for operator in operators_of(ONNX).values():
+        table.add_row(operator.name, " ".join(map(str, operator.versions)))
     return table
 
 

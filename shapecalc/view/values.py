@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.wording import visible
+from shapecalc.core.sizes.quoting import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

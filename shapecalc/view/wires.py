@@ -6,8 +6,8 @@ one crossing after another, so that each can be followed; other axes keep their 
 
 from __future__ import annotations
 
-from shapecalc.core.axes import Group
-from shapecalc.core.record import Record
+from shapecalc.core.answers.regrouping import Group
+from shapecalc.core.sizes.record import Record
 from shapecalc.view.canvas import Canvas
 from shapecalc.view.strokes import LEFT, RIGHT
 

@@ -23,7 +23,7 @@ from time import perf_counter, sleep
 from textual import events
 
 from shapecalc.tui.app import ShapecalcApp
-from shapecalc.tui.question import asked
+from shapecalc.tui.question import question_of
 from shapecalc.tui.screens.explore import Explore
 
 ROOT = str(Path(__file__).parents[2])
@@ -125,7 +125,7 @@ def counted() -> None:
 
 async def held(words: list[str]) -> tuple[int, float]:
     """Return how often the screen is drawn for a held key, and the seconds until all is done."""
-    app = ShapecalcApp(asked(words), 0)
+    app = ShapecalcApp(question_of(words), 0)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         shows.clear()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shapecalc.core.request import ask, read_sizes
-from shapecalc.core.resolve import chain, resolve
-from shapecalc.core.text import shape_text
-from shapecalc.core.words import read_chain, read_stage, split
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.command_line import read_chain, read_stage, split
+from shapecalc.core.fixing.answer import answer, answer_chain
+from shapecalc.core.sizes.python_values import read_sizes
+from shapecalc.core.sizes.text import shape_text
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,9 @@ class Case:
     def answer(self):
         """Return the answer to the request of the line."""
         if "|" in self.request:
-            return chain(*read_chain(self.request), {})
+            return answer_chain(*read_chain(self.request), {})
         stage = read_stage(split(self.request), with_input=True)
-        return resolve(ask(stage.op, stage.input, stage.options))
+        return answer(ask(stage.op, stage.input, stage.options))
 
     def check(self):
         """Fail unless the answer is what the line says."""

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from shapecalc.cli.checking.lines import BLOCK, LONGEST_LINE, blocks
-from shapecalc.cli.checking.outputs import replacing
-from shapecalc.core.rules import DIALECTS
+from shapecalc.cli.checking.lines import BLOCK, LONGEST_LINE, split_blocks
+from shapecalc.cli.checking.outputs import replace_file
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import operators_of
 from tests.cli.conftest import command, environment, process
 
 PASSES = "reshape 2,3,4 0,-1 => 2,12\n"
@@ -301,7 +302,7 @@ def test_a_report_does_not_take_the_place_of_the_cases(shapecalc, tmp_path):
 def test_a_file_that_changes_while_it_is_updated_stays_as_it_became(tmp_path):
     path = tmp_path / "cases.txt"
     path.write_text("old\n")
-    with pytest.raises(OSError, match="by somebody else"), replacing(path) as file:
+    with pytest.raises(OSError, match="by somebody else"), replace_file(path) as file:
         file.write(b"ours\n")
         path.write_text("theirs, and longer\n")
     assert path.read_text() == "theirs, and longer\n"
@@ -425,7 +426,7 @@ class Pieces:
 def test_blocks_hold_all_lines_whatever_comes_at_once(size, monkeypatch):
     monkeypatch.setattr("shapecalc.cli.checking.lines.LONGEST_LINE", 20)
     data = b"a\n\nbb\n" + b"c" * 50 + b"\nd\n" + b"e" * 21 + b"\n" + b"f" * 19 + b"\n" + b"g" * 60
-    found = list(blocks(Pieces(data, size)))
+    found = list(split_blocks(Pieces(data, size)))
     assert b"".join(block.data for block in found) == data
     lines = {}
     for block in found:
@@ -477,7 +478,7 @@ def test_jobs_change_no_byte(large, options):
 def test_a_worker_that_dies_is_stood_in_for(large):
     whole = process("check", str(large), "--jobs", "1", capture_output=True).stdout
     kill = "import os, sys; import shapecalc.cli.checking.workers as w; from shapecalc.__main__ import main\n"
-    kill += "work = w.judged\nw._work = lambda connection, *rest: (connection.recv(), os._exit(9))\n"
+    kill += "work = w.judge_block\nw._work = lambda connection, *rest: (connection.recv(), os._exit(9))\n"
     code = f"{kill}sys.argv = ['shapecalc', 'check', {str(large)!r}, '--jobs', '2']; sys.exit(main())"
     ran = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, check=False, timeout=60)
     assert ran.stdout == whole
@@ -590,12 +591,12 @@ def test_vectors_pass_and_are_the_same_every_time(shapecalc):
     assert len({row["id"] for row in rows}) == len(rows)
     assert all(row["source"] for row in rows)
     assert {(row["dialect"], row["op"]) for row in rows} == {
-        (name, op) for name, dialect in DIALECTS.items() for op in dialect.operators
+        (name, op) for name, dialect in DIALECTS.items() for op in operators_of(dialect)
     }
 
 
 def test_vectors_meet_every_rule_that_refuses_one_request(shapecalc):
-    from shapecalc.core.catalogue import REFUSALS
+    from shapecalc.core.asking.rulebook import REFUSALS
 
     rows = [json.loads(line) for line in shapecalc("vectors").out.splitlines()]
     met = {row["expect"]["error"] for row in rows if isinstance(row["expect"], dict) and "error" in row["expect"]}

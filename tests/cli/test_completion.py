@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from shapecalc.core.catalogue import RULES
-from shapecalc.core.dtypes import KNOWN
-from shapecalc.core.operations import OPS
-from shapecalc.core.rules import DIALECTS
+from shapecalc.core.asking.rulebook import RULES
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.element_types import KNOWN
+from shapecalc.core.ops import OPS
 from shapecalc.view.code import TARGETS
 from tests.sessions import environment, folder_with_shapecalc
 

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from shapecalc import __version__
-from shapecalc.core.catalogue import REFUSALS, RULES
-from shapecalc.core.rules import DIALECTS
+from shapecalc.core.asking.rulebook import REFUSALS, RULES
+from shapecalc.core.dialects import DIALECTS
 from tests.cli.conftest import command, environment, on_a_terminal, process
 
 
@@ -30,7 +30,7 @@ def test_compare_prints_a_row_for_every_setting_and_exits_1_when_they_differ(sha
     ran = shapecalc("compare", "0,3,4", "0,-1")
     rows = ran.out.splitlines()[1:]
     assert ran.code == 1
-    assert len(rows) == sum(len(row.rules) for row in DIALECTS.values())
+    assert len(rows) == sum(len(row.readings) for row in DIALECTS.values())
     assert any(row.split()[:2] == ["*", "openvino"] and row.endswith(" 0,12") for row in rows)
     assert any(row.split()[:1] == ["numpy"] and row.endswith("refused: zero-volume-infer") for row in rows)
 
@@ -56,14 +56,14 @@ def test_dialects_prints_every_row_and_its_source(shapecalc):
     assert [row["name"] for row in json.loads(shapecalc("dialects", "--json").out)] == list(DIALECTS)
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", RULES.values(), ids=str)
 def test_why_explains_a_rule_with_an_example_in_which_it_acts(shapecalc, rule):
-    text = shapecalc("why", rule.id).out
-    assert text.startswith(f"{rule.id}: {rule.says}\n")
+    text = shapecalc("why", rule).out
+    assert text.startswith(f"{rule}: {rule.sentence}\n")
     assert rule.source in text
     assert rule.example in text
     ran = shapecalc(*shlex.split(rule.example)[1:], "--explain")
-    assert f"shapecalc: {rule.id}: " in ran.err if rule.id in REFUSALS else f"[{rule.id}]" in ran.err
+    assert f"shapecalc: {rule}: " in ran.err if rule in REFUSALS else f"[{rule}]" in ran.err
 
 
 def test_why_lists_the_rules(shapecalc):

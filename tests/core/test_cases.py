@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.catalogue import REFUSALS, STEP_RULES
+from shapecalc.core.asking.rulebook import REFUSALS, STEP_RULES
 from tests.cases import cases
 
 TABLES = [*cases("seeds"), *cases("ops")]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapecalc.core.conditions import Never, combined, differ, divides, equal, holds
-from shapecalc.core.dims import lowest_terms, substitute
+from shapecalc.core.sizes.conditions import Never, combined, differ, divides, equal, holds
+from shapecalc.core.sizes.dims import lowest_terms, substitute
 
 SIZES = [dict(zip("NM", pair, strict=True)) for pair in every(range(1, 13), repeat=2)]
 dims = st.builds(

@@ -10,16 +10,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shapecalc.cli.checking.judge import judged
+from shapecalc.cli.checking.judge import judge_block
 from shapecalc.cli.checking.lines import Block
 from shapecalc.cli.checking.reports import Report, Style
-from shapecalc.core import direct
-from shapecalc.core.cases import case_of, plain_object, read_object
-from shapecalc.core.direct import direct_answer
-from shapecalc.core.operations import OPS, Kind
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.rules import DIALECTS, SWITCHES
-from shapecalc.core.vectors import vectors
+from shapecalc.core.cases import fast_answers
+from shapecalc.core.cases.case import case_of, plain_object, read_object
+from shapecalc.core.cases.fast_answers import fast_answer
+from shapecalc.core.cases.vectors import vectors
+from shapecalc.core.dialects import DIALECTS, SWITCHES
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import Holds, operator_of
+from shapecalc.core.sizes.problem import ShapeError
 from tests.strategies import permutations, reshapes
 
 ODD = [True, False, 2.0, None, "N", "3*N", "?", "2", 2**31, 2**63, 10**30, 10**1001, -1, -2, [2], {}]
@@ -42,12 +43,12 @@ def numbers():
 def json_cases(draw):
     """Draw a JSON case of any op in any dialect, good or bad."""
     op = OPS[draw(st.sampled_from(list(OPS)))]
-    having = [name for name, row in DIALECTS.items() if op.name in row.operators]
+    having = [name for name, row in DIALECTS.items() if operator_of(op, row)]
     case = {"op": op.name, "dialect": draw(st.sampled_from(having if draw(st.integers(0, 9)) else list(DIALECTS)))}
     shape, target = draw(reshapes())
     case["input"] = list(shape) if draw(st.integers(0, 4)) else draw(dims())
     for param in op.params:
-        if param.kind is Kind.INT:
+        if param.holds is Holds.INT:
             if draw(st.booleans()):
                 case[param.name] = draw(numbers())
         elif param.name in ("perm", "first", "second") and draw(st.booleans()):
@@ -56,7 +57,7 @@ def json_cases(draw):
                 {"input": list(shape), param.name: list(perm)} if op.name == "transpose" else {param.name: list(perm)}
             )
         elif param.required or draw(st.booleans()):
-            case[param.name] = list(target) if param.kind is Kind.TARGET and draw(st.integers(0, 3)) else draw(dims())
+            case[param.name] = list(target) if param.holds is Holds.TARGET and draw(st.integers(0, 3)) else draw(dims())
     switch = DIALECTS[case["dialect"]].switch
     if switch and draw(st.booleans()):
         case[switch.name] = draw(st.sampled_from([0, 1, True, False]))
@@ -91,7 +92,7 @@ def whole_answer(text):
 def test_a_direct_answer_is_the_answer(case):
     text = json.dumps(case)
     read = plain_object(text)
-    found = None if read is None else direct_answer(read)
+    found = None if read is None else fast_answer(read)
     assert found in (None, whole_answer(text))
 
 
@@ -99,15 +100,15 @@ def test_a_direct_answer_is_the_answer(case):
 def test_what_is_remembered_of_one_case_is_not_used_for_an_unlike_one(first):
     op = "shape" if "start" in first else "reshape"
     known = {"op": op, "input": [2], **({} if op == "shape" else {"target": [2]}), **first}
-    direct_answer(known)
+    fast_answer(known)
     for name, others in (("opset", (True, 1.0, "1")), ("allowzero", (0.0,)), ("start", (1,))):
         for other in others if name in first else ():
             text = json.dumps(known | {name: other})
             read = plain_object(text)
-            assert read is None or direct_answer(read) in (None, whole_answer(text))
+            assert read is None or fast_answer(read) in (None, whole_answer(text))
 
 
-SETTING_REFUSED = ["missing-switch", "no-such-attribute", "no-such-version", "dtype", "missing-argument"]
+SETTING_REFUSED = ["missing-switch", "no-such-attribute", "no-such-version", "dtype"]
 
 
 def test_every_golden_case_of_numbers_is_answered_directly_unless_its_setting_is_refused():
@@ -115,7 +116,7 @@ def test_every_golden_case_of_numbers_is_answered_directly_unless_its_setting_is
         text, expected = json.dumps(case), case["expect"]
         wanted = expected if isinstance(expected, list) else expected.get("error")
         named = any(type(dim) is str for dims in case.values() if type(dims) is list for dim in dims)
-        found = direct_answer(plain_object(text))
+        found = fast_answer(plain_object(text))
         assert found == (None if named else wanted) or (found is None and wanted in SETTING_REFUSED), text
 
 
@@ -126,10 +127,10 @@ def test_the_json_of_a_direct_answer_is_that_of_the_whole_one(case, name):
     report = Report("a file", Style(json=True))
     try:
         read = case_of(read_object(text), {})
-        report.answered(1, text, read, read.answer(), passed=None)
+        report.add_answer(1, text, read, read.answer(), passed=None)
     except ShapeError as error:
-        report.unread(1, text, error.problem, name)
-    assert judged(Block(text.encode(), 1), "a file", Style(json=True), {}).shown == report.shown()
+        report.add_unread(1, text, error.problem, name)
+    assert judge_block(Block(text.encode(), 1), "a file", Style(json=True), {}).shown == report.shown()
 
 
 def test_a_case_that_says_a_key_twice_is_never_ordinary():
@@ -146,14 +147,15 @@ def test_a_case_that_says_a_key_twice_is_never_ordinary():
 
 
 def test_what_is_remembered_is_bounded_whatever_comes():
-    direct._forms.clear()
+    fast_answers._forms.clear()
     names = ["op", "input", "target", "dialect", "dtype", "allowzero", "opset", "id"]
     case = {"op": "reshape", "input": [1] * 6_000, "target": [-1], "dialect": "onnx", "dtype": "float", "opset": 14}
     case |= {"allowzero": 0, "id": "x"}
     for number, order in enumerate(islice(itertools.permutations(names), 0, 40_000, 25)):
-        assert direct_answer({name: case[name] for name in order} | {"opset": 14 + number % 10}) == [1]
-    direct_answer(case | {"dtype": "float" + " " * 10**6})
-    direct_answer(case | {"k" * 10**6: 1})
-    plans = [plan for form in direct._forms.values() for plan in form.plans.values()]
-    assert 0 < len(plans) <= direct.MOST_KEPT
-    assert len(str(direct._forms)) < 2000 * direct.MOST_KEPT
+        assert fast_answer({name: case[name] for name in order} | {"opset": 14 + number % 10}) == [1]
+    fast_answer(case | {"dtype": "float" + " " * 10**6})
+    fast_answer(case | {"k" * 10**6: 1})
+    routes = [route for form in fast_answers._forms.values() for route in form.routes.values()]
+    assert 0 < len(routes) <= fast_answers.MOST_KEPT
+    written = [len(str((keys, settings))) for keys, form in fast_answers._forms.items() for settings in form.routes]
+    assert max(written) < 2 * fast_answers.LONGEST_KEPT

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.cases import read_case, read_default
-from shapecalc.core.expectations import answer_text, expectation_of, met, read_conditions, read_expectation
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.rewriting import rewritten
+from shapecalc.core.cases.case import read_case, read_default
+from shapecalc.core.cases.expectations import answer_text, expectation_of, met, read_conditions, read_expectation
+from shapecalc.core.cases.rewriting import rewritten
+from shapecalc.core.sizes.problem import ShapeError
 from tests.cases import cases
 
 

@@ -6,13 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapecalc.core.catalogue import REFUSALS
-from shapecalc.core.fixes import fixed, fixes
-from shapecalc.core.request import Request, ask
-from shapecalc.core.resolve import resolve
-from shapecalc.core.rules import DIALECTS, Flattens
-from shapecalc.core.setting import SWITCHED
-from shapecalc.core.words import read_stage, split, texts_of
+from shapecalc.core.answers.request import Request
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.command_line import read_stage, split, texts_of
+from shapecalc.core.asking.rulebook import REFUSALS
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.dialect import Flattens
+from shapecalc.core.fixing.answer import answer as resolve
+from shapecalc.core.fixing.fixes import Fix, apply, fixes
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import operator_of
 from tests import strategies
 from tests.cases import cases
 from tests.core.test_symbolic import often_fitting
@@ -112,7 +115,7 @@ def answer_to(line):
 def test_the_first_fix(line, rule, name, value, said):
     trace = answer_to(line)
     assert trace.problem.rule == rule
-    assert tuple(fixes(trace)[0]) == (name, value, said)
+    assert fixes(trace)[0] == Fix(name, value, said)
     check(trace)
 
 
@@ -128,7 +131,7 @@ def test_nothing_is_offered_where_nothing_near_helps(line):
 @pytest.mark.parametrize("stages", ["N,3 | squeeze | reshape 1,3", "N,6 | reshape 4,3 | reshape 0,N,-1"])
 def test_nothing_is_offered_for_what_lies_between_stages(stages):
     answer = next(case for case in cases("symbolic") if case.request == stages).answer()
-    assert fixes(answer.stages[-1]) == ()
+    assert fixes(answer.traces[-1]) == ()
 
 
 @pytest.mark.parametrize(
@@ -153,14 +156,14 @@ def test_a_fix_without_conditions_comes_before_a_nearer_one():
 
 def test_a_fix_keeps_the_other_arguments_as_they_were_typed():
     request = ask("shuffle", "[2, 3]", {"first": "1, 0", "to": "4,-1"})
-    again = fixed(request, fixes(resolve(request))[0])
+    again = apply(request, fixes(resolve(request))[0])
     assert again.written == {"input": "[2, 3]", "first": "1, 0", "to": "3,-1"}
 
 
 def test_an_option_that_is_left_out_is_no_longer_written():
     request = ask("transpose", "2,3", {"perm": "0"})
     left_out = next(fix for fix in fixes(resolve(request)) if fix.value is None)
-    assert fixed(request, left_out) == ask("transpose", "2,3", {})
+    assert apply(request, left_out) == ask("transpose", "2,3", {})
 
 
 def check(trace):
@@ -169,7 +172,7 @@ def check(trace):
     assert len({(fix.name, fix.value) for fix in found}) == len(found)
     assert trace.problem is not None or not found
     for fix in found:
-        assert resolve(fixed(trace.request, fix)).output is not None
+        assert resolve(apply(trace.request, fix)).output is not None
         texts = texts_of(trace.request) | {fix.name: fix.value}
         assert resolve(ask(trace.op, texts.pop("input"), texts)).output is not None
     words = trace.problem.hint.partition("try ")[2] if trace.problem else ""
@@ -180,7 +183,7 @@ def check(trace):
 def requests(draw):
     """Draw requests of every op, many of which are refused."""
     op = draw(st.sampled_from(["reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "expand"]))
-    row = draw(st.sampled_from([row for row in DIALECTS.values() if op in row.operators]))
+    row = draw(st.sampled_from([row for row in DIALECTS.values() if operator_of(OPS[op], row)]))
     shape, target = draw(strategies.reshapes())
     permuted, perm = draw(strategies.permutations())
     axes = draw(strategies.axes)
@@ -196,7 +199,7 @@ def requests(draw):
     dims, arguments = given[op]
     arguments = {name: value for name, value in arguments.items() if value is not None}
     opset = draw(st.sampled_from([None, 1, 7, 10, 13, 15])) if row.newest_opset else None
-    switch = draw(st.sampled_from([None, *row.rules])) if op in SWITCHED else None
+    switch = draw(st.sampled_from([None, *row.readings])) if OPS[op].switched else None
     return Request(op, dims, arguments, row.name, opset, switch=switch)
 
 
@@ -214,4 +217,4 @@ def test_every_fix_of_a_request_with_names_resolves(request_):
 
 @pytest.mark.parametrize("case", [case for name in ("seeds", "ops") for case in cases(name)], ids=str)
 def test_every_fix_of_the_tables_resolves(case):
-    check(case.answer().stages[-1])
+    check(case.answer().traces[-1])

@@ -6,13 +6,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shapecalc.core.conditions import holds
-from shapecalc.core.dims import all_known, lowest_terms, names, substitute
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.request import Request, ask
-from shapecalc.core.resolve import chain, resolve
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.text import read_dims, shape_text
+from shapecalc.core.answers.request import Request
+from shapecalc.core.asking.ask import ask, with_sizes
+from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.sizes.conditions import holds
+from shapecalc.core.sizes.dims import all_known, lowest_terms, names, substitute
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.text import read_dims, shape_text
 from tests.cases import cases
 
 NAMES = ("N", "C", "H")
@@ -31,7 +33,7 @@ fractions = st.builds(
 dims = st.one_of(st.sampled_from([lowest_terms(1, 1, {name: 1}) for name in NAMES]), fractions, st.integers(0, 6))
 sizes = st.fixed_dictionaries({name: st.integers(1, 6) for name in NAMES})
 settings_of_dialects = st.sampled_from(
-    [(row.name, on) for row in DIALECTS.values() for on in row.rules]  # every setting of every switch
+    [(row.name, on) for row in DIALECTS.values() for on in row.readings]  # every setting of every switch
 )
 
 
@@ -43,7 +45,7 @@ def test_worked_case(case):
 def concrete(request: Request, put_in):
     """Return the answer with numbers for names, and whether a dim that was written became a fraction."""
     try:
-        return resolve(request.with_sizes(put_in)).output
+        return resolve(with_sizes(request, put_in)).output
     except ShapeError:
         return None
 
@@ -123,11 +125,11 @@ def test_a_chain_of_two_reshapes(shape, data, put_in):
         ("reshape", {"target": tuple(data.draw(st.lists(st.one_of(dims, st.sampled_from([-1, 0, 2])), max_size=3)))})
         for _ in range(2)
     ]
-    answer = chain(shape, stages, {})
+    answer = answer_chain(shape, stages, {})
     present = names(tuple(shape) + stages[0][1]["target"] + stages[1][1]["target"])
     put_in = {name: put_in[name] for name in present}
     try:
-        expected = chain(shape, stages, put_in).output
+        expected = answer_chain(shape, stages, put_in).output
     except ShapeError:
         expected = None
     if answer.output is not None and holds(answer.conditions, put_in):
@@ -141,7 +143,7 @@ def test_a_chain_of_two_reshapes(shape, data, put_in):
 def test_a_name_that_is_not_assumed_may_be_zero(request_):
     answer = resolve(request_)
     for name in set(names(request_.dims)) - set(answer.assumes):
-        at_zero = resolve(request_.with_sizes({name: 0})).output
+        at_zero = resolve(with_sizes(request_, {name: 0})).output
         if answer.output is not None and holds(answer.conditions, {name: 0}):
             assert at_zero == tuple(substitute(dim, {name: 0}) for dim in answer.output)
         elif answer.output is not None:

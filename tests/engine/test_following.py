@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.following import followed, followed_back
+from shapecalc.core.answers.element_path import follow, follow_back
 from shapecalc.engine import run
 from shapecalc.engine.samples import samples
 
@@ -39,12 +39,12 @@ def test_samples_are_what_the_engine_makes(stages):
 def test_an_element_goes_where_the_engine_moves_it(stages):
     answer, made = asked(stages)
     for element, index in enumerate(np.ndindex(INPUT)):
-        assert made[followed(answer, index)[-1][1]] == element
+        assert made[follow(answer, index)[-1][1]] == element
 
 
 @pytest.mark.parametrize("stages", CHAINS, ids=" | ".join)
 def test_an_element_came_from_where_the_engine_found_it(stages):
     answer, made = asked(stages)
     for index in np.ndindex(made.shape):
-        stage, place = followed_back(answer, index)[-1]
+        stage, place = follow_back(answer, index)[-1]
         assert (stage, np.ravel_multi_index(place, INPUT)) == ("input", made[index])

@@ -15,7 +15,7 @@ from onnx import helper
 from onnx.backend.test.case.node import collect_testcases
 
 import shapecalc as sc
-from shapecalc.core.trace import Expand, Permute, Reshape
+from shapecalc.core.answers.moves import Expand, Permute, Reshape
 from shapecalc.engine import copying, run, ways
 from shapecalc.engine.backends import BackendError, backend_for
 from shapecalc.engine.execute import carried_out

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapecalc.core.request import ask
-from shapecalc.core.resolve import resolve
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.resolve import resolve
 from tests.strategies import axes, ones, permutations, reshapes, shapes
 
 MANY = settings(max_examples=150, deadline=None)

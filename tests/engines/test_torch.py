@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapecalc.core.dtypes import SINCE_25, accepted
-from shapecalc.core.request import ask
-from shapecalc.core.resolve import resolve
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.dialects.element_types import SINCE_25
+from shapecalc.core.dialects.torch import TORCH
 from tests.strategies import axes, ones, permutations, reshapes, shapes
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -72,4 +73,4 @@ def test_expand(shape, target):
 
 @pytest.mark.parametrize("name", sorted(SINCE_25 - set(NOT_REACHED)))
 def test_the_element_types_are_those_that_torch_has(name):
-    assert hasattr(torch, name) is (name in accepted("torch", "reshape", None))
+    assert hasattr(torch, name) is (name in TORCH.types)

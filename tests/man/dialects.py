@@ -6,9 +6,12 @@ import re
 from pathlib import Path
 from textwrap import wrap
 
-from shapecalc.core.catalogue import REFUSALS, STEP_RULES
-from shapecalc.core.dtypes import ONNX, ONNXRUNTIME_LACKS, UNVERSIONED, spelled
-from shapecalc.core.rules import DIALECTS, EmptyInfer, Infers, Zero, ZeroBeside
+from shapecalc.core.asking.rulebook import REFUSALS, STEP_RULES
+from shapecalc.core.dialects import DIALECTS, ONNX
+from shapecalc.core.dialects.dialect import EmptyInfer, Infers, Zero, ZeroBeside
+from shapecalc.core.dialects.element_types import spelled
+from shapecalc.core.ops import OPS, operators_of
+from shapecalc.core.ops.op import operator_of
 
 PAGE = Path(__file__).parents[2] / "man" / "shapecalc-dialects.7"
 WIDTH = 78
@@ -47,18 +50,26 @@ RESHAPE = {
 }
 """What each answer to a question of reshape says."""
 YES = {True: "yes", False: "no"}
+
+
+def _slices(row):
+    operator = operator_of(OPS["shape"], row)
+    return f"since {operator.since.get('start', 1)}" if operator and row.slices_shape else "no"
+
+
 ANSWERS = (
     ("transpose", "without a permutation", lambda row: row.no_perm.value),
     ("transpose", "an empty permutation reverses the dims", lambda row: YES[row.empty_perm_reverses]),
     ("transpose", "negative axes", lambda row: YES[row.negative_perm]),
     ("flatten", "takes", lambda row: row.flattens.value),
     ("squeeze", "an axis that is not 1", lambda row: row.not_one.value),
-    ("squeeze", "an axis said twice", lambda row: row.repeats.value),
+    ("squeeze", "an axis said twice", lambda row: row.squeeze_repeats.value),
     ("squeeze", "an empty list takes every dim of 1", lambda row: YES[row.no_axes_is_all]),
     ("squeeze", "a scalar counts as having one axis", lambda row: YES[row.scalar_axis]),
     ("unsqueeze", "negative axes, here and in flatten and squeeze", lambda row: f"since {row.negative_axes_since}"),
+    ("unsqueeze", "an axis said twice", lambda row: row.unsqueeze_repeats.value),
     ("expand", "may grow", lambda row: row.broadcast.value),
-    ("shape", "a start and an end", lambda row: f"since {row.slices_since}" if row.slices_shape else "no"),
+    ("shape", "a start and an end", _slices),
 )
 """What the rows answer for the other operations: the operation, the question and the answer."""
 
@@ -75,13 +86,14 @@ def dialect(row):
     """Return the lines about one dialect."""
     yield from (f".Ss {row.name}", ".Bl -tag -width Ds")
     yield from entry("Source", f"{row.source}.")
-    named = [f"{op} ({name})" if op != name else op for op, name in row.operators.items()]
+    operators = {op: operator.name for op, operator in operators_of(row).items()}
+    named = [f"{op} ({name})" if op != name else op for op, name in operators.items()]
     yield from entry("Operations", f"{', '.join(named)}.")
     for on in row.settings():
-        yield from entry(f"reshape{_setting(row, on)}", _answers(row.rules[on]))
+        yield from entry(f"reshape{_setting(row, on)}", _answers(row.readings[on]))
     for op, question, answer in ANSWERS:
         said = answer(row)
-        if op in row.operators and said != "since 1":
+        if op in operators and said != "since 1":
             yield from entry(f"{op}: {question}", f"{said}.")
     if row.switch:
         given = "It must be given." if row.switch.default is None else "It may be left out."
@@ -119,22 +131,22 @@ def _dtypes(row):
     if row.name == "onnx":
         return "By version, below."
     if row.newest_opset:
-        lacking = [f"{op}: {_spelled(types, row.name)}" for op, types in ONNXRUNTIME_LACKS.items()]
+        lacking = [f"{op}: {_spelled(types, row)}" for op, types in row.lacks_types.items()]
         return f"Those of ONNX, but for {'; '.join(lacking)}."
-    return f"{_spelled(UNVERSIONED[row.name], row.name)}."
+    return f"{_spelled(row.types, row)}."
 
 
-def _spelled(dtypes, name):
-    return ", ".join(sorted(spelled(dtype, name) for dtype in dtypes))
+def _spelled(dtypes, row):
+    return ", ".join(sorted(spelled(dtype, row) for dtype in dtypes))
 
 
 def versions():
     """Return the lines about the versions of the ONNX operators, and the element types that each brings."""
-    for op, types in ONNX.items():
-        yield from (f".Ss {op.capitalize()}", ".Bl -tag -width Ds")
+    for operator in operators_of(ONNX).values():
+        yield from (f".Ss {operator.name}", ".Bl -tag -width Ds")
         before = frozenset()
-        for version, accepted in types.items():
-            added = _spelled(accepted - before, "onnx")
+        for version, accepted in operator.versions.items():
+            added = _spelled(accepted - before, ONNX)
             yield from entry(str(version), f"{added}." if added else "The same.")
             before = accepted
         yield ".El"
@@ -144,7 +156,7 @@ def listed(title, rules):
     """Return the lines about some rules."""
     yield from (f".Ss {title}", ".Bl -tag -width Ds")
     for rule in rules.values():
-        yield from entry(rule.id, f"{rule.says[:1].upper()}{rule.says[1:]}. {rule.explanation}")
+        yield from entry(rule, f"{rule.sentence[:1].upper()}{rule.sentence[1:]}. {rule.explanation}")
         yield from (".Pp", *filled(f"Source: {rule.source}."), f".Dl {escaped(rule.example)}")
     yield ".El"
 

@@ -9,7 +9,7 @@ import inspect
 from textual import events
 
 from shapecalc.tui.app import ShapecalcApp
-from shapecalc.tui.question import asked
+from shapecalc.tui.question import question_of
 
 
 class User:
@@ -82,7 +82,7 @@ class User:
 
 async def using(script, *words, size=(80, 24), **opening):
     """Run a script with a user at an app that is opened with a command line; return what the app returned."""
-    app = ShapecalcApp(asked(words), **opening)
+    app = ShapecalcApp(question_of(words), **opening)
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
         await script(User(app, pilot))

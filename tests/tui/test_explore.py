@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from shapecalc.core.words import split
+from shapecalc.core.asking.command_line import split
 from shapecalc.tui.widgets import SENT
 from tests.tui.driven import driven, using
 
@@ -331,6 +331,6 @@ def test_every_field_can_be_rubbed_out_and_typed_again(opening):
             assert user.state.question.texts.get(name, "") == text
             assert "Traceback" not in user.text
             await user.press("tab")
-        assert user.state.reply.problem is None
+        assert user.state.outcome.problem is None
 
     asyncio.run(using(play, *split(opening)))

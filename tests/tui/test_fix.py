@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from shapecalc.core.words import split
+from shapecalc.core.asking.command_line import split
 from tests.tui.driven import using
 
 REFUSED = [

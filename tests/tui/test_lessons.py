@@ -1,4 +1,4 @@
-"""The lessons: data that must be true, and verdicts that say precisely what went wrong."""
+"""The lessons: data that must be true, and judgements that say precisely what went wrong."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shapecalc.core.text import shape_text
-from shapecalc.tui.lessons import Lesson, answered, expected, lessons, read, verdict
+from shapecalc.core.sizes.record import replace
+from shapecalc.core.sizes.text import shape_text
+from shapecalc.tui.lessons import Lesson, answer_line, judge, lessons, read_prediction, right_prediction
 from tests.core.test_imports import loaded
 
 ALL = lessons()
@@ -27,7 +28,7 @@ def written(prediction):
 def asked_of(lesson, question):
     """Return the right prediction for another question, asked as the lesson asks."""
     stage = lesson.stage if question.startswith("shuffle") else ""
-    return expected(lesson._replace(question=question, stage=stage))
+    return right_prediction(replace(lesson, question=question, stage=stage))
 
 
 def test_there_are_lessons_for_the_known_confusions():
@@ -51,14 +52,14 @@ def test_a_lesson_is_short_and_fits(lesson):
 
 @each_lesson
 def test_the_right_prediction_is_right_and_closes_with_the_point(lesson):
-    found = verdict(lesson, written(expected(lesson)))
+    found = judge(lesson, written(right_prediction(lesson)))
     assert (found.right, found.said) == (True, lesson.point)
 
 
 @each_wrong
 def test_a_foreseen_answer_is_wrong_and_explained(lesson, wrong):
-    assert read(wrong.typed) != expected(lesson)
-    found = verdict(lesson, wrong.typed)
+    assert read_prediction(wrong.typed) != right_prediction(lesson)
+    found = judge(lesson, wrong.typed)
     assert (found.right, found.said) == (False, wrong.said)
     assert wrong.said != lesson.point
 
@@ -66,7 +67,7 @@ def test_a_foreseen_answer_is_wrong_and_explained(lesson, wrong):
 @each_wrong
 def test_a_mistaken_rule_gives_exactly_that_answer(lesson, wrong):
     if wrong.same_as:
-        assert asked_of(lesson, wrong.same_as) == read(wrong.typed)
+        assert asked_of(lesson, wrong.same_as) == read_prediction(wrong.typed)
 
 
 def test_most_mistakes_are_another_rule():
@@ -81,12 +82,12 @@ def test_no_answer_is_foreseen_twice(lesson):
 @each_lesson
 def test_the_answer_is_not_given_away(lesson):
     if not lesson.follow:
-        assert written(expected(lesson)) not in lesson.text
+        assert written(right_prediction(lesson)) not in lesson.text
 
 
 @each_lesson
 def test_refused_and_error_are_one_prediction(lesson):
-    assert verdict(lesson, " Refused ") == verdict(lesson, "error")
+    assert judge(lesson, " Refused ") == judge(lesson, "error")
 
 
 def of(name):
@@ -128,7 +129,7 @@ SAID = [
 
 @pytest.mark.parametrize(("name", "typed", "said"), SAID)
 def test_any_other_answer_is_told_what_is_wrong_with_it(name, typed, said):
-    found = verdict(of(name), typed)
+    found = judge(of(name), typed)
     assert not found.right
     assert said in found.said
 
@@ -138,7 +139,7 @@ def test_any_other_answer_is_told_what_is_wrong_with_it(name, typed, said):
     [("hole", "[2, 6, 2]"), ("hole", "2x6x2"), ("split-heads", "(N, 8, S, 64)"), ("allowzero", "error")],
 )
 def test_a_shape_is_right_however_it_is_written(name, typed):
-    assert verdict(of(name), typed).right
+    assert judge(of(name), typed).right
 
 
 @given(st.sampled_from(ALL), st.one_of(st.text(max_size=30), st.text("0123456789,-xN*/?[]()", max_size=12)))
@@ -146,20 +147,22 @@ def test_a_shape_is_right_however_it_is_written(name, typed):
 @example(of("hole"), "2,6," + "2," * 70_000)
 @example(of("reshape-is-not-transpose"), "9" * 900 + ",0")
 def test_whatever_is_typed_gets_a_line(lesson, typed):
-    found = verdict(lesson, typed)
+    found = judge(lesson, typed)
     assert found.said.isprintable()
     assert found.right is (found.said == lesson.point)
 
 
 def test_a_prediction_of_an_expand_or_shape_is_not_measured_by_its_count():
     lesson = Lesson("x", "x", "x", "expand 3,1 3,4", "x")
-    assert verdict(lesson, "3,5").said == "dim 1 is not 5: input dim 1, 1, is repeated to 4"
+    assert judge(lesson, "3,5").said == "dim 1 is not 5: input dim 1, 1, is repeated to 4"
+    lesson = Lesson("x", "x", "x", "chain '3,1 | transpose | expand 4,3'", "x")
+    assert judge(lesson, "5,3").said.startswith("dim 0 is not 5: ")
 
 
 @each_lesson
 def test_a_question_is_what_the_command_line_takes(lesson, shapecalc):
     found = shapecalc(*split(lesson.question))
-    answer = answered(lesson.question)
+    answer = answer_line(lesson.question)
     assert found.out == ("" if answer.output is None else f"{shape_text(answer.output)}\n")
 
 

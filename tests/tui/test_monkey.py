@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from shapecalc.core.words import split
+from shapecalc.core.asking.command_line import split
 from shapecalc.tui.keys import KEYS
 from tests.tui.driven import using
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from shapecalc.core.operations import OPS
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.words import split
+from shapecalc.core.asking.command_line import split
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS, operators_of
+from shapecalc.core.ops.op import Holds, Param
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.record import replace
 from shapecalc.tui import story
 from shapecalc.tui.keys import KEYS, keys_line
-from shapecalc.tui.question import FIRST, asked, caret, command, replied
+from shapecalc.tui.question import FIRST, answer_question, caret, command, question_of
+from shapecalc.tui.screens.compare import Row, nearest, rows
 from shapecalc.tui.state import State
 
 LINES = [
@@ -26,26 +30,26 @@ LINES = [
 
 @pytest.mark.parametrize("line", LINES)
 def test_the_command_line_is_the_state(line):
-    question = asked(split(line)[1:])
-    assert command(question, replied(question).answer) == line
+    question = question_of(split(line)[1:])
+    assert command(question, answer_question(question).answer) == line
     assert command(question, None) == line
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_trying_every_op_and_going_back_loses_no_text(line):
-    question = asked(split(line)[1:])
+    question = question_of(split(line)[1:])
     seen = question
     for op in (*OPS, "chain", question.op):
         seen = seen.with_op(op)
-        replied(seen)
+        answer_question(seen)
     assert {name: seen.texts[name] for name in question.texts} == dict(question.texts)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_dialect_is_asked_with_the_switch_of_another(dialect):
-    for op in DIALECTS[dialect].operators:
-        question = asked(["reshape", "2,3", "6", "--allowzero"]).with_op(op).with_setting("dialect", dialect)
-        problem = replied(question).problem
+    for op in operators_of(DIALECTS[dialect]):
+        question = question_of(["reshape", "2,3", "6", "--allowzero"]).with_op(op).with_setting("dialect", dialect)
+        problem = answer_question(question).problem
         assert problem is None or "has no" not in problem.message
 
 
@@ -54,26 +58,26 @@ HALF = ["", "2,", "-", "2,-", "[2", "(2,3", "N*", "2,3/"]
 
 @pytest.mark.parametrize("text", HALF)
 def test_what_can_still_become_right_is_being_typed(text):
-    assert replied(FIRST.with_op("reshape").with_text("target", text), "target").typing or text == ""
-    assert not replied(FIRST.with_op("reshape").with_text("target", text)).typing
+    assert answer_question(FIRST.with_op("reshape").with_text("target", text), "target").typing or text == ""
+    assert not answer_question(FIRST.with_op("reshape").with_text("target", text)).typing
 
 
 @pytest.mark.parametrize("text", ["2,x]", "2,,3", "--", "2;3", "[2)"])
 def test_what_cannot_become_right_is_told_while_it_is_typed(text):
-    reply = replied(FIRST.with_op("reshape").with_text("target", text), "target")
-    assert reply.problem is not None
-    assert not reply.typing
+    outcome = answer_question(FIRST.with_op("reshape").with_text("target", text), "target")
+    assert outcome.problem is not None
+    assert not outcome.typing
 
 
 def test_carets_are_of_the_field_that_is_wrong():
-    question = asked(["reshape", "2,3,4", "5,-1"])
-    assert caret(question, replied(question).problem) == ("target", 2, 4)
+    question = question_of(["reshape", "2,3,4", "5,-1"])
+    assert caret(question, answer_question(question).problem) == ("target", 2, 4)
 
 
 @pytest.mark.parametrize("words", [["reshap", "2", "2"], ["reshape", "2", "2", "2"], ["chain", "a", "b"], ["foo"]])
 def test_what_asks_nothing_is_refused(words):
     with pytest.raises(ShapeError):
-        asked(words)
+        question_of(words)
 
 
 def test_the_last_answer_stays_while_what_is_typed_is_none():
@@ -81,7 +85,7 @@ def test_the_last_answer_stays_while_what_is_typed_is_none():
     good = state.good
     state.ask(FIRST.with_text("input", "2,3,4x"), "input")
     assert state.good is good
-    assert state.reply.answer is None
+    assert state.outcome.answer is None
     assert not state.works("compare")
 
 
@@ -115,7 +119,7 @@ MOVES = [
 
 @pytest.mark.parametrize(("keys", "cursor"), MOVES)
 def test_the_cursor_of_the_grid_goes_from_row_to_row_and_stops_at_the_corners(keys, cursor):
-    state = State(asked(["transpose", "2,3"]))
+    state = State(question_of(["transpose", "2,3"]))
     for key in keys.split():
         state.move(key)
     assert state.cursor == cursor
@@ -124,8 +128,8 @@ def test_the_cursor_of_the_grid_goes_from_row_to_row_and_stops_at_the_corners(ke
 @pytest.mark.parametrize("width", [20, 40, 58, 78, 198])
 def test_the_title_keeps_the_answer_and_its_width(width):
     for words in ("reshape 2,3,4 5,-1", "shuffle 2,3,4 --to 0,-1", "reshape N,C,H,W 0,-1,64"):
-        question = asked(split(words))
-        text = story.title(question, replied(question), width)
+        question = question_of(split(words))
+        text = story.title(question, answer_question(question), width)
         assert text.cell_len == width
         assert width < 40 or "refused: indivisible" in text.plain or "answer " in text.plain
 
@@ -136,3 +140,59 @@ def test_as_many_keys_are_told_of_as_fit():
         assert keys_line(every, width).cell_len <= width
     assert keys_line(every, 300).plain.count("  ") == len(KEYS) - 1
     assert len({key.key for key in KEYS}) == len({key.rank for key in KEYS}) == len(KEYS)
+
+
+def test_a_dialect_may_be_written_in_any_case_and_one_that_does_not_exist_is_refused():
+    assert question_of(["reshape", "2,3", "6", "--dialect", "NumPy"]).dialect == "numpy"
+    with pytest.raises(ShapeError, match="there is no dialect 'numpi'"):
+        question_of(["reshape", "2,3", "6", "--dialect", "numpi"])
+
+
+def test_the_default_dialect_and_settings_that_it_does_not_take_are_left_out():
+    question = question_of(["reshape", "2,3", "6", "--dialect", "openvino", "--special-zero", "--dtype", "float32"])
+    assert question.with_setting("dialect", "onnx").settings == {"dtype": "float32"}
+    assert question.with_op("shuffle").settings == {"dtype": "float32"}
+
+
+def test_a_word_that_an_op_takes_can_be_typed_letter_by_letter(monkeypatch):
+    mode = Param("mode", Holds.WORD, "which order", words=("DCR", "CRD"))
+    monkeypatch.setitem(OPS, "squeeze", replace(OPS["squeeze"], params=(mode,)))
+    question = question_of(["squeeze", "1,3", "--mode", "d"])
+    assert question.fields == ("input", "mode")
+    assert question.texts["mode"] == "d"
+    assert answer_question(question, "mode").typing
+    assert not answer_question(question).typing
+    assert not answer_question(question.with_text("mode", "x"), "mode").typing
+
+
+def test_a_field_beside_a_file_may_be_half_typed(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((2, 3)))
+    question = question_of(["reshape", str(tmp_path / "x.npy"), "0,-"])
+    assert answer_question(question, "target").typing
+    assert answer_question(question.with_text("target", "0,-1"), "target").answer.output == (2, 3)
+
+
+HERE = [
+    ("reshape 0,3 0,-1", 0),
+    ("reshape 0,3 0,-1 --allowzero", 1),
+    ("reshape 0,3 0,-1 --no-allowzero", 0),
+    ("reshape 2,3 6 --opset 5", 0),
+    ("reshape 2,3 6 --dialect tensorrt", 2),
+    ("reshape 2,3 6 --dialect tensorrt --zero-is-placeholder", 2),
+    ("reshape 2,3 6 --dialect openvino --no-special-zero", 7),
+    ("reshape 2,3 6 --dialect openvino", 6),
+    ("reshape 2,3 6 --dialect torch", 9),
+]
+
+
+@pytest.mark.parametrize(("words", "place"), HERE)
+def test_the_comparison_starts_at_the_question(words, place):
+    question = question_of(split(words))
+    listed = rows(question)
+    assert nearest(listed, Row(question, "", answer_question(question))) == place
+    assert "--no-allowzero" not in command(listed[0].question, None)
+
+
+def test_a_default_setting_is_no_attribute_that_an_old_operator_lacks():
+    first, second, *_ = rows(question_of(split("reshape 2,3 6 --opset 5")))
+    assert (first.answer_text, second.answer_text) == ("6", "refused: no-such-attribute")

@@ -6,12 +6,13 @@ from math import prod
 
 from hypothesis import strategies as st
 
-import shapecalc.core.resolve as core
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.request import ask
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.text import shape_text
-from shapecalc.core.words import read_chain, read_stage, split
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.command_line import read_chain, read_stage, split
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.fixing.answer import answer, answer_chain
+from shapecalc.core.ops import operators_of
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.text import shape_text
 from tests.strategies import targets
 
 MOST_FACTORED = 10_000
@@ -29,9 +30,9 @@ def answer_to(line):
     """Return the answer to a command line without options of the dialect, refused or not."""
     if line.startswith("chain "):
         shape, stages = read_chain(line.removeprefix("chain "))
-        return core.chain(shape, stages, {})
+        return answer_chain(shape, stages, {})
     stage = read_stage(split(line), with_input=True)
-    return core.resolve(ask(stage.op, stage.input, stage.options))
+    return answer(ask(stage.op, stage.input, stage.options))
 
 
 @st.composite
@@ -69,7 +70,7 @@ def answers(draw):
     if draw(st.integers(0, 3)) == 0:
         return draw(chains(shape))
     row = draw(st.sampled_from(list(DIALECTS.values())))
-    op = draw(st.sampled_from(list(row.operators)))
+    op = draw(st.sampled_from(list(operators_of(row))))
     options = draw(arguments(op, shape)) | {"dialect": row.name}
     if row.switch and op in ("reshape", "shuffle"):
         options[row.switch.name] = draw(st.sampled_from([None, True, False]))
@@ -84,7 +85,7 @@ def chains(draw, shape):
         op = draw(st.sampled_from(["reshape", "transpose", "squeeze", "unsqueeze", "flatten", "expand", "shuffle"]))
         stages.append((op, draw(arguments(op, shape))))
     try:
-        return core.chain(shape_text(shape), stages, {})
+        return answer_chain(shape_text(shape), stages, {})
     except ShapeError:
         return resolved("reshape", shape, {"target": "-1"})
 
@@ -92,6 +93,6 @@ def chains(draw, shape):
 def resolved(op, shape, options):
     """Return an answer; where the question itself cannot be read, that to one that can."""
     try:
-        return core.resolve(ask(op, shape_text(shape), options))
+        return answer(ask(op, shape_text(shape), options))
     except ShapeError:
-        return core.resolve(ask("reshape", shape_text(shape), {"target": "-1"}))
+        return answer(ask("reshape", shape_text(shape), {"target": "-1"}))

@@ -10,11 +10,11 @@ import onnxruntime
 import pytest
 from hypothesis import given, settings
 
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.resolve import chain
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.values import read_sizes
-from shapecalc.core.words import command_line
+from shapecalc.core.asking.command_line import command_line
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.python_values import read_sizes
 from shapecalc.engine import run
 from shapecalc.view.code import TARGETS, code
 from tests.core.test_imports import HEAVY, loaded
@@ -84,7 +84,7 @@ def test_onnx_takes_every_plan_of_its_opset(answer):
     try:
         written = code(answer, "onnx")
     except ShapeError as error:
-        opset = max(stage.request.opset or 25 for stage in answer.stages)
+        opset = max(trace.request.opset or 25 for trace in answer.traces)
         assert opset < 14, error  # an older opset has no allowzero
         return
     x = data(answer.input)
@@ -106,7 +106,7 @@ def test_einops_says_the_same_or_that_axes_mix(answer):
     try:
         check(answer, "einops")
     except ShapeError as error:
-        assert "mixes axes" in str(error) or answer.stages[-1].op == "shape"
+        assert "mixes axes" in str(error) or answer.traces[-1].op == "shape"
 
 
 SYMBOLIC = [
@@ -158,8 +158,8 @@ def test_names_stay_open_until_the_code_runs(request_line, where, not_said, targ
 
 def _filled(answer, sizes):
     """Return the answer with sizes put in for names, asked for anew."""
-    stages = [(stage.op, _options(stage.request)) for stage in answer.stages]
-    return chain(answer.input, stages, sizes)
+    stages = [(trace.op, _options(trace.request)) for trace in answer.traces]
+    return answer_chain(answer.input, stages, sizes)
 
 
 def _options(request):
@@ -231,19 +231,20 @@ def test_what_cannot_be_said_is_refused_in_a_line(request_line, target, said):
 
 
 def bare(answer):
-    """Return an answer without the memory of how it was typed."""
-    problem = answer.problem and answer.problem._replace(span=None)
-    if answer.op == "chain":
-        return answer._replace(stages=tuple(map(bare, answer.stages)), problem=problem)
-    return answer._replace(request=answer.request._replace(written={}), problem=problem)
+    """Return what an answer says, without the memory of how it was typed."""
+    found = answer.as_json()
+    for each in (found, *found.get("stages", ())):
+        if each["problem"]:
+            each["problem"].pop("span")
+    return found
 
 
 @MANY
 @given(asked().filter(lambda answer: answer is not None))
 def test_a_command_line_asks_the_same_again(answer):
     assert bare(reasked(command_line(answer))) == bare(answer)
-    for stage in answer.stages:
-        assert bare(reasked(command_line(stage))) == bare(stage)
+    for trace in answer.traces:
+        assert bare(reasked(command_line(trace))) == bare(trace)
 
 
 @pytest.mark.parametrize("request_line", [row[0] for row in SYMBOLIC])
@@ -308,7 +309,7 @@ def test_json_holds_the_code(shapecalc):
 def test_code_imports_nothing_of_its_framework(target):
     question = f"import sys; sys.argv = ['shapecalc', 'reshape', '2,3', '-1', '--as', '{target}']"
     question += "; from shapecalc.__main__ import main; main()"
-    assert loaded(question, HEAVY) == ["typer"]
+    assert {*loaded(question, HEAVY)} <= {"typer"}
 
 
 def test_axes_past_the_alphabet_have_names():

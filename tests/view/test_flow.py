@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.axes import Group
-from shapecalc.core.catalogue import STEP_RULES
+from shapecalc.core.answers.regrouping import Group
+from shapecalc.core.asking.rulebook import STEP_RULES
+from shapecalc.core.rules.steps import STEP_FACTS
 from shapecalc.view.flow import flow
 from shapecalc.view.marks import COLOURS, input_marks, letter, recut
-from shapecalc.view.rail import NAMES, rail
+from shapecalc.view.rail import rail
 from shapecalc.view.strokes import ASCII, UNICODE, strokes_for
 from shapecalc.view.wires import wiring
 from tests.view.questions import answer_to
@@ -93,7 +94,8 @@ def test_colours_are_legible_on_white_and_on_black(colour):
 
 
 def test_every_step_rule_has_a_name():
-    assert NAMES.keys() == STEP_RULES.keys()
+    assert {facts.rule for facts in STEP_FACTS} == STEP_RULES.keys()
+    assert all(facts.name for facts in STEP_FACTS)
 
 
 def test_steps_can_be_found_in_the_rail():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shapecalc.core.problem import ShapeError
+from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.view.grid import grid
 from shapecalc.view.pictures import explained, picture
 from shapecalc.view.rail import rail, strip

@@ -8,16 +8,16 @@ from math import prod
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shapecalc.core.dims import all_known, product, substitute
-from shapecalc.core.example import example_sizes
-from shapecalc.core.following import followed
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.trace import Slice
+from shapecalc.core.answers.element_path import follow
+from shapecalc.core.answers.example_sizes import example_sizes
+from shapecalc.core.answers.moves import Slice
+from shapecalc.core.sizes.dims import all_known, product, substitute
+from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.view.flow import flow
-from shapecalc.view.grid import grid, way
+from shapecalc.view.grid import grid, journey
+from shapecalc.view.layout import layouts
 from shapecalc.view.pictures import explained, picture
 from shapecalc.view.rail import rail, strip
-from shapecalc.view.stages import stages
 from shapecalc.view.strokes import ASCII, UNICODE, clipped
 from tests.view.questions import answer_to, answers
 
@@ -78,7 +78,7 @@ def test_every_dim_stands_in_the_flow_with_its_place(answer, wide):
         place = getattr(span.style, "meta", {}).get("dim")
         if place:
             shown[place] = drawn.plain[span.start : span.end].split()[-1]
-    found = stages(answer)
+    found = layouts(answer)
     columns = [*(stage.before for stage in found[:1]), *(stage.cells for stage in found)]
     for number, cells in enumerate(columns):
         if cells and (number, 0) not in shown and not wide:
@@ -93,11 +93,11 @@ def test_every_dim_stands_in_the_flow_with_its_place(answer, wide):
 @example(answer_to("shuffle 1,1,1,1,1,1,1,1,1"))
 @example(answer_to("chain 5,N | reshape N,0 | reshape []"))
 @settings(max_examples=200, deadline=None)
-def test_stages_are_those_of_the_answer(answer):
-    found = stages(answer)
-    shapes = [tuple(cell.dim for cell in stage.cells) for stage in found if stage.move]
-    assert shapes == [step.value for step in answer.steps if step.move]
-    problem = answer.stages[-1].problem
+def test_layouts_are_those_of_the_stages(answer):
+    found = layouts(answer)
+    shapes = [tuple(cell.dim for cell in layout.cells) for layout in found if layout.stage.finished]
+    assert shapes == [stage.after for stage in answer.stages if stage.finished]
+    problem = answer.traces[-1].problem
     assert found[-1].problem == problem if found else problem is None
     for stage in found:
         for cell in stage.cells:
@@ -107,9 +107,9 @@ def test_stages_are_those_of_the_answer(answer):
 @given(answers())
 @settings(max_examples=200, deadline=None)
 def test_a_mark_is_made_of_what_the_dim_is_the_product_of(answer):
-    for stage in stages(answer):
-        for cell in stage.cells if stage.move and not answer.conditions else ():
-            assert not cell.mark or product(atom.size for atom in cell.mark) == cell.dim
+    for stage in layouts(answer):
+        for cell in stage.cells if stage.stage.finished and not answer.conditions else ():
+            assert not cell.mark or product(part.size for part in cell.mark) == cell.dim
 
 
 @given(answers(), st.data())
@@ -125,9 +125,9 @@ def test_the_grid_follows_one_element(answer, data):
         return
     cursor = tuple(data.draw(st.integers(0, dim - 1)) for dim in answer.input)
     drawn = grid(answer, cursor, width=200).plain
-    for _, index in followed(answer, cursor):
+    for _, index in follow(answer, cursor):
         assert f"[{','.join(map(str, index))}]" in drawn
-    assert way(answer).places(cursor) == [index for _, index in followed(answer, cursor)]
+    assert journey(answer).places(cursor) == [index for _, index in follow(answer, cursor)]
 
 
 @given(answers())

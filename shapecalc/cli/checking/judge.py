@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from shapecalc.cli.checking.lines import BOM, LONGEST_LINE, Block
 from shapecalc.cli.checking.reports import Report, Style, Verdict
-from shapecalc.core.cases import (
+from shapecalc.core.asking.defaults import with_defaults
+from shapecalc.core.cases.case import (
     DEFAULT,
     Case,
     case_of,
@@ -15,28 +16,27 @@ from shapecalc.core.cases import (
     read_default,
     read_object,
 )
-from shapecalc.core.direct import direct_answer
-from shapecalc.core.expectations import REFUSED, met, refused_by
-from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
-from shapecalc.core.record import Record
-from shapecalc.core.rewriting import rewritten
-from shapecalc.core.text import shape_text
-from shapecalc.core.words import applicable
+from shapecalc.core.cases.expectations import REFUSED, met, refused_by
+from shapecalc.core.cases.fast_answers import fast_answer
+from shapecalc.core.cases.rewriting import rewritten
+from shapecalc.core.sizes.problem import USAGE, Problem, ShapeError, misuse
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from shapecalc.core.direct import Dims
-    from shapecalc.core.expectations import Expectation
+    from shapecalc.core.cases.expectations import Expectation
+    from shapecalc.core.cases.fast_answers import Dims
 
 SIMPLE = (type(None), str, int)
 """The types of ids that are written as they were read."""
 BLANK = " \t\r\n\v\f"
 
 
-class Judged(Record):
+class BlockResult(Record):
     """What a block of lines came to."""
 
     shown: str
@@ -44,21 +44,21 @@ class Judged(Record):
     junit: str
     counts: dict[Verdict, int]
     data: bytes | None
-    """The block's data anew, where expectations were rewritten."""
+    """The block's data with expectations rewritten; None if none were."""
     stopped: bool = False
     """Whether a line failed that is to be the last."""
 
 
-def judged(block: Block, file: str, style: Style, defaults: Mapping[str, object]) -> Judged:
+def judge_block(block: Block, file: str, style: Style, defaults: Mapping[str, object]) -> BlockResult:
     """Return what a block comes to; `defaults` are those in force at its first line."""
     report = Report(file, style)
     if block.torn:
         if block.first:
-            report.unread(block.line, "", _too_long())
-        return Judged(report.shown(), report.junit(), report.counts(), None, report.stopped)
-    changed = _Lines(report, style, defaults).judge(_text(block), block.line)
+            report.add_unread(block.line, "", _too_long())
+        return BlockResult(report.shown(), report.junit(), report.counts(), None, report.stopped)
+    changed = _Judge(report, style, defaults).judge_lines(_text(block), block.line)
     data = None if changed is None else _bom(block) + changed.encode("utf-8", "surrogateescape")
-    return Judged(report.shown(), report.junit(), report.counts(), data, report.stopped)
+    return BlockResult(report.shown(), report.junit(), report.counts(), data, report.stopped)
 
 
 def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
@@ -95,82 +95,82 @@ def _too_long() -> Problem:
     return misuse(f"a line is longer than {LONGEST_LINE} bytes, the most that is read").problem
 
 
-class _Lines:
+class _Judge:
     """The lines of one block, judged in turn."""
 
     def __init__(self, report: Report, style: Style, defaults: Mapping[str, object]) -> None:
         self.report, self.style, self.defaults = report, style, defaults
         self.changed: dict[int, str] = {}
 
-    def judge(self, whole: str, first: int) -> str | None:
-        """Judge every line of a text; return the text anew where expectations were rewritten."""
+    def judge_lines(self, whole: str, first: int) -> str | None:
+        """Judge every line of a text; return the text with expectations rewritten, None if none were."""
         report, style, passed = self.report, self.style, 0
         lines, is_utf8 = whole.split("\n"), _is_utf8(whole)
         for number, text in enumerate(whole.replace("\r\n", "\n").split("\n") if "\r" in whole else lines, first):
             case = plain_object(text) if is_utf8 or text.isascii() else None
             answer = None
             if case is not None:
-                answer, expected = direct_answer(self._filled(case)), case.get("expect")
+                answer, expected = fast_answer(self._with_defaults(case)), case.get("expect")
                 if type(answer) is list and answer == expected and not style.detailed:
                     passed += 1
                     continue
                 if _is_met(answer, expected, style) and type(name := case.get("id")) in SIMPLE:
-                    report.direct(number, name, answer, expected=expected is not None)
+                    report.add_fast(number, name, answer, expected=expected is not None)
                     continue
             if (text := text.strip(BLANK)) and text[0] != "#":
-                self._one(number, text, lines[number - first], answer, asked=case is not None)
+                self._judge_line(number, text, lines[number - first], answer, asked=case is not None)
                 if report.stopped:
                     break
-        report.passed(passed)
+        report.count_passed(passed)
         if not self.changed:
             return None
         for number, text in self.changed.items():
             lines[number - first] = text
         return "\n".join(lines)
 
-    def _one(self, number: int, text: str, line: str, answer: Dims | str | None, *, asked: bool) -> None:
+    def _judge_line(self, number: int, text: str, line: str, answer: Dims | str | None, *, asked: bool) -> None:
         """Judge a line that is no ordinary case: one that fails, one in words, one that must be read with care.
 
-        `answer` is the direct one where it was `asked` for.
+        `answer` is the fast one if it was `asked` for.
         """
         if _is_default(text):
             try:
                 self.defaults = read_default(text, self.defaults)
             except ShapeError as error:
-                self.report.unread(number, text, error.problem)
+                self.report.add_unread(number, text, error.problem)
             return
         name: object = None
         try:
             _check_bytes(text)
             if is_object(text):
-                found = read_object(text)
-                name = found.get("id")
-                case = case_of(found, self.defaults)
-                if not asked and is_exact(found):
-                    answer = direct_answer(self._filled(found))
+                given = read_object(text)
+                name = given.get("id")
+                case = case_of(given, self.defaults)
+                if not asked and is_exact(given):
+                    answer = fast_answer(self._with_defaults(given))
                 if self._fits(answer, case.expected):
-                    self.report.direct(number, case.id, answer, expected=case.expected is not None)
+                    self.report.add_fast(number, case.id, answer, expected=case.expected is not None)
                     return
             else:
                 case = read_case(text, self.defaults)
         except ShapeError as error:
-            self.report.unread(number, text, error.problem, name)
+            self.report.add_unread(number, text, error.problem, name)
             return
         try:
-            self._answered(number, text, line, case)
+            self._judge_whole(number, text, line, case)
         except RecursionError:
-            self.report.unread(number, text, misuse("it is nested too deep to be read").problem, case.id)
+            self.report.add_unread(number, text, misuse("it is nested too deep to be read").problem, case.id)
 
-    def _filled(self, case: dict[str, Any]) -> dict[str, Any]:
-        return {**applicable(case.get("op", ""), self.defaults, case)} if self.defaults else case
+    def _with_defaults(self, case: dict[str, Any]) -> dict[str, Any]:
+        return {**with_defaults(case.get("op", ""), self.defaults, case)} if self.defaults else case
 
     def _fits(self, answer: Dims | str | None, expected: Expectation | None) -> bool:
-        """Say whether a direct answer is all that there is to tell."""
+        """Say whether a fast answer is all that there is to tell."""
         if isinstance(answer, list):
             return expected is None or (not expected.conditions and expected.output == shape_text(answer))
         return answer is not None and expected is not None and not self.style.json and refused_by(expected, answer)
 
-    def _answered(self, number: int, text: str, line: str, case: Case) -> None:
+    def _judge_whole(self, number: int, text: str, line: str, case: Case) -> None:
         """Report a case by its whole answer."""
         expected, style = case.expected, self.style
         try:
@@ -180,20 +180,20 @@ class _Lines:
                 answer = case.answer()
         except ShapeError as error:
             if error.problem.rule == USAGE and expected and expected.rule == USAGE:
-                self.report.misused(number, text, case, error.problem)
+                self.report.add_misuse(number, text, case, error.problem)
             else:
-                self.report.unread(number, text, error.problem, case.id)
+                self.report.add_unread(number, text, error.problem, case.id)
             return
         if passed is False and expected is not None and style.update:
             self.changed[number] = rewritten(line, expected, answer, strict=style.strict)
-            self.report.updated(number, text, case, answer)
+            self.report.add_updated(number, text, case, answer)
             return
-        self.report.answered(number, text, case, answer, passed=passed)
+        self.report.add_answer(number, text, case, answer, passed=passed)
 
 
 def _is_met(answer: object, expected: object, style: Style) -> bool:
-    """Say whether a direct answer is what a JSON case expects; a refusal is not told as JSON without its problem."""
-    if type(answer) is str:
+    """Say whether a fast answer is what a JSON case expects; a refusal is not told as JSON without its problem."""
+    if isinstance(answer, str):
         return not style.json and expected in (REFUSED, {REFUSED: answer})
     return answer is not None and expected in (None, answer)
 

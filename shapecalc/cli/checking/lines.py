@@ -6,7 +6,7 @@ import os
 import stat
 from io import UnsupportedOperation
 
-from shapecalc.core.record import Record
+from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ class Block(Record):
     """Of such a piece: whether the line starts with it."""
 
 
-def blocks(stream: BufferedIOBase) -> Iterator[Block]:
+def split_blocks(stream: BufferedIOBase) -> Iterator[Block]:
     """Yield the lines of a stream as they come; all data together are what was read, a byte-order mark included.
 
-    Raises `OSError` where the stream cannot be read.
+    Raises `OSError` if the stream cannot be read.
     """
     line, rest, torn = 1, b"", False
     while data := stream.read1(BLOCK):

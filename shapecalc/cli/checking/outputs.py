@@ -28,7 +28,7 @@ FIRST_PROGRESS, NEXT_PROGRESS = 1.0, 0.2
 """Seconds before progress is told, and from one telling to the next."""
 
 
-def exit_code(counts: Mapping[Verdict, int]) -> Exit:
+def worst_code(counts: Mapping[Verdict, int]) -> int:
     """Return the exit code of all lines together: the largest of theirs."""
     return max((CODES[verdict] for verdict, count in counts.items() if count and verdict in CODES), default=Exit.YES)
 
@@ -44,7 +44,7 @@ def summary(counts: Mapping[Verdict, int]) -> str:
 
 
 class Progress:
-    """How far a long run is, told on a terminal where nothing else is written."""
+    """How far a long run is, told on a terminal on which nothing else is written."""
 
     def __init__(self, *, wanted: bool) -> None:
         """Begin to count; the first second says nothing."""
@@ -52,7 +52,7 @@ class Progress:
         self._next, self._shown = monotonic() + FIRST_PROGRESS, False
 
     def tell(self, counts: Mapping[Verdict, int]) -> None:
-        """Write the counts over those written before, where it is time to."""
+        """Write the counts over those written before, if it is time to."""
         if self._shows and monotonic() >= self._next:
             self._next, self._shown = monotonic() + NEXT_PROGRESS, True
             self._write(f"\r\x1b[K{f'shapecalc: {summary(counts)} ...'[: shutil.get_terminal_size().columns - 1]}")
@@ -80,7 +80,7 @@ class WholeLines:
         """Take over what an interrupt does."""
         self._writing = self._waiting = False
         ours = threading.current_thread() is threading.main_thread()
-        self._before = {number: signal.signal(number, self._interrupted) for number in ENDING} if ours else {}
+        self._before = {number: signal.signal(number, self._interrupt) for number in ENDING} if ours else {}
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -89,7 +89,7 @@ class WholeLines:
             signal.signal(number, handler)
 
     def put(self, lines: str) -> None:
-        """Write lines to stdout; raise `RunEnded` where that fails."""
+        """Write lines to stdout; raise `RunEnded` if that fails."""
         if not lines:
             return
         self._writing = True
@@ -100,7 +100,7 @@ class WholeLines:
         if self._waiting:
             raise KeyboardInterrupt
 
-    def _interrupted(self, number: int, frame: object) -> None:
+    def _interrupt(self, number: int, frame: object) -> None:
         if self._writing and not self._waiting:
             self._waiting = True
             return
@@ -111,12 +111,12 @@ class WholeLines:
 def junit_file(path: str | None, counts: Mapping[Verdict, int]) -> Iterator[IO[str] | None]:
     """Yield what takes the test cases as XML; at the end the file holds all of them, or is not there.
 
-    Raises `OSError` where it cannot be written.
+    Raises `OSError` if it cannot be written.
     """
     if path is None:
         yield None
         return
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as cases, replacing(Path(path)) as file:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as cases, replace_file(Path(path)) as file:
         yield cases
         errors = counts[Verdict.UNREAD] + counts[Verdict.UNRESOLVED]
         totals = f'tests="{sum(counts.values())}" failures="{counts[Verdict.FAILED]}" errors="{errors}"'
@@ -128,10 +128,10 @@ def junit_file(path: str | None, counts: Mapping[Verdict, int]) -> Iterator[IO[s
 
 
 @contextmanager
-def replacing(path: Path, wanted: Callable[[], bool] = lambda: True) -> Iterator[IO[bytes]]:
+def replace_file(path: Path, wanted: Callable[[], bool] = lambda: True) -> Iterator[IO[bytes]]:
     """Yield a file that takes the place of `path`, whole, once it is written and `wanted`; else `path` stays as it is.
 
-    Raises `OSError` where it cannot be written.
+    Raises `OSError` if it cannot be written.
     """
     target = path.resolve()
     if target.exists() and not target.is_file():  # a device is written to, not replaced
@@ -162,7 +162,7 @@ def replacing(path: Path, wanted: Callable[[], bool] = lambda: True) -> Iterator
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
-    """Return what tells a file from what it was before; None where there is none."""
+    """Return what tells a file from what it was before; None if there is no file."""
     try:
         found = path.stat()
     except FileNotFoundError:

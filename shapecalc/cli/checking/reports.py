@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from enum import Enum
 
-from shapecalc.core.cases import request_text
-from shapecalc.core.expectations import Expectation, answer_text
-from shapecalc.core.problem import Problem, ShapeError
-from shapecalc.core.record import Record
-from shapecalc.core.text import shape_text
-from shapecalc.core.trace import Chain, Trace, plain
-from shapecalc.core.wording import brief, visible
+from shapecalc.core.answers.stage import plain
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.cases.case import request_text
+from shapecalc.core.cases.expectations import Expectation, answer_text
+from shapecalc.core.sizes.problem import Problem
+from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.cases import Case
+    from shapecalc.core.cases.case import Case
 
 
 class Verdict(Enum):
@@ -65,10 +66,10 @@ class Report:
 
     def counts(self) -> dict[Verdict, int]:
         """Return how many lines came to each verdict."""
-        direct = {Verdict.PASSED: self._passed, Verdict.ANSWERED: self._answered}
-        return {verdict: count + direct.get(verdict, 0) for verdict, count in self._counts.items()}
+        fast = {Verdict.PASSED: self._passed, Verdict.ANSWERED: self._answered}
+        return {verdict: count + fast.get(verdict, 0) for verdict, count in self._counts.items()}
 
-    def passed(self, count: int) -> None:
+    def count_passed(self, count: int) -> None:
         """Count cases that passed, of which nothing else is to be said."""
         self._passed += count
 
@@ -76,7 +77,7 @@ class Report:
         """Return the test cases as XML."""
         return "".join(self._cases)
 
-    def direct(self, number: int, name: object, answer: list[int] | str | None, *, expected: bool) -> None:
+    def add_fast(self, number: int, name: object, answer: list[int] | str | None, *, expected: bool) -> None:
         """Report a case that passed, or was only answered, by its output or the rule that was to refuse it."""
         self._passed += expected
         self._answered += not expected
@@ -90,9 +91,9 @@ class Report:
         elif not expected and isinstance(answer, list):
             self._lines.append(f"{shape_text(answer)}\n")
         if self.style.junit:
-            self._case(number, "" if name is None else str(name))
+            self._add_testcase(number, "" if name is None else str(name))
 
-    def answered(self, number: int, text: str, case: Case, answer: Trace | Chain, *, passed: bool | None) -> None:
+    def add_answer(self, number: int, text: str, case: Case, answer: Trace | Chain, *, passed: bool | None) -> None:
         """Report a case by its answer."""
         doubtful = passed is None and self.style.strict and bool(answer.conditions)
         if passed is not None:
@@ -102,59 +103,59 @@ class Report:
         else:
             verdict = Verdict.FAILED if doubtful else Verdict.ANSWERED
         if self.style.json:
-            self._json(number, case.id, answer, answer.problem, passed)
+            self._json_of_line(number, case.id, answer, answer.problem, passed)
         elif passed is None and answer.output is not None:
             self._lines.append(f"{answer_text(answer)}\n")
         if answer.problem and passed is None:
-            message = str(ShapeError(answer.problem))
+            message = str(answer.problem)
         elif passed is False and case.expected:
             message = _difference(case.expected, answer)
         else:
             message = f"{answer_text(answer)} holds under conditions only" if doubtful else ""
         self._count(number, text, case.id, verdict, message)
 
-    def misused(self, number: int, text: str, case: Case, problem: Problem) -> None:
+    def add_misuse(self, number: int, text: str, case: Case, problem: Problem) -> None:
         """Report a question that cannot be read, as was expected of it."""
-        self._unanswered(number, case.id, problem, passed=True)
+        self._json_of_problem(number, case.id, problem, passed=True)
         self._count(number, text, case.id, Verdict.PASSED, "")
 
-    def unread(self, number: int, text: str, problem: Problem, name: object = None) -> None:
+    def add_unread(self, number: int, text: str, problem: Problem, name: object = None) -> None:
         """Report a line that could not be read."""
-        self._unanswered(number, name, problem, passed=None)
-        self._count(number, text, name, Verdict.UNREAD, str(ShapeError(problem)))
+        self._json_of_problem(number, name, problem, passed=None)
+        self._count(number, text, name, Verdict.UNREAD, str(problem))
 
-    def updated(self, number: int, text: str, case: Case, answer: Trace | Chain) -> None:
+    def add_updated(self, number: int, text: str, case: Case, answer: Trace | Chain) -> None:
         """Report a case whose expectation is rewritten, since it was not met."""
         if self.style.json:
-            self._json(number, case.id, answer, answer.problem, passed=False)
+            self._json_of_line(number, case.id, answer, answer.problem, passed=False)
         self._count(number, text, case.id, Verdict.UPDATED, "")
 
-    def _unanswered(self, number: int, name: object, problem: Problem, *, passed: bool | None) -> None:
+    def _json_of_problem(self, number: int, name: object, problem: Problem, *, passed: bool | None) -> None:
         if self.style.json:
-            self._json(number, name, None, problem, passed)
+            self._json_of_line(number, name, None, problem, passed)
 
-    def _json(
+    def _json_of_line(
         self, number: int, name: object, answer: Trace | Chain | None, problem: Problem | None, passed: bool | None
     ) -> None:
-        found = {"id": name, "file": self.file, "line": number, "ok": problem is None, "passed": passed}
-        found |= {"output": plain(answer.output) if answer else None}
-        found |= {"conditions": [str(condition) for condition in answer.conditions] if answer else []}
-        found |= {"assumes": list(answer.assumes) if answer else [], "problem": problem and problem.as_json()}
-        self._lines.append(f"{json.dumps(found)}\n")
+        shown = {"id": name, "file": self.file, "line": number, "ok": problem is None, "passed": passed}
+        shown |= {"output": plain(answer.output) if answer else None}
+        shown |= {"conditions": [str(condition) for condition in answer.conditions] if answer else []}
+        shown |= {"assumes": list(answer.assumes) if answer else [], "problem": problem and problem.as_json()}
+        self._lines.append(f"{json.dumps(shown)}\n")
 
     def _count(self, number: int, text: str, name: object, verdict: Verdict, message: str) -> None:
-        """Count a line; say what is wrong with it, where something is."""
+        """Count a line; say what is wrong with it, if something is."""
         self._counts[verdict] += 1
         self.stopped = self.style.fail_fast and bool(message)
         if message and not self.style.json:
             self._lines.append(
-                f"{self._annotation(number, message) if self.style.github else self._said(number, message)}\n"
+                f"{self._annotation(number, message) if self.style.github else self._message_line(number, message)}\n"
             )
         if self.style.junit:
             title = brief(request_text(text)) if name is None else str(name)
-            self._case(number, title, message, failed=verdict is Verdict.FAILED)
+            self._add_testcase(number, title, message, failed=verdict is Verdict.FAILED)
 
-    def _said(self, number: int, message: str) -> str:
+    def _message_line(self, number: int, message: str) -> str:
         return visible(f"{self.file}:{number}: {message}")
 
     def _annotation(self, number: int, message: str) -> str:
@@ -162,7 +163,7 @@ class Report:
         file = visible(self.file).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
         return f"::error file={file},line={number}::{visible(message).replace('%', '%25')}"
 
-    def _case(self, number: int, title: str, message: str = "", *, failed: bool = False) -> None:
+    def _add_testcase(self, number: int, title: str, message: str = "", *, failed: bool = False) -> None:
         name = xml(f"line {number}: {title}" if title else f"line {number}")
         kind = "failure" if failed else "error"
         inside = f'><{kind} message="{xml(message)}"/></testcase>' if message else "/>"
@@ -186,13 +187,13 @@ def _reason(expected: Expectation, answer: Trace | Chain) -> str:
         return ""
     wanted = expected.output.split(",")
     differing = [out for out, dim in enumerate(answer.output) if wanted[out : out + 1] != [str(dim)]]
-    steps = answer.stages[-1].steps
+    steps = answer.traces[-1].steps
     why = [step.why for step in steps if step.out is not None and step.out in differing[:1]]
     return f" ({why[-1]})" if why else ""
 
 
 def brief_end(text: str) -> str:
-    """Return `text`, cut where it is too long for one line."""
+    """Return `text`, cut if it is too long for one line."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 

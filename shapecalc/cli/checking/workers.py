@@ -1,7 +1,7 @@
 """Workers: blocks judged on several cores, the results in the order of the blocks.
 
 Each worker has a block at a time; results are taken in turn, so memory is bounded and the order is that of the
-lines. Where a worker dies, the block is judged here.
+lines. If a worker dies, the block is judged here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections import deque
 from contextlib import contextmanager
 
-from shapecalc.cli.checking.judge import Judged, defaults_after, judged
+from shapecalc.cli.checking.judge import BlockResult, defaults_after, judge_block
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,54 +29,60 @@ WORTH_IT = 4 << 20
 """The size of a file, in bytes, from which on more than one core is used."""
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_turn(blocks: Iterable[Block], file: str, style: Style) -> Generator[tuple[Block, Judged]]:
+def judge_in_turn(blocks: Iterable[Block], file: str, style: Style) -> Generator[tuple[Block, BlockResult]]:
     """Yield what each block comes to, judged one after the other."""
     defaults: Mapping[str, object] = {}
     for block in blocks:
-        yield block, judged(block, file, style, defaults)
+        yield block, judge_block(block, file, style, defaults)
         defaults = defaults_after(block, defaults)
 
 
-def in_parallel(blocks: Iterable[Block], file: str, style: Style, jobs: int) -> Generator[tuple[Block, Judged]]:
-    """Yield the same as `in_turn`, judged by `jobs` processes."""
+def judge_in_parallel(
+    blocks: Iterable[Block], file: str, style: Style, jobs: int
+) -> Generator[tuple[Block, BlockResult]]:
+    """Yield the same as `judge_in_turn`, judged by `jobs` processes."""
     defaults: Mapping[str, object] = {}
-    with _started(jobs, file, style) as idle:
+    with _start_workers(jobs, file, style) as idle:
         busy: deque[tuple[Connection, Block, Mapping[str, object]]] = deque()
         for block in blocks:
             asked = None if idle else busy.popleft()
             worker = asked[0] if asked else idle.pop()
-            found = _result(*asked, file, style) if asked else None
+            result = _take_result(*asked, file, style) if asked else None
             _send(worker, block, defaults)
             busy.append((worker, block, defaults))
-            if asked and found:
-                yield asked[1], found
+            if asked and result:
+                yield asked[1], result
             defaults = defaults_after(block, defaults)
         for each in busy:
-            yield each[1], _result(*each, file, style)
+            yield each[1], _take_result(*each, file, style)
 
 
 def _send(worker: Connection, block: Block, defaults: Mapping[str, object]) -> None:
+    """Give a block to a worker."""
     try:
         worker.send((block, dict(defaults)))
     except OSError:  # the worker has died; its result will be missing, too
         worker.close()
 
 
-def _result(worker: Connection, block: Block, defaults: Mapping[str, object], file: str, style: Style) -> Judged:
+def _take_result(
+    worker: Connection, block: Block, defaults: Mapping[str, object], file: str, style: Style
+) -> BlockResult:
+    """Return what a worker made of its block; judge the block here if the worker has died."""
     try:
-        found: Judged = worker.recv()
+        result: BlockResult = worker.recv()
     except (EOFError, OSError):
-        found = judged(block, file, style, defaults)
-    return found
+        result = judge_block(block, file, style, defaults)
+    return result
 
 
 @contextmanager
-def _started(jobs: int, file: str, style: Style) -> Iterator[list[Connection]]:
+def _start_workers(jobs: int, file: str, style: Style) -> Iterator[list[Connection]]:
     """Yield the connections to `jobs` new processes, which are gone afterwards whatever happened."""
     forks = sys.platform == "linux"
     context: Any = multiprocessing.get_context("fork" if forks else "spawn")
@@ -107,6 +113,6 @@ def _work(connection: Connection, others: list[Connection], file: str, style: St
     try:
         while True:
             block, defaults = connection.recv()
-            connection.send(judged(block, file, style, defaults))
+            connection.send(judge_block(block, file, style, defaults))
     except (EOFError, OSError):
         return

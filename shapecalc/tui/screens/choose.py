@@ -11,16 +11,15 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from shapecalc.core.operations import OPS
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.wording import visible
+from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui import story
 from shapecalc.tui.choices import Choices
-from shapecalc.tui.question import ASKED, Question, replied, switch_of
+from shapecalc.tui.question import ASKABLE, Question, answer_question
 from shapecalc.tui.widgets import Field
 
-CHAIN = "Several ops in a row."
-SWITCHED = {"as the dialect has it": None, "on": True, "off": False}
+CHAIN_SUMMARY = "Several ops in a row."
+SWITCH_SETTINGS = {"as the dialect has it": None, "on": True, "off": False}
 """What can be chosen for a switch."""
 TYPED = ("opset", "dtype", "where")
 """The settings that are typed."""
@@ -40,9 +39,9 @@ class Choose(ModalScreen[Question | None]):
         """Put the lists side by side, the settings and the answer under them."""
         with Vertical(classes="dialog"):
             with Horizontal(id="lists"):
-                yield Choices(*(Option(name, id=name) for name in ASKED), id="op")
+                yield Choices(*(Option(name, id=name) for name in ASKABLE), id="op")
                 yield Choices(id="dialect")
-                yield Choices(*(Option(said, id=f"s{n}") for n, said in enumerate(SWITCHED)), id="switch")
+                yield Choices(*(Option(said, id=f"s{n}") for n, said in enumerate(SWITCH_SETTINGS)), id="switch")
             with Horizontal(id="typed"):
                 for name in TYPED:
                     yield Field(name, str(self.question.settings.get(name, "")))
@@ -54,13 +53,13 @@ class Choose(ModalScreen[Question | None]):
         """Start at what is chosen now."""
         ops = self.query_one("#op", Choices)
         with self.prevent(OptionList.OptionHighlighted):
-            ops.highlighted = ASKED.index(self.question.op)
+            ops.highlighted = ASKABLE.index(self.question.op)
         self._list_dialects()
         ops.focus()
         self.call_after_refresh(self._preview)
 
     @on(OptionList.OptionHighlighted, "#op")
-    def op(self, event: OptionList.OptionHighlighted) -> None:
+    def take_op(self, event: OptionList.OptionHighlighted) -> None:
         """Take another operator, with the dialects that have it."""
         if _is_past(event):
             return
@@ -70,7 +69,7 @@ class Choose(ModalScreen[Question | None]):
         self._preview()
 
     @on(OptionList.OptionHighlighted, "#dialect")
-    def dialect(self, event: OptionList.OptionHighlighted) -> None:
+    def take_dialect(self, event: OptionList.OptionHighlighted) -> None:
         """Take another dialect."""
         name = str(event.option_id)
         if _is_past(event):
@@ -81,15 +80,15 @@ class Choose(ModalScreen[Question | None]):
         self._preview()
 
     @on(OptionList.OptionHighlighted, "#switch")
-    def switch(self, event: OptionList.OptionHighlighted) -> None:
+    def take_switch(self, event: OptionList.OptionHighlighted) -> None:
         """Set the dialect's switch."""
-        name = switch_of(self.question)
+        name = self.question.switch
         if name is not None and not _is_past(event):
-            self.question = self.question.with_setting(name, [*SWITCHED.values()][event.option_index])
+            self.question = self.question.with_setting(name, [*SWITCH_SETTINGS.values()][event.option_index])
         self._preview()
 
     @on(Input.Changed)
-    def setting(self, event: Input.Changed) -> None:
+    def take_setting(self, event: Input.Changed) -> None:
         """Take a typed setting."""
         name = str(event.input.id).removeprefix("field-")
         self.question = self.question.with_setting(name, event.value.strip() or None)
@@ -102,7 +101,8 @@ class Choose(ModalScreen[Question | None]):
         self.dismiss(self.question)
 
     def _list_dialects(self) -> None:
-        having = [row.name for row in DIALECTS.values() if self.question.op in row.operators]
+        op = self.question.op
+        having = [row.name for row in dialects_with(OPS[op])] if op in OPS else []
         listed = self.query_one("#dialect", Choices)
         with self.prevent(OptionList.OptionHighlighted):
             listed.clear_options().add_options([Option(name, id=name) for name in having])
@@ -112,23 +112,23 @@ class Choose(ModalScreen[Question | None]):
         self._list_switch()
 
     def _list_switch(self) -> None:
-        name, listed = switch_of(self.question), self.query_one("#switch", Choices)
+        name, listed = self.question.switch, self.query_one("#switch", Choices)
         listed.disabled = name is None
         listed.border_title = name or "no switch"
         chosen = None if name is None else self.question.settings.get(name)
         with self.prevent(OptionList.OptionHighlighted):
-            listed.highlighted = [*SWITCHED.values()].index(chosen)  # type: ignore[arg-type]
+            listed.highlighted = [*SWITCH_SETTINGS.values()].index(chosen)  # type: ignore[arg-type]
 
     def _preview(self) -> None:
         op = self.question.op
-        self.query_one("#about", Static).update(OPS[op].summary if op in OPS else CHAIN)
-        reply = replied(self.question)
-        text = story.title(self.question, reply, max(20, self.query_one("#preview").size.width))
-        if reply.problem:
-            text = Text.assemble(text, "\n", (visible(reply.problem.message), "red"))
+        self.query_one("#about", Static).update(OPS[op].summary if op in OPS else CHAIN_SUMMARY)
+        outcome = answer_question(self.question)
+        text = story.title(self.question, outcome, max(20, self.query_one("#preview").size.width))
+        if outcome.problem:
+            text = Text.assemble(text, "\n", (visible(outcome.problem.message), "red"))
         self.query_one("#preview", Static).update(text)
 
 
 def _is_past(event: OptionList.OptionHighlighted) -> bool:
-    """Say whether the cursor has moved on since: a list stands at its first option before it is told where to."""
+    """Say whether the cursor has moved on since: a list is at its first option before it is moved to another."""
     return event.option_list.highlighted != event.option_index

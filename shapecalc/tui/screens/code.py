@@ -11,9 +11,9 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.trace import Chain, Trace
-from shapecalc.core.wording import visible
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.choices import Choices
 from shapecalc.tui.widgets import SENT
 from shapecalc.view.code import TARGETS, code
@@ -41,7 +41,7 @@ class CodeScreen(ModalScreen[None]):
     @on(OptionList.OptionHighlighted)
     def show(self, event: OptionList.OptionHighlighted) -> None:
         """Show the code for the framework under the cursor."""
-        self.query_one("#code", Static).update(self.written(str(event.option_id)))
+        self.query_one("#code", Static).update(self.code_text(str(event.option_id)))
 
     @on(OptionList.OptionSelected)
     def copy(self, event: OptionList.OptionSelected) -> None:
@@ -54,7 +54,7 @@ class CodeScreen(ModalScreen[None]):
         self.app.copy_to_clipboard(text)
         self.notify(text, title=SENT, markup=False, timeout=3)
 
-    def written(self, target: str) -> Text:
+    def code_text(self, target: str) -> Text:
         """Return the code, and under it what to know before it is used; or why there is none."""
         try:
             found = code(self.answer, target)

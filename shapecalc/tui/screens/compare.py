@@ -10,12 +10,17 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Static
 
-from shapecalc.core.record import Record
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.text import shape_text
-from shapecalc.core.wording import visible
-from shapecalc.tui.question import Question, Reply, replied, switch_of
+from shapecalc.core.answers.trace import Trace
+from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import shape_text
+from shapecalc.tui.question import Outcome, Question, answer_question
 from shapecalc.view.steps import setting_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Row(Record):
@@ -23,34 +28,49 @@ class Row(Record):
 
     question: Question
     setting: str
-    reply: Reply
+    outcome: Outcome
 
     @property
-    def said(self) -> str:
+    def options(self) -> Mapping[str, object]:
+        """The settings in force; empty if the question could not be read."""
+        return self.outcome.answer.options if isinstance(self.outcome.answer, Trace) else {}
+
+    @property
+    def answer_text(self) -> str:
         """The answer in a word: the output shape with its conditions, or the rule that refuses."""
-        answer = self.reply.answer
+        answer = self.outcome.answer
         if answer is not None and answer.output is not None:
             conditions = " and ".join(condition.words for condition in answer.conditions)
             return shape_text(answer.output) + (f" when {conditions}" if conditions else "")
-        return f"refused: {self.reply.problem.rule}" if self.reply.problem else "refused"
+        return f"refused: {self.outcome.problem.rule}" if self.outcome.problem else "refused"
 
 
 def rows(question: Question) -> list[Row]:
-    """Return the question under every dialect that has its op, and under both settings where there is a switch.
+    """Return the question under every dialect that has its op, and under both settings if there is a switch.
 
-    >>> from shapecalc.tui.question import asked
-    >>> [(row.question.dialect, row.setting, row.said) for row in rows(asked(["reshape", "0,3", "0,-1"]))][:2]
-    [('onnx', 'allowzero off', 'refused: zero-volume-infer'), ('onnx', 'allowzero on', 'refused: zero-beside-infer')]
+    A setting that is the default is left out of the question.
+
+    >>> from shapecalc.tui.question import question_of
+    >>> for row in rows(question_of(["reshape", "0,3", "0,-1"]))[:2]:
+    ...     print(row.question.dialect, row.setting, row.answer_text, dict(row.question.settings))
+    onnx allowzero off refused: zero-volume-infer {}
+    onnx allowzero on refused: zero-beside-infer {'allowzero': True}
     """
     found = []
-    for dialect in (row for row in DIALECTS.values() if question.op in row.operators):
-        asked = question.with_setting("dialect", dialect.name)
-        name = switch_of(asked)
-        for on_ in (None,) if name is None else dialect.settings():
-            given = asked if name is None else asked.with_setting(name, on_)
-            setting = "" if name is None else f"{name} {setting_text(on_)}"
-            found.append(Row(given, setting, replied(given)))
+    for dialect in dialects_with(OPS[question.op]):
+        asking = question.with_setting("dialect", dialect.name)
+        switch = dialect.switch if asking.switch else None
+        for on_ in dialect.settings() if switch else (None,):
+            setting = f"{switch.name} {setting_text(on_)}" if switch else ""
+            given = asking.with_setting(switch.name, None if on_ is switch.default else on_) if switch else asking
+            found.append(Row(given, setting, answer_question(given)))
     return found
+
+
+def nearest(rows: list[Row], here: Row) -> int:
+    """Return the place of the row with the dialect and the settings of `here`; if there is none, with the dialect."""
+    places = [place for place, row in enumerate(rows) if row.question.dialect == here.question.dialect]
+    return next((place for place in places if rows[place].options == here.options), places[0])
 
 
 class Compare(ModalScreen[Question | None]):
@@ -71,20 +91,19 @@ class Compare(ModalScreen[Question | None]):
             yield DataTable(cursor_type="row", zebra_stripes=True)
 
     def on_mount(self) -> None:
-        """Fill the table; answers other than the present one are marked."""
+        """Fill the table, with the answers marked that differ from the present one."""
         table = self.query_one(DataTable)
         table.add_columns("", "dialect", "setting", "answer")
-        here = Row(self.question, "", replied(self.question))
+        here = Row(self.question, "", answer_question(self.question))
         for row in self.rows:
-            differs = row.said != here.said
+            differs = row.answer_text != here.answer_text
             style = "bold" if differs else ""
             mark = Text("≠" if differs else "", "bold red")
-            table.add_row(mark, row.question.dialect, row.setting, Text(visible(row.said), style))
-        at = [place for place, row in enumerate(self.rows) if row.reply.answer == here.reply.answer]
-        table.move_cursor(row=at[0] if at else 0)
+            table.add_row(mark, row.question.dialect, row.setting, Text(visible(row.answer_text), style))
+        table.move_cursor(row=nearest(self.rows, here))
         table.focus()
 
     @on(DataTable.RowSelected)
-    def switch(self, event: DataTable.RowSelected) -> None:
+    def take_row(self, event: DataTable.RowSelected) -> None:
         """Close with the question of the row."""
         self.dismiss(self.rows[event.cursor_row].question)

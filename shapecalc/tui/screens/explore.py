@@ -1,6 +1,6 @@
 """The main screen: the question in fields, the flow, and the picture of the step at hand.
 
-The dialogs are imported when they are asked for: the first picture is there sooner.
+The dialogs are imported when they are asked for, so that the first picture is there sooner.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Input, Rule
 
-from shapecalc.core.wording import visible
+from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui import story
 from shapecalc.tui.keys import KEYS, keys_line
-from shapecalc.tui.question import Question, caret, command, elements
-from shapecalc.tui.state import ARROWS, State, parting
-from shapecalc.tui.widgets import SENT, Drawn, Enlarge, Entry, Field, Marked, Pane
+from shapecalc.tui.question import Question, caret, command, element_reader
+from shapecalc.tui.state import ARROWS, State, first_difference
+from shapecalc.tui.widgets import SENT, ClickableText, Enlarge, Field, MarkClicked, Pane, TextField
 from shapecalc.view.rail import rail, strip
 
 CALM = 0.05
@@ -38,7 +38,7 @@ class Explore(Screen[None]):
     BINDINGS = [Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS]
 
     def __init__(self, question: Question, step: int | None = None) -> None:
-        """Open with a question, at one of its steps; past the last where none is given."""
+        """Open with a question, at one of its steps; past the last if none is given."""
         super().__init__()
         self.state = State(question, step)
         self._due = False
@@ -48,52 +48,52 @@ class Explore(Screen[None]):
         """Lay the screen out from top to bottom."""
         yield Enlarge(id="enlarge")
         with Vertical(id="all"):
-            yield Drawn("title")
+            yield ClickableText("title")
             yield Horizontal(*self._fields(), id="fields")
-            yield Drawn("reason")
+            yield ClickableText("reason")
             yield Rule()
-            yield Drawn("flow")
+            yield ClickableText("flow")
             yield Rule()
-            yield Drawn("rail")
-            yield Drawn("strip")
+            yield ClickableText("rail")
+            yield ClickableText("strip")
             yield Pane("picture")
-            yield Drawn("sentence")
-            yield Drawn("command")
-            yield Drawn("keys")
+            yield ClickableText("sentence")
+            yield ClickableText("command")
+            yield ClickableText("keys")
 
     def on_mount(self) -> None:
         """Show everything, with the cursor in the first field."""
         self.query(Input).first().focus()
-        self.due()
+        self.show_soon()
 
     def _fields(self) -> list[Field]:
-        """Return the fields of the question; what is typed in one is known before its own next picture."""
+        """Return the fields of the question; a key typed in one is in the question before the field itself is drawn."""
         question = self.state.question
         fields = [Field(name, question.texts.get(name, "")) for name in question.fields]
         for field in fields:
-            self.watch(field.entry, "value", partial(self.typed, field.named), init=False)
+            self.watch(field.text_field, "value", partial(self.take_text, field.field_name), init=False)
         return fields
 
     # What the user does
 
-    def typed(self, name: str, value: str) -> None:
+    def take_text(self, name: str, value: str) -> None:
         """Take a key stroke in a field into the question."""
         if self.state.question.texts.get(name, "") != value:
             self.state.ask(self.state.question.with_text(name, value), name)
-            self.due()
+            self.show_soon()
 
-    @on(Entry.Scrolled)
-    def scrolled(self) -> None:
+    @on(TextField.Scrolled)
+    def move_carets(self) -> None:
         """Keep the carets under what they are about."""
-        self.due()
+        self.show_soon()
 
     @on(Input.Submitted)
-    def entered(self) -> None:
+    def go_to_next_field(self) -> None:
         """Go on to the next field."""
         self.focus_next(Input)
 
-    @on(Marked)
-    async def clicked(self, event: Marked) -> None:
+    @on(MarkClicked)
+    async def follow_click(self, event: MarkClicked) -> None:
         """Follow a click on a dim of the flow, a step of the rail or a key."""
         if event.kind == "key":
             await self.run_action(str(event.value))
@@ -101,25 +101,25 @@ class Explore(Screen[None]):
             self.state.go(int(str(event.value)))
         else:
             self.state.choose(event.value)  # type: ignore[arg-type]
-        self.due()
+        self.show_soon()
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new size, or ask for a larger one."""
         width, height = Enlarge.LEAST
         self.set_class(event.size.width < width or event.size.height < height, "-small")
-        self.due()
+        self.show_soon()
 
     def on_descendant_focus(self) -> None:
         """Say what is wrong with a field once it is left."""
         focused = self.focused.id if isinstance(self.focused, Input) else None
         self.state.ask(self.state.question, focused and focused.removeprefix("field-"))
-        self.due()
+        self.show_soon()
 
     def on_key(self, event: events.Key) -> None:
-        """Move the cursor of the grid where the picture has the focus."""
+        """Move the cursor of the grid, if the picture has the focus."""
         if self.state.gridded and event.key in ARROWS and isinstance(self.focused, Pane):
             self.state.move(event.key)
-            self.due()
+            self.show_soon()
             event.stop()
 
     # What the keys do
@@ -127,45 +127,45 @@ class Explore(Screen[None]):
     def action_step(self, by: int) -> None:
         """Go a step on or back."""
         self.state.go(self.state.at + by)
-        self.due()
+        self.show_soon()
 
     def action_first(self) -> None:
         """Go to the first step."""
         self.state.go(0)
-        self.due()
+        self.show_soon()
 
     def action_last(self) -> None:
         """Go past the last step."""
         self.state.go(self.state.last)
-        self.due()
+        self.show_soon()
 
     def action_grid(self) -> None:
         """Show the elements in place of the picture, or the picture again."""
         self.state.gridded = not self.state.gridded
         (self.query_one(Pane) if self.state.gridded else self.query(Input).first()).focus()
-        self.due()
+        self.show_soon()
 
     async def action_fix(self) -> None:
         """Apply the fix that is suggested."""
-        await self.ask_anew(self.state.fixed())
+        await self.ask_anew(self.state.question_with_fix())
 
     def action_choose(self) -> None:
         """Choose the operator, the dialect and its settings."""
         from shapecalc.tui.screens.choose import Choose
 
-        self.app.push_screen(Choose(self.state.question), self._chosen)
+        self.app.push_screen(Choose(self.state.question), self._take_question)
 
     def action_compare(self) -> None:
         """Ask the same under every dialect."""
         from shapecalc.tui.screens.compare import Compare
 
-        self.app.push_screen(Compare(self.state.question), self._compared)
+        self.app.push_screen(Compare(self.state.question), self._take_row)
 
     def action_lessons(self) -> None:
         """Take a lesson."""
         from shapecalc.tui.screens.lessons import Lessons
 
-        self.app.push_screen(Lessons(), self._chosen)
+        self.app.push_screen(Lessons(), self._take_question)
 
     def action_code(self) -> None:
         """Show code that does the same."""
@@ -182,7 +182,7 @@ class Explore(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy the command line, and show it."""
-        text = command(self.state.question, self.state.reply.answer)
+        text = command(self.state.question, self.state.outcome.answer)
         self.app.copy_to_clipboard(text)
         self.notify(visible(text), title=SENT, markup=False, timeout=3)
 
@@ -204,29 +204,29 @@ class Explore(Screen[None]):
 
     def action_done(self) -> None:
         """Quit, and leave the answer to be printed."""
-        self.app.exit(self.state.reply)
+        self.app.exit(self.state.outcome)
 
-    async def _chosen(self, question: Question | None) -> None:
+    async def _take_question(self, question: Question | None) -> None:
         if question is not None:
             await self.ask_anew(question)
 
-    async def _compared(self, question: Question | None) -> None:
-        """Switch to a row of the comparison, at the step where its answer parts from the one before."""
+    async def _take_row(self, question: Question | None) -> None:
+        """Switch to a row of the comparison, at the first step that differs from the answer before."""
         before = self.state.good
         if question is None:
             return
         await self.ask_anew(question)
         if before is not None and self.state.good is not None:
-            self.state.go(parting(before, self.state.good))
+            self.state.go(first_difference(before, self.state.good))
 
     async def ask_anew(self, question: Question) -> None:
         """Ask a question that other fields may belong to."""
         self.state.ask(question)
-        for fields in self.query("#fields"):  # there are none any more where the app is on its way out
+        for fields in self.query("#fields"):  # there are none any more if the app is about to end
             await fields.remove_children()
             await fields.mount(*self._fields())
             self.query(Input).first().focus()
-            self.due()
+            self.show_soon()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let only those keys act that would do something."""
@@ -234,8 +234,8 @@ class Explore(Screen[None]):
 
     # What is shown
 
-    def due(self) -> None:
-        """Have the screen drawn soon: once, however many keys were pressed until then."""
+    def show_soon(self) -> None:
+        """Have the screen drawn soon: once for all keys that are pressed until then."""
         if not self._due:
             self._due = True
             calm = monotonic() - self._shown > CALM
@@ -247,14 +247,14 @@ class Explore(Screen[None]):
         if not self.is_attached or self.has_class("-small"):
             return
         state, width = self.state, self.app.size.width - 2
-        line = Text(visible(f"$ {command(state.question, state.reply.answer)}"), no_wrap=True, overflow="ellipsis")
+        line = Text(visible(f"$ {command(state.question, state.outcome.answer)}"), no_wrap=True, overflow="ellipsis")
         works = frozenset(key.action for key in KEYS if state.works(key.action))
-        self._put("title", story.title(state.question, state.reply, width))
-        self._put("reason", self._reason(width))
+        self._put("title", story.title(state.question, state.outcome, width))
+        self._put("reason", self._reason_text(width))
         self._put("sentence", story.sentence(state, width))
         self._put("command", line)
         self._put("keys", keys_line(works, width))
-        self.set_class(state.reply.answer is None, "-stale")
+        self.set_class(state.outcome.answer is None, "-stale")
         self._put_answer(width)
         self._shown = monotonic()
 
@@ -267,27 +267,27 @@ class Explore(Screen[None]):
             return
         at = None if state.settled else state.at
         beside = BESIDE_PICTURES - len(self.query(Rule)) - 1 if self.has_class("-low") else BESIDE_PICTURES
-        self._put("flow", story.flowing(state, width, max(4, (self.app.size.height - beside) // 2)))
+        self._put("flow", story.flow_text(state, width, max(4, (self.app.size.height - beside) // 2)))
         self._put("rail", rail(answer, at, width=width))
         self._put("strip", strip(answer, at, width=width))
-        self.query_one(Pane).draw(partial(story.drawn, state, elements(state.reply.source)))
+        self.query_one(Pane).draw(partial(story.picture_text, state, element_reader(state.outcome.source)))
 
     def _put(self, name: str, text: Text) -> None:
-        self.query_one(f"#{name}", Drawn).put(text)
+        self.query_one(f"#{name}", ClickableText).put(text)
 
-    def _reason(self, width: int) -> Text:
-        """Return what is wrong, with the carets under the field it stands in."""
+    def _reason_text(self, width: int) -> Text:
+        """Return what is wrong, with carets under the characters at fault."""
         state = self.state
-        problem = None if state.reply.typing else state.reply.problem
+        problem = None if state.outcome.typing else state.outcome.problem
         if problem is None:
             return Text()
         place = caret(state.question, problem)
         found = self.query(f"#field-{place[0]}") if place else None
         if place is None or not found:
-            return story.reason(problem, 0, 0, width)
-        entry = found.first(Input)
-        start, room = entry.content_region.x - 1, entry.content_region.width
-        ends = [cell_len(entry.value[:end]) - round(entry.scroll_offset.x) for end in place[1:]]
+            return story.reason_text(problem, 0, 0, width)
+        field = found.first(Input)
+        start, room = field.content_region.x - 1, field.content_region.width
+        ends = [cell_len(field.value[:end]) - round(field.scroll_offset.x) for end in place[1:]]
         left, right = (max(0, min(end, room)) for end in ends)
         left = min(left, room - 1)
-        return story.reason(problem, start + left, max(1, right - left), width)
+        return story.reason_text(problem, start + left, max(1, right - left), width)

@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from shapecalc.core.operations import OPS
+from shapecalc.core.ops import OPS
 from shapecalc.tui.keys import KEYS
 
 FIELDS = {
@@ -42,14 +42,14 @@ class Help(ModalScreen[None]):
         for key in KEYS:
             keys.add_row(key.shown, key.help)
         with VerticalScroll(classes="dialog"):
-            yield Static(self.explained(), markup=False, classes="words")
+            yield Static(self.focus_help(), markup=False, classes="words")
             yield Static(keys)
             yield Static("tab goes on to the next field. Click a dim to see what it comes from.", classes="words")
 
-    def explained(self) -> str:
+    def focus_help(self) -> str:
         """Return what is said of the widget that has the focus.
 
-        >>> Help("field-to", "shuffle").explained()
+        >>> Help("field-to", "shuffle").focus_help()
         'to: the reshape: the shape asked for, 0 and -1 as the dialect reads them'
         """
         if self.focused_id == "picture":

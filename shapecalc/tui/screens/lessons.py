@@ -11,12 +11,12 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from shapecalc.core.words import split
+from shapecalc.core.asking.command_line import split
 from shapecalc.tui.choices import Choices
-from shapecalc.tui.lessons import Lesson, answered, lessons, verdict
+from shapecalc.tui.lessons import Lesson, answer_line, judge, lessons
 from shapecalc.tui.progress import Progress
-from shapecalc.tui.question import Question, asked
-from shapecalc.tui.widgets import Entry
+from shapecalc.tui.question import Question, question_of
+from shapecalc.tui.widgets import TextField
 from shapecalc.view.pictures import explained
 
 HELP = "enter predicts, F2 shows the answer, F3 plays with it, escape goes back"
@@ -47,8 +47,8 @@ class Lessons(ModalScreen[Question | None]):
                 yield Choices(id="list")
                 with VerticalScroll(id="lesson"):
                     yield Static("", id="text", markup=False)
-                    yield Entry(id="prediction", placeholder="2,3,4")
-                    yield Static("", id="verdict", markup=False)
+                    yield TextField(id="prediction", placeholder="2,3,4")
+                    yield Static("", id="judgement", markup=False)
                     yield Static("", id="shown", markup=False)
             yield Static(HELP, classes="words")
 
@@ -76,15 +76,15 @@ class Lessons(ModalScreen[Question | None]):
         )
         self.query_one("#text", Static).update(text.append(f"Predict {lesson.asks}:"))
         self.query_one("#prediction", Input).value = ""
-        for name in ("#verdict", "#shown"):
+        for name in ("#judgement", "#shown"):
             self.query_one(name, Static).update("")
 
     def on_key(self, event: events.Key) -> None:
-        """Begin with what is typed, where the list still has the focus."""
-        listed, entry = self.query_one("#list", OptionList), self.query_one("#prediction", Input)
+        """Begin with what is typed, if the list still has the focus."""
+        listed, prediction = self.query_one("#list", OptionList), self.query_one("#prediction", Input)
         if self.focused is listed and event.is_printable and event.character:
             self.begin()
-            entry.insert_text_at_cursor(event.character)
+            prediction.insert_text_at_cursor(event.character)
             event.stop()
 
     @on(OptionList.OptionSelected)
@@ -98,10 +98,10 @@ class Lessons(ModalScreen[Question | None]):
         """Say whether the prediction is right; if it is, show what happens."""
         if self.lesson is None or not event.value.strip():
             return
-        found = verdict(self.lesson, event.value)
-        mark, style = ("✓", "bold green") if found.right else ("✗", "bold red")
-        self.query_one("#verdict", Static).update(Text.assemble((f"{mark} ", style), found.said))
-        if found.right:
+        judgement = judge(self.lesson, event.value)
+        mark, style = ("✓", "bold green") if judgement.right else ("✗", "bold red")
+        self.query_one("#judgement", Static).update(Text.assemble((f"{mark} ", style), judgement.said))
+        if judgement.right:
             self.progress.mark(self.lesson.id)
             self._list()
             self._complain()
@@ -112,12 +112,12 @@ class Lessons(ModalScreen[Question | None]):
         if self.lesson is not None:
             width = max(40, self.query_one("#lesson").size.width - 2)
             shown = self.query_one("#shown", Static)
-            shown.update(explained(answered(self.lesson.question), width=width))
+            shown.update(explained(answer_line(self.lesson.question), width=width))
             self.call_after_refresh(shown.scroll_visible)
 
     def action_open(self) -> None:
         """Close, with the lesson's question on the main screen."""
-        self.dismiss(asked(split(self.lesson.question)) if self.lesson else None)
+        self.dismiss(question_of(split(self.lesson.question)) if self.lesson else None)
 
     def action_back(self) -> None:
         """Go back to the list, and from there to the main screen."""

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from shapecalc.core.problem import misuse
-from shapecalc.core.record import Record
-from shapecalc.core.request import found
+from shapecalc.core.sizes.lookup import lookup
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shapecalc.core.trace import Chain, Trace
+    from shapecalc.core.answers.trace import Chain, Trace
 
 TARGETS = {
     "numpy": "shapecalc.view.code.arrays",
@@ -55,5 +55,5 @@ def code(answer: Trace | Chain, target: str) -> Code:
 
 def writer(target: str) -> Callable[[Trace | Chain], Code]:
     """Return the function that writes code for `target`; raise `ShapeError` (usage) where there is none."""
-    write: Callable[[Trace | Chain], Code] = getattr(import_module(found(target, TARGETS, "kind of code")), target)
+    write: Callable[[Trace | Chain], Code] = getattr(import_module(lookup(target, TARGETS, "kind of code")), target)
     return write

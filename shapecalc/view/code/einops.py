@@ -1,33 +1,34 @@
 """einops code: a whole answer as one pattern, where its stages cut the tensor into pieces that fit.
 
-The input's axes are cut into atoms as far as the reshapes ask for it; what is left of a reshape is then
-which atoms stand together, and of a transpose their order.
+The input's axes are cut into pieces as far as the reshapes ask for it; what is left of a reshape is then
+which pieces stand together, and of a transpose their order.
 """
 
 from __future__ import annotations
 
 from collections import deque
 
-from shapecalc.core.conditions import Never, divides
-from shapecalc.core.dims import Dim, Shape, product, quotient, substitute
-from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.record import Record
-from shapecalc.core.text import shape_text
-from shapecalc.core.trace import Expand, Permute, Reshape
-from shapecalc.core.wording import brief
+from shapecalc.core.answers.moves import Expand, Permute, Reshape
+from shapecalc.core.sizes.conditions import Never, divides
+from shapecalc.core.sizes.dims import Dim, Shape, product, quotient, substitute
+from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.code import Code
-from shapecalc.view.code.actions import Action, actions, general_warnings, title
 from shapecalc.view.code.sizes import left_open, size_text
+from shapecalc.view.code.written import after, general_warnings, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shapecalc.core.conditions import Conditions
-    from shapecalc.core.trace import Chain, Trace
+    from shapecalc.core.answers.stage import Stage
+    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.sizes.conditions import Conditions
 
 
-class Atom(Record):
+class Piece(Record):
     """A piece of an axis that is moved whole."""
 
     number: int
@@ -50,15 +51,15 @@ def einops(answer: Trace | Chain) -> Code:
         if [power for _, power in condition.left.powers] == [1]
     }
     pattern = Pattern(_put_in(answer.input, sizes), answer.conditions)
-    for action in actions(answer):
-        pattern.move(action, _put_in(action.output, sizes))
+    for stage in answer.stages:
+        pattern.move(stage, _put_in(after(stage), sizes))
     names = pattern.names()
     given = pattern.given()
     call = "repeat" if pattern.repeated else "rearrange"
     sides = [" ".join(_axis(axis, names) for axis in axes) for axes in (pattern.sources, pattern.axes)]
-    lengths = "".join(f", {names[atom]}={size_text(atom.size, answer.input)}" for atom in given)
+    lengths = "".join(f", {names[piece]}={size_text(piece.size, answer.input)}" for piece in given)
     line = f'y = {call}(x, "{sides[0]} -> {sides[1]}"{lengths})'
-    open_names = left_open([atom.size for atom in given], answer.input)
+    open_names = left_open([piece.size for piece in given], answer.input)
     warnings = [f"{name} is a size that the code must be given" for name in open_names]
     text = "\n".join([f"from einops import {call}", title(answer), line])
     return Code(text, (*general_warnings(answer, "einops"), *warnings))
@@ -68,71 +69,71 @@ def _put_in(shape: Shape, sizes: Mapping[str, int]) -> Shape:
     return tuple(substitute(dim, sizes) for dim in shape)
 
 
-def _axis(atoms: list[Atom], names: Mapping[Atom, str]) -> str:
+def _axis(pieces: list[Piece], names: Mapping[Piece, str]) -> str:
     """Return an axis as a pattern writes it: 1 for none, brackets around several."""
-    if len(atoms) < 2:
-        return names[atoms[0]] if atoms else "1"
-    return f"({' '.join(names[atom] for atom in atoms)})"
+    if len(pieces) < 2:
+        return names[pieces[0]] if pieces else "1"
+    return f"({' '.join(names[piece] for piece in pieces)})"
 
 
 class Pattern:
-    """Both sides of a pattern, while the moves are made: each axis as the atoms it is made of, none for a 1."""
+    """Both sides of a pattern, while the moves are made: each axis as the pieces it is made of, none for a 1."""
 
     def __init__(self, shape: Shape, conditions: Conditions) -> None:
         """Start with every axis whole and in its place."""
         self.conditions = conditions
         self.count = 0
-        self.sources = [self._atoms(dim) for dim in shape]
+        self.sources = [self._pieces(dim) for dim in shape]
         self.axes = [list(axis) for axis in self.sources]
-        self.repeated: list[Atom] = []
+        self.repeated: list[Piece] = []
 
-    def _atoms(self, size: Dim) -> list[Atom]:
+    def _pieces(self, size: Dim) -> list[Piece]:
         self.count += 1
-        return [] if size == 1 else [Atom(self.count, size)]
+        return [] if size == 1 else [Piece(self.count, size)]
 
-    def move(self, action: Action, output: Shape) -> None:
+    def move(self, stage: Stage, output: Shape) -> None:
         """Make one move; raise `ShapeError` (usage) where no pattern can."""
-        match action.last.move:
+        match stage.move:
             case Permute(axes):
                 self.axes = [self.axes[axis] for axis in axes]
             case Expand():
                 self._expand(output)
             case Reshape():
-                pending = deque(atom for axis in self.axes for atom in axis)
+                pending = deque(piece for axis in self.axes for piece in axis)
                 self.axes = []
                 for dim in output:
-                    self.axes.append(self._taken(pending, dim, action))
+                    self.axes.append(self._take(pending, dim, stage))
                 if pending:
-                    raise _mixing(action)
+                    raise _mixing(stage)
             case _:
                 raise misuse("einops moves elements, and shape returns dims")
 
     def _expand(self, output: Shape) -> None:
-        """Let axes of 1 grow; the new atoms are on the right side alone."""
+        """Let axes of 1 grow; the new pieces are on the right side alone."""
         self.axes = [[] for _ in range(len(output) - len(self.axes))] + self.axes
         for out, size in enumerate(output):
             if not self.axes[out]:
-                self.axes[out] = self._atoms(size)
+                self.axes[out] = self._pieces(size)
                 self.repeated += self.axes[out]
 
-    def _taken(self, pending: deque[Atom], dim: Dim, action: Action) -> list[Atom]:
-        """Take the atoms of an output dim, the last of them cut where it reaches into the next dim."""
-        taken, need = list[Atom](), dim
+    def _take(self, pending: deque[Piece], dim: Dim, stage: Stage) -> list[Piece]:
+        """Take the pieces of an output dim, the last of them cut where it reaches into the next dim."""
+        taken, need = list[Piece](), dim
         while need != 1:
             if not pending:
-                raise _mixing(action)
-            atom = pending.popleft()
-            if need == atom.size:
+                raise _mixing(stage)
+            piece = pending.popleft()
+            if need == piece.size:
                 need = 1
-            elif self._whole(need, atom.size):
-                need = quotient(need, atom.size)
-            elif self._whole(atom.size, need):
-                atom, rest = self._cut(atom, need)
+            elif self._whole(need, piece.size):
+                need = quotient(need, piece.size)
+            elif self._whole(piece.size, need):
+                piece, rest = self._cut(piece, need)
                 pending.appendleft(rest)
                 need = 1
             else:
-                raise _mixing(action)
-            taken.append(atom)
+                raise _mixing(stage)
+            taken.append(piece)
         return taken
 
     def _whole(self, a: Dim, b: Dim) -> bool:
@@ -142,39 +143,41 @@ class Pattern:
         except Never:
             return False
 
-    def _cut(self, atom: Atom, size: Dim) -> tuple[Atom, Atom]:
-        """Cut an atom in two wherever it stands."""
-        (first,), (rest,) = self._atoms(size), self._atoms(quotient(atom.size, size))
+    def _cut(self, piece: Piece, size: Dim) -> tuple[Piece, Piece]:
+        """Cut an piece in two wherever it stands."""
+        (first,), (rest,) = self._pieces(size), self._pieces(quotient(piece.size, size))
         for axes in (self.sources, [self.repeated]):
             for axis in axes:
-                if atom in axis:
-                    place = axis.index(atom)
+                if piece in axis:
+                    place = axis.index(piece)
                     axis[place : place + 1] = [first, rest]
         return first, rest
 
-    def names(self) -> dict[Atom, str]:
-        """Return a name for each atom: its input axis's letter, with a number where the axis is cut."""
+    def names(self) -> dict[Piece, str]:
+        """Return a name for each piece: its input axis's letter, with a number where the axis is cut."""
         found = {}
-        for place, axis in enumerate([*self.sources, *([atom] for atom in self.repeated)]):
+        for place, axis in enumerate([*self.sources, *([piece] for piece in self.repeated)]):
             letter = chr(ord("a") + place) if place < ALPHABET else f"z{place}"
-            for part, atom in enumerate(axis, 1):
-                found[atom] = letter if len(axis) == 1 else f"{letter}{part}"
+            for part, piece in enumerate(axis, 1):
+                found[piece] = letter if len(axis) == 1 else f"{letter}{part}"
         return found
 
-    def given(self) -> list[Atom]:
-        """Return the atoms whose sizes a call must be told: all but one of each input axis, and the repeated."""
+    def given(self) -> list[Piece]:
+        """Return the pieces whose sizes a call must be told: all but one of each input axis, and the repeated."""
         found = []
         for axis in self.sources:
-            hole = next((atom for atom in reversed(axis) if not isinstance(atom.size, int)), axis[-1] if axis else None)
-            if product(atom.size for atom in axis) == 0:
+            hole = next(
+                (piece for piece in reversed(axis) if not isinstance(piece.size, int)), axis[-1] if axis else None
+            )
+            if product(piece.size for piece in axis) == 0:
                 hole = None
-            found += [atom for atom in axis if len(axis) > 1 and atom != hole]
+            found += [piece for piece in axis if len(axis) > 1 and piece != hole]
         return [*found, *self.repeated]
 
 
 ALPHABET = 26
 
 
-def _mixing(action: Action) -> ShapeError:
-    before, after = (brief(shape_text(shape)) for shape in (action.shape, action.output))
-    return misuse(f"einops has no pattern from {before} to {after}: the reshape mixes axes")
+def _mixing(stage: Stage) -> ShapeError:
+    old, new = (brief(shape_text(shape)) for shape in (stage.before, after(stage)))
+    return misuse(f"einops has no pattern from {old} to {new}: the reshape mixes axes")

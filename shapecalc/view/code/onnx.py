@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dims import Dim, Monomial
-from shapecalc.core.dtypes import SINCE_25, spelled
-from shapecalc.core.problem import misuse
-from shapecalc.core.record import Record
-from shapecalc.core.setting import DEFAULT_OPSET
-from shapecalc.core.trace import Permute, Slice
+from typing import assert_never
+
+from shapecalc.core.answers.moves import Permute, Slice
+from shapecalc.core.answers.stage import Kind
+from shapecalc.core.asking.setting import DEFAULT_OPSET
+from shapecalc.core.dialects import ONNX
+from shapecalc.core.dialects.element_types import SINCE_25, spelled
+from shapecalc.core.ops import OPS
+from shapecalc.core.sizes.dims import Dim, Monomial
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.record import Record
 from shapecalc.view.code import Code
-from shapecalc.view.code.actions import (
-    Action,
-    actions,
-    dropped,
-    drops_every_one,
-    entries,
-    general_warnings,
-    inserted,
-    title,
-    written_out,
-)
 from shapecalc.view.code.requested import requested
+from shapecalc.view.code.written import (
+    after,
+    drops_every_one,
+    empty_warnings,
+    general_warnings,
+    inserted_axes,
+    stages_of,
+    title,
+    written_dims,
+)
+from shapecalc.view.layout import dropped_axes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from shapecalc.core.trace import Chain, Trace
+    from shapecalc.core.answers.stage import Stage
+    from shapecalc.core.answers.trace import Chain, Trace
 
 AXES_ARE_INPUTS = 13
 SHAPES_ARE_INPUTS = 5
@@ -44,16 +50,16 @@ class Node(Record):
 
 def onnx(answer: Trace | Chain) -> Code:
     """Return the code of an ONNX model with the input `x` and the output `y`."""
-    opset, *others = sorted({_model_opset(stage) for stage in answer.stages}, reverse=True)
-    made = [KINDS[action.kind](action, opset) for action in actions(answer)]
+    opset, *others = sorted({_model_opset(trace) for trace in answer.traces}, reverse=True)
+    made = [_node(trace, stage, opset) for trace, stage in stages_of(answer)]
     nodes = [node for node in made if node] or [Node("Identity")]
-    kind = _element_type(answer.stages[0].request.dtype)
-    shape = answer.stages[-1].op == "shape"
-    output = f"TensorProto.INT64, [{len(answer.output or ())}]" if shape else f"{kind}, {_dims(answer.output or ())}"
+    kind = _element_type(answer.traces[0].request.dtype)
+    vector = OPS[answer.traces[-1].op].ends_chain
+    output = f"TensorProto.INT64, [{len(answer.output or ())}]" if vector else f"{kind}, {_dims(answer.output or ())}"
     lines = [
         "from onnx import TensorProto, helper",
         title(answer),
-        *_listed(nodes),
+        *_node_lines(nodes),
         f'x = helper.make_tensor_value_info("x", {kind}, {_dims(answer.input)})',
         f'y = helper.make_tensor_value_info("y", {output})',
         'graph = helper.make_graph(nodes, "shapecalc", [x], [y])',
@@ -62,7 +68,7 @@ def onnx(answer: Trace | Chain) -> Code:
     warnings = [warning for node in nodes for warning in node.warnings]
     if others:
         warnings.append(f"a model has one opset: {opset} for all stages")
-    told = (*general_warnings(answer, "onnx"), *written_out(answer, "onnx"), *warnings)
+    told = (*general_warnings(answer, "onnx"), *empty_warnings(answer, "onnx"), *warnings)
     return Code("\n".join(lines), told)
 
 
@@ -74,7 +80,7 @@ def _element_type(dtype: str | None) -> str:
     """Return the element type as code; float where none is named."""
     if dtype and dtype not in SINCE_25:
         raise misuse(f"onnx has no element type {dtype}", argument="dtype")
-    return f"TensorProto.{spelled(dtype or 'float32', 'onnx').upper()}"
+    return f"TensorProto.{spelled(dtype or 'float32', ONNX).upper()}"
 
 
 def _dims(shape: Sequence[Dim]) -> str:
@@ -86,7 +92,7 @@ def _dims(shape: Sequence[Dim]) -> str:
     return f"[{', '.join(texts)}]"
 
 
-def _listed(nodes: Sequence[Node]) -> list[str]:
+def _node_lines(nodes: Sequence[Node]) -> list[str]:
     """Return the lines that make the constants, and list the nodes with each constant before its own."""
     constants, lines, tensor = list[str](), list[str](), "x"
     for place, node in enumerate(nodes, 1):
@@ -103,71 +109,69 @@ def _listed(nodes: Sequence[Node]) -> list[str]:
     return [*constants, "nodes = [", *lines, "]"]
 
 
-def _transpose(action: Action, _opset: int) -> Node:
-    assert isinstance(action.last.move, Permute)
-    axes = action.last.move.axes
-    return Node("Transpose", {"perm": list(axes)} if axes else {})
+def _node(trace: Trace, stage: Stage, opset: int) -> Node | None:
+    """Return the node for a stage; None if it does nothing."""
+    match stage.kind:
+        case Kind.PERMUTE:
+            assert isinstance(stage.move, Permute)
+            return Node("Transpose", {"perm": list(stage.move.axes)} if stage.move.axes else {})
+        case Kind.RESHAPE | Kind.VIEW:
+            return _reshape(trace, stage, opset)
+        case Kind.MERGE:
+            return _flatten(trace, stage, opset)
+        case Kind.SQUEEZE if drops_every_one(stage):
+            return Node("Squeeze")
+        case Kind.SQUEEZE:
+            return _with_axes("Squeeze", dropped_axes(stage), opset)
+        case Kind.UNSQUEEZE:
+            return _with_axes("Unsqueeze", inserted_axes(stage), opset)
+        case Kind.EXPAND:
+            return _expand(stage)
+        case Kind.SHAPE:
+            return _shape(stage)
+        case _:
+            assert_never(stage.kind)
 
 
-def _reshape(action: Action, opset: int) -> Node:
-    """Return a Reshape: 0 and -1 stay where they mean the same, and allowzero is set where 0 is a size."""
-    literal = action.trace.options.get("allowzero") is True
-    found = requested(action, {"dialect": "onnx", "opset": opset}, "allowzero", on=True, literal=literal)
+def _reshape(trace: Trace, stage: Stage, opset: int) -> Node:
+    """Return a Reshape: 0 and -1 stay if they mean the same, and allowzero is set if 0 is a size."""
+    literal = trace.options.get("allowzero") is True
+    made = requested(stage, {"dialect": "onnx", "opset": opset}, "allowzero", on=True, literal=literal)
     if opset >= SHAPES_ARE_INPUTS:
-        return Node("Reshape", {"allowzero": 1} if found.literal else {}, ("shape", found.dims), found.warnings)
-    if not found.dims:
+        return Node("Reshape", {"allowzero": 1} if made.literal else {}, ("shape", made.dims), made.warnings)
+    if not made.dims:
         raise misuse("an attribute cannot hold an empty shape", f"use --opset {SHAPES_ARE_INPUTS} or later")
-    return Node("Reshape", {"shape": list(found.dims)}, None, found.warnings)
+    return Node("Reshape", {"shape": list(made.dims)}, None, made.warnings)
 
 
-def _flatten(action: Action, opset: int) -> Node:
-    """Return a Flatten where there are two dims, as ONNX's always has; else a Reshape."""
-    parts = [entry.axes or () for entry in entries(action)]
-    return Node("Flatten", {"axis": len(parts[0])}) if len(parts) == 2 else _reshape(action, opset)
+def _flatten(trace: Trace, stage: Stage, opset: int) -> Node:
+    """Return a Flatten if there are two dims, as ONNX's always has; otherwise a Reshape."""
+    parts = [dim.axes or () for dim in written_dims(stage)]
+    return Node("Flatten", {"axis": len(parts[0])}) if len(parts) == 2 else _reshape(trace, stage, opset)
 
 
-def _with_axes(operator: str, axes: Sequence[int], opset: int) -> Node:
+def _with_axes(operator: str, axes: Sequence[int], opset: int) -> Node | None:
+    """Return a node that names axes; None if it names none."""
+    if not axes:
+        return None
     if opset < AXES_ARE_INPUTS:
         return Node(operator, {"axes": list(axes)})
     return Node(operator, {}, ("axes", axes))
 
 
-def _squeeze(action: Action, opset: int) -> Node | None:
-    if drops_every_one(action):
-        return Node("Squeeze")
-    axes = dropped(action)
-    return _with_axes("Squeeze", axes, opset) if axes else None
-
-
-def _unsqueeze(action: Action, opset: int) -> Node | None:
-    axes = inserted(action)
-    return _with_axes("Unsqueeze", axes, opset) if axes else None
-
-
-def _expand(action: Action, _opset: int) -> Node:
+def _expand(stage: Stage) -> Node:
     """Return an Expand: a 1 in its shape keeps the dim that the tensor has."""
     dims = []
-    for out, entry in enumerate(entries(action)):
-        axis = out - len(action.output) + len(action.shape)
-        kept = entry.axes or (axis >= 0 and action.shape[axis] == entry.value and isinstance(entry.value, Monomial))
-        if not kept and isinstance(entry.value, Monomial):
-            raise misuse(f"dim {out}, {entry.value}, would have to be a constant", "give the sizes with --where")
-        dims.append(1 if kept else entry.value)
+    for out, dim in enumerate(written_dims(stage)):
+        axis = out - len(after(stage)) + len(stage.before)
+        kept = dim.axes or (axis >= 0 and stage.before[axis] == dim.value and isinstance(dim.value, Monomial))
+        if not kept and isinstance(dim.value, Monomial):
+            raise misuse(f"dim {out}, {dim.value}, would have to be a constant", "give the sizes with --where")
+        dims.append(1 if kept else dim.value)
     return Node("Expand", {}, ("shape", [dim for dim in dims if isinstance(dim, int)]))
 
 
-def _shape(action: Action, _opset: int) -> Node:
-    assert isinstance(action.last.move, Slice)
-    start, end = action.last.move.start, action.last.move.end
-    return Node("Shape", {} if (start, end) == (0, len(action.shape)) else {"start": start, "end": end})
-
-
-KINDS: Mapping[str, Callable[[Action, int], Node | None]] = {
-    "transpose": _transpose,
-    "reshape": _reshape,
-    "flatten": _flatten,
-    "squeeze": _squeeze,
-    "unsqueeze": _unsqueeze,
-    "expand": _expand,
-    "shape": _shape,
-}
+def _shape(stage: Stage) -> Node:
+    assert isinstance(stage.move, Slice)
+    start, end = stage.move.start, stage.move.end
+    return Node("Shape", {} if (start, end) == (0, len(stage.before)) else {"start": start, "end": end})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dims import Monomial
-from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.record import Record
-from shapecalc.core.request import ask
-from shapecalc.core.resolve import resolve
-from shapecalc.view.code.actions import Action, Entry, entries
+from shapecalc.core.answers.stage import Stage
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.sizes.dims import Monomial
+from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.record import Record
+from shapecalc.view.code.written import WrittenDim, written_dims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,55 +23,55 @@ class Requested(Record):
     warnings: tuple[str, ...]
 
 
-def requested(action: Action, options: Mapping[str, object], switch: str, *, on: bool, literal: bool) -> Requested:
-    """Return the constants that ask for an action's output under the rules that `options` name.
+def requested(stage: Stage, options: Mapping[str, object], switch: str, *, on: bool, literal: bool) -> Requested:
+    """Return the constants that ask for a stage's output under the rules that `options` name.
 
-    `switch` is what the framework calls its own switch, and `on` how it is set where 0 is to mean a dim of
-    size zero; `literal` says that it is to be so set in any case. Raises `ShapeError` (usage) where names
-    would have to be constants, and where the rules refuse.
+    `switch` is what the framework calls its own switch, and `on` how it is set if 0 is to mean a dim of
+    size zero; `literal` says that it is to be set so in any case. Raises `ShapeError` (usage) if names would
+    have to be constants, and if the rules refuse.
     """
-    asked = entries(action)
-    copied = [_can_copy(entry, out, action) for out, entry in enumerate(asked)]
+    asked = written_dims(stage)
+    copied = [_can_copy(dim, out, stage) for out, dim in enumerate(asked)]
     literal = literal or any(
-        entry.value == 0 and not entry.inferred and not copies for entry, copies in zip(asked, copied, strict=True)
+        dim.value == 0 and not dim.inferred and not copies for dim, copies in zip(asked, copied, strict=True)
     )
-    zeros = literal and any(entry.value == 0 for entry in asked)
-    hole, dims, warnings = any(entry.inferred for entry in asked), list[int](), list[str]()
-    for out, (entry, copies) in enumerate(zip(asked, copied, strict=True)):
-        dims.append(_constant(entry, out, copies=copies and not literal, zeros=zeros, hole=hole))
+    zeros = literal and any(dim.value == 0 for dim in asked)
+    hole, dims, warnings = any(dim.inferred for dim in asked), list[int](), list[str]()
+    for out, (dim, copies) in enumerate(zip(asked, copied, strict=True)):
+        dims.append(_constant(dim, out, copies=copies and not literal, zeros=zeros, hole=hole))
         hole = hole or dims[-1] == -1
-        if entry.axes and dims[-1] > 0:
+        if dim.axes and dims[-1] > 0:
             warnings.append(f"dim {out} follows the tensor, and is written as the number {dims[-1]}")
     if literal and zeros:
         warnings.append(f"0 is a dim of size zero here, so {switch} is {'on' if on else 'off'}")
-    found = Requested(tuple(dims), literal, tuple(warnings))
-    _check(action, found, {**options, switch: on if literal else None})
-    return found
+    made = Requested(tuple(dims), literal, tuple(warnings))
+    _check(stage, made, {**options, switch: on if literal else None})
+    return made
 
 
-def _can_copy(entry: Entry, out: int, action: Action) -> bool:
+def _can_copy(dim: WrittenDim, out: int, stage: Stage) -> bool:
     """Say whether a 0 that copies would stand for the dim: the tensor has it at the same place."""
-    same = out < len(action.shape) and isinstance(entry.value, Monomial) and action.shape[out] == entry.value
-    return not entry.inferred and (entry.axes == (out,) or same)
+    same = out < len(stage.before) and isinstance(dim.value, Monomial) and stage.before[out] == dim.value
+    return not dim.inferred and (dim.axes == (out,) or same)
 
 
-def _constant(entry: Entry, out: int, *, copies: bool, zeros: bool, hole: bool) -> int:
+def _constant(dim: WrittenDim, out: int, *, copies: bool, zeros: bool, hole: bool) -> int:
     """Return the number for one dim; a name that nothing copies can still be the one that is inferred."""
     if copies:
         return 0
-    if entry.inferred and not zeros:
+    if dim.inferred and not zeros:
         return -1
-    if isinstance(entry.value, int):
-        return entry.value
+    if isinstance(dim.value, int):
+        return dim.value
     if not zeros and not hole:
         return -1
-    raise misuse(f"dim {out}, {entry.value}, would have to be a constant", "give the sizes with --where")
+    raise misuse(f"dim {out}, {dim.value}, would have to be a constant", "give the sizes with --where")
 
 
-def _check(action: Action, found: Requested, options: Mapping[str, object]) -> None:
+def _check(stage: Stage, made: Requested, options: Mapping[str, object]) -> None:
     """Refuse what the framework itself would refuse, by its own rules."""
     try:
-        problem = resolve(ask("reshape", action.shape, {"target": found.dims, **options})).problem
+        problem = resolve(ask("reshape", stage.before, {"target": made.dims, **options})).problem
     except ShapeError as error:
         problem = error.problem
     if problem:

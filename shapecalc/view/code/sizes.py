@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from keyword import iskeyword
 
-from shapecalc.core.dims import Dim, Monomial, Shape
-from shapecalc.core.problem import misuse
+from shapecalc.core.sizes.dims import Dim, Monomial, Shape
+from shapecalc.core.sizes.problem import misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def size_text(dim: Dim, shape: Shape) -> str:
 
     Raises `ShapeError` (usage) for a name that the program cannot have.
 
-    >>> from shapecalc.core.text import read_dims
+    >>> from shapecalc.core.sizes.text import read_dims
     >>> size_text(read_dims("C*H/64")[0], read_dims("N,C,H"))
     'x.shape[1] * x.shape[2] // 64'
     """
@@ -41,7 +41,7 @@ def size_text(dim: Dim, shape: Shape) -> str:
 def read_from(shape: Shape) -> Mapping[str, str]:
     """Return the names that a program can read from `x.shape`, each with the expression for it.
 
-    >>> from shapecalc.core.text import read_dims
+    >>> from shapecalc.core.sizes.text import read_dims
     >>> read_from(read_dims("N,2*C,H*W"))
     {'N': 'x.shape[0]', 'C': '(x.shape[1] // 2)'}
     """

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from typing import assert_never
 
-from shapecalc.core.dims import all_known
-from shapecalc.core.limits import check_rank
-from shapecalc.core.problem import misuse
-from shapecalc.core.record import Record
-from shapecalc.core.rules import DIALECTS
-from shapecalc.core.trace import Permute, Slice
+from shapecalc.core.answers.moves import Permute, Slice
+from shapecalc.core.answers.stage import Kind, Stage
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.limits import check_rank
+from shapecalc.core.sizes.dims import all_known
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.record import Record
 from shapecalc.view.code import Code
-from shapecalc.view.code.actions import Action, actions, general_warnings, title, written_out
 from shapecalc.view.code.requested import requested
+from shapecalc.view.code.written import after, empty_warnings, general_warnings, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shapecalc.core.dims import Dim
-    from shapecalc.core.trace import Chain, Trace
+    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.sizes.dims import Dim
 
 
 class Layer(Record):
@@ -38,61 +39,75 @@ class Layer(Record):
 
 def tensorrt(answer: Trace | Chain) -> Code:
     """Return the code that adds layers to a `network` after its tensor `x`; a Shuffle stays one layer."""
-    layers = list[Layer]()
-    for _, stage in groupby(actions(answer), key=lambda action: id(action.trace)):
-        layers += _layers(list(stage))
+    layers = [layer for trace in answer.traces for layer in _layers(trace)]
     lines = [line for place, layer in enumerate(layers) for line in layer.lines("y" if place else "x")]
     start = ["# network is a trt.INetworkDefinition, x one of its tensors", title(answer)]
     warnings = [warning for layer in layers for warning in layer.warnings]
-    told = (*general_warnings(answer, "tensorrt"), *written_out(answer, "tensorrt"), *warnings)
+    told = (*general_warnings(answer, "tensorrt"), *empty_warnings(answer, "tensorrt"), *warnings)
     return Code("\n".join([*start, *(lines or ["y = x"])]), told)
 
 
-def _layers(stage: Sequence[Action]) -> list[Layer]:
-    """Return the layers for the actions of one op."""
-    for action in stage:
-        check_rank(action.shape, DIALECTS["tensorrt"], "input")
-        check_rank(action.output, DIALECTS["tensorrt"], "input")
-    if stage[0].kind == "expand":
-        return _expanded(stage[0])
-    if stage[0].kind == "shape":
-        return _dims(stage[0])
-    return [_shuffle(stage)]
+def _layers(trace: Trace) -> list[Layer]:
+    """Return the layers for the stages of one op: as few Shuffles as hold them."""
+    layers, waiting = list[Layer](), list[Stage]()
+    for stage in trace.stages:
+        check_rank(stage.before, DIALECTS["tensorrt"], "input")
+        check_rank(after(stage), DIALECTS["tensorrt"], "input")
+        match stage.kind:
+            case Kind.EXPAND:
+                layers += _expand(stage)
+            case Kind.SHAPE:
+                layers += _dims(stage)
+            case Kind.PERMUTE | Kind.RESHAPE | Kind.VIEW | Kind.MERGE | Kind.SQUEEZE | Kind.UNSQUEEZE:
+                if not _fits_one_shuffle([*waiting, stage]):
+                    layers.append(_shuffle(trace, waiting))
+                    waiting = []
+                waiting.append(stage)
+            case _:
+                assert_never(stage.kind)
+    return [*layers, *([_shuffle(trace, waiting)] if waiting else [])]
 
 
-def _shuffle(stage: Sequence[Action]) -> Layer:
+def _fits_one_shuffle(stages: Sequence[Stage]) -> bool:
+    """Say whether a Shuffle can do these stages: one transpose, one reshape, one transpose, each optional."""
+    order = "".join("p" if stage.kind is Kind.PERMUTE else "r" for stage in stages)
+    return order in ("p", "r", "pp", "pr", "rp", "prp")
+
+
+def _shuffle(trace: Trace, stages: Sequence[Stage]) -> Layer:
     """Return the one layer that transposes, reshapes and transposes."""
     properties, warnings = dict[str, object](), list[str]()
-    for action in stage:
-        if isinstance(action.last.move, Permute):
-            which = "second" if action.last.stage == "second" else "first"
-            properties[f"{which}_transpose"] = action.last.move.axes
+    for stage in stages:
+        if isinstance(stage.move, Permute):
+            which = "second" if properties or stage.argument == "second" else "first"
+            properties[f"{which}_transpose"] = stage.move.axes
             continue
-        literal = action.trace.options.get("zero_is_placeholder") is False
-        found = requested(action, {"dialect": "tensorrt"}, "zero_is_placeholder", on=False, literal=literal)
-        properties["reshape_dims"] = found.dims
-        if found.literal:
+        literal = trace.options.get("zero_is_placeholder") is False
+        made = requested(stage, {"dialect": "tensorrt"}, "zero_is_placeholder", on=False, literal=literal)
+        properties["reshape_dims"] = made.dims
+        if made.literal:
             properties["zero_is_placeholder"] = False
-        warnings += found.warnings
+        warnings += made.warnings
     return Layer("add_shuffle", "", properties, tuple(warnings))
 
 
-def _expanded(action: Action) -> list[Layer]:
-    """Return a slice that reads the dims of 1 again and again; before it, dims of 1 in front where there are more."""
-    if not all_known((*action.shape, *action.output)):
+def _expand(stage: Stage) -> list[Layer]:
+    """Return a slice that reads the dims of 1 again and again; before it, dims of 1 in front if there are more."""
+    output = after(stage)
+    if not all_known((*stage.before, *output)):
         raise misuse("a slice needs numbers", "give the sizes with --where")
-    shape: Sequence[Dim] = (1,) * (len(action.output) - len(action.shape)) + action.shape
+    shape: Sequence[Dim] = (1,) * (len(output) - len(stage.before)) + stage.before
     properties = {"reshape_dims": shape} | ({"zero_is_placeholder": False} if 0 in shape else {})
-    grown = [Layer("add_shuffle", "", properties)] if len(shape) > len(action.shape) else []
-    strides = tuple(int(before == after) for before, after in zip(shape, action.output, strict=True))
-    return [*grown, _slice((0,) * len(shape), action.output, strides)]
+    grown = [Layer("add_shuffle", "", properties)] if len(shape) > len(stage.before) else []
+    strides = tuple(int(before == dim) for before, dim in zip(shape, output, strict=True))
+    return [*grown, _slice((0,) * len(shape), output, strides)]
 
 
-def _dims(action: Action) -> list[Layer]:
-    """Return a shape layer, and a slice of it where not every dim is asked for."""
-    assert isinstance(action.last.move, Slice)
-    start, count = action.last.move.start, len(action.output)
-    part = [] if count == len(action.shape) else [_slice((start if count else 0,), (count,), (1,))]
+def _dims(stage: Stage) -> list[Layer]:
+    """Return a shape layer, and a slice of it if not every dim is asked for."""
+    assert isinstance(stage.move, Slice)
+    start, count = stage.move.start, len(after(stage))
+    part = [] if count == len(stage.before) else [_slice((start if count else 0,), (count,), (1,))]
     return [Layer("add_shape"), *part]
 
 

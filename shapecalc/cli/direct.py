@@ -1,0 +1,92 @@
+"""The way around Typer: an op's command line is answered at once, since importing Typer takes longest of all.
+
+Typer's command and this reader are made of the same table of options. What the table does not say, such as help,
+completion and mistakes, is left to Typer.
+"""
+
+from __future__ import annotations
+
+import os
+
+from shapecalc.cli.answer import answer_op
+from shapecalc.cli.inputs import is_value, without_padding
+from shapecalc.cli.options import PRINTING, Argument, Output, Takes, parameters_of
+from shapecalc.core.ops import OPS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from shapecalc.cli.options import Option
+    from shapecalc.core.ops.op import Op
+
+    Known = Mapping[str, tuple[Option, bool | None]]
+
+COMPLETION = "_SHAPECALC_COMPLETE"
+"""The variable by which a shell asks for completions."""
+
+
+def answer_directly(words: Sequence[str]) -> int | None:
+    """Answer a command line that asks an op, and return the exit code; None to leave it to Typer."""
+    op = OPS.get(words[0]) if words else None
+    if op is None or COMPLETION in os.environ:
+        return None
+    given = read_words(op, words[1:])
+    if given is None:
+        return None
+    printing = {name: given.pop(name) for name in PRINTING if name in given}
+    return answer_op(op.name, given, Output(**printing))
+
+
+def read_words(op: Op, words: Sequence[str]) -> dict[str, Any] | None:
+    """Return the values of an op's arguments and options by name; None if Typer is to read the words.
+
+    >>> read_words(OPS["reshape"], ["2,3,4", "-1,4", "--json", "-d", "onnx", "--no-allowzero"])
+    {'json': True, 'dialect': 'onnx', 'allowzero': False, 'input': '2,3,4', 'target': '-1,4'}
+    >>> read_words(OPS["reshape"], ["2,3,4", "--help"]) is read_words(OPS["reshape"], ["2,3,4"]) is None
+    True
+    """
+    parameters = parameters_of(op)
+    known = _spellings([each for each in parameters if not isinstance(each, Argument)])
+    arguments = [each for each in parameters if isinstance(each, Argument)]
+    values: list[str] = []
+    given: dict[str, Any] = {}
+    waiting = iter(words)
+    for word in waiting:
+        if is_value(word):
+            values.append(without_padding(word))
+        elif not _read_option(word, waiting, known, given):
+            return None
+    if not sum(each.required for each in arguments) <= len(values) <= len(arguments):
+        return None
+    return given | {each.name: value for each, value in zip(arguments, values, strict=False)}
+
+
+def _spellings(options: Sequence[Option]) -> Known:
+    """Return options by their spellings, each with the setting that this spelling stands for; None if it is a text."""
+    known: dict[str, tuple[Option, bool | None]] = {}
+    for option in options:
+        setting = None if option.takes is Takes.TEXT else True
+        known[option.spelling] = option, setting
+        if option.short:
+            known[option.short] = option, setting
+        if option.takes is Takes.SWITCH:
+            known[f"--no-{option.spelling.removeprefix('--')}"] = option, False
+    return known
+
+
+def _read_option(word: str, waiting: Iterator[str], known: Known, given: dict[str, Any]) -> bool:
+    """Put an option into `given`, with its value if it takes one; return False if Typer is to read it."""
+    spelling, equals, text = word.partition("=")
+    if spelling not in known or (equals and not spelling.startswith("--")):
+        return False
+    option, setting = known[spelling]
+    if setting is not None:
+        given[option.name] = setting
+        return not equals
+    value = text if equals else next(waiting, None)
+    if value is None or not (equals or is_value(value)):
+        return False
+    given[option.name] = without_padding(value)
+    return True

@@ -1,0 +1,97 @@
+"""Inputs as they are given: a shape in words, on standard input, or in the header of a file."""
+
+from __future__ import annotations
+
+import sys
+
+from shapecalc.cli.output import stream_error, tell
+from shapecalc.core.asking.ask import dialect_of
+from shapecalc.core.dialects.element_types import element_type
+from shapecalc.core.ops import OPS
+from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import is_file, shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shapecalc.engine.files import Source
+
+LONGEST_INPUT = 1 << 20
+"""How many characters are read from standard input for one shape."""
+
+
+class Given(Record):
+    """An input as it was given: its shape, the options that come with it, and its data if it is a file."""
+
+    shape: str
+    options: Mapping[str, object]
+    source: Source | None
+
+
+def is_value(word: str) -> bool:
+    """Say whether a word of a command line is a value: `-`, or a shape that starts with `-` as in `-1,4`.
+
+    >>> is_value("-1,4"), is_value("-"), is_value("--json"), is_value("-q")
+    (True, True, False, False)
+    """
+    return word[:1] != "-" or word == "-" or word[1].isdigit() or word[1] == " "
+
+
+def without_padding(text: str) -> str:
+    """Return a value without the blank that kept it from being taken for an option."""
+    return text[1:] if text[:2] == " -" else text
+
+
+def input_text(text: str) -> str:
+    """Return an input shape as it was typed; if that is `-`, the one line of standard input.
+
+    Raises `ShapeError` (usage) if standard input is not one line, `RunEnded` if it cannot be read.
+    """
+    if text.strip() != "-":
+        return without_padding(text)
+    if sys.stdin is None:
+        raise stream_error("stdin", "it is closed")
+    if sys.stdin.isatty():
+        tell("shapecalc: reading a shape from the terminal; end it with a new line")
+        return sys.stdin.readline().strip()
+    try:
+        raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
+    except OSError as error:
+        raise stream_error("stdin", error.strerror) from None
+    if len(raw) > LONGEST_INPUT:
+        raise misuse(f"standard input holds more than {LONGEST_INPUT} bytes, which is no shape", argument="input")
+    lines = [line for line in raw.decode("utf-8", "surrogateescape").splitlines() if line.strip()]
+    if len(lines) != 1:
+        what = "nothing" if not lines else f"{len(lines)} lines"
+        raise misuse(
+            f"standard input holds {what}, and one shape was expected",
+            "many cases: shapecalc check -",
+            argument="input",
+        )
+    return lines[0].strip()
+
+
+def read_input(text: str, options: Mapping[str, object], op: str) -> Given:
+    """Return the input that a text gives: a shape as it is, a file's shape and element type from its header.
+
+    Raises `ShapeError`: file if the file cannot be used, usage if there is no such dialect.
+    """
+    if not is_file(text):
+        return Given(text, options, None)
+    from shapecalc.engine.files import FileError, opened
+
+    try:
+        source = opened(text)
+    except FileError as error:
+        raise file_error(error) from None
+    row = dialect_of(OPS[op], options.get("dialect"))
+    dtype = element_type(source.dtype, row) if source.dtype else None
+    present = {name: value for name, value in options.items() if value is not None}
+    return Given(shape_text(source.shape), {"dtype": dtype, **present}, source)
+
+
+def file_error(error: Exception) -> ShapeError:
+    """Return the error to raise if a file or a backend cannot be used."""
+    return ShapeError(Problem(FILE, str(error), argument="input"))

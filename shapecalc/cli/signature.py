@@ -1,0 +1,116 @@
+"""Typer commands made of the tables of options: every value is text, which the core reads."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any
+
+import typer
+
+from shapecalc.cli.inputs import without_padding
+from shapecalc.cli.options import PRINTING, Argument, Option, Output, Takes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+KINDS: dict[Takes, tuple[Any, Any]] = {
+    Takes.NOTHING: (bool, False),
+    Takes.SWITCH: (bool | None, None),
+    Takes.TEXT: (str | None, None),
+    Takes.TEXTS: (list[str] | None, None),
+    Takes.NUMBER: (int | None, None),
+}
+"""The type of an option as Typer is told it, and its default, by what the option takes."""
+
+
+def make_command(
+    run: Callable[..., int], parameters: Sequence[Argument | Option], *, with_context: bool = False
+) -> Callable[..., int]:
+    """Return the function that Typer calls for a command, with a signature made of the parameters.
+
+    It calls `run` with the values by name. Those that say what is printed come together, as `out`; Typer's own
+    `context` comes if it is asked for.
+    """
+
+    def command(**given: Any) -> int:
+        values = {name: _strip_padding(value) for name, value in given.items()}
+        printing = {name: values.pop(name) for name in PRINTING if name in values}
+        return run(**values, out=Output(**printing))
+
+    made = list(map(_typer_parameter, parameters))
+    if with_context:
+        made.append(inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context))
+    command.__signature__ = inspect.Signature(made, return_annotation=int)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in made} | {"return": int}
+    return command
+
+
+def _strip_padding(value: Any) -> Any:
+    """Return a value without the blanks that kept its texts from being taken for options."""
+    if isinstance(value, list):
+        return [without_padding(text) for text in value]
+    return without_padding(value) if isinstance(value, str) else value
+
+
+def _typer_parameter(parameter: Argument | Option) -> inspect.Parameter:
+    """Return how Typer sees an argument or an option."""
+    if isinstance(parameter, Argument):
+        kind, default = _typer_argument(parameter)
+    else:
+        kind, default = _typer_option(parameter)
+    return inspect.Parameter(parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _typer_argument(argument: Argument) -> tuple[Any, Any]:
+    """Return the type of an argument as Typer is told it, and its default."""
+    kind: Any = list[str] if argument.repeated else str
+    info = typer.Argument(
+        metavar=argument.metavar,
+        help=argument.help,
+        autocompletion=_completion(argument),
+        show_default=False,
+    )
+    if argument.required:
+        return Annotated[kind, info], inspect.Parameter.empty
+    return Annotated[kind | None, info], None
+
+
+def _typer_option(option: Option) -> tuple[Any, Any]:
+    """Return the type of an option as Typer is told it, and its default."""
+    kind, default = KINDS[option.takes]
+    spellings = [option.spelling, option.short] if option.short else [option.spelling]
+    if option.takes is Takes.SWITCH:
+        spellings = [f"{option.spelling}/--no-{option.spelling.removeprefix('--')}"]
+    names = option.completions() if option.lists_completions and option.completions else ()
+    info = typer.Option(
+        *spellings,
+        help=f"{option.help}: {', '.join(names)}" if names else option.help,
+        metavar=None if kind is bool or option.takes is Takes.SWITCH else option.metavar,
+        autocompletion=_completion(option),
+        show_default=option.shows_default,
+        min=option.least,
+        max=option.most,
+    )
+    return Annotated[kind, info], default if option.default is None else option.default
+
+
+def _completion(parameter: Argument | Option) -> Callable[..., list[str]] | None:
+    """Return what completes a word; None if nothing does."""
+    names = parameter.completions
+    if names is None:
+        return None
+    if isinstance(parameter, Argument) and parameter.completes_first:
+        return lambda ctx, incomplete: (  # Typer looks at these names
+            [] if ctx.params.get(parameter.name) else names_starting(names(), incomplete)
+        )
+    return lambda incomplete: names_starting(names(), incomplete)
+
+
+def names_starting(names: Iterable[str], text: str) -> list[str]:
+    """Return the names that go on from what is typed.
+
+    >>> names_starting(["onnx", "onednn", "numpy"], "on")
+    ['onnx', 'onednn']
+    """
+    return [name for name in names if name.startswith(text)]

@@ -1,0 +1,98 @@
+"""Which input axes became which output axes when a tensor is reshaped.
+
+The elements keep their order, so axes correspond where the running products of the dims on both sides
+agree: that is where the cuts of the old shape and of the new one line up.
+"""
+
+from __future__ import annotations
+
+from shapecalc.core.sizes.dims import Dim, Shape, product
+from shapecalc.core.sizes.record import Record
+
+MOST_LISTED = 12
+"""How many axes a sentence lists one by one."""
+
+
+class Group(Record):
+    """Input axes and the output axes they became: the smallest sets whose elements stay together."""
+
+    sources: tuple[int, ...]
+    outs: tuple[int, ...]
+
+    @property
+    def verb(self) -> str:
+        """What happened to the axes of the group."""
+        match len(self.sources), len(self.outs):
+            case (1, 1):
+                return "stays"
+            case (_, 0):
+                return "is dropped"
+            case (0, _):
+                return "is inserted"
+            case (_, 1):
+                return "merge into"
+            case (1, _):
+                return "splits into"
+        return "mix into"
+
+
+def groups(before: Shape, after: Shape) -> tuple[Group, ...]:
+    """Return the axis groups of a reshape from `before` to `after`, two shapes of the same volume.
+
+    >>> [(group.sources, group.outs) for group in groups((2, 3, 4), (6, 2, 2))]
+    [((0, 1), (0,)), ((2,), (1, 2))]
+    """
+    found, i, j = [], 0, 0
+    while i < len(before) or j < len(after):
+        a, b = i, j
+        if i < len(before) and j < len(after) and before[i] == after[j]:
+            i, j = i + 1, j + 1
+        elif i < len(before) and before[i] == 1:
+            i += 1
+        elif j < len(after) and after[j] == 1:
+            j += 1
+        else:
+            i, j = _next_cut(before, i, after, j)
+        found.append(Group(tuple(range(a, i)), tuple(range(b, j))))
+    return tuple(found)
+
+
+def _next_cut(before: Shape, i: int, after: Shape, j: int) -> tuple[int, int]:
+    """Return the first place past `i` and `j` where the running products agree; both ends if none does."""
+    reached: dict[Dim, int] = {}
+    volume: Dim = 1
+    for end in range(i, len(before)):
+        volume = product((volume, before[end]))
+        reached.setdefault(volume, end + 1)
+    volume = 1
+    for end in range(j, len(after)):
+        volume = product((volume, after[end]))
+        if volume != 0 and volume in reached:
+            return reached[volume], end + 1
+    return len(before), len(after)
+
+
+def regrouping(before: Shape, after: Shape) -> str:
+    """Say in one sentence which axes merged, split, mixed, came or went.
+
+    >>> regrouping((2, 3, 4), (2, 12))
+    'axis 0 stays; axes 1,2 merge into axis 1'
+    """
+    if before == after:
+        return "the shape is the one it was"
+    return "; ".join(_sentence(group) for group in groups(before, after))
+
+
+def _sentence(group: Group) -> str:
+    """Say what happened to one group, naming output axes only where they differ."""
+    if not group.sources or not group.outs or (group.verb == "stays" and group.sources == group.outs):
+        axes = group.sources or group.outs
+        return f"{_axes(axes)} {group.verb if len(axes) == 1 else group.verb.replace('is ', 'are ')}"
+    verb = "becomes" if group.verb == "stays" else group.verb
+    return f"{_axes(group.sources)} {verb} {_axes(group.outs)}"
+
+
+def _axes(axes: tuple[int, ...]) -> str:
+    if len(axes) > MOST_LISTED:
+        return f"axes {axes[0]} to {axes[-1]}"
+    return f"axis {axes[0]}" if len(axes) == 1 else f"axes {','.join(map(str, axes))}"

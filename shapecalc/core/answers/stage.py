@@ -1,0 +1,154 @@
+"""`Stage` and `Step`: an op is one or more stages, and each stage has its reasons.
+
+A stage is what pictures draw, code writers write and the engine carries out. A step is one reason: the rule,
+what it settled, and from what.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from shapecalc.core.answers.moves import Move, moved_shape
+from shapecalc.core.sizes.conditions import Conditions
+from shapecalc.core.sizes.dims import Dim, Monomial, Shape
+from shapecalc.core.sizes.record import Choice, Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from typing import ClassVar, TypeAlias
+
+    from shapecalc.core.sizes.rule import Rule
+
+
+class Kind(Choice):
+    """What a stage does. Pictures and code writers have an answer for each; mypy finds one that is missing."""
+
+    PERMUTE = "moves axes"
+    RESHAPE = "cuts the elements anew, as a requested shape says"
+    MERGE = "merges neighbouring axes"
+    SQUEEZE = "drops dims of 1"
+    UNSQUEEZE = "inserts dims of 1"
+    EXPAND = "repeats dims of 1"
+    SHAPE = "returns the dims themselves"
+    VIEW = "reads the same memory with other strides"
+
+
+class Facts(Record):
+    """What a step of one rule knows beside its dims. Each rule of the room `rules` has its own."""
+
+    rule: ClassVar[Rule]
+    name: ClassVar[str]
+    """What the step does, in a word or two."""
+
+    @abstractmethod
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+
+
+class Step(Record):
+    """One reason: what was settled, from what, and why."""
+
+    facts: Facts
+    out: int | None
+    """The index of the output dim that this step settles; None if it settles none by itself."""
+    sources: tuple[int, ...]
+    """The input axes of the stage that it comes from."""
+    value: Dim | Shape
+    """The dim that is settled; for a step about all dims, the whole shape."""
+    conditions: Conditions = ()
+
+    def __init__(
+        self, facts: Facts, out: int | None, sources: tuple[int, ...], value: Dim | Shape, conditions: Conditions = ()
+    ) -> None:
+        """Set the fields; faster than a record of any fields would."""
+        self.__dict__.update(facts=facts, out=out, sources=sources, value=value, conditions=conditions)
+
+    @property
+    def rule(self) -> Rule:
+        """The rule, which is its own id."""
+        return self.facts.rule
+
+    @property
+    def name(self) -> str:
+        """What the step does, in a word or two."""
+        return self.facts.name
+
+    @property
+    def dim(self) -> Dim:
+        """The dim that is settled; raises `TypeError` for a step about all dims."""
+        if isinstance(self.value, tuple):
+            raise TypeError(f"{self.rule} settles a whole shape")
+        return self.value
+
+    @property
+    def shape(self) -> Shape:
+        """The whole shape that a step about all dims holds; of one dim, the shape of that dim alone."""
+        return self.value if isinstance(self.value, tuple) else (self.value,)
+
+    @property
+    def why(self) -> str:
+        """The step's sentence."""
+        return self.facts.why(self)
+
+
+class Stage(Record):
+    """One stage of an op: what it was asked, its steps as far as they got, and the move it comes down to."""
+
+    kind: Kind
+    label: str
+    """What the stage is called: the op's name, or the argument of a composite op that asks for it."""
+    argument: str
+    """The name of the request's argument that asks for this stage."""
+    before: Shape
+    asked: Shape = ()
+    """The requested shape, permutation or axes as they were given; `()` if none were."""
+    steps: tuple[Step, ...] = ()
+    after: Shape | None = None
+    """The shape after the stage; None if it was refused."""
+    move: Move | None = None
+    """What is done to the data; None if the stage was refused."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        label: str,
+        argument: str,
+        before: Shape,
+        asked: Shape = (),
+        steps: tuple[Step, ...] = (),
+        after: Shape | None = None,
+        move: Move | None = None,
+    ) -> None:
+        """Set the fields; faster than a record of any fields would."""
+        made = self.__dict__
+        made["kind"], made["label"], made["argument"], made["before"] = kind, label, argument, before
+        made["asked"], made["steps"], made["after"], made["move"] = asked, steps, after, move
+
+    @property
+    def finished(self) -> bool:
+        """Whether the stage was not refused."""
+        return self.move is not None
+
+    def at_end(self, steps: Sequence[Step], move: Move | None) -> Stage:
+        """Return the stage with its steps and its move; without a move it was refused after them."""
+        after = None if move is None else moved_shape(self.before, move)
+        return Stage(self.kind, self.label, self.argument, self.before, self.asked, tuple(steps), after, move)
+
+
+if TYPE_CHECKING:
+    Reasons: TypeAlias = Generator[Stage | Step | Move, None, Shape]
+    """An op at work. For each stage it yields the `Stage` as it begins, its `Step`s, and its `Move`. It returns the
+    output shape."""
+
+
+def plain(value: object) -> object:
+    """Return a dim, a shape or an argument for JSON: unknown dims are strings, shapes are lists.
+
+    >>> from shapecalc.core.sizes.dims import named
+    >>> plain((2, named("N"), -1)), plain(None)
+    ([2, 'N', -1], None)
+    """
+    if isinstance(value, Monomial):
+        return str(value)
+    return [plain(part) for part in value] if isinstance(value, tuple) else value

@@ -1,0 +1,223 @@
+"""`Trace` and `Chain`: a request and everything that follows from it.
+
+A trace is the one value that the command line's text, `--json`, the pictures and the engine are made from. Its
+stages and steps are made when somebody first looks at them; the output is known before.
+"""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.stage import plain
+from shapecalc.core.sizes.conditions import Conditions
+from shapecalc.core.sizes.dims import Shape, all_known
+from shapecalc.core.sizes.problem import Problem
+from shapecalc.core.sizes.record import FrozenDict, Record
+from shapecalc.core.sizes.text import shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from shapecalc.core.answers.moves import Move
+    from shapecalc.core.answers.request import Request
+    from shapecalc.core.answers.stage import Stage, Step
+
+    Stages = tuple[Stage, ...]
+    Names = tuple[str, ...]
+
+
+class Answer(Record):
+    """What a `Trace` and a `Chain` have in common."""
+
+    input: Shape
+    """The shape of the input tensor."""
+    output: Shape | None
+    """The shape of the result; None if the request is refused."""
+    problem: Problem | None
+    conditions: Conditions
+    """What the named sizes must satisfy for the output to hold: necessary and sufficient together."""
+
+    def __str__(self) -> str:
+        if self.output is None:
+            return str(self.problem)
+        conditions = " and ".join(map(str, self.conditions))
+        return shape_text(self.output) + (f" when {conditions}" if conditions else "")
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The trace of each op in turn."""
+        raise TypeError(f"{type(self).__name__} has no traces")
+
+    def _made(self, name: str) -> Any:
+        """Return what is made on the first look, and keep it."""
+        kept = self.__dict__[name]
+        if callable(kept):
+            kept = self.__dict__[name] = kept()
+        return kept
+
+    @property
+    def assumes(self) -> Names:
+        """The names whose being 0 would change the answer."""
+        names: Names = self._made("_assumes")
+        return names
+
+    @property
+    def stages(self) -> Stages:
+        """Every stage, in order, as far as the request got."""
+        return tuple([stage for trace in self.traces for stage in trace.stages])
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of every stage, in order."""
+        return tuple([step for trace in self.traces for step in (*trace.given, *trace.own_steps)])
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """What is to be done to the data, in order."""
+        moves: tuple[Move, ...] | None = self.__dict__.get("_moves")
+        if moves is None:
+            moves = tuple([stage.move for stage in self.stages if stage.move is not None])
+            self.__dict__["_moves"] = moves
+        return moves
+
+    @property
+    def concrete(self) -> bool:
+        """Whether there is an output, and every dim has a number."""
+        concrete: bool | None = self.__dict__.get("_concrete")
+        if concrete is None:
+            concrete = self.output is not None and all_known(self.input + self.output)
+            self.__dict__["_concrete"] = concrete
+        return concrete
+
+    def _judgement(self) -> dict[str, object]:
+        return {"conditions": [str(condition) for condition in self.conditions], "assumes": list(self.assumes)}
+
+
+class Trace(Answer):
+    """A request, the stages and steps that answer it, and the answer or the problem that stopped it."""
+
+    request: Request
+    version: int | None
+    """The operator's version; None if operators of the dialect have no versions."""
+    options: Mapping[str, object]
+    """The settings in force that the request did not have to give, such as the switch."""
+    given: tuple[Step, ...]
+    """The steps that come before the op's own: what the request itself says of the sizes."""
+
+    def __init__(
+        self,
+        request: Request,
+        version: int | None = None,
+        options: Mapping[str, object] | None = None,
+        stages: Stages | Callable[[], Stages] = (),
+        output: Shape | None = None,
+        problem: Problem | None = None,
+        conditions: Conditions = (),
+        assumes: Names | Callable[[], Names] = (),
+        given: tuple[Step, ...] = (),
+    ) -> None:
+        """Set the fields; `stages` and `assumes` may be functions, which are called on the first look."""
+        made = self.__dict__
+        made["input"], made["output"], made["problem"], made["conditions"] = request.input, output, problem, conditions
+        made["request"], made["version"], made["given"] = request, version, given
+        made["options"] = FrozenDict() if options is None else FrozenDict(options)
+        made["_stages"], made["_assumes"] = stages, assumes
+
+    @property
+    def op(self) -> str:
+        """The op asked for: `reshape`, `shuffle` ..."""
+        return self.request.op
+
+    @property
+    def dialect(self) -> str:
+        """The name of the dialect whose rules were applied."""
+        return self.request.dialect
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The trace itself: a request of one op is a chain of one."""
+        return (self,)
+
+    @property
+    def stages(self) -> Stages:
+        """The stages of the op, in order, as far as the request got."""
+        stages: Stages = self._made("_stages")
+        return stages
+
+    @property
+    def own_steps(self) -> tuple[Step, ...]:
+        """The steps of the op's stages, in order."""
+        return tuple([step for stage in self.stages for step in stage.steps])
+
+    def refused(self, problem: Problem) -> Trace:
+        """Return the trace with a problem in place of its output."""
+        stages, given = self.stages, self.given
+        return Trace(self.request, self.version, self.options, stages, None, problem, (), (), given)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the trace as the JSON object that the command line documents."""
+        return {
+            "op": self.op,
+            "dialect": self.dialect,
+            "version": self.version,
+            "options": dict(self.options),
+            "request": {name: plain(value) for name, value in self.request.arguments.items()},
+            "input": plain(self.input),
+            "output": plain(self.output),
+            **self._judgement(),
+            "steps": [_step_json("input", step) for step in self.given]
+            + [_step_json(stage.label, step) for stage in self.stages for step in stage.steps],
+            "problem": self.problem and self.problem.as_json(),
+        }
+
+
+class Chain(Answer):
+    """Several requests, each on the output of the one before."""
+
+    def __init__(
+        self,
+        input: Shape,
+        traces: tuple[Trace, ...],
+        output: Shape | None = None,
+        problem: Problem | None = None,
+        conditions: Conditions = (),
+        assumes: Names | Callable[[], Names] = (),
+    ) -> None:
+        """Set the fields; `assumes` may be a function, which is called on the first look."""
+        made = self.__dict__
+        made["input"], made["output"], made["problem"], made["conditions"] = input, output, problem, conditions
+        made["_traces"], made["_assumes"] = traces, assumes
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) is True and self.traces == other.traces  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((Chain, self.traces))
+
+    @property
+    def op(self) -> str:
+        """What a chain is called beside the names of ops."""
+        return "chain"
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The trace of each op in turn, up to the one that was refused."""
+        traces: tuple[Trace, ...] = self.__dict__["_traces"]
+        return traces
+
+    def as_json(self) -> dict[str, object]:
+        """Return the chain as the JSON object that the command line documents."""
+        return {
+            "op": self.op,
+            "input": plain(self.input),
+            "stages": [trace.as_json() for trace in self.traces],
+            "output": plain(self.output),
+            **self._judgement(),
+            "problem": self.problem and self.problem.as_json(),
+        }
+
+
+def _step_json(label: str, step: Step) -> dict[str, object]:
+    """Return a step of the stage `label` as the JSON object that the command line documents."""
+    sources, value = list(step.sources), plain(step.value)
+    return {"stage": label, "rule": str(step.rule), "out": step.out, "from": sources, "value": value, "why": step.why}

@@ -1,0 +1,229 @@
+"""An op's command line as text: `reshape 2,3,4 0,-1 --allowzero`, and chains of them.
+
+    chain = input "|" stage {"|" stage}
+    stage = op {value | "--" name [("=" | blank) value]}
+
+Stages of a chain, plain lines of case files and the prompt are read here, with the options that the
+commands have. Blanks inside brackets or quotes do not separate.
+"""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.request import Request
+from shapecalc.core.asking.ask import COMMON, read_flag
+from shapecalc.core.dialects import DIALECTS, SWITCHES
+from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops.op import Holds, Op
+from shapecalc.core.sizes.lookup import lookup, suggestion
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.sizes.text import shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shapecalc.core.answers.trace import Chain, Trace
+
+SHORT = {"-d": "--dialect"}
+"""The options that have a short form."""
+OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
+
+
+class Typed(Record):
+    """One op as it was typed: its input, if it names one, and its options as text."""
+
+    op: str
+    options: Mapping[str, object]
+    input: str | None = None
+
+
+def split(text: str, separator: str | None = None) -> list[str]:
+    """Split at blanks, or at `separator`, outside brackets and quotes; quotes around a piece are dropped.
+
+    Raises `ShapeError` (usage) for a quote that is never closed.
+
+    >>> split("reshape [2, 3, 4] '0, -1'")
+    ['reshape', '[2, 3, 4]', '0, -1']
+    """
+    pieces, piece, depth, quote = list[str](), list[str](), 0, ""
+    started = False
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in QUOTES:
+            quote, started = char, True
+        elif char in OPENING:
+            depth += 1
+        elif char in CLOSING:
+            depth -= 1
+        if not quote and depth <= 0 and (char == separator if separator else char.isspace()):
+            if started or separator:
+                pieces.append("".join(piece))
+            piece, started = [], False
+        elif separator or char not in QUOTES:
+            piece.append(char)
+            started = True
+    if quote:
+        raise misuse(f"the quote {quote} is never closed")
+    return [*pieces, "".join(piece)] if started or separator else pieces
+
+
+def read_stage(words: Sequence[str], *, with_input: bool) -> Typed:
+    """Return the op, input and options of one stage; raise `ShapeError` (usage) for what the op does not take.
+
+    >>> read_stage(["reshape", "0,-1", "--opset", "13"], with_input=False).options
+    {'opset': '13', 'target': '0,-1'}
+    """
+    if not words:
+        raise misuse("an operation is missing", f"the operations are {', '.join(OPS)}")
+    op = lookup(words[0], OPS, "operation")
+    values, options = _sort_words(op, words[1:])
+    shape = values.pop(0) if with_input and values else None
+    slots = op.slots
+    if len(values) > len(slots):
+        raise misuse(f"{op.name} does not take '{visible(values[len(slots)][:40])}'", usage(op, with_input=with_input))
+    return Typed(op.name, options | dict(zip(slots, values, strict=False)), shape)
+
+
+def read_values(words: Sequence[str]) -> list[str]:
+    """Return the plain values of a stage, in order, without its options.
+
+    >>> read_values(["squeeze", "1,3,1", "--axes", "0"])
+    ['1,3,1']
+    """
+    return _sort_words(lookup(words[0], OPS, "operation"), words[1:])[0]
+
+
+def usage(op: Op, *, with_input: bool = True) -> str:
+    """Return what to write for an op.
+
+    >>> usage(OPS["transpose"])
+    'write transpose INPUT [PERM]'
+    """
+    words = [
+        param.name.upper() if param.required else f"[{param.name.upper()}]" for param in op.params if param.positional
+    ]
+    words += [f"[--{_dashed(param.name)} ...]" for param in params_of(op) if not param.positional]
+    return " ".join(["write", op.name, *(["INPUT"] if with_input else []), *words])
+
+
+def _sort_words(op: Op, words: Sequence[str]) -> tuple[list[str], dict[str, object]]:
+    """Return the plain values among `words`, and the options by name."""
+    params = params_of(op)
+    known = {_dashed(name): name for name in (*COMMON, *(param.name for param in params))}
+    flags = {*SWITCHES, *(param.name for param in params if param.holds is Holds.FLAG)}
+    values: list[str] = []
+    options: dict[str, object] = {}
+    waiting = iter(words)
+    for word in waiting:
+        if not is_option(word):
+            values.append(word)
+            continue
+        spelled, equals, text = SHORT.get(word, word).removeprefix("--").partition("=")
+        name = known.get(spelled) if SHORT.get(word, word).startswith("--") else None
+        if name in flags and not equals:
+            options[name] = True
+        elif name is None and known.get(spelled.removeprefix("no-")) in flags and not equals:
+            options[known[spelled.removeprefix("no-")]] = False
+        elif name is None:
+            raise misuse(f"{op.name} has no option '{visible(word[:40])}'", suggestion(spelled, known))
+        else:
+            value = text if equals else next(waiting, None)
+            if value is None:
+                raise misuse(f"--{spelled} needs a value")
+            options[name] = read_flag(value, name) if name in flags else value
+    return values, options
+
+
+def is_option(word: str) -> bool:
+    """Say whether a word is an option: a token that starts with `-` and a digit is a value, and so is `-`."""
+    return word.startswith("-") and len(word) > 1 and not word[1].isdigit()
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
+    """Return the input and the stages of a chain; raise `ShapeError` (usage) where it cannot be read.
+
+    >>> read_chain("2,3,4 | transpose 1,0,2 | reshape 2,-1,3")
+    ('2,3,4', [('transpose', {'perm': '1,0,2'}), ('reshape', {'target': '2,-1,3'})])
+    """
+    shape, *stages = split(text, "|")
+    read = [read_stage(split(stage), with_input=False) for stage in stages]
+    return " ".join(split(shape)), [(stage.op, stage.options) for stage in read]
+
+
+def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | None, str]]:
+    """Return the pieces of the command line that asks this, each with the argument it writes.
+
+    >>> command_pieces("reshape", {"input": "2,3,4", "target": "0,-1", "allowzero": True})
+    [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
+    """
+    slots = OPS[op].slots if op in OPS else tuple(texts)
+    slots = ("input", *(name for name in slots if name != "input"))
+    pieces: list[tuple[str | None, str]] = [(None, op)]
+    pieces += [(name, str(texts[name])) for name in slots if texts.get(name) is not None]
+    for name, value in texts.items():
+        if name in slots or value is None:
+            continue
+        if isinstance(value, bool):
+            pieces.append((None, f"--{'' if value else 'no-'}{_dashed(name)}"))
+        else:
+            pieces += [(None, f"--{_dashed(name)}"), (name, str(value))]
+    return pieces
+
+
+def texts_of(request: Request) -> dict[str, object]:
+    """Return the arguments of a request as texts: as they were typed, or as shapecalc writes them."""
+    values = {"input": request.input, **request.arguments}
+    texts: dict[str, object] = {
+        name: request.written.get(name) or (shape_text(value) if isinstance(value, tuple) else value)
+        for name, value in values.items()
+    }
+    if request.dialect != OPS[request.op].default_dialect:
+        texts["dialect"] = request.dialect
+    switch = DIALECTS[request.dialect].switch
+    if switch and request.switch is not None:
+        texts[switch.name] = request.switch
+    return texts | {"opset": request.opset, "dtype": request.dtype}
+
+
+def command_line(answer: Trace | Chain) -> str:
+    """Return the shell's line that asks what `answer` answers, with its shapes as shapecalc writes them.
+
+    Of a chain that was stopped it holds the stages up to the one that stopped it.
+
+    >>> import shapecalc as sc
+    >>> print(command_line(sc.shuffle((3, 4), first=(1, 0), to=(0, -1))))
+    shapecalc shuffle 3,4 --first 1,0 --to 0,-1
+    >>> print(command_line(sc.chain((2, 3), "transpose", "reshape 1,-1")))
+    shapecalc chain '2,3 | transpose | reshape 1,-1'
+    """
+    from shlex import join
+
+    if answer.op == "chain":
+        return join(["shapecalc", "chain", " | ".join([shape_text(answer.input), *map(stage_line, _requests(answer))])])
+    (request,) = _requests(answer)
+    return join(["shapecalc", *_words(request.op, texts_of(request))])
+
+
+def stage_line(request: Request) -> str:
+    """Return a request as a stage of a chain: without its input.
+
+    >>> import shapecalc as sc
+    >>> stage_line(sc.reshape((2, 3), (0, -1)).request)
+    'reshape 0,-1'
+    """
+    return " ".join(_words(request.op, {**texts_of(request), "input": None}))
+
+
+def _requests(answer: Trace | Chain) -> list[Request]:
+    return [replace(trace.request, written={}) for trace in answer.traces]
+
+
+def _words(op: str, texts: Mapping[str, object]) -> list[str]:
+    return [text for _, text in command_pieces(op, texts)]

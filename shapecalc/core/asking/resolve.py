@@ -1,0 +1,241 @@
+"""Answers: one request, or several in a row, without what would need to look for a fix.
+
+`fixing.answer` gives the same answers with hints; front ends ask there.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from shapecalc.core.answers.request import Request
+from shapecalc.core.answers.stage import Stage, Step
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.asking.ask import ask, check_names_known, with_sizes
+from shapecalc.core.asking.setting import check_attributes, setting
+from shapecalc.core.dialects.element_types import spelled
+from shapecalc.core.dialects.limits import check_rank, checked_volume
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import reasons_of
+from shapecalc.core.rules.refusals import CONTRADICTION, INDIVISIBLE
+from shapecalc.core.rules.steps import WRITTEN_FRACTION
+from shapecalc.core.sizes.conditions import Conditions, Never, combined, divides, holds, under
+from shapecalc.core.sizes.dims import INT64_MAX, Monomial, Shape, all_known, names, substitute
+from shapecalc.core.sizes.problem import Problem, ShapeError, misuse, refusal
+from shapecalc.core.sizes.python_values import read_sizes
+from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.record import replace
+from shapecalc.core.sizes.text import shape_text, tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import Setting
+
+
+def resolve(request: Request) -> Trace:
+    """Return the trace of a request: its answer, or how far it got and the problem that stopped it.
+
+    >>> resolve(ask("transpose", "2,3,4", {"perm": "1,0,2"})).output
+    (3, 2, 4)
+    """
+    symbolic = request.symbolic
+    try:
+        at = setting(request.dialect, request.op, request.opset, request.switch)
+        check_attributes(request, at)
+        if not symbolic:
+            output = _fast_output(request, at)
+            if output is not None:
+                return Trace(request, at.version, _options(request, at), lambda: _stages(request, at)[0], output)
+        check_rank(request.input, at.row, "input")
+        checked_volume(request.input, "input")
+        given = _fractions(request) if symbolic else ()
+    except ShapeError as error:
+        return Trace(request, problem=placed(error.problem, request))
+    return _resolved(request, at, given)
+
+
+def _options(request: Request, at: Setting) -> Mapping[str, object]:
+    return {**at.options, "dtype": spelled(request.dtype, at.row)} if request.dtype else at.options
+
+
+def _fast_output(request: Request, at: Setting) -> Shape | None:
+    """Return the output of an ordinary request, which nothing refuses; None for any other."""
+    shape, most = request.input, at.row.max_rank
+    if not 0 < prod(shape) <= INT64_MAX or (most is not None and len(shape) > most):  # type: ignore[arg-type]
+        return None
+    found = (at.operator.fast or OPS[request.op].fast)(shape, at, **request.arguments)
+    return None if found is None or isinstance(found, str) else tuple(found)
+
+
+def _stages(request: Request, at: Setting) -> tuple[tuple[Stage, ...], Shape | None, Problem | None]:
+    """Return the stages of a request as far as they get, and its output or problem."""
+    return collect(reasons_of(OPS[request.op], at, request.input, request.arguments))
+
+
+def collect(reasons: Reasons) -> tuple[tuple[Stage, ...], Shape | None, Problem | None]:
+    """Return the stages that an op yields as far as it gets, and its output or the problem that stopped it.
+
+    A stage that was begun and then left without a step is dropped: an op may check an argument before its turn.
+    """
+    done, begun, steps = list[Stage](), list[Stage](), list[Step]()
+    try:
+        while True:
+            event = next(reasons)
+            if isinstance(event, Step):
+                steps.append(event)
+            elif isinstance(event, Stage):
+                begun, steps = [event], []
+            else:
+                done += [stage.at_end(steps, event) for stage in begun]
+                begun = []
+    except StopIteration as ended:
+        return tuple(done), ended.value, None
+    except ShapeError as error:
+        return (*done, *(stage.at_end(steps, None) for stage in begun)), None, error.problem
+
+
+def _resolved(request: Request, at: Setting, given: tuple[Step, ...]) -> Trace:
+    """Return the trace of a request by its steps."""
+    stages, output, problem = _stages(request, at)
+    options = _options(request, at)
+    if problem is not None:
+        return Trace(request, at.version, options, stages, problem=placed(problem, request), given=given)
+    conditions: Conditions = ()
+    for step in (*given, *(step for stage in stages for step in stage.steps)):
+        conditions += step.conditions
+    try:
+        conditions = conditions and combined(conditions)
+    except Never:
+        problem = placed(contradiction(conditions).problem, request)
+        return Trace(request, at.version, options, stages, problem=problem, given=given)
+
+    def assumes() -> tuple[str, ...]:
+        return _zero_sensitive(trace, request.dims, lambda sizes: with_zeros(request, sizes))
+
+    trace = Trace(request, at.version, options, stages, output, None, conditions, assumes, given)
+    return trace
+
+
+def _fractions(request: Request) -> tuple[Step, ...]:
+    """Return a step for every written fraction: it carries its own divisibility."""
+    steps = []
+    for argument, dims in (("input", request.input), *request.arguments.items()):
+        for index, dim in enumerate(dims if isinstance(dims, tuple) else ()):
+            if not isinstance(dim, Monomial):
+                continue
+            try:
+                conditions = divides(dim, 1)
+            except Never:
+                message = f"{brief(str(dim))} is a whole number for no sizes"
+                raise refusal(INDIVISIBLE, message, argument=argument, index=index) from None
+            if conditions:
+                steps.append(Step(WRITTEN_FRACTION, None, (), dim, conditions))
+    return tuple(steps)
+
+
+def contradiction(conditions: Conditions) -> ShapeError:
+    """Return the error for conditions that no sizes can meet together."""
+    listed = " and ".join(dict.fromkeys(map(str, conditions)))
+    return refusal(CONTRADICTION, f"no sizes meet {listed} at once", argument="input")
+
+
+def with_zeros(request: Request, sizes: Mapping[str, int]) -> Trace:
+    """Return the answer to a request with sizes put in for names; refused if a dim cannot take them."""
+    try:
+        return resolve(with_sizes(request, sizes))
+    except ShapeError as error:
+        return Trace(request, problem=error.problem)
+
+
+def _zero_sensitive(
+    answer: Trace | Chain, dims: Shape, again: Callable[[Mapping[str, int]], Trace | Chain]
+) -> tuple[str, ...]:
+    """Return the names in `dims` whose being 0 would change `answer`, by asking again with 0 put in."""
+    return tuple(sorted(name for name in names(dims) if _changed(answer, again({name: 0}), {name: 0})))
+
+
+def _changed(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, int]) -> bool:
+    if not holds(answer.conditions, sizes) or answer.output is None:
+        return at_zero.output is not None
+    try:
+        expected = tuple(substitute(dim, sizes) for dim in answer.output)
+        left = combined(simpler for condition in answer.conditions for simpler in under(condition, sizes))
+    except ZeroDivisionError:
+        return True
+    return at_zero.output != expected or {*at_zero.conditions} != {*left}
+
+
+def placed(problem: Problem, request: Request) -> Problem:
+    """Return a problem with the characters of its token in the argument as it was written."""
+    argument = problem.argument or ""
+    value = request.input if argument == "input" else request.arguments.get(argument)
+    if problem.span or not isinstance(value, tuple):
+        return problem
+    text = request.written.get(argument) or shape_text(value)
+    places = tokens(text)
+    if problem.index is not None and problem.index < len(places):
+        return replace(problem, span=places[problem.index].span)
+    return replace(problem, span=(len(text) - len(text.lstrip()), len(text.rstrip())))
+
+
+def ask_chain(
+    shape: str | Iterable[object], stages: Sequence[tuple[str, Mapping[str, object]]], sizes: Mapping[str, int]
+) -> tuple[Request, ...]:
+    """Return the requests of a chain; the inputs of all but the first are not known yet.
+
+    `stages` are op names with their options; `sizes` are put in for names in all of them. Raises `ShapeError`
+    (usage) for a stage that cannot be read.
+    """
+    requests: list[Request] = []
+    for op, options in stages:
+        others = {name: value for name, value in options.items() if name != "where"}
+        requests.append(ask(op, () if requests else shape, others))
+        sizes = {**sizes, **(read_sizes(options["where"]) if options.get("where") is not None else {})}
+    if not requests:
+        raise misuse("a chain needs at least one stage", "write INPUT | reshape TARGET")
+    for request in requests[:-1]:
+        if OPS[request.op].ends_chain:
+            raise misuse(f"{request.op} ends a chain: it returns the dims as a vector, not a tensor to go on with")
+    check_names_known(sizes, names(_dims(requests)))
+    return tuple([with_sizes(request, sizes) for request in requests] if sizes else requests)
+
+
+def resolve_chain(requests: Sequence[Request], resolve_one: Callable[[Request], Trace] = resolve) -> Chain:
+    """Return the answers to the requests of a chain, each on the output of the one before."""
+    answer, dims = _chained(requests, resolve_one), _dims(requests)
+    if answer.problem or all_known(dims):
+        return answer
+    assumes = lambda: _zero_sensitive(answer, dims, lambda zero: _chain_with_zeros(requests, zero))  # noqa: E731
+    return Chain(answer.input, answer.traces, answer.output, None, answer.conditions, assumes)
+
+
+def _dims(requests: Sequence[Request]) -> Shape:
+    return tuple(dim for request in requests for dim in request.dims)
+
+
+def _chain_with_zeros(requests: Sequence[Request], sizes: Mapping[str, int]) -> Chain:
+    try:
+        return _chained([with_sizes(request, sizes) for request in requests], resolve)
+    except ShapeError as error:
+        return Chain(requests[0].input, (), None, error.problem)
+
+
+def _chained(requests: Sequence[Request], resolve_one: Callable[[Request], Trace]) -> Chain:
+    """Return the traces in turn, as far as they get, with the conditions of all of them together."""
+    shape: Shape = requests[0].input
+    done: list[Trace] = []
+    conditions: Conditions = ()
+    for request in requests:
+        trace = resolve_one(replace(request, input=shape))
+        try:
+            conditions = combined((*conditions, *trace.conditions))
+        except Never:
+            trace = trace.refused(contradiction((*conditions, *trace.conditions)).problem)
+        done.append(trace)
+        if trace.problem:
+            message = f"stage {len(done)}, {trace.op}: {trace.problem.message}"
+            return Chain(requests[0].input, tuple(done), None, replace(trace.problem, message=message))
+        shape = trace.output or ()
+    return Chain(requests[0].input, tuple(done), shape, None, conditions)

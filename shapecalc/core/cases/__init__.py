@@ -1,0 +1,1 @@
+"""Case files: read, answered fast, rewritten and made."""

@@ -1,0 +1,174 @@
+"""Expectations: what a case says that its answer must be, and how answers are written as expectations.
+
+    expectation = "error" [rule] | shape ["when" condition {"and" condition}]
+    condition   = dim "%" dim "==" "0" | dim "==" dim | dim "!=" dim
+
+A dim after `%` may stand in parentheses. This is how shapecalc prints answers, so what it prints it can read.
+"""
+
+from __future__ import annotations
+
+from shapecalc.core.asking.rulebook import REFUSALS
+from shapecalc.core.sizes.conditions import Conditions, Never, combined, differ, divides, equal
+from shapecalc.core.sizes.dims import Dim
+from shapecalc.core.sizes.lookup import lookup
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.python_values import describe, dims_of
+from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import read_dims, shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from shapecalc.core.answers.trace import Chain, Trace
+
+REFUSED = "error"
+"""What an expectation of a refusal starts with."""
+
+
+class Expectation(Record):
+    """What an answer must be: an output shape, under conditions where they are given, or a refusal."""
+
+    output: str | None
+    """The output shape as shapecalc prints it; None where a refusal is expected."""
+    conditions: frozenset[str] | None = None
+    """The conditions as shapecalc prints them; None where nothing is said of them."""
+    rule: str | None = None
+    """The rule that must refuse; None where any may."""
+
+    def __str__(self) -> str:
+        if self.output is None:
+            return f"{REFUSED} {self.rule}" if self.rule else REFUSED
+        return _conditional(self.output, sorted(self.conditions or ()))
+
+
+def read_expectation(text: str) -> Expectation:
+    """Return what a text expects; raise `ShapeError` (usage) where it cannot be read.
+
+    >>> print(read_expectation("[2, 6]  when N == 3"))
+    2,6 when N == 3
+    >>> read_expectation("error indivisible").rule
+    'indivisible'
+    """
+    words = text.split()
+    if words[:1] == [REFUSED]:
+        return _refusal(words[1:])
+    shape, when, conditions = " ".join(words).partition(" when ")
+    return Expectation(_shape(shape), _condition_texts(conditions.split(" and ")) if when else None)
+
+
+def expectation_of(value: object) -> Expectation:
+    """Return what the `expect` of a JSON case asks for; raise `ShapeError` (usage) where it cannot be read.
+
+    It is a list of dims, `{"error": RULE}`, `{"output": DIMS, "conditions": LIST}`, or text as in a plain line.
+
+    >>> print(expectation_of({"output": [2, 6], "conditions": ["N == 3"]}))
+    2,6 when N == 3
+    """
+    match value:
+        case str():
+            return read_expectation(value)
+        case list():
+            return Expectation(shape_text(dims_of(value, "expect")))
+        case {"error": str(rule), **rest} if not rest:
+            return _refusal([rule])
+        case {"output": list(output), "conditions": list(conditions), **rest} if not rest:
+            return Expectation(shape_text(dims_of(output, "expect")), _condition_texts(conditions))
+    hint = 'write [2, 12], "error", {"error": RULE} or {"output": [2, 6], "conditions": ["N == 3"]}'
+    raise misuse(f"{describe(value)} is no expectation", hint, argument="expect")
+
+
+def _refusal(words: list[str]) -> Expectation:
+    if len(words) > 1:
+        raise misuse(f"'{visible(brief(' '.join(words)))}' is not one rule", argument="expect")
+    for rule in words:
+        lookup(rule, REFUSALS, "rule")
+    return Expectation(None, None, words[0] if words else None)
+
+
+def _shape(text: str) -> str:
+    return shape_text(read_dims(text, "expect"))
+
+
+def _condition_texts(texts: Iterable[object]) -> frozenset[str]:
+    return frozenset(map(str, read_conditions(str(text) for text in texts)))
+
+
+RELATIONS: dict[str, Callable[[Dim, Dim], Conditions]] = {"%": divides, "!=": differ, "==": equal}
+"""The relations in the order in which they are looked for: a divisibility ends in == 0."""
+
+
+def read_conditions(texts: Iterable[str]) -> Conditions:
+    """Return the conditions that texts state, as an answer that has them lists them; without those always true.
+
+    Raises `ShapeError` (usage) for what states none, or what can never hold.
+
+    >>> [str(condition) for condition in read_conditions(["C*H*W % 64 == 0", "2*N == 6"])]
+    ['C*H*W % 64 == 0', 'N == 3']
+    """
+    stated: Conditions = ()
+    text = ""
+    try:
+        for text in texts:
+            stated += _condition(text)
+    except (Never, ZeroDivisionError):
+        raise misuse(f"'{visible(brief(text))}' can never hold", argument="expect") from None
+    try:
+        return combined(stated)
+    except Never:
+        raise misuse("the conditions can never hold together", argument="expect") from None
+
+
+def _condition(text: str) -> Conditions:
+    for sign, relation in RELATIONS.items():
+        left, there, right = text.partition(sign)
+        if sign == "%" and there:
+            right, there, zero = right.partition("==")
+            there = there if zero.strip() == "0" else ""
+        if there:
+            return relation(_dim(left, text), _dim(right, text))
+    raise misuse(
+        f"'{visible(brief(text))}' is no condition", "write N == 3, C*H % 64 == 0 or N != 1", argument="expect"
+    )
+
+
+def _dim(text: str, condition: str) -> Dim:
+    dims = read_dims(text, "expect")
+    if len(dims) != 1:
+        raise misuse(f"'{visible(brief(condition))}' is no condition", "it has one dim on each side", argument="expect")
+    return dims[0]
+
+
+def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
+    """Say whether an answer is what was expected; `strict` allows no conditions but those that are named."""
+    if answer.problem:
+        return refused_by(expected, answer.problem.rule)
+    conditions = frozenset(map(str, answer.conditions))
+    wanted = frozenset() if strict and expected.conditions is None else expected.conditions
+    return expected.output == shape_text(answer.output or ()) and wanted in (None, conditions)
+
+
+def refused_by(expected: Expectation, rule: str) -> bool:
+    """Say whether a refusal by a rule is what was expected."""
+    return expected.output is None and expected.rule in (None, rule)
+
+
+def answer_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
+    """Return an answer as an expectation that it meets.
+
+    >>> import shapecalc as sc
+    >>> answer_text(sc.reshape("N,4", "2,6"))
+    '2,6 when N == 3'
+    """
+    if answer.output is None:
+        return f"{REFUSED} {answer.problem.rule}" if answer.problem else REFUSED
+    listed = map(str, answer.conditions) if conditions else ()
+    return _conditional(shape_text(answer.output), listed)
+
+
+def _conditional(output: str, conditions: Iterable[str]) -> str:
+    listed = " and ".join(conditions)
+    output = f"[{output}]" if output == REFUSED else output  # a dim of that name
+    return f"{output} when {listed}" if listed else output

@@ -1,0 +1,37 @@
+"""Limits on rank and size, and the errors for what is over them."""
+
+from __future__ import annotations
+
+from shapecalc.core.rules.refusals import OVERFLOW, RANK_LIMIT
+from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product
+from shapecalc.core.sizes.problem import refusal
+from shapecalc.core.sizes.quoting import counted, sized
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.dialects.dialect import Dialect
+
+
+def check_rank(dims: Shape, row: Dialect, argument: str) -> None:
+    """Raise `ShapeError` (rank-limit) if the dialect does not take that many dims."""
+    if row.max_rank is not None and len(dims) > row.max_rank:
+        message = f"{len(dims)} dims, and {row.name} takes at most {row.max_rank}"
+        raise refusal(RANK_LIMIT, message, argument=argument, index=row.max_rank)
+
+
+def checked_volume(dims: Shape, argument: str) -> Dim:
+    """Return the element count of `dims`.
+
+    Raises `ShapeError` (overflow) if a dim or the count is over int64 whatever the names are.
+    """
+    volume = product(dims)
+    if isinstance(volume, int) and 0 < volume <= INT64_MAX:
+        return volume
+    for index, dim in enumerate(dims):
+        if exceeds(dim, INT64_MAX):
+            message = f"{sized(dim)} is over int64, whose largest is {INT64_MAX}"
+            raise refusal(OVERFLOW, message, argument=argument, index=index)
+    if exceeds(volume, INT64_MAX) or monomial(volume).denominator > INT64_MAX:
+        message = f"{counted(dims, volume)} are over int64, whose largest is {INT64_MAX}"
+        raise refusal(OVERFLOW, message, argument=argument)
+    return volume

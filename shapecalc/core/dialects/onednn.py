@@ -1,0 +1,19 @@
+"""oneDNN Graph: StaticReshape and StaticTranspose."""
+
+from __future__ import annotations
+
+from shapecalc.core.dialects.dialect import COPIES, LITERAL, Dialect, NoPerm, Operator, Switch
+
+ONEDNN = Dialect(
+    name="onednn",
+    source="oneDNN Graph documents: StaticReshape, StaticTranspose",
+    operators={"reshape": Operator("StaticReshape"), "transpose": Operator("StaticTranspose")},
+    readings={True: COPIES, False: LITERAL},
+    switch=Switch("special_zero", default=None),
+    max_rank=12,
+    no_perm=NoPerm.REFUSED,
+    negative_perm=True,
+    types=frozenset({"float32", "float16", "bfloat16"}),
+    spellings={"f32": "float32", "f16": "float16", "bf16": "bfloat16", "s32": "int32", "s8": "int8", "u8": "uint8"},
+    note="DynamicReshape of the older specification has the same rules, with the shape as a run-time input",
+)

@@ -1,0 +1,26 @@
+"""ONNX: the operator documents. Each op's file lists the versions of its operator."""
+
+from __future__ import annotations
+
+from shapecalc.core.dialects.dialect import COPIES, LITERAL, Broadcast, Dialect, Flattens, Switch
+
+ONNX = Dialect(
+    name="onnx",
+    source="ONNX operator documents",
+    readings={False: COPIES, True: LITERAL},
+    switch=Switch("allowzero", default=False, since=14),
+    newest_opset=28,
+    negative_axes_since=11,
+    flattens=Flattens.AXIS,
+    broadcast=Broadcast.BOTH_WAYS,
+    spellings={
+        "float": "float32",
+        "double": "float64",
+        "float4e2m1": "float4_e2m1fn",
+        "float8e4m3fn": "float8_e4m3fn",
+        "float8e4m3fnuz": "float8_e4m3fnuz",
+        "float8e5m2": "float8_e5m2",
+        "float8e5m2fnuz": "float8_e5m2fnuz",
+        "float8e8m0": "float8_e8m0fnu",
+    },
+)

@@ -1,0 +1,32 @@
+"""ONNX Runtime, measured: it departs from the ONNX text if shapes are unknown when the model is loaded."""
+
+from __future__ import annotations
+
+from shapecalc.core.dialects.dialect import COPIES, EmptyInfer, Reading, Repeats, Zero
+from shapecalc.core.dialects.element_types import COMPLEX, FLOAT8, INT4, SUB_BYTE
+from shapecalc.core.dialects.onnx import ONNX
+from shapecalc.core.sizes.record import replace
+
+MOVED = COMPLEX | INT4 | SUB_BYTE | FLOAT8
+
+ONNXRUNTIME = replace(
+    ONNX,
+    name="onnxruntime",
+    source="ONNX Runtime 1.31.1, CPU, measured with shapes that are unknown when the model is loaded",
+    readings={False: COPIES, True: Reading(Zero.LITERAL, empty=EmptyInfer.WITHOUT_ZEROS)},
+    follows=ONNX,
+    newest_opset=26,
+    squeeze_repeats=Repeats.DROPPED,
+    no_axes_is_all=True,
+    negative_axes_since=1,
+    lacks_types={
+        "reshape": COMPLEX | INT4 | SUB_BYTE,
+        "shape": COMPLEX,
+        "transpose": COMPLEX | {"float4_e2m1fn", "float8_e8m0fnu"},
+        "flatten": MOVED,
+        "squeeze": MOVED,
+        "unsqueeze": MOVED,
+        "expand": COMPLEX | {"bfloat16"},
+    },
+    note="with shapes known at load it refuses what the ONNX text refuses",
+)

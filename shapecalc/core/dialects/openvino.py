@@ -1,0 +1,40 @@
+"""OpenVINO: its operator documents, and OpenVINO itself where they are silent."""
+
+from __future__ import annotations
+
+from shapecalc.core.dialects.dialect import Dialect, EmptyInfer, NotOne, Operator, Reading, Repeats, Switch, Zero
+from shapecalc.core.dialects.element_types import FLOATS, INT4, INTEGERS
+
+OPENVINO = Dialect(
+    name="openvino",
+    source="OpenVINO operator documents, and OpenVINO 2026.4.1",
+    operators={
+        "reshape": Operator("Reshape"),
+        "transpose": Operator("Transpose"),
+        "squeeze": Operator("Squeeze"),
+        "unsqueeze": Operator("Unsqueeze"),
+        "expand": Operator("Broadcast"),
+        "shape": Operator("ShapeOf"),
+    },
+    readings={
+        True: Reading(Zero.COPIES, empty=EmptyInfer.WITHOUT_COPIES),
+        False: Reading(Zero.LITERAL, empty=EmptyInfer.WITHOUT_COPIES),
+    },
+    switch=Switch("special_zero", default=None),
+    empty_perm_reverses=True,
+    not_one=NotOne.LEFT_ALONE,
+    scalar_axis=True,
+    squeeze_repeats=Repeats.DROPPED,
+    unsqueeze_repeats=Repeats.DROPPED,
+    no_axes_is_all=True,
+    slices_shape=False,
+    types=INTEGERS
+    | FLOATS
+    | INT4
+    | {"bfloat16", "bool", "string", "uint2", "float4_e2m1fn", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"},
+    spellings={"boolean": "bool", "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
+    | {"f8e8m0": "float8_e8m0fnu", "f4e2m1": "float4_e2m1fn"}
+    | {f"f{bits}": f"float{bits}" for bits in (16, 32, 64)}
+    | {f"i{bits}": f"int{bits}" for bits in (4, 8, 16, 32, 64)}
+    | {f"u{bits}": f"uint{bits}" for bits in (2, 4, 8, 16, 32, 64)},
+)

@@ -1,0 +1,38 @@
+"""`Param`: one parameter of an op, by the name that every front end gives it."""
+
+from __future__ import annotations
+
+from shapecalc.core.sizes.record import Choice, Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+class Holds(Choice):
+    """What a parameter holds."""
+
+    TARGET = "a requested shape"
+    AXES = "a list of axes"
+    INT = "a whole number"
+    WORD = "one of a few words"
+    FLAG = "yes or no"
+
+
+class Param(Record):
+    """One parameter of an op."""
+
+    name: str
+    holds: Holds
+    help: str
+    positional: bool = False
+    required: bool = False
+    words: tuple[str, ...] = ()
+    """The words that a parameter of words takes."""
+    taken_by: Callable[[Any], bool] | None = None
+    """Which dialects' operators have the parameter, by the dialect's row; None if all do."""
+
+    def is_taken_by(self, row: Any) -> bool:
+        """Say whether the operator of a dialect has the parameter."""
+        return self.taken_by is None or self.taken_by(row)

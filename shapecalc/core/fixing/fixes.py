@@ -1,0 +1,161 @@
+"""What would make a refused request resolve, as data, ready to be applied.
+
+Every change that `candidates` names is asked again before it is offered, so a fix is right by definition. Only one
+option is changed: the argument at fault, the dialect's switch, or the opset.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from shapecalc.core.answers.request import Request
+from shapecalc.core.asking.ask import ask, switch_name
+from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.asking.setting import DEFAULT_OPSET
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.fixing.candidates import changes, last_changes
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import operator_of
+from shapecalc.core.rules.refusals import CONTRADICTION, DTYPE, NEGATIVE_AXIS, NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.sizes.text import shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from shapecalc.core.answers.trace import Trace
+    from shapecalc.core.sizes.problem import Problem
+
+    Answers = Iterator[tuple["Fix", Trace]]
+
+MOST_TRIED = 24
+"""How many values for the argument at fault are asked again."""
+MOST_CHANGED = 4
+"""How many changes to one argument a fix may be made of."""
+LONGEST = 256
+"""The most dims that a request may have for changes to be looked for."""
+RAISING = (NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION, NEGATIVE_AXIS, DTYPE)
+"""The rules that a newer version of the operator may not have."""
+
+
+class Fix(Record):
+    """One option of a refused request, and the value with which the request resolves."""
+
+    name: str
+    """The option: `target`, `perm`, `axis`, `allowzero`, `opset` ..."""
+    value: str | bool | None
+    """Its value as text, on or off for a switch, None to leave the option out."""
+    said: str
+    """The change in a few words."""
+
+
+def fixes(trace: Trace) -> tuple[Fix, ...]:
+    """Return the changes of one option each with which a refused request resolves, the nearest first.
+
+    >>> [fix.said for fix in fixes(resolve(ask("reshape", "2,3,4", {"target": "5,-1"})))]
+    ['write 4,-1', 'write 6,-1']
+    """
+    if trace.problem is None:
+        return ()
+    resolving = _mend(trace, trace.problem, MOST_CHANGED)
+    return tuple(fix for fix, _ in sorted(resolving, key=lambda each: bool(each[1].conditions)))
+
+
+def first_fix(trace: Trace, problem: Problem, name: str | None = None) -> tuple[Fix, Trace] | None:
+    """Return the first change of one option that resolves, with its answer; None if no single change does.
+
+    `name` asks for a change of that option. It finds what `fixes` finds, with less asked again.
+    """
+    if len(trace.request.dims) > LONGEST:
+        return None
+    tries = (each for each in _tries(trace, problem) if name in (None, each[0].name))
+    return next(((fix, answer) for fix, answer in tries if answer.output is not None), None)
+
+
+def apply(request: Request, fix: Fix) -> Request:
+    """Return the request with the fix applied; raise `ShapeError` (usage) if it does not take the value.
+
+    >>> apply(ask("reshape", "2,3,4", {"target": "5,-1"}), Fix("target", "4,-1", "write 4,-1")).arguments
+    {'target': (4, -1)}
+    """
+    switch = DIALECTS[request.dialect].switch
+    options = {"dialect": request.dialect, "opset": request.opset, "dtype": request.dtype, **request.arguments}
+    if switch:
+        options[switch.name] = request.switch
+    again = ask(request.op, request.input, options | {fix.name: fix.value})
+    kept = {name: text for name, text in request.written.items() if name != fix.name}
+    return replace(again, written={**kept, **again.written})
+
+
+def _mend(trace: Trace, problem: Problem, left: int) -> list[tuple[Fix, Trace]]:
+    """Return what makes a request resolve, each with its answer; a fix may change one argument `left` times."""
+    if problem.rule is CONTRADICTION or len(trace.request.dims) > LONGEST:
+        return []
+    tried = [*_tries(trace, problem)]
+    if not _resolving(tried):
+        tried += _asked_again(trace.request, _worded(trace.request, problem, last_changes(trace, problem)))
+    if _resolving(tried) or left == 1:
+        return _resolving(tried)
+    for fix, answer in tried:
+        if answer.problem and fix.name == problem.argument == answer.problem.argument:
+            further = _mend(answer, answer.problem, left - 1)
+            return [each for each in further if each[0].name == fix.name]
+    return []
+
+
+def _resolving(tried: Iterable[tuple[Fix, Trace]]) -> list[tuple[Fix, Trace]]:
+    """Return those that resolve, each once."""
+    return [*dict(each for each in tried if each[1].output is not None).items()]
+
+
+def _tries(trace: Trace, problem: Problem) -> Answers:
+    """Yield the changes of one option that may help, each with the answer it leads to."""
+    request = trace.request
+    newer = _newer_opset(request) if problem.rule in RAISING else iter(())
+    first = problem.rule is NO_SUCH_ATTRIBUTE
+    if first:
+        yield from newer
+    yield from _asked_again(request, _worded(request, problem, changes(trace, problem)))
+    yield from _asked_again(request, _switched(request))
+    if not first:
+        yield from newer
+
+
+def _asked_again(request: Request, fixes: Iterable[Fix]) -> Answers:
+    """Yield the answers to a request with each of the fixes applied, if it takes them."""
+    for fix in fixes:
+        try:
+            yield fix, resolve(apply(request, fix))
+        except ShapeError:
+            continue
+
+
+def _worded(request: Request, problem: Problem, values: Iterable[object]) -> Iterator[Fix]:
+    """Yield new values for the argument at fault as they would be typed, in words."""
+    name = str(problem.argument)
+    for value in islice(values, MOST_TRIED):
+        text = shape_text(value) if isinstance(value, tuple) else None if value is None else str(value)
+        what = "" if name in request.arguments else f"{name} "
+        yield Fix(name, text, f"leave {name} out" if text is None else f"write {what}{brief(text)}")
+
+
+def _switched(request: Request) -> Iterator[Fix]:
+    """Yield the other settings of the dialect's switch, if the op has it."""
+    row = DIALECTS[request.dialect]
+    name = switch_name(OPS[request.op], row)
+    if name and row.switch:
+        now = row.switch.default if request.switch is None else request.switch
+        yield from (Fix(name, on, f"turn {name} {'on' if on else 'off'}") for on in (True, False) if on is not now)
+
+
+def _newer_opset(request: Request) -> Answers:
+    """Yield the first newer opset in which the request resolves."""
+    row = DIALECTS[request.dialect]
+    operator = operator_of(OPS[request.op], row)
+    versions = operator.versions if operator and row.newest_opset else ()
+    newer = [version for version in versions if version > (request.opset or DEFAULT_OPSET)]
+    tried = _asked_again(request, (Fix("opset", str(version), f"use opset {version}") for version in newer))
+    yield from islice(((fix, answer) for fix, answer in tried if answer.output is not None), 1)

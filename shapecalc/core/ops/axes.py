@@ -1,0 +1,57 @@
+"""What ops that name axes share: axes counted from 0, and the last step of a stage that only cuts anew."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.stage import Step
+from shapecalc.core.dialects.dialect import Repeats
+from shapecalc.core.dialects.limits import checked_volume
+from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, NEGATIVE_AXIS, REPEATED_AXIS
+from shapecalc.core.rules.steps import Regrouped
+from shapecalc.core.sizes.problem import refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.ops.op import Setting, Sizes
+    from shapecalc.core.sizes.dims import Shape
+
+
+def regrouped(before: Shape, after: Shape) -> Step:
+    """Return the last step of a stage that keeps the elements in order and cuts them into `after`.
+
+    Raises `ShapeError`: overflow.
+    """
+    checked_volume(after, "input")
+    return Step(Regrouped(before, after), None, tuple(range(len(before))), after)
+
+
+def axis_from_zero(
+    axis: int, rank: int, at: Setting, argument: str, index: int | None = None, *, past_the_last: bool = False
+) -> int:
+    """Return `axis` counted from 0, if it is one of `rank` axes (or the place past the last).
+
+    Raises `ShapeError`: negative-axis, axis-out-of-range.
+    """
+    row = at.row
+    if axis < 0 and at.version is not None and at.version < row.negative_axes_since:
+        message = f"axis {axis}: negative axes exist since version {row.negative_axes_since}, and this is {at.version}"
+        raise refusal(NEGATIVE_AXIS, message, argument=argument, index=index)
+    span = 1 if rank == 0 and row.scalar_axis else rank
+    highest = span if past_the_last else span - 1
+    if not -span <= axis <= highest:
+        valid = f"axes run from {-span} to {highest}" if span or past_the_last else "a scalar has no axes"
+        raise refusal(AXIS_OUT_OF_RANGE, f"axis {axis} does not exist: {valid}", argument=argument, index=index)
+    return axis % span if axis < 0 else axis
+
+
+def axes_from_zero(axes: Sizes, rank: int, at: Setting, repeats: Repeats) -> dict[int, int]:
+    """Return the named axes counted from 0, each with its index in `axes`. `repeats` are refused or dropped.
+
+    Raises `ShapeError`: repeated-axis, and what `axis_from_zero` raises.
+    """
+    found: dict[int, int] = {}
+    for index, axis in enumerate(axes):
+        place = axis_from_zero(axis, rank, at, "axes", index)
+        if place in found and repeats is Repeats.REFUSED:
+            raise refusal(REPEATED_AXIS, f"axis {axis} is named twice", argument="axes", index=index)
+        found.setdefault(place, index)
+    return found

@@ -1,0 +1,134 @@
+"""Expand: repeat dims of 1 until the tensor has the requested shape."""
+
+from __future__ import annotations
+
+from math import prod
+
+from shapecalc.core.answers.moves import Expand
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.dialects.dialect import Broadcast, Operator
+from shapecalc.core.dialects.element_types import SINCE_13, UP_TO_12
+from shapecalc.core.dialects.limits import check_rank, checked_volume
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.rules.refusals import NEEDS_SIZE, NEGATIVE_SIZE, NOT_BROADCASTABLE
+from shapecalc.core.rules.steps import BROADCASTED, KEPT_DIM, NEW_DIM, Stretched
+from shapecalc.core.sizes.conditions import Conditions, Never, equal
+from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape
+from shapecalc.core.sizes.problem import refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import Setting, Sizes
+
+
+def expand(shape: Shape, at: Setting, target: Shape) -> Reasons:
+    """Repeat dims of 1 until the tensor has the requested shape, aligned at the right.
+
+    Source: ONNX Expand (broadcasts both ways), numpy.broadcast_to and OpenVINO Broadcast (one way), Tensor.expand
+    (one way, -1 keeps a dim).
+    Raises `ShapeError`: not-broadcastable, negative-size, needs-size, rank-limit, overflow.
+    """
+    yield Stage(Kind.EXPAND, "expand", "target", shape, target)
+    check_rank(target, at.row, "target")
+    added = len(target) - len(shape)
+    if added < 0 and at.row.broadcast is not Broadcast.BOTH_WAYS:
+        message = f"{len(target)} dims are requested, and the input has {len(shape)}: expand never drops a dim"
+        raise refusal(NOT_BROADCASTABLE, message, argument="target")
+    output = list[Dim]()
+    for out in range(max(len(target), len(shape))):
+        axis, index = out - max(added, 0), out + min(added, 0)
+        dim = shape[axis] if axis >= 0 else None
+        wanted = target[index] if index >= 0 else 1
+        step = _stretched(out, dim, wanted, max(axis, 0), max(index, 0), at)
+        output.append(step.dim)
+        yield step
+    checked_volume(tuple(output), "target")
+    moved = tuple(output)
+    yield Step(BROADCASTED, None, tuple(range(len(shape))), moved)
+    yield Expand(moved)
+    return moved
+
+
+def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at: Setting) -> Step:
+    """Return the step that settles one output dim; `dim` is None in front of the input's dims."""
+    if isinstance(wanted, int) and wanted < 0:
+        if wanted == -1 and dim is not None and at.row.broadcast is Broadcast.ONE_WAY_KEEPS:
+            return Step(KEPT_DIM, out, (axis,), dim)
+        raise refusal(NEGATIVE_SIZE, f"{wanted} is no size to expand to", argument="target", index=index)
+    if dim is None:
+        return Step(NEW_DIM, out, (), wanted)
+    both = at.row.broadcast is Broadcast.BOTH_WAYS
+    answers = _answers(dim, wanted, both=both)
+    if not answers:
+        grown = "a dim of 1 on either side" if both else "an input dim of 1"
+        message = f"input dim {axis} is {dim}, {wanted} is requested, and only {grown} can grow"
+        raise refusal(NOT_BROADCASTABLE, message, argument="target", index=index)
+    if len(answers) > 1:
+        message = f"input dim {axis}, {dim}, becomes {wanted} for some sizes only"
+        raise refusal(NEEDS_SIZE, message, argument="target", index=index)
+    value, conditions = answers[0]
+    return Step(Stretched(dim), out, (axis,), value, conditions)
+
+
+def _answers(dim: Dim, wanted: Dim, *, both: bool) -> list[tuple[Dim, Conditions]]:
+    """Return what an output dim can be, each with the conditions for it; only sizes can choose between two."""
+    if dim in (wanted, 1):
+        return [(wanted, ())]
+    if both and wanted == 1:
+        return [(dim, ())]
+    found: dict[Conditions, Dim] = {}
+    ways = [(dim, wanted, wanted), (dim, 1, wanted)] + ([(wanted, 1, dim)] if both else [])
+    for left, right, value in ways:
+        try:
+            found.setdefault(equal(left, right), value)
+        except Never:
+            continue
+    return [(value, conditions) for conditions, value in found.items()]
+
+
+def expanded(shape: Sizes, at: Setting, target: Sizes) -> Sizes | None:
+    """Return the output shape of an ordinary expand; None for any other."""
+    rank = max(len(shape), len(target))
+    both = at.row.broadcast is Broadcast.BOTH_WAYS
+    if rank > (at.row.max_rank or rank) or (target and min(target) < 1) or not (both or rank == len(target)):
+        return None
+    output = []
+    for out in range(-rank, 0):
+        dim = shape[out] if out >= -len(shape) else 1
+        wanted = target[out] if out >= -len(target) else 1
+        if dim not in (wanted, 1) and not (both and wanted == 1):
+            return None
+        output.append(dim if wanted == 1 else wanted)
+    return output if prod(output) <= INT64_MAX else None
+
+
+EXPAND = Op(
+    name="expand",
+    summary="Repeat dims of 1 (broadcast).",
+    params=(Param("target", Holds.TARGET, "the shape to broadcast to", positional=True, required=True),),
+    steps=expand,
+    fast=expanded,
+    operators={"onnx": Operator("Expand", {8: UP_TO_12, 13: SINCE_13})},
+    examples=("expand 8,1,1 1,2", "expand 3,1 2,-1,4 -d torch", "expand 1,C N,C"),
+    vectors=tuple(
+        (shape, {"target": target})
+        for shape, target in (
+            ("3,1", "3,4"),
+            ("3", "2,3"),
+            ("8,1,1", "1,2"),
+            ("3", "2"),
+            ("3,1", "-1,4"),
+            ("3,1", "-1,3,4"),
+            ("3,1", "-2,4"),
+            ("3,4", "1"),
+            ("[]", "2,3"),
+            ("1", "0"),
+            ("0,1", "0,4"),
+            ("1,4294967296", "4294967296,4294967296"),
+            ("1,C", "N,C"),
+            ("N,4", "8,4"),
+        )
+    ),
+    keeps_count=False,
+)

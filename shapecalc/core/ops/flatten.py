@@ -1,0 +1,109 @@
+"""Flatten: merge dims."""
+
+from __future__ import annotations
+
+from math import prod
+
+from shapecalc.core.answers.moves import Reshape
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.dialects.dialect import Flattens, Operator
+from shapecalc.core.dialects.element_types import FLOATS, NEWEST, SINCE_13, UP_TO_12
+from shapecalc.core.ops.axes import axis_from_zero, regrouped
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.rules.refusals import START_AFTER_END
+from shapecalc.core.rules.steps import Merged
+from shapecalc.core.sizes.dims import product
+from shapecalc.core.sizes.problem import ShapeError, refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.dialects.dialect import Dialect
+    from shapecalc.core.ops.op import Axes, Setting, Sizes
+    from shapecalc.core.sizes.dims import Shape
+
+
+def flatten(
+    shape: Shape, at: Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
+) -> Reasons:
+    """Merge dims: into two around `axis` (ONNX), from `start_dim` to `end_dim` into one (PyTorch), or all (NumPy).
+
+    Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten.
+    Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end, overflow.
+    """
+    argument = "axis" if at.row.flattens is Flattens.AXIS else "start_dim"
+    yield Stage(Kind.MERGE, "flatten", argument, shape)
+    parts = merged_axes(len(shape), at, axis, start_dim, end_dim)
+    output = tuple([product([shape[axis] for axis in part]) for part in parts])
+    for out, part in enumerate(parts):
+        yield Step(Merged(tuple([shape[axis] for axis in part])), out, part, output[out])
+    yield regrouped(shape, output)
+    yield Reshape(output)
+    return output
+
+
+def merged_axes(
+    rank: int, at: Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
+) -> list[Axes]:
+    """Return the input axes that each output dim of a flatten is made of.
+
+    Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end.
+    """
+    axes = tuple(range(rank))
+    if at.row.flattens is Flattens.ALL:
+        return [axes]
+    if at.row.flattens is Flattens.AXIS:
+        cut = axis_from_zero(1 if axis is None else axis, rank, at, "axis", past_the_last=True)
+        return [axes[:cut], axes[cut:]]
+    first = axis_from_zero(start_dim or 0, rank, at, "start_dim")
+    last = axis_from_zero(-1 if end_dim is None else end_dim, rank, at, "end_dim")
+    if first > last:
+        raise refusal(START_AFTER_END, f"start_dim {first} comes after end_dim {last}", argument="start_dim")
+    before, after = [(axis,) for axis in axes[:first]], [(axis,) for axis in axes[last + 1 :]]
+    return [*before, axes[first : last + 1], *after]
+
+
+def flattened(
+    shape: Sizes, at: Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
+) -> Sizes | None:
+    """Return the output shape of an ordinary flatten; None for any other."""
+    try:
+        parts = merged_axes(len(shape), at, axis, start_dim, end_dim)
+    except ShapeError:
+        return None
+    return [prod([shape[axis] for axis in part]) for part in parts]
+
+
+def _takes_axis(row: Dialect) -> bool:
+    return row.flattens is Flattens.AXIS
+
+
+def _takes_range(row: Dialect) -> bool:
+    return row.flattens is Flattens.RANGE
+
+
+FLATTEN = Op(
+    name="flatten",
+    summary="Merge dims.",
+    params=(
+        Param("axis", Holds.INT, "ONNX: the first axis of the second output dim, by default 1", taken_by=_takes_axis),
+        Param("start_dim", Holds.INT, "PyTorch: the first dim to merge, by default 0", taken_by=_takes_range),
+        Param("end_dim", Holds.INT, "PyTorch: the last dim to merge, by default -1", taken_by=_takes_range),
+    ),
+    steps=flatten,
+    fast=flattened,
+    operators={"onnx": Operator("Flatten", {1: FLOATS, 9: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
+    examples=("flatten 2,3,4", "flatten N,C,H,W --axis 2", "flatten N,C,H,W --start-dim 1 -d torch"),
+    vectors=(
+        ("2,3,4", {}),
+        ("[]", {}),
+        ("0,3,4", {}),
+        ("N,C,H,W", {}),
+        *(("2,3,4", {"axis": axis}) for axis in ("0", "1", "2", "3", "4", "-1", "-3", "-4")),
+        ("2,3,4", {"start_dim": "1"}),
+        ("2,3,4", {"end_dim": "1"}),
+        ("2,3,4", {"start_dim": "2", "end_dim": "1"}),
+        ("2,3,4", {"start_dim": "3"}),
+        ("2,3,4,5", {"start_dim": "1", "end_dim": "-2"}),
+    ),
+)

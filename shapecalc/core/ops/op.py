@@ -1,0 +1,94 @@
+"""`Op`: one operation as a value. Each op is one file of this room, and its line in `ops/__init__.py`."""
+
+from __future__ import annotations
+
+from shapecalc.core.dialects.params import Holds, Param
+from shapecalc.core.sizes.record import FrozenDict, Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from shapecalc.core.answers.stage import Facts, Reasons
+    from shapecalc.core.dialects.dialect import Dialect, Operator, Reading
+    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.sizes.rule import Rule
+
+    Axes = tuple[int, ...]
+    Sizes = Sequence[int]
+
+__all__ = ["NONE", "Holds", "Op", "Param", "Setting", "accepted_types", "operator_of"]
+
+NONE: FrozenDict = FrozenDict()
+
+
+class Setting(Record):
+    """The rules under which one request is answered."""
+
+    row: Dialect
+    operator: Operator
+    version: int | None
+    """The operator's version; None if operators have no versions."""
+    reading: Reading
+    """How 0 and -1 are read in a requested shape."""
+    options: FrozenDict
+    """The switch in force, by the framework's own name."""
+
+
+class Op(Record):
+    """One operation: its parameters, how it is resolved, and what else the house has to know of it."""
+
+    name: str
+    summary: str
+    params: tuple[Param, ...]
+    steps: Callable[..., Reasons]
+    """Called with the input shape, the setting and the arguments by name: yields its reasons, returns its answer."""
+    fast: Callable[..., Sizes | Rule | None]
+    """Called with the same for an ordinary request: whole numbers, no empty tensor, no more dims than the dialect
+    takes. Returns the output shape, or the rule that refuses; None to leave the request to `steps`."""
+    operators: Mapping[str, Operator]
+    """What dialects call it, by the dialect's name: ONNX with its versions, and those that are older than the op."""
+    examples: tuple[str, ...]
+    """Command lines for its help."""
+    vectors: tuple[tuple[str, Mapping[str, str]], ...]
+    """The inputs and arguments that `shapecalc vectors` asks every dialect for."""
+    switched: bool = False
+    """Whether a dialect's switch has a say in it."""
+    default_dialect: str = "onnx"
+    keeps_count: bool = True
+    """Whether the output holds as many elements as the input."""
+    ends_chain: bool = False
+    """Whether its output is no tensor to go on with."""
+    facts: tuple[type[Facts], ...] = ()
+    """The facts of steps that only this op has."""
+    refusals: tuple[Rule, ...] = ()
+    """The rules that only this op refuses by."""
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The names of the parameters that are given by their place, in order."""
+        return tuple(param.name for param in self.params if param.positional)
+
+
+def operator_of(op: Op, row: Dialect) -> Operator | None:
+    """Return the operator that a dialect has for an op; None if it has none.
+
+    The younger of their two files names it: a new dialect lists its operators, a new op the dialects that have it.
+    """
+    found = row.operators.get(op.name) or op.operators.get(row.name)
+    return operator_of(op, row.follows) if found is None and row.follows is not None else found
+
+
+def reasons_of(op: Op, at: Setting, shape: Shape, arguments: Mapping[str, Any]) -> Reasons:
+    """Return what resolves a request: the operator's own way if it has one for it, otherwise the op's."""
+    own = at.operator.steps and at.operator.steps(shape, at, **arguments)
+    return own or op.steps(shape, at, **arguments)
+
+
+def accepted_types(op: Op, row: Dialect, version: int | None) -> frozenset[str]:
+    """Return the element types that the operator of a dialect accepts in one version."""
+    operator = operator_of(op, row)
+    if operator is None or version is None:
+        return row.types
+    return operator.versions[version] - row.lacks_types.get(op.name, frozenset())

@@ -1,0 +1,270 @@
+"""Reshape: what 0 and -1 stand for, and whether the element counts agree.
+
+The rules are those of ONNX Reshape ("a dimension could also be 0, in which case the actual dimension value is
+unchanged"; "at most one dimension of the new shape can be -1"). If frameworks differ, the dialect's `Reading` is
+asked.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from shapecalc.core.answers.moves import Reshape
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.dialects.dialect import EmptyInfer, Infers, Operator, Zero, ZeroBeside
+from shapecalc.core.dialects.element_types import FLOATS, NEWEST, SINCE_13, SINCE_19, UP_TO_12
+from shapecalc.core.dialects.limits import check_rank, checked_volume
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.rules.refusals import (
+    BELOW_MINUS_ONE,
+    INDIVISIBLE,
+    INFER_LIMIT,
+    TWO_INFERS,
+    VOLUME_MISMATCH,
+    ZERO_BESIDE_INFER,
+    ZERO_OUT_OF_RANGE,
+    ZERO_VOLUME_INFER,
+)
+from shapecalc.core.rules.steps import (
+    GIVEN,
+    LITERAL_ZERO,
+    CopiedZero,
+    Inferred,
+    InferredEmpty,
+    LeftOut,
+    Regrouped,
+)
+from shapecalc.core.sizes.conditions import Conditions, Never, divides, equal
+from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, exceeds, product, quotient
+from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.sizes.quoting import brief, counted
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Facts, Reasons
+    from shapecalc.core.ops.op import Setting, Sizes
+    from shapecalc.core.sizes.rule import Rule
+
+
+class Asked(Record):
+    """What is asked of one reshape, and by which argument of the request."""
+
+    shape: Shape
+    target: Shape
+    at: Setting
+    argument: str
+
+    @property
+    def copies(self) -> bool:
+        """Whether 0 copies a dim."""
+        return self.at.reading.zero is Zero.COPIES
+
+    def refused(self, rule: Rule, message: str, index: int | None = None) -> ShapeError:
+        """Return the error for a token of the target, or for the whole of it."""
+        return refusal(rule, message, argument=self.argument, index=index)
+
+
+def reshape(shape: Shape, at: Setting, target: Shape, label: str = "reshape", argument: str = "target") -> Reasons:
+    """Resolve `target` against `shape`: copy for 0, infer for -1, and compare the element counts.
+
+    Yields a step for each output dim and one for the regrouping of the axes. Raises `ShapeError`: two-infers,
+    below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch,
+    rank-limit, infer-limit, overflow.
+    """
+    yield Stage(Kind.RESHAPE, label, argument, shape, target)
+    asked = Asked(shape, target, at, argument)
+    check_rank(target, at.row, argument)
+    hole, dims = None, list(target)
+    for out, dim in enumerate(target):
+        if dim == 0:
+            step = _zero(asked, out)
+            dims[out] = step.dim
+            yield step
+        elif isinstance(dim, int) and dim < 0:
+            hole = _hole(asked, out, dim, hole)
+        else:
+            yield Step(GIVEN, out, (), dim)
+    if hole is not None:
+        dims[hole] = 1
+    settled = tuple(dims)
+    have, known = product(shape), checked_volume(settled, argument)
+    conditions: Conditions = ()
+    if hole is None:
+        conditions = _same_count(asked, settled, have, known)
+    else:
+        step = _inferred(asked, settled, hole, have, known)
+        yield step
+        settled = (*settled[:hole], step.dim, *settled[hole + 1 :])
+    yield Step(Regrouped(shape, settled), None, tuple(range(len(shape))), settled, conditions)
+    yield Reshape(settled)
+    return settled
+
+
+def _hole(asked: Asked, out: int, dim: int, hole: int | None) -> int:
+    """Return the index of the dim to infer. Refuse a second one, and what is below -1."""
+    if dim < -1 and asked.at.reading.infers is Infers.MINUS_ONE:
+        raise asked.refused(BELOW_MINUS_ONE, f"{dim} is below -1, the only negative that has a meaning", out)
+    if hole is not None:
+        raise asked.refused(TWO_INFERS, "at most one dim can be inferred, and this is the second", out)
+    return out
+
+
+def _zero(asked: Asked, out: int) -> Step:
+    """Return the step that settles a 0: a copied dim, or a dim of size zero."""
+    shape = asked.shape
+    if not asked.copies:
+        return Step(LITERAL_ZERO, out, (), 0)
+    if out >= len(shape):
+        dims = "1 dim" if len(shape) == 1 else f"{len(shape)} dims"
+        raise asked.refused(ZERO_OUT_OF_RANGE, f"0 copies dim {out}, and {brief(shape_text(shape))} has {dims}", out)
+    from_left = len(shape) != len(asked.target) and out != 0
+    return Step(CopiedZero(from_left), out, (out,), shape[out])
+
+
+def _sources(asked: Asked) -> tuple[int, ...]:
+    """Return the input axes that no 0 has copied: those the inferred dim is made from."""
+    axes, target = range(len(asked.shape)), asked.target
+    return tuple([axis for axis in axes if not asked.copies or axis >= len(target) or target[axis] != 0])
+
+
+def _inferred(asked: Asked, settled: Shape, hole: int, have: Dim, known: Dim) -> Step:
+    """Return the step that infers -1: the elements there are, divided by the product of the known dims."""
+    facts: Facts = Inferred(asked.shape, have, known)
+    if known == 0:
+        have, known, left_out = _without_zeros(asked, settled, hole)
+        facts = InferredEmpty(have, known, left_out)
+    if have == 0 and known == 0:
+        return Step(facts, hole, _sources(asked), 1)
+    dim = quotient(have, known)
+    try:
+        conditions = () if isinstance(dim, int) else divides(have, known)
+    except Never:
+        raise _indivisible(asked, settled, hole, have, known) from None
+    row = asked.at.row
+    if row.max_inferred is not None and exceeds(dim, row.max_inferred):
+        message = f"-1 would be {dim}, and {row.name} infers at most {row.max_inferred}"
+        raise asked.refused(INFER_LIMIT, message, hole)
+    return Step(facts, hole, _sources(asked), dim, conditions)
+
+
+def _without_zeros(asked: Asked, settled: Shape, hole: int) -> tuple[Dim, Dim, LeftOut]:
+    """Return the two products to divide if the known dims hold nothing and the dialect has an answer."""
+    reading, shape, target = asked.at.reading, asked.shape, asked.target
+    if not asked.copies and reading.zero_beside is ZeroBeside.REFUSED:
+        message = f"0 is a dim of size zero here, and -1 at index {hole} beside it has no single answer"
+        raise asked.refused(ZERO_BESIDE_INFER, message, target.index(0))
+    if reading.empty is EmptyInfer.WITHOUT_COPIES:
+        copied = [out for out, dim in enumerate(target) if dim == 0 and asked.copies]
+        have = product(dim for axis, dim in enumerate(shape) if axis not in copied)
+        known = product(dim for out, dim in enumerate(settled) if out not in copied)
+        if known != 0 or have == 0:
+            return have, known, LeftOut.COPIES
+    elif reading.empty is EmptyInfer.WITHOUT_ZEROS and 0 in shape:
+        have, known = (product(dim for dim in dims if dim != 0) for dims in (shape, settled))
+        return have, known, LeftOut.ZEROS
+    zero = settled.index(0)
+    message = f"the known dims hold 0 elements (dim {zero} is 0), so no size of -1 can be told from another"
+    raise asked.refused(ZERO_VOLUME_INFER, message, hole)
+
+
+def _indivisible(asked: Asked, settled: Shape, hole: int, have: Dim, known: Dim) -> ShapeError:
+    """Return the error for a -1 that is no whole number."""
+    over = f", {have % known} left over" if isinstance(have, int) and isinstance(known, int) else ""
+    others = settled[:hole] + settled[hole + 1 :]
+    factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
+    message = f"{counted(asked.shape, have)} cannot be divided by {known}{factors}{over}"
+    return asked.refused(INDIVISIBLE, message, hole)
+
+
+def _same_count(asked: Asked, settled: Shape, have: Dim, want: Dim) -> Conditions:
+    """Return the conditions under which the input fills the requested shape exactly."""
+    if have == want:
+        return ()
+    try:
+        return equal(have, want)
+    except Never:
+        pass
+    requested = f"the requested {brief(shape_text(settled))} has {counted(settled, want)}"
+    message = f"the input has {counted(asked.shape, have)}, {requested}"
+    if have == 0 and isinstance(want, int):
+        message += f": 0 elements cannot fill {want} places"
+    raise asked.refused(VOLUME_MISMATCH, message)
+
+
+def reshaped(shape: Sizes, at: Setting, target: Sizes) -> Sizes | Rule | None:
+    """Return the output shape of an ordinary reshape, or the rule that refuses it; None for any other."""
+    most = at.row.max_rank
+    if most is not None and len(target) > most:
+        return None
+    have = prod(shape)
+    if not target:
+        return () if have == 1 else None
+    least, dims = min(target), target
+    if least < 1 and 0 in dims:
+        if at.reading.zero is not Zero.COPIES or (len(dims) > len(shape) and 0 in dims[len(shape) :]):
+            return None
+        dims = [dim or shape[out] for out, dim in enumerate(dims)]
+    known = prod(dims)
+    if least > -1:
+        return (dims if known == have else VOLUME_MISMATCH) if known <= INT64_MAX else None
+    known = -known
+    if least < -1 or not 0 < known <= INT64_MAX:
+        return None
+    dims = list(dims)
+    size, over = divmod(have, known)
+    dims[dims.index(-1)] = size or 1
+    if min(dims) < 1 or size > (at.row.max_inferred or size):
+        return None
+    return INDIVISIBLE if over else dims
+
+
+TARGET = "the shape asked for, 0 and -1 as the dialect reads them"
+
+RESHAPE = Op(
+    name="reshape",
+    summary="Cut the same elements into another shape.",
+    params=(Param("target", Holds.TARGET, TARGET, positional=True, required=True),),
+    steps=reshape,
+    fast=reshaped,
+    operators={
+        "onnx": Operator("Reshape", {1: FLOATS, 5: UP_TO_12, 13: SINCE_13, 14: SINCE_13, 19: SINCE_19} | NEWEST)
+    },
+    examples=(
+        "reshape 2,3,4 0,-1",
+        "reshape N,C,H,W 0,-1,64 --explain",
+        "reshape 0,3,4 3,4,0 --allowzero --opset 14",
+    ),
+    vectors=tuple(
+        (shape, {"target": target})
+        for shape, target in (
+            ("2,3,4", "0,-1"),
+            ("2,3,4", "4,6"),
+            ("2,3,4", "24"),
+            ("2,3,4", "2,3,2,2"),
+            ("2,2,3,2", "-1,0,0"),
+            ("2,3,4", "5,-1"),
+            ("2,3,4", "2,5"),
+            ("2,3,4", "-1,-1"),
+            ("2,3,4", "-2,12"),
+            ("6", "6,0"),
+            ("0,3,4", "0,-1"),
+            ("0,3,4", "5,-1"),
+            ("0,3,4", "3,4,0"),
+            ("3,0,4", "0,0,5,-1"),
+            ("1,1", "[]"),
+            ("[]", "-1"),
+            ("[]", "1,1"),
+            ("65536,65536", "-1"),
+            ("4294967296,4294967296", "-1"),
+            ("1,1,1,1,1,1,1,1,1", "1"),
+            ("N,C,H,W", "0,-1"),
+            ("N,C,H,W", "0,-1,64"),
+            ("N,4", "2,6"),
+            ("N,3", "0,4"),
+            ("N,N", "5"),
+        )
+    ),
+    switched=True,
+)

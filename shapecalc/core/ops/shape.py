@@ -1,0 +1,83 @@
+"""Shape: return the dims themselves."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.moves import Slice
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, SINCE_19, UP_TO_12
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.rules.steps import READ_DIM, Clamped, SlicedDims
+from shapecalc.core.sizes.dims import INT64_MAX, Shape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.dialects.dialect import Dialect
+    from shapecalc.core.ops.op import Setting, Sizes
+
+
+def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None = None) -> Reasons:
+    """Return the dims from `start` to `end` themselves, as a vector of int64.
+
+    Negatives count from the back, then both ends are clamped to [0, rank]. A start after the end gives an empty
+    vector. Source: ONNX Shape, whose older texts clamp to [0, rank - 1], an erratum.
+    """
+    yield Stage(Kind.SHAPE, "shape", "start", dims)
+    rank = len(dims)
+    first, last, _ = slice(start, end).indices(rank)
+    for name, wanted, clamped in (("start", start, first), ("end", end, last)):
+        if wanted is not None and wanted != clamped:
+            yield Step(Clamped(name, wanted, rank), None, (), clamped)
+    output = dims[first:last]
+    for out, dim in enumerate(output):
+        yield Step(READ_DIM, out, (first + out,), dim)
+    yield Step(SlicedDims(rank), None, tuple(range(first, max(first, last))), output)
+    yield Slice(first, last)
+    return output
+
+
+def sliced(dims: Sizes, _at: Setting, start: int | None = None, end: int | None = None) -> Sizes | None:
+    """Return the output of an ordinary shape; None for any other."""
+    return dims[start:end] if abs(start or 0) <= INT64_MAX >= abs(end or 0) else None
+
+
+def _slices(row: Dialect) -> bool:
+    return row.slices_shape
+
+
+SHAPE = Op(
+    name="shape",
+    summary="Return the dims themselves, as a vector of int64.",
+    params=(
+        Param("start", Holds.INT, "the first dim, by default 0; negative counts from the back", taken_by=_slices),
+        Param(
+            "end",
+            Holds.INT,
+            "the dim to stop before, by default the rank; negative counts from the back",
+            taken_by=_slices,
+        ),
+    ),
+    steps=shape,
+    fast=sliced,
+    operators={
+        "onnx": Operator(
+            "Shape", {1: UP_TO_12, 13: SINCE_13, 15: SINCE_13, 19: SINCE_19} | NEWEST, since={"start": 15, "end": 15}
+        )
+    },
+    examples=("shape 2,3,4", "shape N,C,H,W --start -2", "shape 2,3,4 --start 3 --end 9 --explain"),
+    vectors=(
+        ("2,3,4", {}),
+        ("[]", {}),
+        ("2,3,4", {"start": "-1"}),
+        ("2,3,4", {"end": "-1"}),
+        ("2,3,4", {"start": "1", "end": "2"}),
+        ("2,3,4", {"start": "3"}),
+        ("2,3,4", {"end": "-4"}),
+        ("2,3,4", {"start": "-9", "end": "9"}),
+        ("2,3,4", {"start": "2", "end": "1"}),
+        ("N,C,H,W", {"start": "-2"}),
+    ),
+    keeps_count=False,
+    ends_chain=True,
+)

@@ -1,0 +1,87 @@
+"""Shuffle: TensorRT's layer that transposes, reshapes and transposes."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.stage import Kind, Stage
+from shapecalc.core.ops.op import NONE, Holds, Op, Param
+from shapecalc.core.ops.reshape import TARGET, reshape, reshaped
+from shapecalc.core.ops.transpose import PERM, checked_permutation, transpose, transposed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import Axes, Setting, Sizes
+    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.sizes.rule import Rule
+
+
+def shuffle(
+    shape: Shape, at: Setting, first: Axes | None = None, to: Shape | None = None, second: Axes | None = None
+) -> Reasons:
+    """Transpose, reshape, transpose: TensorRT's Shuffle, each stage optional.
+
+    A 0 in `to` copies from the tensor after the first transpose. Permutations are checked before the reshape.
+    Source: TensorRT Shuffle ("first transposes the tensor, then reshapes it, and finally applies another
+    transpose"). Raises what `transpose` and `reshape` raise.
+    """
+    for label, perm, rank in (("first", first, len(shape)), ("second", second, len(shape if to is None else to))):
+        if perm is not None:
+            yield Stage(Kind.PERMUTE, label, label, shape, perm)
+            checked_permutation(perm, rank, at, label)
+    if first is not None:
+        shape = yield from transpose(shape, at, first, "first", "first")
+    if to is not None:
+        shape = yield from reshape(shape, at, to, "to", "to")
+    if second is not None:
+        shape = yield from transpose(shape, at, second, "second", "second")
+    return shape
+
+
+def shuffled(
+    shape: Sizes, at: Setting, first: Sizes | None = None, to: Sizes | None = None, second: Sizes | None = None
+) -> Sizes | Rule | None:
+    """Return the output shape of an ordinary Shuffle; None for any other, and for any that is refused."""
+    answer: Sizes | Rule | None = shape if first is None else transposed(shape, at, first)
+    if to is not None and answer is not None and not isinstance(answer, str):
+        answer = reshaped(answer, at, to)
+    if answer is None or isinstance(answer, str):
+        return None
+    return answer if second is None else transposed(answer, at, second)
+
+
+SHUFFLE = Op(
+    name="shuffle",
+    summary="Transpose, reshape, transpose: TensorRT's Shuffle.",
+    params=(
+        Param("first", Holds.AXES, f"the first transpose: {PERM}"),
+        Param("to", Holds.TARGET, f"the reshape: {TARGET}"),
+        Param("second", Holds.AXES, f"the second transpose: {PERM}"),
+    ),
+    steps=shuffle,
+    fast=shuffled,
+    operators=NONE,
+    examples=(
+        "shuffle 2,3,4 --first 1,0,2 --to 2,-1,3",
+        "shuffle N,C,H,W --to 0,0,-1 --second 0,2,1",
+        "shuffle 3,4 --first 1,0 --to 0,-1 --explain",
+    ),
+    vectors=(
+        ("2,3,4", {"first": "1,0,2", "to": "2,-1,3"}),
+        ("2,3,4", {"first": "1,2,0"}),
+        ("2,3,4", {"second": "1,2,0"}),
+        ("2,3,4", {"to": "6,4", "second": "1,0"}),
+        ("3,4", {"first": "1,0", "to": "0,-1"}),
+        ("2,3,4", {}),
+        ("1,1,6", {"to": "6,0"}),
+        ("6", {"to": "6,0"}),
+        ("0,3,4", {"to": "5,-1"}),
+        ("0,3,4", {"to": "0,-1"}),
+        ("0,3", {"to": "5,0"}),
+        ("2,3,4", {"first": "1,0"}),
+        ("2,3,4", {"to": "5,-1"}),
+        ("2,3,4", {"to": "6,4", "second": "1,0,2"}),
+        ("N,C,H,W", {"to": "0,0,-1", "second": "0,2,1"}),
+    ),
+    switched=True,
+    default_dialect="tensorrt",
+)

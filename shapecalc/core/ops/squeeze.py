@@ -1,0 +1,105 @@
+"""Squeeze: drop dims of 1."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.moves import Reshape
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.dialects.dialect import NotOne, Operator
+from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, UP_TO_12
+from shapecalc.core.ops.axes import axes_from_zero, regrouped
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.rules.refusals import AXIS_NOT_ONE
+from shapecalc.core.rules.steps import DROPPED_ONE, KEPT_DIM
+from shapecalc.core.sizes.conditions import Never, differ, equal
+from shapecalc.core.sizes.problem import ShapeError, refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import Axes, Setting, Sizes
+    from shapecalc.core.sizes.dims import Dim, Shape
+
+
+def squeeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
+    """Drop dims of 1: those that `axes` names, or all of them if it is left out.
+
+    Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised").
+    torch.squeeze and OpenVINO leave such an axis alone.
+    Raises `ShapeError`: axis-not-one, axis-out-of-range, negative-axis, repeated-axis.
+    """
+    yield Stage(Kind.SQUEEZE, "squeeze", "axes", shape, axes or ())
+    every = axes is None or (not axes and at.row.no_axes_is_all)
+    named = {} if every else axes_from_zero(axes or (), len(shape), at, at.row.squeeze_repeats)
+    kept: list[Dim] = []
+    for axis, dim in enumerate(shape):
+        if not every and axis not in named:
+            kept.append(dim)
+            continue
+        leaves = every or at.row.not_one is NotOne.LEFT_ALONE
+        step = _left_or_dropped(axis, dim) if leaves else _dropped(axis, dim, named[axis])
+        if step.facts is KEPT_DIM:
+            kept.append(dim)
+        yield step
+    yield regrouped(shape, tuple(kept))
+    yield Reshape(tuple(kept))
+    return tuple(kept)
+
+
+def _left_or_dropped(axis: int, dim: Dim) -> Step:
+    """Return the step for a dim that is dropped if it is 1, and left alone if it is not."""
+    if dim == 1:
+        return Step(DROPPED_ONE, None, (axis,), dim)
+    return Step(KEPT_DIM, None, (axis,), dim, differ(dim, 1))
+
+
+def _dropped(axis: int, dim: Dim, index: int) -> Step:
+    """Return the step for a dim that must be 1."""
+    try:
+        conditions = equal(dim, 1)
+    except Never:
+        message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
+        raise refusal(AXIS_NOT_ONE, message, argument="axes", index=index) from None
+    return Step(DROPPED_ONE, None, (axis,), dim, conditions)
+
+
+def squeezed(shape: Sizes, at: Setting, axes: Sizes | None = None) -> Sizes | None:
+    """Return the output shape of an ordinary squeeze; None for any other."""
+    if axes is None:
+        return [dim for dim in shape if dim != 1]
+    try:
+        dropped = axes_from_zero(axes, len(shape), at, at.row.squeeze_repeats)
+    except ShapeError:
+        return None
+    if not axes or not shape or any(shape[axis] != 1 for axis in dropped):
+        return None
+    return [dim for axis, dim in enumerate(shape) if axis not in dropped]
+
+
+SQUEEZE = Op(
+    name="squeeze",
+    summary="Drop dims of 1.",
+    params=(Param("axes", Holds.AXES, "the axes to drop; left out, every dim of 1"),),
+    steps=squeeze,
+    fast=squeezed,
+    operators={"onnx": Operator("Squeeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
+    examples=("squeeze 1,3,1", "squeeze 1,3,1 --axes 0", "squeeze 1,N --axes 0,1 -d torch"),
+    vectors=tuple(
+        (shape, {"axes": axes} if axes else {})
+        for shape, axes in (
+            ("1,3,1", ""),
+            ("1,3,1", "0"),
+            ("1,3,1", "0,2"),
+            ("1,3,1", "-1"),
+            ("1,3,1", "[]"),
+            ("1,3,1", "1"),
+            ("1,3,1", "3"),
+            ("1,3,1", "-4"),
+            ("1,3,1", "0,-3"),
+            ("1,1", ""),
+            ("2,3", ""),
+            ("[]", "0"),
+            ("N,1", ""),
+            ("N,1", "0"),
+        )
+    ),
+)

@@ -1,0 +1,117 @@
+"""Transpose: output dim i is input dim `perm[i]`."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.moves import Permute
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.dialects.dialect import NoPerm, Operator
+from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, UP_TO_12
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.rules.refusals import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
+from shapecalc.core.rules.steps import TAKEN_AXIS, MovedAxes, Order
+from shapecalc.core.sizes.problem import ShapeError, refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import Axes, Setting, Sizes
+    from shapecalc.core.sizes.dims import Shape
+
+
+def transpose(
+    shape: Shape, at: Setting, perm: Axes | None = None, label: str = "transpose", argument: str = "perm"
+) -> Reasons:
+    """Move axes: output dim i is input dim `perm[i]`. Without a permutation the dims reverse.
+
+    Source: ONNX Transpose ("by default, reverse the dimensions, otherwise permute the axes according to the values
+    given"). Raises `ShapeError`: not-a-permutation, negative-axis, missing-argument.
+    """
+    yield Stage(Kind.PERMUTE, label, argument, shape, perm or ())
+    axes, order = permutation(perm, len(shape), at, argument)
+    for out, axis in enumerate(axes):
+        yield Step(TAKEN_AXIS, out, (axis,), shape[axis])
+    output = tuple([shape[axis] for axis in axes])
+    yield Step(MovedAxes(order), None, axes, output)
+    yield Permute(axes)
+    return output
+
+
+def permutation(perm: Axes | None, rank: int, at: Setting, argument: str = "perm") -> tuple[Axes, Order]:
+    """Return the permutation to carry out, all axes from 0, and where it comes from.
+
+    Raises `ShapeError`: missing-argument, and what `checked_permutation` raises.
+    """
+    row = at.row
+    if perm is None and row.no_perm is NoPerm.REFUSED:
+        raise refusal(MISSING_ARGUMENT, f"{at.operator.name} requires a permutation", argument=argument)
+    if perm is None and row.no_perm is NoPerm.KEEPS:
+        return tuple(range(rank)), Order.KEPT
+    if perm is None or (not perm and row.empty_perm_reverses):
+        return tuple(range(rank))[::-1], Order.REVERSED
+    return checked_permutation(perm, rank, at, argument), Order.GIVEN
+
+
+def checked_permutation(perm: Axes, rank: int, at: Setting, argument: str) -> Axes:
+    """Return `perm` with all axes counted from 0.
+
+    Raises `ShapeError`: not-a-permutation (of `rank` axes), negative-axis.
+    """
+
+    def refused(message: str, index: int | None = None) -> ShapeError:
+        return refusal(NOT_A_PERMUTATION, message, argument=argument, index=index)
+
+    if len(perm) != rank:
+        raise refused(f"{len(perm)} axes are named, and the tensor has {rank}")
+    axes: dict[int, None] = {}
+    for index, axis in enumerate(perm):
+        if axis < 0 and not at.row.negative_perm:
+            message = f"{at.row.name} counts the axes of a permutation from 0, and this is {axis}"
+            raise refusal(NEGATIVE_AXIS, message, argument=argument, index=index)
+        if not -rank <= axis < rank:
+            raise refused(f"there is no axis {axis} among {rank}", index)
+        if axis % rank in axes:
+            raise refused(f"axis {axis} is named twice", index)
+        axes[axis % rank] = None
+    return tuple(axes)
+
+
+def transposed(shape: Sizes, at: Setting, perm: Sizes | None = None) -> Sizes | None:
+    """Return the output shape of an ordinary transpose; None for any other."""
+    if perm:
+        if sorted(perm) != [*range(len(shape))]:
+            return None
+        return [shape[axis] for axis in perm]
+    try:
+        axes, _ = permutation(None if perm is None else (), len(shape), at)
+    except ShapeError:
+        return None
+    return [shape[axis] for axis in axes]
+
+
+PERM = "output dim i is the input dim that entry i names"
+
+TRANSPOSE = Op(
+    name="transpose",
+    summary="Move axes.",
+    params=(Param("perm", Holds.AXES, f"{PERM}; left out, the dims reverse", positional=True),),
+    steps=transpose,
+    fast=transposed,
+    operators={"onnx": Operator("Transpose", {1: UP_TO_12, 13: SINCE_13} | NEWEST)},
+    examples=("transpose 2,3,4 1,2,0", "transpose N,H,W,C 0,3,1,2 --json", "transpose 2,3,4 -1,0,1 -d torch"),
+    vectors=tuple(
+        (shape, {"perm": perm} if perm else {})
+        for shape, perm in (
+            ("2,3,4", "1,2,0"),
+            ("2,3,4", "0,1,2"),
+            ("2,3,4", ""),
+            ("2,3,4", "[]"),
+            ("2,3,4", "-1,0,1"),
+            ("2,3,4", "1,0,1"),
+            ("2,3,4", "0,1,3"),
+            ("2,3,4", "1,0"),
+            ("0,3", "1,0"),
+            ("[]", "[]"),
+            ("N,H,W,C", "0,3,1,2"),
+        )
+    ),
+)

@@ -1,0 +1,107 @@
+"""Unsqueeze: insert dims of 1."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.moves import Reshape
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.dialects.dialect import Operator, Repeats
+from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, UP_TO_12
+from shapecalc.core.dialects.limits import check_rank
+from shapecalc.core.ops.axes import axes_from_zero, regrouped
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, MISSING_ARGUMENT
+from shapecalc.core.rules.steps import INSERTED_ONE, KEPT_DIM
+from shapecalc.core.sizes.problem import ShapeError, refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import Axes, Setting, Sizes
+    from shapecalc.core.sizes.dims import Dim, Shape
+
+
+def unsqueeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
+    """Insert dims of 1 so that they stand at `axes` of the output.
+
+    Source: ONNX Unsqueeze ("the rank of the output tensor is the rank of the input tensor plus the number of values
+    in axes"). OpenVINO drops repeated axes: its document is silent, the engine was run.
+    Raises `ShapeError`: missing-argument, axis-out-of-range, negative-axis, repeated-axis, rank-limit.
+    """
+    yield Stage(Kind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ())
+    if axes is None:
+        raise refusal(MISSING_ARGUMENT, f"{at.operator.name} requires axes", argument="axes")
+    places = _places(shape, axes, at)
+    axis = 0
+    output: list[Dim] = []
+    for out in range(len(shape) + len(places)):
+        if out in places:
+            output.append(1)
+            yield Step(INSERTED_ONE, out, (), 1)
+        else:
+            output.append(shape[axis])
+            yield Step(KEPT_DIM, out, (axis,), shape[axis])
+            axis += 1
+    check_rank(tuple(output), at.row, "axes")
+    yield regrouped(shape, tuple(output))
+    yield Reshape(tuple(output))
+    return tuple(output)
+
+
+def _places(shape: Shape, axes: Axes, at: Setting) -> dict[int, int]:
+    """Return where the new dims stand in the output, each with its index in `axes`.
+
+    OpenVINO drops repeats: an axis that is written twice counts once for the rank, and two axes that turn out to be
+    the same one are one. Then an axis may lie behind the dims that are left. One place behind is the end, more is
+    refused (measured).
+    """
+    repeats = at.row.unsqueeze_repeats
+    count = len(axes) if repeats is Repeats.REFUSED else len({*axes})
+    places = axes_from_zero(axes, len(shape) + count, at, repeats)
+    moved: dict[int, int] = {}
+    for end, place in enumerate(sorted(places), len(shape)):
+        if place > end + 1:
+            message = f"axis {place} lies behind the {end} dims that there are without the repeats"
+            raise refusal(AXIS_OUT_OF_RANGE, message, argument="axes", index=places[place])
+        moved[min(place, end)] = places[place]
+    return moved
+
+
+def unsqueezed(shape: Sizes, at: Setting, axes: Sizes | None = None) -> Sizes | None:
+    """Return the output shape of an ordinary unsqueeze; None for any other."""
+    if axes is None:
+        return None
+    rank = len(shape) + len(axes)
+    try:
+        inserted = axes_from_zero(axes, rank, at, at.row.unsqueeze_repeats)
+    except ShapeError:
+        return None
+    if len(inserted) != len(axes) or rank > (at.row.max_rank or rank):
+        return None
+    dims = iter(shape)
+    return [1 if out in inserted else next(dims) for out in range(rank)]
+
+
+UNSQUEEZE = Op(
+    name="unsqueeze",
+    summary="Insert dims of 1.",
+    params=(Param("axes", Holds.AXES, "where the new dims stand in the output"),),
+    steps=unsqueeze,
+    fast=unsqueezed,
+    operators={"onnx": Operator("Unsqueeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
+    examples=("unsqueeze 2,3 --axes 0", "unsqueeze 2,3 --axes 0,-1", "unsqueeze N,C --axes 2,3 -d numpy"),
+    vectors=tuple(
+        (shape, {"axes": axes} if axes else {})
+        for shape, axes in (
+            ("2,3", "0"),
+            ("2,3", "0,3"),
+            ("2,3", "0,-1"),
+            ("2,3", "3"),
+            ("2,3", "1,1"),
+            ("2,3", "-4"),
+            ("2,3", "[]"),
+            ("2,3", ""),
+            ("[]", "0"),
+            ("N,C", "2,3"),
+        )
+    ),
+)

@@ -1,0 +1,223 @@
+"""The rules that refuse a request: what each says, why it is so, a command that shows it, and its source."""
+
+from __future__ import annotations
+
+from shapecalc.core.sizes.problem import FILE, USAGE
+from shapecalc.core.sizes.rule import Rule
+
+INDIVISIBLE = Rule(
+    "indivisible",
+    "-1 would be no whole number",
+    "The product of the known dims must divide the number of elements.",
+    "shapecalc reshape 2,3,4 5,-1",
+    "ONNX Reshape: 'required to have the same number of elements'",
+)
+VOLUME_MISMATCH = Rule(
+    "volume-mismatch",
+    "the requested shape does not hold as many elements as the input",
+    "Reshape neither makes nor drops elements. A comment in the ONNX documents that (0,3,4) reshaped to (3,4,0) "
+    "gives (3,4,4) without allowzero describes an impossible result: 0 elements cannot fill 48 places.",
+    "shapecalc reshape 0,3,4 3,4,0",
+    "ONNX Reshape: 'required to have the same number of elements'",
+)
+ZERO_OUT_OF_RANGE = Rule(
+    "zero-out-of-range",
+    "0 copies a dim that the input does not have",
+    "A 0 at index i copies input dim i, so it cannot stand at or past the input's rank.",
+    "shapecalc reshape 6 6,0",
+    "ONNX Reshape shape inference: 'invalid position of 0'",
+)
+ZERO_BESIDE_INFER = Rule(
+    "zero-beside-infer",
+    "a literal 0 and -1 in one requested shape",
+    "With a dim of size zero the product is 0 whatever -1 is.",
+    "shapecalc reshape 0,3,4 0,-1 --allowzero",
+    "ONNX Reshape 14: 'it is invalid for the specified shape to contain both a zero value and -1'",
+)
+ZERO_VOLUME_INFER = Rule(
+    "zero-volume-infer",
+    "-1 beside known dims that hold no elements",
+    "The elements must be divided by the product of the known dims, and that is 0. Some runtimes have an answer all "
+    "the same: see `shapecalc compare 0,3,4 0,-1`.",
+    "shapecalc reshape 0,3,4 0,-1",
+    "TensorRT Shuffle: 'the solution for -1 becomes indeterminate and TensorRT will report an error'",
+)
+TWO_INFERS = Rule(
+    "two-infers",
+    "more than one dim to infer",
+    "Two unknowns have no single answer.",
+    "shapecalc reshape 2,3,4 -1,-1",
+    "ONNX Reshape: 'at most one dimension of the new shape can be -1'",
+)
+BELOW_MINUS_ONE = Rule(
+    "below-minus-one",
+    "a value below -1 in a requested shape",
+    "Only -1 has a meaning. NumPy alone takes any negative as -1.",
+    "shapecalc reshape 2,3,4 -2,4",
+    "oneDNN StaticReshape: 'values >= -1'",
+)
+INFER_LIMIT = Rule(
+    "infer-limit",
+    "the inferred dim is larger than the dialect infers",
+    "TensorRT's inferred dim must fit 32 bits.",
+    "shapecalc reshape 65536,65536 -1 --dialect tensorrt",
+    "TensorRT, run",
+)
+OVERFLOW = Rule(
+    "overflow",
+    "more elements than int64 counts",
+    "Dims and element counts are 64-bit in every framework.",
+    "shapecalc reshape 4294967296,4294967296 -1",
+    "ONNX Reshape shape inference: 'dimension product overflow'",
+)
+RANK_LIMIT = Rule(
+    "rank-limit",
+    "more dims than the dialect takes",
+    "TensorRT takes 8, oneDNN 12, NumPy 64.",
+    "shapecalc reshape 1,1,1,1,1,1,1,1,1 1 --dialect tensorrt",
+    "TensorRT Dims, oneDNN DNNL_MAX_NDIMS, NumPy NPY_MAXDIMS",
+)
+NOT_A_PERMUTATION = Rule(
+    "not-a-permutation",
+    "a permutation names every axis exactly once",
+    "One axis too few, too many, out of range or twice, and elements would be lost or made up.",
+    "shapecalc transpose 2,3,4 1,0,1",
+    "ONNX Transpose",
+)
+NEGATIVE_AXIS = Rule(
+    "negative-axis",
+    "the dialect counts these axes from 0",
+    "ONNX takes negative axes for flatten, squeeze and unsqueeze since opset 11, and never in a permutation; "
+    "TensorRT and OpenVINO neither. oneDNN, NumPy and PyTorch do.",
+    "shapecalc transpose 2,3,4 -1,0,1",
+    "ONNX Transpose, ONNX Squeeze 11",
+)
+AXIS_OUT_OF_RANGE = Rule(
+    "axis-out-of-range",
+    "there is no such axis",
+    "Axes run from 0 to rank - 1, or from -rank where negatives are taken. The axes of unsqueeze count the output's "
+    "dims.",
+    "shapecalc squeeze 1,3 --axes 2",
+    "ONNX Squeeze, ONNX Unsqueeze, ONNX Flatten",
+)
+REPEATED_AXIS = Rule(
+    "repeated-axis",
+    "an axis is named twice",
+    "OpenVINO and ONNX Runtime count a repeated squeeze axis once, OpenVINO a repeated unsqueeze axis too. All "
+    "others refuse it.",
+    "shapecalc squeeze 1,3,1 --axes 0,-3",
+    "numpy.squeeze, ONNX Unsqueeze",
+)
+AXIS_NOT_ONE = Rule(
+    "axis-not-one",
+    "only a dim of 1 can be squeezed",
+    "PyTorch and OpenVINO leave other dims alone instead.",
+    "shapecalc squeeze 1,3 --axes 1",
+    "ONNX Squeeze: 'if an axis is selected with shape entry not equal to one, an error is raised'",
+)
+START_AFTER_END = Rule(
+    "start-after-end",
+    "the first dim to merge comes after the last",
+    "PyTorch's flatten merges from start_dim to end_dim, both included.",
+    "shapecalc flatten 2,3,4 --start-dim 2 --end-dim 1 --dialect torch",
+    "torch.flatten: 'start_dim cannot come after end_dim'",
+)
+NOT_BROADCASTABLE = Rule(
+    "not-broadcastable",
+    "a dim that is not 1 cannot become another",
+    "Aligned at the right, each pair of dims must be equal or have a 1 on a side that may grow.",
+    "shapecalc expand 3 2",
+    "ONNX Expand, numpy.broadcast_to",
+)
+NEGATIVE_SIZE = Rule(
+    "negative-size",
+    "a negative size to expand to",
+    "Only PyTorch gives -1 a meaning in expand: it keeps a dim that exists.",
+    "shapecalc expand 3,1 -1,4",
+    "ONNX Expand, numpy.broadcast_to, Tensor.expand",
+)
+NEEDS_SIZE = Rule(
+    "needs-size",
+    "the answer depends on whether a named size is 1",
+    "Expanding N to M repeats where N is 1 and does nothing where N is M. Put sizes in with --where.",
+    "shapecalc expand N,4 8,4",
+    "ONNX Expand",
+)
+MISSING_SWITCH = Rule(
+    "missing-switch",
+    "the framework requires its switch to be given",
+    "special_zero says whether 0 copies a dim or is a dim of size zero. oneDNN and OpenVINO give it no default.",
+    "shapecalc reshape 3,4,5 0,-1 --dialect onednn",
+    "oneDNN StaticReshape: 'required: yes'",
+)
+MISSING_ARGUMENT = Rule(
+    "missing-argument",
+    "an argument that the operator requires was left out",
+    "Unsqueeze cannot guess where the new dims go, and oneDNN's StaticTranspose has no default order.",
+    "shapecalc unsqueeze 2,3",
+    "ONNX Unsqueeze, oneDNN StaticTranspose",
+)
+NO_SUCH_ATTRIBUTE = Rule(
+    "no-such-attribute",
+    "the operator's version does not have that attribute",
+    "allowzero came with Reshape 14, start and end with Shape 15. The model's opset selects the version: the newest "
+    "at or below it.",
+    "shapecalc reshape 2,3,4 0,-1 --allowzero --opset 13",
+    "ONNX Reshape 14, ONNX Shape 15",
+)
+NO_SUCH_VERSION = Rule(
+    "no-such-version",
+    "the operator does not exist in that opset yet",
+    "Expand came with opset 8.",
+    "shapecalc expand 3,1 3,4 --opset 7",
+    "ONNX Expand 8",
+)
+DTYPE = Rule(
+    "dtype",
+    "the operator's version does not accept that element type",
+    "Reshape 1 takes floating point only, 13 adds bfloat16, 19 the 8-bit floats, 21 int4, 23 float4e2m1, 24 "
+    "float8e8m0, 25 int2.",
+    "shapecalc reshape 2,3,4 0,-1 --dtype bfloat16 --opset 5",
+    "ONNX Reshape, type constraints",
+)
+CONTRADICTION = Rule(
+    "contradiction",
+    "no sizes meet all conditions at once",
+    "Each condition can be met alone, but not together with the others.",
+    "shapecalc chain 'N,3 | squeeze | reshape 1,3'",
+    "arithmetic",
+)
+
+REFUSALS: dict[str, Rule] = {
+    rule: rule
+    for rule in (
+        INDIVISIBLE,
+        VOLUME_MISMATCH,
+        ZERO_OUT_OF_RANGE,
+        ZERO_BESIDE_INFER,
+        ZERO_VOLUME_INFER,
+        TWO_INFERS,
+        BELOW_MINUS_ONE,
+        INFER_LIMIT,
+        OVERFLOW,
+        RANK_LIMIT,
+        NOT_A_PERMUTATION,
+        NEGATIVE_AXIS,
+        AXIS_OUT_OF_RANGE,
+        REPEATED_AXIS,
+        AXIS_NOT_ONE,
+        START_AFTER_END,
+        NOT_BROADCASTABLE,
+        NEGATIVE_SIZE,
+        NEEDS_SIZE,
+        MISSING_SWITCH,
+        MISSING_ARGUMENT,
+        NO_SUCH_ATTRIBUTE,
+        NO_SUCH_VERSION,
+        DTYPE,
+        CONTRADICTION,
+        FILE,
+        USAGE,
+    )
+}
+"""The rules that refuse, by id."""

@@ -1,0 +1,1 @@
+"""The ground floor: dims, conditions, how shapes are read, written and quoted, problems."""

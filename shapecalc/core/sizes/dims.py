@@ -1,0 +1,171 @@
+"""Dims and shapes: the numbers and monomials that reshape and transpose multiply and divide.
+
+A `Dim` is an `int`, or a `Monomial` when names are involved: `3*H*W`, `C*H*W/64`. A `Shape` is a tuple
+of dims. Concrete shapes stay plain ints, so `(2, 12)` is fast and ready for JSON. Names are sizes of at
+least 1; a name that starts with `?` is a dim nobody knows, and prints as `?`.
+"""
+
+from __future__ import annotations
+
+from math import gcd, prod
+
+from shapecalc.core.sizes.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+INT64_MAX = 2**63 - 1
+
+
+class Monomial(Record):
+    """A rational coefficient times named sizes with integer exponents, in lowest terms.
+
+    Only `monomial`, `product` and `quotient` make one. They sort `powers` by name and leave zero exponents
+    out, so that equal monomials are equal values.
+    """
+
+    numerator: int
+    denominator: int
+    powers: tuple[tuple[str, int], ...]
+
+    def __init__(self, numerator: int, denominator: int, powers: tuple[tuple[str, int], ...]) -> None:
+        """Set the fields; faster than a record of any fields would."""
+        self.__dict__.update(numerator=numerator, denominator=denominator, powers=powers)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Monomial and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((self.numerator, self.denominator, self.powers))
+
+    def __str__(self) -> str:
+        """Write it as it is read: coefficient, names in order, then what divides.
+
+        >>> print(quotient(product((3, named("W"), named("H"))), product((64, named("K")))))
+        3*H*W/64/K
+        """
+        above = [_shown(name) for name, power in self.powers for _ in range(power)]
+        below = [_shown(name) for name, power in self.powers for _ in range(-power)]
+        if self.numerator != 1 or not above:
+            above.insert(0, str(self.numerator))
+        if self.denominator != 1:
+            below.insert(0, str(self.denominator))
+        return "/".join(["*".join(above), *below])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+Dim = int | Monomial
+Shape = tuple[Dim, ...]
+
+
+def _shown(name: str) -> str:
+    return "?" if name.startswith("?") else name
+
+
+def named(name: str) -> Monomial:
+    """Return the dim that is called `name`."""
+    return Monomial(1, 1, ((name, 1),))
+
+
+def monomial(dim: Dim) -> Monomial:
+    """Return `dim` as a `Monomial`, also if it is an int."""
+    return Monomial(dim, 1, ()) if isinstance(dim, int) else dim
+
+
+def lowest_terms(numerator: int, denominator: int, powers: Mapping[str, int]) -> Dim:
+    """Return the one `Dim` that equals `numerator / denominator * powers`; an int where it is one."""
+    if numerator == 0:
+        return 0
+    common = gcd(numerator, denominator)
+    kept = [each for each in powers.items() if each[1]]
+    if not kept and denominator == common:
+        return numerator // common
+    return Monomial(numerator // common, denominator // common, tuple(sorted(kept)))
+
+
+def quotient(a: Dim, b: Dim) -> Dim:
+    """Return `a / b` with equal factors cancelled; raise `ZeroDivisionError` where `b` is 0.
+
+    The result need not be whole: `conditions.divides` says when it is.
+
+    >>> quotient(24, 2), str(quotient(named("N"), 2))
+    (12, 'N/2')
+    """
+    if isinstance(b, int):
+        if b == 0:
+            raise ZeroDivisionError(f"{a} / 0")
+        if b == 1:
+            return a
+        if isinstance(a, int) and a % b == 0:
+            return a // b
+    top, bottom = monomial(a), monomial(b)
+    powers = dict(top.powers)
+    for name, power in bottom.powers:
+        powers[name] = powers.get(name, 0) - power
+    return lowest_terms(top.numerator * bottom.denominator, top.denominator * bottom.numerator, powers)
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    """Return the product of `dims`; 1 for none, 0 as soon as one is 0.
+
+    >>> product((2, 3, 4)), str(product((named("N"), 4, named("N"))))
+    (24, '4*N*N')
+    """
+    dims = tuple(dims)
+    if Monomial not in map(type, dims):
+        return prod(dims)  # type: ignore[arg-type]
+    numerator, denominator, powers = 1, 1, dict[str, int]()
+    for dim in map(monomial, dims):
+        numerator, denominator = numerator * dim.numerator, denominator * dim.denominator
+        for name, power in dim.powers:
+            powers[name] = powers.get(name, 0) + power
+    return lowest_terms(numerator, denominator, powers)
+
+
+def all_known(dims: Iterable[Dim]) -> bool:
+    """Say whether every dim is a number.
+
+    >>> all_known((2, 3)), all_known((named("N"), 3))
+    (True, False)
+    """
+    return Monomial not in map(type, dims)
+
+
+def names(dims: Iterable[Dim]) -> tuple[str, ...]:
+    """Return the names that occur in `dims`, in order of first appearance."""
+    return tuple(dict.fromkeys(name for dim in dims if isinstance(dim, Monomial) for name, _ in dim.powers))
+
+
+def substitute(dim: Dim, sizes: Mapping[str, int]) -> Dim:
+    """Return `dim` with numbers put in for the names in `sizes`.
+
+    Raises `ZeroDivisionError` where a name that divides is 0.
+
+    >>> substitute(quotient(named("N"), 4), {"N": 8})
+    2
+    """
+    if isinstance(dim, int):
+        return dim
+    numerator, denominator, powers = dim.numerator, dim.denominator, dict(dim.powers)
+    for name, power in dim.powers:
+        if name in sizes:
+            del powers[name]
+            numerator *= sizes[name] ** max(power, 0)
+            denominator *= sizes[name] ** max(-power, 0)
+    if denominator == 0:
+        raise ZeroDivisionError(f"{dim} with {dict(sizes)}")
+    return lowest_terms(numerator, denominator, powers)
+
+
+def exceeds(dim: Dim, limit: int) -> bool:
+    """Say whether `dim` is over `limit` for every choice of sizes.
+
+    >>> exceeds(product((2**63, named("N"))), INT64_MAX)
+    True
+    """
+    if isinstance(dim, int):
+        return dim > limit
+    return dim.numerator > limit * dim.denominator and all(power > 0 for _, power in dim.powers)

@@ -1,0 +1,43 @@
+"""Names that are looked up in a table: the entry, or an error with the name that was probably meant."""
+
+from __future__ import annotations
+
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.quoting import brief, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import TypeVar
+
+    Entry = TypeVar("Entry")
+
+MOST_LISTED = 16
+"""How many names a hint lists."""
+LONGEST_COMPARED = 80
+"""How many characters of a name are compared with those that are known."""
+
+
+def lookup(name: str, table: Mapping[str, Entry], kind: str) -> Entry:
+    """Return `table[name]`. `kind` says in the message what the table holds.
+
+    Raises `ShapeError` (usage) with the nearest known name if the table has no such entry.
+    """
+    if name in table:
+        return table[name]
+    raise misuse(f"there is no {kind} '{visible(brief(name))}'", suggestion(name, table), argument=kind)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return the hint that names what was probably meant, or lists all names.
+
+    >>> suggestion("reshap", ["reshape", "shape"]), suggestion("zzz", ["a", "b"])
+    ('did you mean reshape?', 'there are a, b')
+    """
+    from difflib import get_close_matches
+
+    known = list(known)
+    close = get_close_matches(name[:LONGEST_COMPARED], known, n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"there are {', '.join(known)}" if len(known) <= MOST_LISTED else ""

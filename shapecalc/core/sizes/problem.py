@@ -1,0 +1,93 @@
+"""What can go wrong, as data: `Problem` says what and where. The front ends draw it."""
+
+from __future__ import annotations
+
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.rule import Rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+USAGE = Rule(
+    "usage",
+    "the question cannot be read",
+    "A shape that is no shape, an option that does not exist, a dialect that does not have the operation.",
+    "shapecalc reshape 2,,4 -1",
+    "shapecalc",
+)
+FILE = Rule(
+    "file",
+    "a file or a device cannot be used",
+    "A file that does not exist, is no array, holds pickled objects or is cut short; an output that exists and is "
+    "not to be written over, or is the input itself; a backend that is not installed.",
+    "shapecalc reshape missing.npy -1",
+    "shapecalc",
+)
+
+
+class Problem(Record):
+    """One refusal: the rule that refused, what was found, what it would take, and the token at fault."""
+
+    rule: Rule
+    """The rule, which is its own id; `usage` if the question itself cannot be read."""
+    message: str
+    hint: str = ""
+    """What would help with this input; empty if nothing short is known."""
+    argument: str | None = None
+    """The name of the argument at fault: `input`, `target`, `perm` ..."""
+    index: int | None = None
+    """The index of the token in that argument; None if the whole argument is at fault."""
+    span: tuple[int, int] | None = None
+    """The characters of the argument as it was written: the first, and the one past the last."""
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+
+    def as_json(self) -> dict[str, object]:
+        """Return the problem as the JSON object that the command line documents."""
+        span = list(self.span) if self.span else None
+        return {"rule": str(self.rule), "message": self.message, "hint": self.hint} | {
+            "argument": self.argument,
+            "index": self.index,
+            "span": span,
+        }
+
+
+class ShapeError(ValueError):
+    """A request that cannot be resolved: `problem` says why, `trace` how far it got.
+
+    >>> import shapecalc as sc
+    >>> try:
+    ...     sc.reshape((2, 3, 4), (5, -1))
+    ... except sc.ShapeError as error:
+    ...     print(error.problem.rule, error.problem.index)
+    indivisible 1
+    """
+
+    problem: Problem
+    trace: Any
+    """The `Trace` or `Chain` with the steps that came before the problem; None if there were none."""
+
+    def __init__(self, problem: Problem, trace: Any = None) -> None:
+        """Keep the problem, and the trace of the steps that came before it."""
+        super().__init__(str(problem))
+        self.problem = problem
+        self.trace = trace
+
+
+def refusal(rule: Rule, message: str, *, argument: str | None = None, index: int | None = None) -> ShapeError:
+    """Return the error to raise if `rule` refuses a request."""
+    return ShapeError(Problem(rule, message, "", argument, index))
+
+
+def misuse(
+    message: str,
+    hint: str = "",
+    *,
+    argument: str | None = None,
+    index: int | None = None,
+    span: tuple[int, int] | None = None,
+) -> ShapeError:
+    """Return the error to raise if a question cannot be read: usage or syntax."""
+    return ShapeError(Problem(USAGE, message, hint, argument, index, span))

@@ -1,0 +1,115 @@
+"""Python values as dims, whole numbers and sizes: what a call may hand over, and what it may not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import index
+
+from shapecalc.core.sizes.dims import Monomial, Shape
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.quoting import MOST_BITS, brief, sized, visible
+from shapecalc.core.sizes.text import MAX_DIGITS, NAME_IT, TOO_LARGE, Token, read_dim
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MOST_SIZE_DIGITS = 30
+"""The longest size that is put in for a name; int64 has 19 digits."""
+
+
+def is_whole(value: object) -> bool:
+    """Say whether a Python value stands for one whole number."""
+    try:
+        return not isinstance(value, bool) and index(value) is not None  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
+def whole_number(value: object, name: str) -> int:
+    """Return the one whole number that a text or a Python value stands for; raise `ShapeError` (usage) otherwise."""
+    if isinstance(value, str):
+        digits = value.strip().removeprefix("-")
+        if digits.isdigit() and digits.isascii() and len(digits) <= MAX_DIGITS:
+            return int(value)
+    elif is_whole(value) and index(value).bit_length() <= MOST_BITS:  # type: ignore[arg-type]
+        return index(value)  # type: ignore[arg-type]
+    raise misuse(f"{name} is one whole number, not {describe(value)}", argument=name)
+
+
+def dims_of(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
+    """Return the dims of a Python sequence: whole numbers from `lowest` on, or the texts of names and monomials.
+
+    Raises `ShapeError` (usage) for anything else.
+    """
+    dims: tuple[Any, ...] = value if type(value) is tuple else _elements(value, argument)
+    for dim in dims:
+        if type(dim) is not int or not lowest <= dim < TOO_LARGE:
+            return _mixed(dims, argument, lowest)
+    return dims
+
+
+def _elements(value: object, argument: str) -> tuple[object, ...]:
+    """Return the elements of a sequence; raise `ShapeError` (usage) for bytes, a mapping, or no sequence at all."""
+    try:
+        elements: tuple[object, ...] = tuple(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise misuse(f"{argument} is a sequence of dims, not {describe(value)}", argument=argument) from None
+    if isinstance(value, (bytes, bytearray, Mapping)):
+        raise misuse(f"{argument} is text or a sequence of dims, not {type(value).__name__}", argument=argument)
+    return elements
+
+
+def _mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
+    """Return the dims of a sequence that holds more than plain numbers; each `?` is a name of its own."""
+    dims, unknowns = [], 0
+    for place, value in enumerate(values):
+        if isinstance(value, str):
+            dim, met = read_dim(Token(value.strip() or " ", 0), unknowns, argument, place)
+            if met > unknowns and argument not in ("input", "expect"):
+                raise misuse("? is a size nobody knows, so it cannot be requested", argument=argument, index=place)
+            unknowns = met
+        elif isinstance(value, Monomial):
+            dim = value
+        elif is_whole(value) and index(value).bit_length() <= MOST_BITS:  # type: ignore[arg-type]
+            dim = index(value)  # type: ignore[arg-type]
+        else:
+            message = f"a dim is a whole number or a name, not {describe(value)}"
+            raise misuse(message, NAME_IT, argument=argument, index=place)
+        if isinstance(dim, int) and dim < lowest:
+            raise misuse(f"{sized(dim)} is not the size of an input dim", NAME_IT, argument=argument, index=place)
+        dims.append(dim)
+    return tuple(dims)
+
+
+def describe(value: object) -> str:
+    """Return a Python value for a message."""
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return sized(value)
+    try:
+        return visible(brief(repr(value)))
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deep to show"
+
+
+def read_sizes(where: object) -> dict[str, int]:
+    """Return the sizes to put in for names, from `N=8,C=3` or from a mapping; raise `ShapeError` (usage) otherwise.
+
+    >>> read_sizes("N=8,C=3")
+    {'N': 8, 'C': 3}
+    """
+    if isinstance(where, str):
+        pairs = [pair.partition("=")[::2] for pair in where.split(",")]
+    elif isinstance(where, Mapping):
+        pairs = [(str(name), size if isinstance(size, str) else describe(size)) for name, size in where.items()]
+    else:
+        raise misuse(f"sizes are text or a mapping, not {describe(where)}", "write N=8,C=3", argument="where")
+    sizes: dict[str, int] = {}
+    for name, number in ((name.strip(), number.strip()) for name, number in pairs):
+        if not (name.isidentifier() and number.isdigit() and number.isascii() and len(number) <= MOST_SIZE_DIGITS):
+            shown = visible(brief(f"{name}={number}"))
+            raise misuse(f"'{shown}' is not NAME=SIZE", "write N=8,C=3", argument="where")
+        if name in sizes:
+            raise misuse(f"{name} is given two sizes", argument="where")
+        sizes[name] = int(number)
+    return sizes

@@ -1,0 +1,58 @@
+"""How things are put in messages: counted, cut where they are long, and with nothing that cannot be seen."""
+
+from __future__ import annotations
+
+from shapecalc.core.sizes.dims import Dim, Shape
+
+MOST_BITS = 3320
+"""The bits of a number of 1000 digits, the longest that is read; Python itself writes no more than 4300 digits."""
+LOG2 = 0.30103
+LONGEST_SHOWN = 40
+"""How much of a text a message repeats."""
+NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
+
+
+def counted(dims: Shape, volume: Dim) -> str:
+    """Write an element count with its factors.
+
+    >>> counted((2, 3, 4), 24), counted((1,), 1)
+    ('24 elements (2*3*4)', '1 element')
+    """
+    count = "1 element" if volume == 1 else f"{sized(volume)} elements"
+    return f"{count} ({brief('*'.join(map(str, dims)))})" if len(dims) > 1 else count
+
+
+def sized(dim: Dim) -> str:
+    """Write a dim for a message, about how large it is where its digits say no more.
+
+    >>> sized(24), sized(10**5000)
+    ('24', 'about 10**5000')
+    """
+    if isinstance(dim, int):
+        bits = dim.bit_length()
+        return f"about 10**{int(bits * LOG2)}" if bits > MOST_BITS else brief(str(dim))
+    too_long = max(dim.numerator, dim.denominator).bit_length() > MOST_BITS
+    return "too many" if too_long else brief(str(dim))
+
+
+def brief(text: str) -> str:
+    """Return `text`, cut where it is too long for a message.
+
+    >>> brief("1,1"), brief("1," * 40)
+    ('1,1', '1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,...')
+    """
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def visible(text: str) -> str:
+    r"""Return `text` with control characters, bidirectional overrides and invalid bytes escaped.
+
+    >>> print(visible("2,\x1b[31m3\u202e"))
+    2,\x1b[31m3\u202e
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() and ord(char) not in NOT_SHOWN else char.encode("unicode_escape").decode()
+        for char in text
+    )

@@ -1,0 +1,143 @@
+"""`Record` and `Choice`: the bases of the values and the enumerations of the house.
+
+They do what frozen dataclasses and `enum.Enum` do, and type checkers see them as such. They are plain classes
+because importing `dataclasses`, `enum` or `collections` costs a bare question more time than answering it.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from enum import Enum
+    from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+
+    R = TypeVar("R", bound="Record")
+
+    class Choice(Enum):
+        """One of a few answers to a question, by name."""
+
+else:
+
+    def dataclass_transform(**_):
+        """Do what `typing.dataclass_transform` does when a program runs: nothing."""
+        return lambda decorated: decorated
+
+
+@dataclass_transform(frozen_default=True)
+class Record:
+    """A frozen value with named fields. Two records are equal if their classes and their fields are.
+
+    The annotations of a subclass are its fields, in order. A field whose class attribute is set has a default.
+
+    >>> class Point(Record):
+    ...     x: int
+    ...     y: int = 0
+    >>> Point(1), Point(1) == Point(1, y=0), hash(Point(1)) == hash(Point(1))
+    (Point(x=1, y=0), True, True)
+    """
+
+    __match_args__: ClassVar[tuple[str, ...]] = ()
+    _defaults: ClassVar[dict[str, object]] = {}
+
+    def __init_subclass__(cls) -> None:
+        own = [name for name, kind in cls.__annotations__.items() if not str(kind).startswith("ClassVar")]
+        cls.__match_args__ += tuple(name for name in own if name not in cls.__match_args__)  # type: ignore[misc]
+        cls._defaults = cls._defaults | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        """Set the fields; raise `TypeError` for one too many, one too few, or one that there is not."""
+        made, fields = self.__dict__, self.__match_args__
+        made.update(self._defaults)
+        made.update(zip(fields, values, strict=False))
+        made.update(named)
+        if len(made) != len(fields) or len(values) > len(fields) or (named and not named.keys() <= {*fields}):
+            raise TypeError(f"{type(self).__name__} has the fields {', '.join(fields)}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} cannot be changed")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} cannot be changed")
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        ours, theirs = self.__dict__, other.__dict__
+        return all(ours[name] == theirs[name] for name in self.__match_args__)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *fields(self).values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in fields(self).items())})"
+
+
+def fields(record: Record) -> dict[str, Any]:
+    """Return the fields of a record by name, in order."""
+    return {name: record.__dict__[name] for name in record.__match_args__}
+
+
+def replace(record: R, **changes: Any) -> R:
+    """Return the record with other values in some of its fields.
+
+    Raises `TypeError` for a name that is not a field.
+    """
+    return type(record)(**{**fields(record), **changes})
+
+
+if not TYPE_CHECKING:
+
+    class _Members(type):
+        """Makes each attribute of a class body a member that knows its name and its value."""
+
+        def __new__(meta, name, bases, body):
+            plain = {key: value for key, value in body.items() if key.startswith("_") or hasattr(value, "__get__")}
+            made = super().__new__(meta, name, bases, plain)
+            made._members = []
+            for key in body.keys() - plain.keys():
+                member = object.__new__(made)
+                member.name, member.value = key, body[key]
+                setattr(made, key, member)
+            made._members = [getattr(made, key) for key in body if key not in plain]
+            return made
+
+        def __iter__(cls):
+            return iter(cls._members)
+
+    class Choice(metaclass=_Members):
+        """One of a few answers to a question, by name."""
+
+        def __reduce__(self):
+            return getattr, (type(self), self.name)
+
+        def __repr__(self):
+            return f"{type(self).__name__}.{self.name}"
+
+
+if TYPE_CHECKING:
+    _Dict = dict[str, Any]
+else:
+    _Dict = dict
+
+
+class FrozenDict(_Dict):
+    """A dict that cannot be changed, so that values can hold it and have a hash.
+
+    >>> hash(FrozenDict(a=1)) == hash(FrozenDict(a=1)), FrozenDict(a=1) == {"a": 1}
+    (True, True)
+    """
+
+    def __hash__(self) -> int:  # type: ignore[override]  # dict says that it has none
+        return hash(frozenset(self.items()))
+
+    def _refuse(self, *_: object, **__: object) -> Any:
+        raise TypeError("it cannot be changed")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def copy(self) -> Self:
+        """Return the dict itself, which cannot change."""
+        return self
+
+    def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
+        return FrozenDict, (dict(self),)

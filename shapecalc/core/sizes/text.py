@@ -1,0 +1,265 @@
+"""How shapes are written: the one place that reads `2,N,-1` and knows where each token stands.
+
+shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | "torch.Size(" shape ")" | dims
+dims   = dim {"," dim} [","]       the last comma only inside brackets; "x" separates in text of digits
+dim    = "-" digits | factor {("*" | "/") factor}
+factor = digits | name | "?"
+"""
+
+from __future__ import annotations
+
+from shapecalc.core.sizes.dims import Dim, Shape, lowest_terms, named
+from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.sizes.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BRACKETS = {"[": "]", "(": ")", "{": "}"}
+TORCH_SIZE = "torch.Size"
+MAX_DIGITS = 1000
+"""The longest number that is read; int64 has 19 digits."""
+TOO_LARGE = 10**MAX_DIGITS
+LONGEST_WORD = 200_000
+"""The longest name or product that is read."""
+NAME_IT = "write a name (N) or ? for a size that is not known"
+MOST_DIMS = 1 << 16
+"""The most dims that a shape may have, in any dialect."""
+
+
+class Token(Record):
+    """A piece of a written shape: its text and the place of its first character."""
+
+    text: str
+    start: int
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first and past-last character of the token."""
+        return self.start, self.start + len(self.text)
+
+
+def shape_text(shape: Iterable[Dim]) -> str:
+    """Write a shape as shapecalc prints it.
+
+    >>> shape_text((2, 12)), shape_text(()), shape_text(read_dims("N,3*W*H"))
+    ('2,12', '[]', 'N,3*H*W')
+    """
+    return ",".join(map(str, shape)) or "[]"
+
+
+def is_file(text: str) -> bool:
+    """Say whether a text names a file: it ends as one, with the name of a member after it where it is an archive.
+
+    >>> is_file("x.npy"), is_file("x.npz:weights"), is_file("2,3,4")
+    (True, True, False)
+    """
+    return text.endswith((".npy", ".npz", ".safetensors")) or ".npz:" in text or ".safetensors:" in text
+
+
+def read_shape(text: str, argument: str = "input") -> Shape:
+    """Return the shape of a tensor from its text; raise `ShapeError` (usage) where it cannot be one.
+
+    >>> read_shape("[2, 3, 4]"), read_shape("2x3"), read_shape("torch.Size([5])"), read_shape("()")
+    ((2, 3, 4), (2, 3), (5,), ())
+    """
+    dims = read_dims(text, argument)
+    for index, dim in enumerate(dims):
+        if isinstance(dim, int) and dim < 0:
+            raise misuse(
+                f"{dim} is not the size of an input dim",
+                NAME_IT,
+                argument=argument,
+                index=index,
+                span=tokens(text, argument)[index].span,
+            )
+    return dims
+
+
+def read_dims(text: str, argument: str = "target") -> Shape:
+    """Return the dims written in `text`, negatives allowed; each `?` becomes a name of its own.
+
+    >>> read_dims("0,-1"), [str(dim) for dim in read_dims("N,C*H*W/64")]
+    ((0, -1), ['N', 'C*H*W/64'])
+    """
+    words = text.split(",") if len(text) < MAX_DIGITS else []
+    if words and text.isascii() and all(word.isdigit() for word in words):
+        return tuple(map(int, words))
+    unknowns = 0
+    dims = []
+    for index, token in enumerate(tokens(text, argument)):
+        dim, unknowns = read_dim(token, unknowns, argument, index)
+        dims.append(dim)
+    return tuple(dims)
+
+
+def read_target(text: str, argument: str = "target") -> Shape:
+    """Return a requested shape from its text; raise `ShapeError` (usage) for a `?`, which means nothing there."""
+    dims = read_dims(text, argument)
+    if "?" in text:
+        index, token = next((at, token) for at, token in enumerate(tokens(text, argument)) if "?" in token.text)
+        place = token.start + token.text.index("?")
+        raise misuse(
+            "? is a size nobody knows, so it cannot be requested",
+            "write -1 to infer the dim, or a name",
+            argument=argument,
+            index=index,
+            span=(place, place + 1),
+        )
+    return dims
+
+
+def read_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
+    """Return the whole numbers written in `text`; raise `ShapeError` (usage) for names.
+
+    >>> read_axes("1,0,-1")
+    (1, 0, -1)
+    """
+    axes = read_dims(text, argument)
+    for index, axis in enumerate(axes):
+        if not isinstance(axis, int):
+            span = tokens(text, argument)[index].span
+            raise misuse(f"an axis is a whole number, not {axis}", argument=argument, index=index, span=span)
+    return axes  # type: ignore[return-value]
+
+
+def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
+    """Return the tokens of a written shape with their places; raise `ShapeError` (usage) where one is missing.
+
+    >>> [token.span for token in tokens("[2, -1]")]
+    [(1, 2), (4, 6)]
+    """
+    start, end, bracketed = _inside(text, argument)
+    body = text[start:end]
+    if not body.strip() and bracketed:
+        return ()
+    separator = "x" if "x" in body and all(map(_is_integer, body.split("x"))) else ","
+    found, place = [], start
+    words = body.split(separator)
+    if len(words) > MOST_DIMS:
+        raise misuse(
+            f"{len(words)} dims, and no shape has more than {MOST_DIMS}", argument=argument, span=(start, start + 1)
+        )
+    if bracketed and len(words) > 1 and not words[-1].strip():
+        words.pop()
+    if not body.strip():
+        raise misuse("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
+    for index, word in enumerate(words):
+        stripped = word.strip()
+        at = place + len(word) - len(word.lstrip())
+        if not stripped:
+            raise misuse("a dim is missing", argument=argument, index=index, span=(place, place + 1))
+        found.append(Token(stripped, at))
+        place += len(word) + 1
+    return tuple(found)
+
+
+def _inside(text: str, argument: str) -> tuple[int, int, bool]:
+    """Return where the dims start and end, and whether brackets stood around them."""
+    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    layers = 1
+    if text.startswith(f"{TORCH_SIZE}(", start):
+        start, layers = start + len(TORCH_SIZE), 2
+    bracketed = False
+    for _ in range(layers):
+        opening = text[start : start + 1]
+        if opening not in BRACKETS:
+            break
+        if text[start + 1 : end][-1:] != BRACKETS[opening]:
+            raise misuse(f"{opening} is never closed", argument=argument, span=(start, start + 1))
+        inner = text[start + 1 : end - 1]
+        start, end, bracketed = start + 1 + len(inner) - len(inner.lstrip()), end - 1, True
+        end = max(start, start + len(text[start:end].rstrip()))
+    return start, end, bracketed
+
+
+def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Dim, int]:
+    """Return the dim that a token writes, and how many `?` were met so far.
+
+    Raises `ShapeError` (usage) where it writes none.
+    """
+    word = token.text
+    if _is_integer(word):
+        return int(word), unknowns
+    if word.isidentifier() and word.isascii() and len(word) <= LONGEST_WORD:
+        return named(word), unknowns
+    if len(word) > LONGEST_WORD or not (word.isascii() and word.isprintable()):
+        raise _unreadable(token, token, argument, index)
+    numerator, denominator, powers = 1, 1, dict[str, int]()
+    for divides, factor in _factors(token):
+        text = factor.text.strip()
+        if _is_number(text):
+            numerator, denominator = (
+                (numerator, denominator * int(text)) if divides else (numerator * int(text), denominator)
+            )
+        elif text == "?" or text.isidentifier():
+            name = f"?{unknowns}" if text == "?" else text
+            unknowns += text == "?"
+            powers[name] = powers.get(name, 0) + (-1 if divides else 1)
+        else:
+            raise _unreadable(factor, token, argument, index)
+    return _written(numerator, denominator, powers, token, argument, index), unknowns
+
+
+def _written(numerator: int, denominator: int, powers: dict[str, int], token: Token, argument: str, index: int) -> Dim:
+    """Return the dim that a product comes to, where it can be one."""
+    shown = visible(brief(token.text))
+    if denominator == 0:
+        raise misuse(f"{shown} divides by 0", argument=argument, index=index, span=token.span)
+    if max(numerator, denominator) >= TOO_LARGE:
+        raise misuse(f"{shown} has more digits than any size", argument=argument, index=index, span=token.span)
+    dim = lowest_terms(numerator, denominator, powers)
+    if not isinstance(dim, int) and not dim.powers:
+        raise misuse(f"{shown} is not a whole number", argument=argument, index=index, span=token.span)
+    return dim
+
+
+def _factors(token: Token) -> list[tuple[bool, Token]]:
+    """Return the factors of a written product, each with its place and whether it divides."""
+    found, divides, start = [], False, 0
+    for place, char in enumerate(f"{token.text}*"):
+        if char in "*/":
+            found.append((divides, Token(token.text[start:place], token.start + start)))
+            divides, start = char == "/", place + 1
+    return found
+
+
+def _is_number(text: str) -> bool:
+    return text.isdigit() and text.isascii() and len(text) <= MAX_DIGITS
+
+
+def _is_integer(text: str) -> bool:
+    return _is_number(text.strip().removeprefix("-"))
+
+
+def _unreadable(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
+    """Return the error for text that is not a dim, with the first character that cannot stand there."""
+    text, shown = part.text, visible(brief(whole.text))
+    if text.lstrip("-").isdigit() and len(text) > MAX_DIGITS:
+        return misuse(f"a number of {len(text)} digits is no dim", argument=argument, index=index, span=part.span)
+    if len(text) > LONGEST_WORD:
+        return misuse(f"{len(text)} characters are no dim", argument=argument, index=index, span=part.span)
+    place = part.start + _misfit(text)
+    message = (
+        f"'{visible(text[_misfit(text)])}' cannot stand in '{shown}'"
+        if text.strip()
+        else f"a factor is missing in '{shown}'"
+    )
+    hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
+    return misuse(message, hint, argument=argument, index=index, span=(place, place + 1))
+
+
+def _misfit(text: str) -> int:
+    """Return the place of the first character that the number or name which `text` starts with does not go on with."""
+    number = text[:2].removeprefix("-").isdigit() or text[:1].isdigit()
+    for place, char in enumerate(text):
+        fits = (
+            char.isdigit()
+            or (number and char == "-" and place == 0)
+            or (not number and (char.isalpha() or char == "_"))
+        )
+        if not (fits and char.isascii()):
+            return place
+    return 0

@@ -1,0 +1,128 @@
+"""What code writers share: the dims that a stage asks for, one by one, and what is to be known of the code."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.rules.steps import CopiedZero, DroppedOne, Inferred, InferredEmpty, InsertedOne, KeptDim, Merged
+from shapecalc.core.sizes.dims import Dim
+from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import shape_text
+from shapecalc.view.layout import dropped_axes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Facts
+    from shapecalc.core.sizes.dims import Shape
+
+
+class WrittenDim(Record):
+    """One dim of a shape to write: a size, or where a program may take it from."""
+
+    value: Dim
+    axes: tuple[int, ...] | None = None
+    """The axes whose product it is, if it follows the tensor; None if the size itself is meant."""
+    inferred: bool = False
+    """Whether it may be written as -1."""
+
+
+def stages_of(answer: Trace | Chain) -> list[tuple[Trace, Stage]]:
+    """Return every stage of an answer with the trace that it belongs to."""
+    return [(trace, stage) for trace in answer.traces for stage in trace.stages]
+
+
+def after(stage: Stage) -> Shape:
+    """Return the shape after a stage of an answer that was not refused."""
+    return stage.after or ()
+
+
+def written_dims(stage: Stage) -> tuple[WrittenDim, ...]:
+    """Return the dims that a stage asks for, one by one.
+
+    Raises `TypeError` for a stage that asks for no dims: one that moves axes or returns them.
+    """
+    match stage.kind:
+        case Kind.RESHAPE | Kind.VIEW:
+            return _requested(stage)
+        case Kind.MERGE:
+            return _merged(stage)
+        case Kind.SQUEEZE:
+            gone = dropped_axes(stage)
+            return tuple(WrittenDim(dim, (axis,)) for axis, dim in enumerate(stage.before) if axis not in gone)
+        case Kind.UNSQUEEZE:
+            return tuple(WrittenDim(step.dim, step.sources or None) for step in _settling(stage, InsertedOne, KeptDim))
+        case Kind.EXPAND:
+            return _stretched(stage)
+        case Kind.PERMUTE | Kind.SHAPE:
+            raise TypeError(f"{stage.label} asks for no dims")
+        case _:
+            assert_never(stage.kind)
+
+
+def _settling(stage: Stage, *facts: type[Facts]) -> list[Step]:
+    """Return the steps whose facts are of these rules."""
+    return [step for step in stage.steps if isinstance(step.facts, facts)]
+
+
+def _requested(stage: Stage) -> tuple[WrittenDim, ...]:
+    """Return the dims of a reshape: copied, inferred or given."""
+    dims = {}
+    for step in stage.steps:
+        if step.out is not None:
+            copied = (step.out,) if isinstance(step.facts, CopiedZero) else None
+            dims[step.out] = WrittenDim(step.dim, copied, isinstance(step.facts, Inferred))
+    return tuple(dims.get(out) or WrittenDim(dim) for out, dim in enumerate(after(stage)))
+
+
+def _merged(stage: Stage) -> tuple[WrittenDim, ...]:
+    """Return the dims of a flatten; the first that merges is inferred, if the others hold something."""
+    dims, free = [], True
+    for step in _settling(stage, Merged):
+        others = [dim for out, dim in enumerate(after(stage)) if out != step.out]
+        inferred = free and len(step.sources) > 1 and 0 not in others
+        free = free and not inferred
+        dims.append(WrittenDim(step.dim, step.sources, inferred))
+    return tuple(dims)
+
+
+def _stretched(stage: Stage) -> tuple[WrittenDim, ...]:
+    """Return the dims of an expand: the sizes asked for, or those that are kept."""
+    steps = [step for step in stage.steps if step.out is not None]
+    wanted = (1,) * (len(steps) - len(stage.asked)) + stage.asked
+    return tuple(
+        WrittenDim(step.dim, None if step.value == dim else step.sources)
+        for step, dim in zip(steps, wanted, strict=True)
+    )
+
+
+def inserted_axes(stage: Stage) -> tuple[int, ...]:
+    """Return where an unsqueeze puts its dims of 1."""
+    return tuple(step.out for step in _settling(stage, InsertedOne) if step.out is not None)
+
+
+def drops_every_one(stage: Stage) -> bool:
+    """Say whether a squeeze names no axes, and so takes every dim of 1 there is."""
+    return len(_settling(stage, DroppedOne, KeptDim)) == len(stage.before) and not stage.asked
+
+
+def title(answer: Trace | Chain) -> str:
+    """Return the line that says what goes in and what comes out."""
+    return f"# x: {brief(shape_text(answer.input))} -> y: {brief(shape_text(answer.output or ()))}"
+
+
+def general_warnings(answer: Trace | Chain, target: str) -> list[str]:
+    """Return what is to be known whatever the code is: when it holds, and whose rules it leaves behind."""
+    warnings = [f"holds when {condition.words}" for condition in answer.conditions]
+    dialects = list(dict.fromkeys(trace.dialect for trace in answer.traces))
+    if len(dialects) > 1:
+        warnings.append(f"the stages follow {' and '.join(dialects)}, and the code {target} alone")
+    return warnings
+
+
+def empty_warnings(answer: Trace | Chain, target: str) -> list[str]:
+    """Return the warnings about dims that the request infers and the target refuses to infer."""
+    why = f"{target} infers nothing where the known dims hold nothing"
+    return [f"-1 is written as {step.value}: {why}" for step in answer.steps if isinstance(step.facts, InferredEmpty)]

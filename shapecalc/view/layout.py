@@ -1,0 +1,252 @@
+"""An answer laid out for drawing: what each stage makes of each axis, and which step settles it.
+
+All pictures are drawn from a `Layout` of each stage. A stage that was refused has the dims it got to, and the
+problem. A stage whose conditions no sizes meet has all its dims, and the problem.
+"""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.regrouping import Group, groups
+from shapecalc.core.answers.request import Request
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.ops import OPS
+from shapecalc.core.rules.steps import (
+    CopiedZero,
+    DroppedOne,
+    Inferred,
+    InferredEmpty,
+    InsertedOne,
+    KeptDim,
+    Merged,
+    NewDim,
+    Regrouped,
+    Stretched,
+)
+from shapecalc.core.sizes.dims import Dim, Shape
+from shapecalc.core.sizes.problem import Problem
+from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.sizes.text import shape_text
+from shapecalc.view.marks import Mark, Part, input_marks, recut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BEFORE_ALL = -1
+"""What settles the dims of the input: they are there before the first step."""
+NEW = "+"
+"""The mark of a dim that was not there before."""
+CUTTING = (Kind.RESHAPE, Kind.MERGE)
+"""The stages that cut the elements anew."""
+INFERS = (Inferred, InferredEmpty)
+"""The facts of a -1."""
+MADE = (InsertedOne, NewDim, Merged)
+"""The facts of a dim that may come from no axis."""
+
+
+class Cell(Record):
+    """One dim of one column."""
+
+    dim: Dim | None
+    """None if the request was refused before the dim was settled."""
+    step: int
+    """The index of the step that settles it; past the last if none does."""
+    mark: Mark = ()
+    token: str = ""
+    """What was asked for in its place, if that is not the dim itself."""
+
+
+class Layout(Record):
+    """One stage: the dims it starts from, the dims it ends in, and which of them became which."""
+
+    stage: Stage
+    title: str
+    """The stage as it is asked for: `to 0,-1`."""
+    numbers: range
+    """The indices of its steps among those of the answer."""
+    before: tuple[Cell, ...]
+    cells: tuple[Cell, ...]
+    links: tuple[Group, ...]
+    """Which dims of `before` became which of `cells`."""
+    mixed: frozenset[int]
+    """The indices of the links whose new cuts fall across old ones."""
+    problem: Problem | None = None
+
+    @property
+    def cuts(self) -> bool:
+        """Whether the stage cuts the elements anew."""
+        return self.stage.kind in CUTTING
+
+
+def layouts(answer: Trace | Chain) -> tuple[Layout, ...]:
+    """Return the stages of an answer in order, the last perhaps unfinished.
+
+    >>> import shapecalc as sc
+    >>> [(each.title, [str(cell.dim) for cell in each.cells]) for each in layouts(sc.reshape((2, 3, 4), (0, -1)))]
+    [('reshape 0,-1', ['2', '12'])]
+    """
+    made = list[Layout]()
+    cells, first, never = input_cells(answer), 0, len(answer.steps)
+    for trace in answer.traces:
+        first += len(trace.given)
+        stages = trace.stages or (_unbegun(trace.request),) * (trace.problem is not None)
+        for place, stage in enumerate(stages):
+            problem = trace.problem if place == len(stages) - 1 else None
+            made.append(_layout(trace, stage, first, cells, never, problem))
+            cells = made[-1].cells
+            first += len(stage.steps)
+    return tuple(made)
+
+
+def _unbegun(request: Request) -> Stage:
+    """Return the stage of a request that was refused before its op began."""
+    asked = next((value for value in request.arguments.values() if isinstance(value, tuple)), ())
+    return Stage(Kind.RESHAPE, request.op, "", request.input, asked)
+
+
+def input_cells(answer: Trace | Chain) -> tuple[Cell, ...]:
+    """Return the column of the input."""
+    marks = input_marks(answer.input)
+    return tuple(Cell(dim, BEFORE_ALL, mark) for dim, mark in zip(answer.input, marks, strict=True))
+
+
+def place_of(made: Sequence[Layout], at: int | None) -> int:
+    """Return the index of the layout that step `at` belongs to; the last one if all is settled."""
+    for place, layout in enumerate(made):
+        if at is not None and at < layout.numbers.stop:
+            return place
+    return len(made) - 1
+
+
+def _title(request: Request, stage: Stage) -> str:
+    """Return a stage as it is asked for: its arguments by name, if their place does not tell them apart."""
+    arguments = request.arguments
+    if stage.label != request.op and stage.argument in arguments:
+        return f"{stage.label} {_text(arguments[stage.argument])}".rstrip()
+    texts, params = [stage.label], OPS[request.op].params
+    for param in params:
+        if param.name in arguments:
+            text = _text(arguments[param.name])
+            texts.append(text if param.positional or len(params) == 1 else f"{param.name} {text}")
+    return " ".join(texts)
+
+
+def _text(value: object) -> str:
+    return shape_text(value) if isinstance(value, tuple) else str(value)
+
+
+def _layout(
+    trace: Trace, stage: Stage, first: int, before: tuple[Cell, ...], never: int, problem: Problem | None
+) -> Layout:
+    own = [(first + place, step) for place, step in enumerate(stage.steps)]
+    blank = _finished_cells(stage, own) if stage.finished else _unfinished_cells(stage, own, never)
+    links = _links(stage)
+    cells, mixed = _marked(before, blank, links)
+    numbers = range(first, first + len(own)) if own else range(never, never)
+    return Layout(stage, _title(trace.request, stage), numbers, before, cells, links, mixed, problem)
+
+
+def _finished_cells(stage: Stage, own: list[tuple[int, Step]]) -> list[Cell]:
+    """Return the dims that a stage ends in, each with the step that settles it."""
+    dims = stage.after or ()
+    last = own[-1][0]
+    settled = _settled(own)
+    if stage.kind is Kind.SQUEEZE:
+        keeps = {step.sources[0]: number for number, step in own if isinstance(step.facts, KeptDim)}
+        gone = dropped_axes(stage)
+        kept = [axis for axis in range(len(stage.before)) if axis not in gone]
+        settled = {out: Cell(dims[out], keeps.get(axis, last)) for out, axis in enumerate(kept)}
+    return [settled.get(out) or Cell(dim, last) for out, dim in enumerate(dims)]
+
+
+def _unfinished_cells(stage: Stage, own: list[tuple[int, Step]], never: int) -> list[Cell]:
+    """Return the dims that a refused stage got to, and what was asked for in the place of the others."""
+    settled, asked = _settled(own), _asked_cells(stage)
+    rank = max([len(asked), *(out + 1 for out in settled)])
+    return [
+        settled.get(out) or Cell(None, never, (), str(asked[out]) if out < len(asked) else "") for out in range(rank)
+    ]
+
+
+def _asked_cells(stage: Stage) -> Shape:
+    """Return what was asked for each dim of the output, if it was asked so."""
+    return stage.asked if stage.kind not in (Kind.SQUEEZE, Kind.UNSQUEEZE) else ()
+
+
+def _settled(own: list[tuple[int, Step]]) -> dict[int, Cell]:
+    return {step.out: Cell(step.dim, number, (), _token(step)) for number, step in own if step.out is not None}
+
+
+def _token(step: Step) -> str:
+    """Return what stands on the line into a dim."""
+    match step.facts:
+        case CopiedZero():
+            return "0"
+        case Inferred() | InferredEmpty():
+            return "-1"
+        case InsertedOne() | NewDim():
+            return "new"
+        case Stretched(dim=1) if step.value != 1:
+            return f"x{step.value}"
+    return ""
+
+
+def dropped_axes(stage: Stage) -> list[int]:
+    """Return the axes that a squeeze drops."""
+    return [step.sources[0] for step in stage.steps if isinstance(step.facts, DroppedOne)]
+
+
+def _links(stage: Stage) -> tuple[Group, ...]:
+    """Return which axes became which: by the cuts for a reshape, otherwise as the steps say."""
+    before = range(len(stage.before))
+    if stage.kind is Kind.RESHAPE and stage.finished:
+        return groups(stage.before, stage.after or ())
+    if stage.kind is Kind.SQUEEZE:
+        gone = dropped_axes(stage)
+        kept = [axis for axis in before if axis not in gone] if stage.finished else []
+        ends = [(axis, (kept.index(axis),) if axis in kept else ()) for axis in before]
+        return tuple(Group((axis,), outs) for axis, outs in ends if axis in gone or stage.finished)
+    links = [
+        Group(step.sources, (step.out,))
+        for step in stage.steps
+        if step.out is not None
+        and (step.sources or isinstance(step.facts, MADE))
+        and not isinstance(step.facts, INFERS)
+    ]
+    used = {axis for link in links for axis in link.sources}
+    idle = [Group((axis,), ()) for axis in before if axis not in used] if stage.finished else []
+    return (*links, *idle)
+
+
+def _marked(
+    before: tuple[Cell, ...], blank: list[Cell], links: tuple[Group, ...]
+) -> tuple[tuple[Cell, ...], frozenset[int]]:
+    """Return the dims with their marks, and the indices of the links that mix axes."""
+    cells, mixed, cuts = list(blank), set[int](), 0
+    for place, link in enumerate(links):
+        dims = [blank[out].dim for out in link.outs]
+        marks, mixes = _carried_marks([before[axis] for axis in link.sources], dims, cuts)
+        if mixes:
+            mixed.add(place)
+            cuts += len(dims)
+        for out, mark in zip(link.outs, marks, strict=True):
+            cells[out] = replace(cells[out], mark=mark)
+    return tuple(cells), frozenset(mixed)
+
+
+def _carried_marks(sources: list[Cell], dims: list[Dim | None], cuts: int) -> tuple[list[Mark], bool]:
+    """Return the marks that the dims of a link have from their sources, and whether axes mix."""
+    if not sources:
+        return [(Part(NEW, None, 1 if dim is None else dim),) for dim in dims], False
+    if len(sources) == 1 and len(dims) == 1:
+        (dim,), mark = dims, sources[0].mark
+        grown = len(mark) == 1 and dim is not None
+        return [(replace(mark[0], size=dim),) if grown and dim is not None else mark], False
+    made = recut([cell.mark for cell in sources], [1 if dim is None else dim for dim in dims], cuts)
+    return list(made.marks), made.mixed
+
+
+def regroups(step: Step) -> bool:
+    """Say whether a step is about the cuts of a whole reshape."""
+    return isinstance(step.facts, Regrouped)

@@ -1,0 +1,133 @@
+"""The house: floors and rooms in their order, no circles. Imports for types count like any others."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import shapecalc
+
+PACKAGE = Path(shapecalc.__file__).parent
+FLOORS = {"core": 1, "view": 2, "engine": 2, "models": 3, "doctor": 3, "cli": 4, "tui": 4}
+"""The folders of the package by floor. Folders of one floor do not import each other."""
+DOOR = 5
+"""The floor of what stands beside the folders: the package's own names and its entry point."""
+ROOMS = ("sizes", "answers", "rules", "dialects", "ops", "asking", "fixing", "algebra", "cases")
+"""The rooms of the core, lowest first. A room imports none above it."""
+LONGEST = 40
+"""The lines that no function may reach."""
+
+
+def name_of(path):
+    """Return the name of the module in a file of the package."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+SOURCES = {name_of(path): path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imports(source, known=SOURCES):
+    """Return the modules of the package that a source imports, wherever in it and whatever for."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (names & known.keys()) or {node.module}
+    return {name for name in found if name in known}
+
+
+def floor(module):
+    parts = module.split(".")
+    return FLOORS.get(parts[1], DOOR) if len(parts) > 1 else DOOR
+
+
+def trespass(module, imported):
+    """Return why a module may not import another; None if it may."""
+    if imported == "shapecalc":
+        return None  # it is imported with any of its modules; that none below it needs it, the circles show
+    here, there = module.split("."), imported.split(".")
+    if floor(imported) > floor(module):
+        return "it is on a floor above"
+    if floor(imported) == floor(module) != DOOR and here[1] != there[1]:
+        return "it is the other folder of the same floor"
+    if here[1:2] == there[1:2] == ["core"] and len(there) > 2 and ROOMS.index(there[2]) > ROOMS.index(here[2]):
+        return "it is a room above"
+    return None
+
+
+@pytest.mark.parametrize("module", SOURCES)
+def test_no_module_imports_from_above_or_from_beside(module):
+    assert {name: why for name in imports(SOURCES[module]) if (why := trespass(module, name))} == {}
+
+
+@pytest.mark.parametrize(
+    ("module", "imported"),
+    [
+        ("shapecalc.core.ops.squeeze", "shapecalc.view.flow"),
+        ("shapecalc.core.sizes.dims", "shapecalc.core.answers.trace"),
+        ("shapecalc.core.rules.steps", "shapecalc.core.dialects.onnx"),
+        ("shapecalc.view.flow", "shapecalc.engine.plan"),
+        ("shapecalc.engine.plan", "shapecalc.view.flow"),
+        ("shapecalc.tui.app", "shapecalc.cli.app"),
+        ("shapecalc.cli.app", "shapecalc.tui.app"),
+        ("shapecalc.cli.app", "shapecalc.__main__"),
+    ],
+)
+def test_the_test_above_can_fail(module, imported):
+    assert trespass(module, imported)
+
+
+def test_every_folder_has_a_floor_and_every_room_its_place():
+    folders = {name.split(".")[1] for name in SOURCES if name.count(".") > 1}
+    rooms = {name.split(".")[2] for name in SOURCES if name.startswith("shapecalc.core.")}
+    assert folders <= FLOORS.keys()
+    assert rooms <= {*ROOMS}
+
+
+def circle(graph):
+    """Return the modules that import themselves by way of others, if there are any."""
+    open_, closed = set(), set()
+
+    def visit(module):
+        if module in closed:
+            return []
+        if module in open_:
+            return [module]
+        open_.add(module)
+        for other in sorted(graph.get(module, ())):
+            if other != module and (found := visit(other)):
+                return [module, *found]
+        closed.add(module)
+        return []
+
+    return next((found for module in graph if (found := visit(module))), [])
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert circle({module: imports(source) for module, source in SOURCES.items()}) == []
+
+
+def test_a_circle_is_found():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == ["a", "b", "c", "a"]
+
+
+def test_an_import_for_types_counts():
+    known = {"shapecalc.core.ops.op": "", "shapecalc.core.ops": ""}
+    source = "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from shapecalc.core.ops.op import Op\n"
+    assert imports(source, known) == {"shapecalc.core.ops.op"}
+
+
+@pytest.mark.parametrize("module", SOURCES)
+def test_functions_are_short(module):
+    functions = [
+        node
+        for node in ast.walk(ast.parse(SOURCES[module]))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    long = {node.name: node.end_lineno - node.lineno + 1 for node in functions}
+    assert {name: lines for name, lines in long.items() if lines >= LONGEST} == {}

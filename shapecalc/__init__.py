@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     Axes = str | int | Iterable[int]
 
 __version__ = "0.1.0"
+NOT_GIVEN = (None,) * 6
+"""The options of reshape that most calls leave out."""
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "compare", "expand", "flatten", "reshape", "shape", "shape_text", "shuffle", "squeeze"]
 __all__ += ["transpose", "unsqueeze"]
@@ -57,9 +59,10 @@ def reshape(
     >>> reshape((0, 3, 4), (3, 4, 0), allowzero=True).output
     (3, 4, 0)
     """
-    options = {"target": target, "dialect": dialect, "opset": opset, "dtype": dtype, "where": where}
-    if not (allowzero is special_zero is zero_is_placeholder is None):
-        options |= {"allowzero": allowzero, "special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder}
+    options: dict[str, object] = {"target": target, "dialect": dialect}
+    if (opset, dtype, where, allowzero, special_zero, zero_is_placeholder) != NOT_GIVEN:
+        options |= {"opset": opset, "dtype": dtype, "where": where, "allowzero": allowzero}
+        options |= {"special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder}
     return _answer("reshape", input, options)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from shapecalc.cli.output import stream_error, tell
-from shapecalc.core.asking.ask import dialect_of
+from shapecalc.core.asking.ask import operator_in
 from shapecalc.core.dialects.element_types import element_type
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
@@ -86,7 +86,7 @@ def read_input(text: str, options: Mapping[str, object], op: str) -> Given:
         source = opened(text)
     except FileError as error:
         raise file_error(error) from None
-    row = dialect_of(OPS[op], options.get("dialect"))
+    row, _ = operator_in(OPS[op], options.get("dialect"))
     dtype = element_type(source.dtype, row) if source.dtype else None
     present = {name: value for name, value in options.items() if value is not None}
     return Given(shape_text(source.shape), {"dtype": dtype, **present}, source)

@@ -40,8 +40,8 @@ def moved_shape(shape: Shape, move: Move) -> Shape:
     >>> moved_shape((2, 3, 4), Permute((1, 2, 0))), moved_shape((2, 3), Reshape((6,)))
     ((3, 4, 2), (6,))
     """
+    if isinstance(move, Reshape | Expand):
+        return move.shape
     if isinstance(move, Permute):
         return tuple([shape[axis] for axis in move.axes])
-    if isinstance(move, Slice):
-        return shape[move.start : move.end]
-    return move.shape
+    return shape[move.start : move.end]

@@ -62,7 +62,9 @@ class Step(Record):
         self, facts: Facts, out: int | None, sources: tuple[int, ...], value: Dim | Shape, conditions: Conditions = ()
     ) -> None:
         """Set the fields; faster than a record of any fields would."""
-        self.__dict__.update(facts=facts, out=out, sources=sources, value=value, conditions=conditions)
+        made = self.__dict__
+        made["facts"], made["out"], made["sources"], made["value"] = facts, out, sources, value
+        made["conditions"] = conditions
 
     @property
     def rule(self) -> Rule:
@@ -131,9 +133,14 @@ class Stage(Record):
         return self.move is not None
 
     def at_end(self, steps: Sequence[Step], move: Move | None) -> Stage:
-        """Return the stage with its steps and its move; without a move it was refused after them."""
-        after = None if move is None else moved_shape(self.before, move)
-        return Stage(self.kind, self.label, self.argument, self.before, self.asked, tuple(steps), after, move)
+        """Return the stage with its steps and its move; without a move it was refused after them.
+
+        It is the same object: nobody but the runner has seen it yet.
+        """
+        made = self.__dict__
+        made["steps"], made["move"] = tuple(steps), move
+        made["after"] = None if move is None else moved_shape(self.before, move)
+        return self
 
 
 if TYPE_CHECKING:

@@ -120,7 +120,7 @@ class Trace(Answer):
         made = self.__dict__
         made["input"], made["output"], made["problem"], made["conditions"] = request.input, output, problem, conditions
         made["request"], made["version"], made["given"] = request, version, given
-        made["options"] = FrozenDict() if options is None else FrozenDict(options)
+        made["options"] = options if type(options) is FrozenDict else FrozenDict(options or {})
         made["_stages"], made["_assumes"] = stages, assumes
 
     @property

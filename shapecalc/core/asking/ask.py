@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from shapecalc.core.dialects.dialect import Dialect
+    from shapecalc.core.dialects.dialect import Dialect, Operator
     from shapecalc.core.ops.op import Op, Param
 
 COMMON = ("dialect", "opset", "dtype", "where", *SWITCHES)
@@ -39,12 +39,11 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     {'target': (0, -1)}
     """
     spec = OPS.get(op) or lookup(op, OPS, "operation")
-    row = dialect_of(spec, options.get("dialect"))
+    row, operator = operator_in(spec, options.get("dialect"))
     dims = read_shape(shape) if isinstance(shape, str) else dims_of(shape, "input", lowest=0)
     written = {"input": shape} if isinstance(shape, str) else {}
     arguments = {}
-    operator = operator_of(spec, row)
-    for param in (*spec.params, *operator.params) if operator and operator.params else spec.params:
+    for param in (*spec.params, *operator.params) if operator.params else spec.params:
         name, value = param.name, options.get(param.name)
         if value is not None:
             arguments[name] = _value(value, param, row)
@@ -52,8 +51,11 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
                 written[name] = value
         elif param.required:
             raise misuse(f"{op} needs a {name}", argument=name)
-    given = {name: value for name, value in options.items() if value is not None and name not in arguments}
-    given.pop("dialect", None)
+    given = {
+        name: value
+        for name, value in options.items()
+        if value is not None and name not in arguments and name != "dialect"
+    }
     if not given:
         return Request(op, dims, arguments, row.name, None, None, None, written)
     _check_names(given, spec, row)
@@ -62,18 +64,19 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     return _filled(request, read_sizes(given["where"])) if "where" in given else request
 
 
-def dialect_of(op: Op, name: object) -> Dialect:
-    """Return the dialect that was named, or the op's default if none was.
+def operator_in(op: Op, name: object) -> tuple[Dialect, Operator]:
+    """Return the dialect that was named, or the op's default if none was, and its operator.
 
     Raises `ShapeError` (usage) if there is no such dialect, or if it does not have the op.
     """
     row = DIALECTS.get(name) if isinstance(name, str) else None
     if row is None:
         row = dialect_called(op.default_dialect if name is None else str(name))
-    if operator_of(op, row) is None:
+    operator = operator_of(op, row)
+    if operator is None:
         having = ", ".join(other.name for other in dialects_with(op))
         raise misuse(f"{row.name} has no {op.name}", f"it is in {having}", argument="dialect")
-    return row
+    return row, operator
 
 
 def dialect_called(name: str) -> Dialect:

@@ -9,10 +9,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.asking.ask import default_dialect, dialect_of, switch_name
+from shapecalc.core.asking.ask import default_dialect, operator_in, switch_name
 from shapecalc.core.dialects import DIALECTS, SWITCHES
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.op import operator_of
 from shapecalc.core.sizes.problem import misuse
 
 TYPE_CHECKING = False
@@ -58,7 +57,6 @@ def chain_with_options(stages: Sequence[Stage], given: Options) -> list[Stage]:
     for name in given:
         if filled and not any(name in options for _, options in filled):
             op, options = filled[-1]
-            row = dialect_of(OPS[op], options.get("dialect"))
-            operator = operator_of(OPS[op], row)
-            raise misuse(f"{row.name} {operator.name if operator else op} has no {name}", argument=name)
+            row, operator = operator_in(OPS[op], options.get("dialect"))
+            raise misuse(f"{row.name} {operator.name} has no {name}", argument=name)
     return filled

@@ -43,7 +43,8 @@ def resolve(request: Request) -> Trace:
     symbolic = request.symbolic
     try:
         at = setting(request.dialect, request.op, request.opset, request.switch)
-        check_attributes(request, at)
+        if at.operator.since or request.dtype:
+            check_attributes(request, at)
         if not symbolic:
             output = _fast_output(request, at)
             if output is not None:
@@ -71,29 +72,29 @@ def _fast_output(request: Request, at: Setting) -> Shape | None:
 
 def _stages(request: Request, at: Setting) -> tuple[tuple[Stage, ...], Shape | None, Problem | None]:
     """Return the stages of a request as far as they get, and its output or problem."""
-    return collect(reasons_of(OPS[request.op], at, request.input, request.arguments))
+    return collect(request.input, reasons_of(OPS[request.op], at, request.input, request.arguments))
 
 
-def collect(reasons: Reasons) -> tuple[tuple[Stage, ...], Shape | None, Problem | None]:
-    """Return the stages that an op yields as far as it gets, and its output or the problem that stopped it.
+def collect(shape: Shape, reasons: Reasons) -> tuple[tuple[Stage, ...], Shape | None, Problem | None]:
+    """Return the stages that an op yields for `shape` as far as it gets, and its output or the problem.
 
     A stage that was begun and then left without a step is dropped: an op may check an argument before its turn.
     """
-    done, begun, steps = list[Stage](), list[Stage](), list[Step]()
+    done: list[Stage] = []
+    begun: list[Stage] = []
+    steps: list[Step] = []
     try:
-        while True:
-            event = next(reasons)
-            if isinstance(event, Step):
+        for event in reasons:
+            if type(event) is Step:
                 steps.append(event)
             elif isinstance(event, Stage):
                 begun, steps = [event], []
-            else:
+            elif not isinstance(event, Step):
                 done += [stage.at_end(steps, event) for stage in begun]
                 begun = []
-    except StopIteration as ended:
-        return tuple(done), ended.value, None
     except ShapeError as error:
         return (*done, *(stage.at_end(steps, None) for stage in begun)), None, error.problem
+    return tuple(done), done[-1].after if done else shape, None
 
 
 def _resolved(request: Request, at: Setting, given: tuple[Step, ...]) -> Trace:

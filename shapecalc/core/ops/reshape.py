@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from shapecalc.core.sizes.rule import Rule
 
 
+IN_PLACE, FROM_LEFT = CopiedZero(False), CopiedZero(True)
+
+
 class Asked(Record):
     """What is asked of one reshape, and by which argument of the request."""
 
@@ -55,11 +58,8 @@ class Asked(Record):
     target: Shape
     at: Setting
     argument: str
-
-    @property
-    def copies(self) -> bool:
-        """Whether 0 copies a dim."""
-        return self.at.reading.zero is Zero.COPIES
+    copies: bool
+    """Whether 0 copies a dim."""
 
     def refused(self, rule: Rule, message: str, index: int | None = None) -> ShapeError:
         """Return the error for a token of the target, or for the whole of it."""
@@ -74,7 +74,7 @@ def reshape(shape: Shape, at: Setting, target: Shape, label: str = "reshape", ar
     rank-limit, infer-limit, overflow.
     """
     yield Stage(Kind.RESHAPE, label, argument, shape, target)
-    asked = Asked(shape, target, at, argument)
+    asked = Asked(shape, target, at, argument, at.reading.zero is Zero.COPIES)
     check_rank(target, at.row, argument)
     hole, dims = None, list(target)
     for out, dim in enumerate(target):
@@ -120,13 +120,15 @@ def _zero(asked: Asked, out: int) -> Step:
         dims = "1 dim" if len(shape) == 1 else f"{len(shape)} dims"
         raise asked.refused(ZERO_OUT_OF_RANGE, f"0 copies dim {out}, and {brief(shape_text(shape))} has {dims}", out)
     from_left = len(shape) != len(asked.target) and out != 0
-    return Step(CopiedZero(from_left), out, (out,), shape[out])
+    return Step(FROM_LEFT if from_left else IN_PLACE, out, (out,), shape[out])
 
 
 def _sources(asked: Asked) -> tuple[int, ...]:
     """Return the input axes that no 0 has copied: those the inferred dim is made from."""
-    axes, target = range(len(asked.shape)), asked.target
-    return tuple([axis for axis in axes if not asked.copies or axis >= len(target) or target[axis] != 0])
+    rank, target = len(asked.shape), asked.target
+    if not asked.copies or 0 not in target:
+        return tuple(range(rank))
+    return tuple([axis for axis in range(rank) if axis >= len(target) or target[axis] != 0])
 
 
 def _inferred(asked: Asked, settled: Shape, hole: int, have: Dim, known: Dim) -> Step:

@@ -119,7 +119,10 @@ def combined(conditions: Iterable[Condition]) -> Conditions:
     >>> [str(c) for c in combined(both)]
     ['N == 4', 'C % 3 == 0']
     """
-    kept = _needed(tuple(dict.fromkeys(conditions)))
+    kept = tuple(dict.fromkeys(conditions))
+    if len(kept) < 2:
+        return kept
+    kept = _needed(kept)
     solved = dict(solution for condition in kept if (solution := _solution(condition)))
     if not solved:
         return kept

@@ -31,7 +31,8 @@ class Monomial(Record):
 
     def __init__(self, numerator: int, denominator: int, powers: tuple[tuple[str, int], ...]) -> None:
         """Set the fields; faster than a record of any fields would."""
-        self.__dict__.update(numerator=numerator, denominator=denominator, powers=powers)
+        made = self.__dict__
+        made["numerator"], made["denominator"], made["powers"] = numerator, denominator, powers
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Monomial and self.__dict__ == other.__dict__
@@ -114,7 +115,7 @@ def product(dims: Iterable[Dim]) -> Dim:
     >>> product((2, 3, 4)), str(product((named("N"), 4, named("N"))))
     (24, '4*N*N')
     """
-    dims = tuple(dims)
+    dims = dims if isinstance(dims, tuple) else tuple(dims)
     if Monomial not in map(type, dims):
         return prod(dims)  # type: ignore[arg-type]
     numerator, denominator, powers = 1, 1, dict[str, int]()

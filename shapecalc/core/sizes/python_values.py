@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import index
 
-from shapecalc.core.sizes.dims import Monomial, Shape
+from shapecalc.core.sizes.dims import Dim, Monomial, Shape, named
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import MOST_BITS, brief, sized, visible
 from shapecalc.core.sizes.text import MAX_DIGITS, NAME_IT, TOO_LARGE, Token, read_dim
@@ -64,7 +64,9 @@ def _mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
     """Return the dims of a sequence that holds more than plain numbers; each `?` is a name of its own."""
     dims, unknowns = [], 0
     for place, value in enumerate(values):
-        if isinstance(value, str):
+        if isinstance(value, str) and value.isascii() and value.isidentifier():
+            dim: Dim = named(value)
+        elif isinstance(value, str):
             dim, met = read_dim(Token(value.strip() or " ", 0), unknowns, argument, place)
             if met > unknowns and argument not in ("input", "expect"):
                 raise misuse("? is a size nobody knows, so it cannot be requested", argument=argument, index=place)

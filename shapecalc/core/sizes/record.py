@@ -47,10 +47,11 @@ class Record:
     def __init__(self, *values: Any, **named: Any) -> None:
         """Set the fields; raise `TypeError` for one too many, one too few, or one that there is not."""
         made, fields = self.__dict__, self.__match_args__
-        made.update(self._defaults)
-        made.update(zip(fields, values, strict=False))
-        made.update(named)
-        if len(made) != len(fields) or len(values) > len(fields) or (named and not named.keys() <= {*fields}):
+        if len(values) == len(fields) and not named:
+            made.update(zip(fields, values))  # noqa: B905 - `strict` costs a third of the time
+            return
+        made.update({**self._defaults, **dict(zip(fields, values, strict=False)), **named})
+        if len(made) != len(fields) or len(values) > len(fields) or not named.keys() <= {*fields}:
             raise TypeError(f"{type(self).__name__} has the fields {', '.join(fields)}")
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -24,7 +24,11 @@ PROCESSES = {
     "shapecalc transpose 2,3,4 1,0,2": [SHAPECALC, "transpose", "2,3,4", "1,0,2"],
     "shapecalc shuffle 2,3,4 --to 0,-1": [SHAPECALC, "shuffle", "2,3,4", "--to", "0,-1"],
     "shapecalc reshape 2,3,4 0,-1 --json": [SHAPECALC, "reshape", "2,3,4", "0,-1", "--json"],
+    "shapecalc reshape 2,3,4 0,-1 --expect 2,12 -q": [SHAPECALC, "reshape", "2,3,4", "0,-1", "--expect", "2,12", "-q"],
+    "shapecalc flatten N,C,H --where N=8 -d torch": [SHAPECALC, "flatten", "N,C,H", "--where", "N=8", "-d", "torch"],
     "shapecalc reshape 2,3,4 5,-1 (refused)": [SHAPECALC, "reshape", "2,3,4", "5,-1"],
+    "shapecalc reshape 2,3,4 0,-1 --as numpy": [SHAPECALC, "reshape", "2,3,4", "0,-1", "--as", "numpy"],
+    "shapecalc chain '2,3,4 | transpose' (Typer)": [SHAPECALC, "chain", "2,3,4 | transpose"],
 }
 
 
@@ -56,10 +60,12 @@ def answer_seconds() -> dict[str, float]:
     calls = {
         "ONNX: build a model of one node, infer": inferred,
         "sc.reshape((2,3,4), (0,-1))": lambda: sc.reshape((2, 3, 4), (0, -1)),
+        "the same with its steps": lambda: sc.reshape((2, 3, 4), (0, -1)).steps,
         "sc.shuffle((2,3,4), first=(1,0,2), to=(2,-1,3))": lambda: sc.shuffle(
             (2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)
         ),
         'sc.reshape(("N","C","H","W"), (0,-1,64))': lambda: sc.reshape(("N", "C", "H", "W"), (0, -1, 64)),
+        "the same with what it assumes": lambda: sc.reshape(("N", "C", "H", "W"), (0, -1, 64)).assumes,
     }
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):

@@ -147,7 +147,7 @@ def _dashed(name: str) -> str:
 
 
 def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
-    """Return the input and the stages of a chain; raise `ShapeError` (usage) where it cannot be read.
+    """Return the input and the stages of a chain; raise `ShapeError` (usage) if it cannot be read.
 
     >>> read_chain("2,3,4 | transpose 1,0,2 | reshape 2,-1,3")
     ('2,3,4', [('transpose', {'perm': '1,0,2'}), ('reshape', {'target': '2,-1,3'})])

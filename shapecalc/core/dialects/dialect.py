@@ -137,7 +137,7 @@ class Dialect(Record):
     operators: Mapping[str, Operator] = NONE
     """Its operators, by shapecalc's name of the op. An op that came later names the operators itself."""
     follows: Dialect | None = None
-    """The dialect whose operators it has where it names none of its own."""
+    """The dialect whose operators it has, unless it names its own."""
     switch: Switch | None = None
     newest_opset: int | None = None
     """The newest opset it knows; None if operators are not versioned."""

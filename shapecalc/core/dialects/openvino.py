@@ -1,4 +1,4 @@
-"""OpenVINO: its operator documents, and OpenVINO itself where they are silent."""
+"""OpenVINO: its operator documents. If they are silent, OpenVINO itself was run."""
 
 from __future__ import annotations
 

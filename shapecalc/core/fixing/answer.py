@@ -1,6 +1,6 @@
-"""Answers with hints: where every front end asks.
+"""Answers with hints. Every front end asks here.
 
-They are those of `asking.resolve`; a refused one says what would help.
+The answers are those of `asking.resolve`; a refused one says what would help.
 """
 
 from __future__ import annotations

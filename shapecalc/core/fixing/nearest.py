@@ -34,7 +34,7 @@ def nearest_sizes(volume: Dim, target: Shape, settled: Shape, hole: int | None) 
 
 
 def divisors_near(number: int, wanted: int) -> list[int]:
-    """Return the nearest divisors of `number` below and above `wanted`, where there are any close by.
+    """Return the nearest divisors of `number` below and above `wanted`, if there are any close by.
 
     >>> divisors_near(24, 5), divisors_near(7, 3)
     ([4, 6], [1, 7])
@@ -47,6 +47,6 @@ def divisors_near(number: int, wanted: int) -> list[int]:
 
 
 def _room(volume: Dim, settled: Dim, dim: int) -> int | None:
-    """Return the size that a dim would need for the others to fit, where that is a number of at least 1."""
+    """Return the size that a dim would need for the others to fit; None if that is no number of at least 1."""
     room = quotient(product((volume, dim)), settled)
     return room if isinstance(room, int) and room > 0 else None

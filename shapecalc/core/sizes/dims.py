@@ -117,7 +117,7 @@ def product(dims: Iterable[Dim]) -> Dim:
     """
     dims = dims if isinstance(dims, tuple) else tuple(dims)
     if Monomial not in map(type, dims):
-        return prod(dims)  # type: ignore[arg-type]
+        return prod(dims)
     numerator, denominator, powers = 1, 1, dict[str, int]()
     for dim in map(monomial, dims):
         numerator, denominator = numerator * dim.numerator, denominator * dim.denominator

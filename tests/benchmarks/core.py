@@ -7,6 +7,7 @@ The rows are interleaved and the medians taken, since machines are noisy.
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from pathlib import Path
 from time import perf_counter
 
 ROUNDS = 31
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+"""What a user has: with PYTHONDONTWRITEBYTECODE, say, every start would compile everything again."""
 NUMPY = "import numpy as np; print(np.empty((2,3,4)).reshape(2,-1).shape)"
 SHAPECALC = str(Path(sys.executable).with_name("shapecalc"))
 PROCESSES = {
@@ -38,7 +41,7 @@ def process_seconds() -> dict[str, float]:
     for _ in range(ROUNDS):
         for name, command in PROCESSES.items():
             start = perf_counter()
-            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, env=ENVIRONMENT)
             times[name].append(perf_counter() - start)
     return {name: statistics.median(taken) for name, taken in times.items()}
 

@@ -106,6 +106,8 @@ def _value(value: object, param: Param, row: Dialect) -> Any:
     name = param.name
     if param.taken_by is not None and not param.taken_by(row):
         raise misuse(f"{row.name} has no {name} here", argument=name)
+    if param.holds is Holds.TARGET and type(value) is tuple:
+        return dims_of(value, name)
     if param.holds is Holds.INT:
         return whole_number(value, name)
     if param.holds is Holds.WORD:

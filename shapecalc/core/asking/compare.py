@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from shapecalc.core.answers.request import Request
 from shapecalc.core.answers.stage import plain
 from shapecalc.core.answers.trace import Trace
@@ -18,7 +16,7 @@ from shapecalc.core.sizes.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from shapecalc.core.dialects.dialect import Dialect
 
@@ -78,7 +76,7 @@ def compare(
     """
     if not isinstance(shape, str):
         shape = tuple(shape)
-    if isinstance(target, Iterable) and not isinstance(target, str):
+    if hasattr(target, "__iter__") and not isinstance(target, str):
         target = tuple(target)
     if not isinstance(dialects, (list, tuple)):
         raise misuse(f"dialects are a list of names, not {visible(brief(repr(dialects)))}", argument="dialect")

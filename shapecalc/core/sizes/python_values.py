@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from operator import index
 
 from shapecalc.core.sizes.dims import Dim, Monomial, Shape, named
@@ -12,7 +11,8 @@ from shapecalc.core.sizes.text import MAX_DIGITS, NAME_IT, TOO_LARGE, Token, rea
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Mapping
+    from typing import Any, TypeGuard
 
 MOST_SIZE_DIGITS = 30
 """The longest size that is put in for a name; int64 has 19 digits."""
@@ -55,9 +55,16 @@ def _elements(value: object, argument: str) -> tuple[object, ...]:
         elements: tuple[object, ...] = tuple(value)  # type: ignore[arg-type]
     except TypeError:
         raise misuse(f"{argument} is a sequence of dims, not {describe(value)}", argument=argument) from None
-    if isinstance(value, (bytes, bytearray, Mapping)):
+    if isinstance(value, (bytes, bytearray)) or _is_mapping(value):
         raise misuse(f"{argument} is text or a sequence of dims, not {type(value).__name__}", argument=argument)
     return elements
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
+    """Say whether a value is a mapping. Importing what tells so takes a bare question too long."""
+    from collections.abc import Mapping
+
+    return isinstance(value, Mapping)
 
 
 def _mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
@@ -102,7 +109,7 @@ def read_sizes(where: object) -> dict[str, int]:
     """
     if isinstance(where, str):
         pairs = [pair.partition("=")[::2] for pair in where.split(",")]
-    elif isinstance(where, Mapping):
+    elif _is_mapping(where):
         pairs = [(str(name), size if isinstance(size, str) else describe(size)) for name, size in where.items()]
     else:
         raise misuse(f"sizes are text or a mapping, not {describe(where)}", "write N=8,C=3", argument="where")

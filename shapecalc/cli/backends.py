@@ -29,9 +29,9 @@ def add(app: typer.Typer, cls: type) -> None:
 
 def run_backends(out: Output) -> int:
     """Print a line for every backend and device."""
-    from shapecalc.engine.backends import listed
+    from shapecalc.engine.backends import list_backends
 
-    rows = listed()
+    rows = list_backends()
     if out.json:
         put_json(rows)
         return Exit.YES

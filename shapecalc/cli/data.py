@@ -89,7 +89,7 @@ def tell_elements(answer: Trace | Chain, source: Source | None, out: Output) -> 
 def tell_plan(answer: Trace | Chain, source: Source | None, out: Output) -> None:
     """Tell whether the data would move, how much of it, and why; strides are in elements, of a file in bytes."""
     from shapecalc.engine.atoms import contiguous_strides
-    from shapecalc.engine.plan import planned
+    from shapecalc.engine.plan import plan_moves
 
     if not answer.concrete or not answer.moves:
         return
@@ -97,7 +97,7 @@ def tell_plan(answer: Trace | Chain, source: Source | None, out: Output) -> None
         return
     shape: Any = answer.input
     strides = contiguous_strides(shape, 1) if source is None else load_array(source).strides
-    plan = planned(answer.moves, shape, strides, 1 if source is None else source.kind.itemsize)
+    plan = plan_moves(answer.moves, shape, strides, 1 if source is None else source.kind.itemsize)
     unit = "elements" if source is None else "bytes"
     if plan.copies:
         first, second = plan.copies[0].culprits

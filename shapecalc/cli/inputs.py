@@ -80,10 +80,10 @@ def read_input(text: str, options: Mapping[str, object], op: str) -> Given:
     """
     if not is_file(text):
         return Given(text, options, None)
-    from shapecalc.engine.files import FileError, opened
+    from shapecalc.engine.files import FileError, open_array
 
     try:
-        source = opened(text)
+        source = open_array(text)
     except FileError as error:
         raise file_error(error) from None
     row, _ = operator_in(OPS[op], options.get("dialect"))

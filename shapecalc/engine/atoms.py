@@ -1,8 +1,8 @@
 """Strided axes, and what transposes and reshapes do to them without touching an element.
 
-An axis of a tensor is a list of `Atom`s, outermost first: steps through memory of one size and one
-stride. Transposes reorder axes; a reshape regroups the atoms, splitting one where a cut falls inside it.
-So any row of moves whose cuts line up becomes one reordering of atoms, and at most one copy.
+An axis of a tensor is a list of `Atom`s, the outermost first. Each atom is a step through memory with one
+size and one stride. A transpose reorders axes. A reshape regroups the atoms, and splits an atom if a cut
+falls inside it. If all cuts of a row of moves line up, the row reorders atoms once and needs at most one copy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Atom(Record):
-    """A step through memory: `size` positions, `stride` bytes apart."""
+    """A step through memory: `size` positions that are `stride` bytes apart."""
 
     size: int
     stride: int
@@ -27,17 +27,17 @@ Axes = tuple[tuple[Atom, ...], ...]
 
 
 def axes_of(shape: Sequence[int], strides: Sequence[int]) -> Axes:
-    """Return the axes of an array, an atom each; sizes of one have none."""
+    """Return the axes of an array from its shape and its strides in bytes: one atom each, none for a size of 1."""
     return tuple((Atom(size, stride),) if size != 1 else () for size, stride in zip(shape, strides, strict=True))
 
 
 def contiguous_axes(shape: Sequence[int], itemsize: int) -> Axes:
-    """Return the axes of a C-contiguous array of `shape`."""
+    """Return the axes of a C-contiguous array of `shape`, whose elements have `itemsize` bytes."""
     return axes_of(shape, contiguous_strides(shape, itemsize))
 
 
 def contiguous_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """Return the strides, in bytes, of a C-contiguous array.
+    """Return the strides, in bytes, of a C-contiguous array of `shape`, whose elements have `itemsize` bytes.
 
     >>> contiguous_strides((2, 3, 4), 4)
     (48, 16, 4)
@@ -45,10 +45,10 @@ def contiguous_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(prod(shape[axis + 1 :]) * itemsize for axis in range(len(shape)))
 
 
-def merged(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
-    """Return the atoms with neighbours that travel together made one.
+def merge(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
+    """Return the atoms, with neighbours merged if one step can stand for both.
 
-    >>> merged((Atom(2, 12), Atom(3, 4)))
+    >>> merge((Atom(2, 12), Atom(3, 4)))
     (Atom(size=6, stride=4),)
     """
     kept: list[Atom] = []
@@ -59,14 +59,14 @@ def merged(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
     return tuple(kept)
 
 
-def regrouped(axes: Axes, shape: Sequence[int]) -> Axes | None:
-    """Return the axes cut into `shape`, of the same volume; None where a cut lines up with no atom's.
+def regroup(axes: Axes, shape: Sequence[int]) -> Axes | None:
+    """Return the axes cut into `shape`, which has the same volume; None if a cut does not line up with the atoms.
 
-    >>> regrouped(((Atom(6, 4),),), (2, 3))
+    >>> regroup(((Atom(6, 4),),), (2, 3))
     ((Atom(size=2, stride=12),), (Atom(size=3, stride=4),))
     """
-    left = list(merged(atom for axis in axes for atom in axis))[::-1]
-    found = []
+    left = list(merge(atom for axis in axes for atom in axis))[::-1]
+    new_axes = []
     for size in shape:
         taken, rest = [], size
         while rest > 1:
@@ -78,14 +78,14 @@ def regrouped(axes: Axes, shape: Sequence[int]) -> Axes | None:
                 return None
             taken.append(atom)
             rest //= atom.size
-        found.append(tuple(taken))
-    return tuple(found)
+        new_axes.append(tuple(taken))
+    return tuple(new_axes)
 
 
 def blocking_pair(axes: Axes) -> tuple[int, int] | None:
-    """Return the two neighbouring strides, in bytes, that keep an axis from being one step; None for a view."""
+    """Return the first two strides, in bytes, that keep an axis from being one step; None if every axis is one."""
     for axis in axes:
-        pieces = merged(axis)
+        pieces = merge(axis)
         if len(pieces) > 1:
             return pieces[0].stride, pieces[1].stride
     return None

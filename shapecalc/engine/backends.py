@@ -1,6 +1,7 @@
 """The backends: NumPy, and CuPy when it is installed and a device answers.
 
-Both know views and moves by the same names, so a namespace is the whole difference; only the copy differs.
+Both libraries give views and moves the same names, so a `Backend` holds the library's namespace. Only the copy
+is done differently.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import numpy as np
 from shapecalc.core.answers.moves import Expand, Move, Permute, Reshape
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.copying import copy_into
-from shapecalc.engine.plan import Strided
+from shapecalc.engine.plan import StridedView
 
 NAMES = ("auto", "numpy", "cupy")
 
 
 class BackendError(Exception):
-    """A backend that cannot be had, with the reason and what to install."""
+    """A backend that cannot be used. The message gives the reason and what to install."""
 
 
 class Backend(Record):
@@ -29,17 +30,17 @@ class Backend(Record):
     namespace: Any
 
     def asarray(self, array: Any) -> Any:
-        """Return `array` as a plain one of this library's; the mapping of a file stays mapped."""
+        """Return `array` as a plain array of this library. A mapped file stays mapped."""
         return self.namespace.asarray(array)
 
-    def strided(self, array: Any, view: Strided) -> Any:
-        """Return a view of `array` with the given sizes and byte strides."""
+    def view(self, array: Any, view: StridedView) -> Any:
+        """Return a view of `array` with the sizes and the strides, in bytes, of `view`."""
         if array.size == 0:
             return array.reshape(view.shape)
         return self.namespace.lib.stride_tricks.as_strided(array, view.shape, view.strides)
 
-    def moved(self, array: Any, moves: tuple[Move, ...]) -> Any:
-        """Return `array` after the moves, one by one, by the library's own functions."""
+    def move(self, array: Any, moves: tuple[Move, ...]) -> Any:
+        """Return `array` after the moves. The library's own functions make them one by one."""
         for move in moves:
             if type(move) is Permute:
                 array = array.transpose(move.axes)
@@ -49,7 +50,7 @@ class Backend(Record):
                 array = self.namespace.broadcast_to(array, move.shape)
         return array
 
-    def copied(self, view: Any) -> Any:
+    def copy(self, view: Any) -> Any:
         """Return a C-contiguous copy of a view."""
         if self.name == "cupy":
             return view.copy()
@@ -62,9 +63,9 @@ NUMPY = Backend("numpy", np)
 
 
 def backend_for(array: Any, wanted: str = "auto") -> Backend:
-    """Return the backend for an array: the one wanted, or for `auto` the one whose array it is.
+    """Return the backend that is wanted for an array. `auto` is the library that the array belongs to.
 
-    Raises `BackendError` where the backend is not known, or CuPy cannot be had.
+    Raises `BackendError` if the backend is not known or CuPy cannot be used.
     """
     if wanted not in NAMES:
         raise BackendError(f"there is no backend '{wanted}'; there are {', '.join(NAMES)}")
@@ -74,36 +75,36 @@ def backend_for(array: Any, wanted: str = "auto") -> Backend:
 
 
 def cupy() -> Any:
-    """Return the CuPy module, with a device that answers; raise `BackendError` with the reason otherwise."""
+    """Return the CuPy module; raise `BackendError` with the reason if it is not installed or has no device."""
     try:
-        import cupy as found
+        import cupy as module
     except ImportError as error:
         missing = "CuPy is not installed" if error.name == "cupy" else f"CuPy does not load: {error}"
         raise BackendError(f"{missing}; install it with: pip install 'shapecalc[cupy]'") from None
     try:
-        count = found.cuda.runtime.getDeviceCount()
-    except found.cuda.runtime.CUDARuntimeError as error:
+        count = module.cuda.runtime.getDeviceCount()
+    except module.cuda.runtime.CUDARuntimeError as error:
         raise BackendError(f"CuPy has no device: {error}; a CUDA device and its driver are needed") from None
     if not count:
         raise BackendError("CuPy has no device; a CUDA device and its driver are needed")
-    return found
+    return module
 
 
-def listed() -> list[dict[str, object]]:
-    """Return every backend and device with its version and memory in bytes, or why it cannot be had."""
+def list_backends() -> list[dict[str, object]]:
+    """Return every backend and device, with its version and memory in bytes or with why it cannot be used."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    rows = [_row("numpy", np.__version__, "this machine", memory)]
+    rows = [_backend_row("numpy", np.__version__, "this machine", memory)]
     try:
-        found = cupy()
+        module = cupy()
     except BackendError as error:
-        return [*rows, _row("cupy", None, None, None, str(error))]
-    for number in range(found.cuda.runtime.getDeviceCount()):
-        properties = found.cuda.runtime.getDeviceProperties(number)
-        rows.append(_row("cupy", found.__version__, properties["name"].decode(), properties["totalGlobalMem"]))
+        return [*rows, _backend_row("cupy", None, None, None, str(error))]
+    for number in range(module.cuda.runtime.getDeviceCount()):
+        properties = module.cuda.runtime.getDeviceProperties(number)
+        rows.append(_backend_row("cupy", module.__version__, properties["name"].decode(), properties["totalGlobalMem"]))
     return rows
 
 
-def _row(
+def _backend_row(
     name: str, version: str | None, device: str | None, memory: int | None, problem: str | None = None
 ) -> dict[str, object]:
     return {"name": name, "version": version, "device": device, "memory": memory, "problem": problem}

@@ -1,6 +1,6 @@
-"""A strided copy done in its way: tile by tile, every core taking the next one.
+"""A strided copy, done in its `Way`: tile by tile. Each thread takes the next tile that is left.
 
-The thread that asks works along: it never waits for another to wake.
+The thread that asks for the copy fills tiles too, so it never waits for another thread to wake.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     Fill = Callable[[Array, Array], object]
 
 SMALL = 1 << 18
-"""Bytes up to which NumPy's own moves are as good, for all that they may copy twice."""
+"""Up to this many bytes, NumPy's own moves are as fast, although they may copy twice."""
 
 
 def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int) -> None:
-    """Fill `target`, C-contiguous, with `source`, of the same shape; call `tick` with the bytes of each tile."""
+    """Fill the C-contiguous `target` with `source`, of the same shape; call `tick` with the bytes of each tile."""
     rows = source.ndim > 0 and source.strides[-1] == source.itemsize and source.shape[-1] >= FEW
     if source.nbytes <= (RUN if rows else SMALL) or source.size == 1 or source.dtype.hasobject:
         np.copyto(target, source)
@@ -51,7 +51,7 @@ def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int)
 def _copy_tiles(
     target: Array, source: Array, fill: Fill, tiles: list[Index], threads: int, tick: Callable[[int], object]
 ) -> None:
-    """Fill `target` tile by tile, with as many threads, this one among them."""
+    """Fill `target` tile by tile with `threads` threads. The calling thread is one of them."""
     remaining = iter(tiles)
 
     def work() -> None:
@@ -60,19 +60,19 @@ def _copy_tiles(
                 fill(target[tile], source[tile])
                 tick(target[tile].nbytes)
         finally:
-            tiles.clear()  # whoever fails stops the others
+            tiles.clear()  # if one thread fails, the others stop
 
-    helping = [_threads().submit(work) for _ in range(min(threads, len(tiles)) - 1)]
+    others = [_threads().submit(work) for _ in range(min(threads, len(tiles)) - 1)]
     try:
         work()
     finally:
-        for thread in helping:
+        for thread in others:
             thread.result()
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Return the threads that copy along; NumPy lets go of the interpreter while it does."""
+    """Return the threads that help to copy. They run at once: NumPy releases the interpreter while it copies."""
     return ThreadPoolExecutor(CORES, thread_name_prefix="shapecalc-copy")
 
 
@@ -80,40 +80,43 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_threads.cache_clear)  # threads do not live on in a forked child
 
 
-_kept = local()
+_of_thread = local()
 
 
-def _by_position(target: Array, source: Array) -> None:
+def _fill_by_position(target: Array, source: Array) -> None:
     """Fill a tile position by position along its last axis."""
     for position in range(source.shape[-1]):
         target[..., position] = source[..., position]
 
 
-def _by_rows(target: Array, source: Array) -> None:
-    """Bring a tile in row by row, a cache line apart so that none crowd, and fill the target from there."""
+def _fill_by_rows(target: Array, source: Array) -> None:
+    """Copy a tile row by row to scratch bytes, and fill the target from there.
+
+    Each row is padded by a cache line there, so the rows do not crowd into few sets of the cache.
+    """
     order = sorted(range(source.ndim), key=lambda axis: -abs(source.strides[axis]))
     rows = source.transpose(order)
     padded = (*rows.shape[:-1], rows.shape[-1] + LINE // source.itemsize + 1)
-    near = _scratch(prod(padded) * source.itemsize).view(source.dtype).reshape(padded)[..., : rows.shape[-1]]
+    near = _scratch_bytes(prod(padded) * source.itemsize).view(source.dtype).reshape(padded)[..., : rows.shape[-1]]
     np.copyto(near, rows)
     near = near.transpose(sorted(range(source.ndim), key=order.__getitem__))
-    fill = _by_position if better_by_position(near.shape, near.strides, near.itemsize) else np.copyto
+    fill = _fill_by_position if better_by_position(near.shape, near.strides, near.itemsize) else np.copyto
     fill(target, near)
 
 
-FILLS: dict[str, Fill] = {"in order": np.copyto, "by position": _by_position, "by rows": _by_rows}
+FILLS: dict[str, Fill] = {"in order": np.copyto, "by position": _fill_by_position, "by rows": _fill_by_rows}
 
 
-def _scratch(nbytes: int) -> Array:
-    """Return bytes to write on, the same ones for every tile of a thread: fresh ones would be mapped each time."""
-    if getattr(_kept, "bytes", np.empty(0)).nbytes < nbytes:
-        _kept.bytes = np.empty(nbytes, np.uint8)
-    kept: Array = _kept.bytes
+def _scratch_bytes(nbytes: int) -> Array:
+    """Return `nbytes` bytes to write on. A thread gets the same ones for every tile, so they are mapped only once."""
+    if getattr(_of_thread, "bytes", np.empty(0)).nbytes < nbytes:
+        _of_thread.bytes = np.empty(nbytes, np.uint8)
+    kept: Array = _of_thread.bytes
     return kept[:nbytes]
 
 
 def tiles_of(shape: tuple[int, ...], steps: tuple[int, ...]) -> Iterator[Index]:
-    """Yield the tiles of a copy, in the order of the destination."""
+    """Yield the tiles of an array of `shape`, `steps` positions along each axis, in C order."""
     starts = [range(0, size, step) for size, step in zip(shape, steps, strict=True)]
     for corner in every(*starts):
         yield tuple(slice(start, start + step) for start, step in zip(corner, steps, strict=True))

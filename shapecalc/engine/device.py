@@ -1,4 +1,7 @@
-"""An answer carried out on CuPy's device for data that are not there: sent, moved, and brought back in pieces."""
+"""An answer carried out on CuPy's device for data in memory or in files.
+
+The data are sent in pieces, moved on the device, and brought back in pieces.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,16 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
 
 PIECE = 1 << 26
-"""Bytes that are sent, or brought back, at once."""
+"""The bytes of a piece that is sent or brought back."""
 NUMBERS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
-"""Numbers by their width in bytes."""
+"""The number types that stand for elements, by their width in bytes."""
 
 
 def fill_by_device(target: Any, source: Any, answer: Trace | Chain, tick: Callable[[int], object]) -> None:
     """Fill `target` with what an answer makes of `source` on the device; call `tick` with the bytes of each piece.
 
-    Raises `BackendError` where there is no device, or it has no room or no such elements.
+    `source` has the answer's input shape, and `target` its output shape. Raises `BackendError` if there is no
+    device, if it has no room, or if it knows no elements of that width.
     """
     device, source, target = cupy(), _numbers(source), _numbers(target)
     try:
@@ -36,7 +40,7 @@ def fill_by_device(target: Any, source: Any, answer: Trace | Chain, tick: Callab
         made = run(answer, sent, "cupy", contiguous=True).array
     except MemoryError:
         raise BackendError(
-            f"the device has no room for {source.nbytes} bytes and what is made of them; numpy needs little"
+            f"the device has no room for {source.nbytes} bytes and the result; numpy needs little"
         ) from None
     for piece in _pieces(made):
         target[piece] = made[piece].get()
@@ -44,14 +48,14 @@ def fill_by_device(target: Any, source: Any, answer: Trace | Chain, tick: Callab
 
 
 def _numbers(array: Any) -> Any:
-    """Return an array's elements as numbers of their width: they only move, and CuPy knows numbers alone."""
+    """Return an array's elements as numbers of their width. They are only moved, and CuPy knows only numbers."""
     if array.itemsize not in NUMBERS:
         raise BackendError(
-            f"CuPy has no elements of {array.itemsize} bytes, as those of type {array.dtype} are; numpy moves them"
+            f"CuPy has no elements of {array.itemsize} bytes, and type {array.dtype} has them; numpy moves them"
         )
     return array.view(NUMBERS[array.itemsize])
 
 
 def _pieces(array: Any) -> Iterator[tuple[slice, ...]]:
-    """Yield the parts of a contiguous array, in order, that are sent one after another."""
+    """Yield the parts of a contiguous array that are sent one after another, in order."""
     return tiles_of(array.shape, chunk(array.shape, PIECE // array.itemsize))

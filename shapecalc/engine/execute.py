@@ -1,4 +1,4 @@
-"""Carrying an answer out on an array: as views where they will do, else with as few copies as it takes."""
+"""Carrying an answer out on an array: with views if they are enough, otherwise with as few copies as possible."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.engine.backends import NUMPY, Backend, backend_for
 from shapecalc.engine.copying import SMALL
-from shapecalc.engine.plan import Plan, concrete_moves, planned
+from shapecalc.engine.plan import Plan, concrete_moves, plan_moves
 
 
 class Result:
-    """An array, and what it took to make it; `run` fills it, and arrays do not compare as one value."""
+    """An array, and the moves that made it.
+
+    It is no `Record`, because `run` fills it in place and because arrays do not compare as one value.
+    """
 
     __slots__ = ("array", "backend", "moves", "source")
 
@@ -29,17 +32,17 @@ class Result:
 
     @property
     def plan(self) -> Plan:
-        """The views and copies that the moves come down to on the source's strides."""
-        return planned(self.moves, self.source.shape, self.source.strides, self.source.itemsize)
+        """The views and copies that make the moves on the source's strides."""
+        return plan_moves(self.moves, self.source.shape, self.source.strides, self.source.itemsize)
 
 
 def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous: bool = False) -> Result:
     """Carry an answer out on an array of its input shape.
 
-    The result is a view of `array` where one will do, else new; `contiguous` asks for a C-contiguous one.
-    Of a subclass, such as a masked array, the plain elements are taken.
-    Of op `shape` it is the dims as a vector of int64. Raises `ShapeError` (usage) for an array of another
-    shape and an answer that is not concrete, `BackendError` for a backend that cannot be had.
+    The result is a view of `array` if possible, otherwise a new array. With `contiguous` it is C-contiguous.
+    A subclass, such as a masked array, is read as its plain elements. The result of op `shape` is a vector of
+    the dims, of type int64. Raises `ShapeError` (usage) for an array of another shape and for an answer that is
+    not concrete. Raises `BackendError` for a backend that cannot be used.
 
     >>> import numpy as np, shapecalc as sc
     >>> result = run(sc.transpose((2, 3)), np.arange(6).reshape(2, 3))
@@ -52,28 +55,28 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
         used = backend_for(array, backend)
         source = used.asarray(array)
     if source.shape != answer.input:
-        raise mismatched(answer.input, source.shape)
+        raise shape_mismatch(answer.input, source.shape)
     small = source.nbytes <= SMALL
     if moves and type(moves[-1]) is Slice:
-        found = used.namespace.array(answer.output, dtype="int64")
+        moved = used.namespace.array(answer.output, dtype="int64")
     elif small or all(type(move) is Permute for move in moves):
-        found = used.moved(source, moves)
+        moved = used.move(source, moves)
     else:
-        found = carried_out(planned(moves, source.shape, source.strides, source.itemsize), source, used)
-    if contiguous and not found.flags.c_contiguous:
-        found = found.copy() if small else used.copied(found)
+        moved = apply_plan(plan_moves(moves, source.shape, source.strides, source.itemsize), source, used)
+    if contiguous and not moved.flags.c_contiguous:
+        moved = moved.copy() if small else used.copy(moved)
     result = Result()
-    result.array, result.moves, result.source, result.backend = found, moves, source, used.name
+    result.array, result.moves, result.source, result.backend = moved, moves, source, used.name
     return result
 
 
-def mismatched(expected: Shape, found: tuple[int, ...]) -> ShapeError:
-    """Return the error (usage) for an array that does not have the shape that was asked about."""
-    return misuse(f"the array has shape {shape_text(found)}, and the question is about {shape_text(expected)}")
+def shape_mismatch(expected: Shape, actual: tuple[int, ...]) -> ShapeError:
+    """Return the error (usage) for an array of shape `actual` if the question is about shape `expected`."""
+    return misuse(f"the array has shape {shape_text(actual)}, and the question is about {shape_text(expected)}")
 
 
-def carried_out(plan: Plan, source: Any, used: Backend) -> Any:
+def apply_plan(plan: Plan, source: Any, used: Backend) -> Any:
     """Return the array that a plan makes of `source`."""
     for copy in plan.copies:
-        source = used.copied(used.strided(source, copy.source))
-    return used.strided(source, plan.view)
+        source = used.copy(used.view(source, copy.source))
+    return used.view(source, plan.view)

@@ -1,4 +1,4 @@
-"""Arrays in files: shapes and element types from headers alone, elements mapped when they are asked for."""
+"""Arrays in files. Shapes and element types are read from headers alone; elements are mapped on first use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-UNREADABLE = (  # all that reading a header that is cut, packed oddly or lying can raise
+UNREADABLE = (  # everything that reading a cut, oddly packed or false header can raise
     OSError,
     ValueError,
     EOFError,
@@ -36,11 +36,11 @@ UNREADABLE = (  # all that reading a header that is cut, packed oddly or lying c
 
 
 class FileError(Exception):
-    """A file that cannot be used, with the reason."""
+    """A file that cannot be used. The message names it and gives the reason."""
 
 
 class Source(Record):
-    """An array in a file: what its header says, and how to get at its elements."""
+    """An array in a file: what its header says, and how to load its elements."""
 
     text: str
     path: Path
@@ -50,18 +50,18 @@ class Source(Record):
 
     @property
     def dtype(self) -> str | None:
-        """The element type's name; None where it is a structure or plain bytes."""
+        """The element type's name; None if it is a structure or plain bytes."""
         return {"U": "string", "S": "bytes", "V": None}.get(self.kind.kind, self.kind.newbyteorder("=").name)
 
     @cached_property
     def array(self) -> Any:
-        """The array, mapped; raises `FileError` where the data are not what the header says."""
-        with _told(self.text):
+        """The array, mapped; raises `FileError` if the data do not match the header."""
+        with _raise_file_errors(self.text):
             return self.load()
 
 
 class Header(Record):
-    """What stands before the elements of a .npy file, and where they start."""
+    """The header of a .npy file, and the byte at which the elements start."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -69,16 +69,19 @@ class Header(Record):
     start: int
 
 
-def opened(text: str) -> Source:
-    """Return the array that a text names, from its header alone; raise `FileError` where it cannot be used."""
+def open_array(text: str) -> Source:
+    """Return the array that a text names, such as `x.npy` or `w.npz:NAME`; raise `FileError` if it cannot be used.
+
+    Only the header is read.
+    """
     archive, _, member = (text, "", "") if text.endswith((".npy", ".npz", ".safetensors")) else text.rpartition(":")
-    with _told(text):
+    with _raise_file_errors(text):
         if archive.endswith(".npy"):
-            return _mapped_source(text, archive, _mapped(archive))
+            return _mapped_source(text, archive, _map_array(archive))
         if archive.endswith(".safetensors"):
             return _mapped_source(text, archive, _tensor(archive, member))
         header = _member_header(archive, member)
-        return Source(text, Path(archive), header.shape, header.kind, lambda: _unpacked(archive, member))
+        return Source(text, Path(archive), header.shape, header.kind, lambda: _unpack(archive, member))
 
 
 def _mapped_source(text: str, path: str, array: Any) -> Source:
@@ -86,8 +89,8 @@ def _mapped_source(text: str, path: str, array: Any) -> Source:
 
 
 @contextmanager
-def _told(text: str) -> Iterator[None]:
-    """Turn whatever reading a file raises into a `FileError` that names it."""
+def _raise_file_errors(text: str) -> Iterator[None]:
+    """Turn everything that reading a file can raise into a `FileError` that names the file."""
     try:
         yield
     except (*UNREADABLE, _safetensors_error()) as error:
@@ -96,13 +99,13 @@ def _told(text: str) -> Iterator[None]:
 
 
 def _safetensors_error() -> type[Exception]:
-    """Return what the safetensors library raises, where it is imported at all."""
+    """Return the error that the safetensors library raises, if the library is imported."""
     module = sys.modules.get("safetensors")
     return module.SafetensorError if module else ValueError
 
 
 def _header(file: Any) -> Header:
-    """Return the header of a .npy file; raise `ValueError` where its elements cannot be used."""
+    """Return the header of a .npy file; raise `ValueError` if its elements cannot be used."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     header = Header(*read(file), file.tell())
@@ -113,8 +116,8 @@ def _header(file: Any) -> Header:
     return header
 
 
-def _mapped(path: str) -> Any:
-    """Return the array of a .npy file, mapped; an empty one has nothing to map."""
+def _map_array(path: str) -> Any:
+    """Return the array of a .npy file, mapped. An empty array is not mapped, because it has no bytes."""
     with Path(path).open("rb") as file:
         header = _header(file)
     if 0 in header.shape or header.kind.itemsize == 0:
@@ -124,7 +127,7 @@ def _mapped(path: str) -> Any:
 
 
 def _member_header(path: str, member: str) -> Header:
-    """Return the header of an array in a .npz archive, of which no more is unpacked."""
+    """Return the header of an array in a .npz archive; no more of the archive is unpacked."""
     with zipfile.ZipFile(path) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist()]
         if member not in names:
@@ -138,23 +141,23 @@ def _member_header(path: str, member: str) -> Header:
     return header
 
 
-def _unpacked(path: str, member: str) -> Any:
-    """Return an array of a .npz archive, unpacked to a file that has no name any more, and mapped."""
+def _unpack(path: str, member: str) -> Any:
+    """Return an array of a .npz archive: it is unpacked to a scratch file, mapped, and the file removed."""
     with zipfile.ZipFile(path) as archive, tempfile.NamedTemporaryFile(suffix=".npy") as scratch:
         with archive.open(f"{member}.npy") as packed:
             shutil.copyfileobj(packed, scratch, 1 << 20)
         scratch.flush()
-        return _mapped(scratch.name)
+        return _map_array(scratch.name)
 
 
 SAFETENSORS = {"BOOL": "?", "U8": "u1", "I8": "i1", "U16": "u2", "I16": "i2", "U32": "u4", "I32": "i4"}
 SAFETENSORS |= {"U64": "u8", "I64": "i8", "F16": "f2", "F32": "f4", "F64": "f8", "C64": "c8", "BF16": "V2"}
 SAFETENSORS |= {"F8_E4M3": "V1", "F8_E5M2": "V1", "F8_E8M0": "V1"}
-"""The element types of safetensors as NumPy's, little-endian; those that NumPy does not know are bytes."""
+"""The element types of safetensors as those of NumPy, little-endian. A type that NumPy does not know is bytes."""
 
 
 def _tensor(path: str, member: str) -> Any:
-    """Return a tensor of a .safetensors file, mapped; the library checks the header, and says where it lies."""
+    """Return a tensor of a .safetensors file, mapped. The library checks the header, which says where the tensor is."""
     try:
         from safetensors import safe_open
     except ImportError:
@@ -165,12 +168,9 @@ def _tensor(path: str, member: str) -> Any:
         raise ValueError(f"it has {', '.join(names[:16])}; write {path}:NAME")
     with Path(path).open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        entry = json.loads(file.read(length))[member]
-    if entry["dtype"] not in SAFETENSORS:
-        raise ValueError(f"its element type {entry['dtype']} is smaller than a byte")
-    kind, shape, start = (
-        np.dtype(SAFETENSORS[entry["dtype"]]),
-        tuple(entry["shape"]),
-        8 + length + entry["data_offsets"][0],
-    )
+        tensor = json.loads(file.read(length))[member]
+    if tensor["dtype"] not in SAFETENSORS:
+        raise ValueError(f"its element type {tensor['dtype']} is smaller than a byte")
+    kind, shape = np.dtype(SAFETENSORS[tensor["dtype"]]), tuple(tensor["shape"])
+    start = 8 + length + tensor["data_offsets"][0]
     return np.memmap(path, kind, "r", start, (prod(shape),)).reshape(shape) if prod(shape) else np.empty(shape, kind)

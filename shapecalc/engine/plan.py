@@ -1,6 +1,6 @@
-"""Plans: the moves of a trace brought down to views and, where no view will do, one copy.
+"""Plans: the moves of a trace as views, with a copy if a view is not enough.
 
-The moves are followed on strides alone, so a plan costs microseconds whatever the size of the data.
+A plan works on strides alone, so it takes microseconds for data of any size.
 """
 
 from __future__ import annotations
@@ -12,41 +12,41 @@ from shapecalc.core.answers.moves import Expand, Move, Permute, Slice
 from shapecalc.core.answers.trace import Trace
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
-from shapecalc.engine.atoms import Atom, Axes, axes_of, blocking_pair, contiguous_axes, merged, regrouped
+from shapecalc.engine.atoms import Atom, Axes, axes_of, blocking_pair, contiguous_axes, merge, regroup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain
 
 
-class Strided(Record):
-    """A view of a buffer: sizes, and bytes between neighbours along each axis."""
+class StridedView(Record):
+    """A view of a buffer: sizes, and the bytes between neighbours along each axis."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
 
 class Copy(Record):
-    """A copy into a new C-contiguous buffer: `source` is read in order, axes that travel together merged."""
+    """A copy into a new C-contiguous buffer. `source` is read in order; axes that one step can stand for are merged."""
 
-    source: Strided
+    source: StridedView
     culprits: tuple[int, int]
-    """The two strides, in bytes, that no single step could stand for."""
+    """The two strides, in bytes, that one step cannot stand for."""
 
 
 class Plan(Record):
-    """What is to be done to an array: the copies, one after another, and the view of the last buffer."""
+    """What has to be done to an array: the copies, one after another, then the view of the last buffer."""
 
     copies: tuple[Copy, ...]
-    view: Strided
-    stages: tuple[Strided, ...]
-    """The shape after each move, with the strides of a view of the data as it then lies; a stage that
-    needs several steps along an axis has the strides that it would have once copied."""
+    view: StridedView
+    stages: tuple[StridedView, ...]
+    """The shape after each move, with the strides of a view of the data at that point. If an axis needs several
+    steps there, the strides are those of a C-contiguous copy."""
     itemsize: int
 
     @property
     def verdict(self) -> str:
-        """`view` where no element moves, else `copy`."""
+        """`copy` if elements are copied, otherwise `view`."""
         return "copy" if self.copies else "view"
 
     @property
@@ -56,44 +56,44 @@ class Plan(Record):
 
 
 def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
-    """Return the moves of an answer; raise `ShapeError` (usage) where there is none, or a dim has no number."""
+    """Return the moves of an answer; raise `ShapeError` (usage) if it is refused or a dim has no number."""
     if answer.concrete:
         return answer.moves
     if answer.output is None:
-        raise misuse("what cannot be resolved cannot be carried out")
+        raise misuse("the request is refused, so there is nothing to carry out")
     raise misuse("names have no size", "give the sizes with --where")
 
 
 @lru_cache(maxsize=256)
-def planned(moves: tuple[Move, ...], shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Plan:
+def plan_moves(moves: tuple[Move, ...], shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Plan:
     """Return the plan for `moves` on an array of `shape` and `strides` (in bytes).
 
     >>> from shapecalc.core.answers.moves import Reshape
-    >>> planned((Permute((1, 0)), Reshape((6,))), (2, 3), (12, 4), 4).verdict
+    >>> plan_moves((Permute((1, 0)), Reshape((6,))), (2, 3), (12, 4), 4).verdict
     'copy'
-    >>> planned((Reshape((3, 2)), Permute((1, 0))), (2, 3), (12, 4), 4).verdict
+    >>> plan_moves((Reshape((3, 2)), Permute((1, 0))), (2, 3), (12, 4), 4).verdict
     'view'
     """
-    axes, copies, stages = axes_of(shape, strides), list[Copy](), list[Strided]()
+    axes, copies, stages = axes_of(shape, strides), list[Copy](), list[StridedView]()
     sizes = shape
     for move in moves:
         if isinstance(move, Slice):
             break
-        moved = _moved(axes, move, sizes)
-        if moved is None:
+        after = _move_axes(axes, move, sizes)
+        if after is None:
             copies.append(_copy(axes))
-            moved = _moved(contiguous_axes(sizes, itemsize), move, sizes)
+            after = _move_axes(contiguous_axes(sizes, itemsize), move, sizes)
         sizes = _sizes(move, sizes)
-        axes = moved or ()
-        stages.append(_strided(sizes, axes, itemsize))
+        axes = after or ()
+        stages.append(_strided_view(sizes, axes, itemsize))
     if 0 not in sizes and blocking_pair(axes):
         copies.append(_copy(axes))
         axes = contiguous_axes(sizes, itemsize)
-    return Plan(tuple(copies), _strided(sizes, axes, itemsize), tuple(stages), itemsize)
+    return Plan(tuple(copies), _strided_view(sizes, axes, itemsize), tuple(stages), itemsize)
 
 
-def _moved(axes: Axes, move: Move, sizes: tuple[int, ...]) -> Axes | None:
-    """Return the axes after a move; None for a reshape that needs a copy first."""
+def _move_axes(axes: Axes, move: Move, sizes: tuple[int, ...]) -> Axes | None:
+    """Return the axes after a move of an array of `sizes`; None for a reshape that needs a copy first."""
     if isinstance(move, Permute):
         return tuple(axes[axis] for axis in move.axes)
     wanted = _sizes(move, sizes)
@@ -104,7 +104,7 @@ def _moved(axes: Axes, move: Move, sizes: tuple[int, ...]) -> Axes | None:
         return tuple(
             (Atom(size, 0),) if size != 1 and not axis else axis for size, axis in zip(wanted, new, strict=True)
         )
-    return regrouped(axes, wanted)
+    return regroup(axes, wanted)
 
 
 def _sizes(move: Move, sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -116,14 +116,14 @@ def _sizes(move: Move, sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _copy(axes: Axes) -> Copy:
-    atoms = merged(atom for axis in axes for atom in axis)
-    source = Strided(tuple(atom.size for atom in atoms), tuple(atom.stride for atom in atoms))
+    atoms = merge(atom for axis in axes for atom in axis)
+    source = StridedView(tuple(atom.size for atom in atoms), tuple(atom.stride for atom in atoms))
     return Copy(source, blocking_pair(axes) or blocking_pair((atoms,)) or (0, 0))
 
 
-def _strided(sizes: tuple[int, ...], axes: Axes, itemsize: int) -> Strided:
-    """Return sizes and strides; those of a contiguous array where an axis is more than one step."""
+def _strided_view(sizes: tuple[int, ...], axes: Axes, itemsize: int) -> StridedView:
+    """Return the sizes with their strides. If an axis is more than one step, they are those of a contiguous array."""
     if 0 in sizes or blocking_pair(axes):
         axes = contiguous_axes(sizes, itemsize)
-    pieces = [merged(axis) for axis in axes]
-    return Strided(sizes, tuple(axis[0].stride if axis else itemsize for axis in pieces))
+    pieces = [merge(axis) for axis in axes]
+    return StridedView(sizes, tuple(axis[0].stride if axis else itemsize for axis in pieces))

@@ -1,7 +1,7 @@
-"""Outputs: an answer carried out on a file's array, into a file that is whole or not there at all.
+"""Outputs: an answer is carried out on a file's array and written to another file.
 
-It is written to a file without a name in the target's folder, and named only when it is whole, so an
-interrupt, a full disk or a crash leaves what was there as it was.
+The target is either whole or not there. It is written to a file without a name in the target's folder, and gets
+its name when it is whole. So an interrupt, a full disk or a crash leaves the folder as it was.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from shapecalc.engine.copying import copy_into
 from shapecalc.engine.device import fill_by_device
 from shapecalc.engine.execute import run
 from shapecalc.engine.files import FileError, Source
-from shapecalc.engine.plan import Strided, concrete_moves, planned
+from shapecalc.engine.plan import StridedView, concrete_moves, plan_moves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 UNNAMED = getattr(os, "O_TMPFILE", 0)
-"""Opens a file without a name; a system that has none refuses to open the folder, and one with a name is made."""
+"""The flag that opens a file without a name. A system without it refuses to open a folder; the file is then hidden."""
 
 
 def carry_out(
@@ -44,17 +44,18 @@ def carry_out(
 ) -> None:
     """Write what an answer makes of a file's array to another file; call `tick` with the bytes of each piece.
 
-    Raises `FileError` where the target exists and `force` is not given, is the input itself, or cannot be written.
+    Raises `FileError` if the target is the input itself, cannot be written, or exists and `force` is not given.
+    Raises `BackendError` if `backend` is `cupy` and the device cannot be used.
     """
     _check_target(source, target, force=force)
     moves, array = concrete_moves(answer), source.array
     try:
         if moves and isinstance(moves[-1], Slice):
             vector = run(answer, array).array
-            with _whole(target, vector.shape, vector.dtype) as out:
+            with _whole_file(target, vector.shape, vector.dtype) as out:
                 out[...] = vector
             return
-        with _whole(target, tuple(answer.output or ()), source.kind) as out:  # type: ignore[arg-type]
+        with _whole_file(target, tuple(answer.output or ()), source.kind) as out:  # type: ignore[arg-type]
             if backend == "cupy":
                 fill_by_device(out, array, answer, tick)
             else:
@@ -65,30 +66,30 @@ def carry_out(
 
 def _check_target(source: Source, target: Path, *, force: bool) -> None:
     if target.suffix != ".npy":
-        raise FileError(f"{target}: outputs are .npy files")
+        raise FileError(f"{target}: an output is a .npy file")
     if target.exists():
         if source.path.exists() and target.samefile(source.path):
-            raise FileError(f"{target}: it is the input itself")
+            raise FileError(f"{target}: the output is the input file")
         if not force:
             raise FileError(f"{target}: it exists; --force writes over it")
 
 
 def _fill(out: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> None:
-    """Fill a mapped output: copies but the last go through scratch files, so that memory stays bounded."""
-    plan = planned(moves, array.shape, array.strides, array.itemsize)
+    """Fill a mapped output. All copies but the last go to scratch files, so that memory stays small."""
+    plan = plan_moves(moves, array.shape, array.strides, array.itemsize)
     for copy in plan.copies[:-1]:
-        array = _scratch(NUMPY.strided(array, copy.source), tick)
+        array = _scratch_copy(NUMPY.view(array, copy.source), tick)
     if plan.copies:
-        last = NUMPY.strided(array, plan.copies[-1].source)
-        if _straight(plan.view, array.itemsize):
+        last = NUMPY.view(array, plan.copies[-1].source)
+        if _is_contiguous(plan.view, array.itemsize):
             copy_into(out.reshape(last.shape), last, tick)
             return
-        array = _scratch(last, tick)
-    copy_into(out, NUMPY.strided(array, plan.view), tick)
+        array = _scratch_copy(last, tick)
+    copy_into(out, NUMPY.view(array, plan.view), tick)
 
 
-def _straight(view: Strided, itemsize: int) -> bool:
-    """Say whether a view is C-contiguous, and so the buffer itself in order."""
+def _is_contiguous(view: StridedView, itemsize: int) -> bool:
+    """Say whether a view is C-contiguous, so that it reads its buffer in order."""
     step = itemsize
     for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if size != 1 and stride != step:
@@ -97,7 +98,7 @@ def _straight(view: Strided, itemsize: int) -> bool:
     return True
 
 
-def _scratch(view: Any, tick: Callable[[int], object]) -> Any:
+def _scratch_copy(view: Any, tick: Callable[[int], object]) -> Any:
     with tempfile.TemporaryFile() as file:
         file.truncate(max(view.nbytes, 1))
         copied = np.memmap(file, view.dtype, "r+", 0, view.shape)
@@ -106,9 +107,9 @@ def _scratch(view: Any, tick: Callable[[int], object]) -> Any:
 
 
 @contextmanager
-def _whole(target: Path, shape: tuple[int, ...], dtype: Any) -> Iterator[Any]:
-    """Yield a mapped array to fill; `target` names it once it is filled and on the disk, and never before."""
-    with _nameless(target.parent) as (file, named):
+def _whole_file(target: Path, shape: tuple[int, ...], dtype: Any) -> Iterator[Any]:
+    """Yield a mapped array to fill. The file gets the name `target` after the array is filled and on the disk."""
+    with _nameless_file(target.parent) as (file, give_name):
         np.lib.format.write_array_header_1_0(
             file, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
         )
@@ -122,11 +123,11 @@ def _whole(target: Path, shape: tuple[int, ...], dtype: Any) -> Iterator[Any]:
         else:
             yield np.empty(shape, dtype)
         os.fsync(file.fileno())
-        named(target)
+        give_name(target)
 
 
 def _reserve(file: IO[bytes], size: int) -> None:
-    """Make a file as long as it will be; where the system can, with its room on the disk: a full one tells now."""
+    """Make a file as long as it will be. If the system can reserve room on the disk, a full disk raises now."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, size)
     else:
@@ -134,8 +135,8 @@ def _reserve(file: IO[bytes], size: int) -> None:
 
 
 @contextmanager
-def _nameless(folder: Path) -> Iterator[tuple[IO[bytes], Callable[[Path], None]]]:
-    """Yield a file in `folder` that nobody sees, and what gives it a name; without the name it is gone."""
+def _nameless_file(folder: Path) -> Iterator[tuple[IO[bytes], Callable[[Path], None]]]:
+    """Yield a file in `folder` that nobody sees, and a function that names it. A file that gets no name is deleted."""
     beside = folder / f".shapecalc-{os.getpid()}.part"
     try:
         descriptor = os.open(folder, UNNAMED | os.O_RDWR, 0o666)
@@ -144,14 +145,14 @@ def _nameless(folder: Path) -> Iterator[tuple[IO[bytes], Callable[[Path], None]]
             raise
         descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
 
-    def named(target: Path) -> None:
+    def give_name(target: Path) -> None:
         if not beside.exists():
             os.link(f"/proc/self/fd/{descriptor}", beside, src_dir_fd=descriptor)  # linkat, which follows the link
         beside.replace(target)
 
     try:
         with os.fdopen(descriptor, "r+b") as file:
-            yield file, named
+            yield file, give_name
     finally:
         with suppress(FileNotFoundError):
             beside.unlink()

@@ -198,10 +198,10 @@ def _source(text: str) -> Source | None:
     """Return the array that an input names; None if it names no file. Raises `ShapeError` (file)."""
     if not is_file(text):
         return None
-    from shapecalc.engine.files import FileError, opened
+    from shapecalc.engine.files import FileError, open_array
 
     try:
-        return opened(text)
+        return open_array(text)
     except FileError as error:
         raise ShapeError(Problem(FILE, str(error), argument="input")) from None
 

@@ -12,7 +12,7 @@ import pytest
 import shapecalc as sc
 from shapecalc.engine import device, run
 from shapecalc.engine.backends import BackendError
-from shapecalc.engine.files import opened
+from shapecalc.engine.files import open_array
 from shapecalc.engine.writing import carry_out
 from tests.engine.test_files import ARRAYS, SHUFFLE, expected
 
@@ -67,7 +67,9 @@ def carried(tmp_path, array, answer):
     """Return the file that an answer makes on the device of an array in a file, and the bytes told of its pieces."""
     np.save(tmp_path / "x.npy", array)
     told = []
-    carry_out(answer, opened(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=True, tick=told.append, backend="cupy")
+    carry_out(
+        answer, open_array(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=True, tick=told.append, backend="cupy"
+    )
     return np.load(tmp_path / "y.npy"), told
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.engine import writing
-from shapecalc.engine.files import FileError, opened
+from shapecalc.engine.files import FileError, open_array
 from shapecalc.engine.writing import carry_out
 from tests.cli.conftest import ROOT, environment, process
 
@@ -45,7 +45,7 @@ def test_every_kind_of_array_goes_through_unchanged(tmp_path, name, order, kind)
     {"npy": np.save, "npz": lambda p, a: np.savez(p, w=a), "packed": lambda p, a: np.savez_compressed(p, w=a)}[kind](
         path, array
     )
-    source = opened(str(path) if kind == "npy" else f"{path}:w")
+    source = open_array(str(path) if kind == "npy" else f"{path}:w")
     assert source.array.shape == (2, 3, 4)
     carry_out(SHUFFLE, source, tmp_path / "y.npy", force=False, tick=int)
     written = np.load(tmp_path / "y.npy")
@@ -61,7 +61,7 @@ def test_a_scalar_an_empty_array_and_the_vector_of_a_shape(tmp_path):
         (np.zeros((2, 3)), sc.shape((2, 3)), [2, 3]),
     ):
         np.save(tmp_path / "x.npy", array)
-        carry_out(answer, opened(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=True, tick=int)
+        carry_out(answer, open_array(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=True, tick=int)
         assert np.load(tmp_path / "y.npy").tolist() == output
 
 
@@ -69,7 +69,7 @@ def test_two_copies_go_through_a_scratch_file(tmp_path):
     array = np.arange(36, dtype=np.uint8).reshape(4, 9)
     np.save(tmp_path / "x.npy", array)
     answer = sc.chain((4, 9), "transpose", "reshape 4,9", "transpose", "reshape 4,9", "transpose")
-    carry_out(answer, opened(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=False, tick=int)
+    carry_out(answer, open_array(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=False, tick=int)
     assert np.load(tmp_path / "y.npy").tolist() == array.T.reshape(4, 9).T.reshape(4, 9).T.tolist()
 
 
@@ -77,16 +77,16 @@ def test_safetensors(tmp_path):
     library = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
     path = tmp_path / "x.safetensors"
     library.save_file({"w": ARRAYS["float"].reshape(2, 3, 4), "b": np.zeros(3, np.int8)}, path)
-    source = opened(f"{path}:w")
+    source = open_array(f"{path}:w")
     assert (source.array.shape, source.dtype) == ((2, 3, 4), "float32")
     carry_out(SHUFFLE, source, tmp_path / "y.npy", force=False, tick=int)
     assert np.load(tmp_path / "y.npy").tolist() == expected(ARRAYS["float"].reshape(2, 3, 4)).tolist()
     for text in (f"{path}:nope", str(path)):
         with pytest.raises(FileError, match="it has b, w"):
-            opened(text)
+            open_array(text)
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(FileError):
-        opened(f"{path}:w")
+        open_array(f"{path}:w")
 
 
 def bad_files(folder):
@@ -178,12 +178,12 @@ SLOW = """
 import os, sys, time
 from pathlib import Path
 import shapecalc as sc
-from shapecalc.engine.files import opened
+from shapecalc.engine.files import open_array
 from shapecalc.engine.writing import carry_out
 def tick(done):
     os.write(1, b"w")
     time.sleep(3)
-carry_out(sc.transpose((512, 512)), opened(sys.argv[1]), Path(sys.argv[2]), force=True, tick=tick)
+carry_out(sc.transpose((512, 512)), open_array(sys.argv[1]), Path(sys.argv[2]), force=True, tick=tick)
 """
 
 
@@ -258,6 +258,6 @@ def test_a_system_without_nameless_files_and_without_reserving_writes_whole_file
     monkeypatch.setattr(writing, "UNNAMED", 0)
     monkeypatch.delattr(os, "posix_fallocate")
     np.save(tmp_path / "x.npy", np.arange(6).reshape(2, 3))
-    carry_out(sc.transpose((2, 3)), opened(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=False, tick=int)
+    carry_out(sc.transpose((2, 3)), open_array(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=False, tick=int)
     assert np.load(tmp_path / "y.npy").tolist() == [[0, 3], [1, 4], [2, 5]]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "y.npy"]

@@ -18,8 +18,8 @@ import shapecalc as sc
 from shapecalc.core.answers.moves import Expand, Permute, Reshape
 from shapecalc.engine import copying, run, ways
 from shapecalc.engine.backends import BackendError, backend_for
-from shapecalc.engine.execute import carried_out
-from shapecalc.engine.plan import planned
+from shapecalc.engine.execute import apply_plan
+from shapecalc.engine.plan import plan_moves
 from tests.strategies import factorisations
 
 NUMPY = backend_for(np.empty(0))
@@ -65,9 +65,9 @@ def journeys(draw):
 @given(journeys())
 def test_every_journey_ends_as_numpys_does(drawn):
     array, moves = drawn
-    expected = NUMPY.moved(array, moves)
-    plan = planned(moves, array.shape, array.strides, array.itemsize)
-    found = carried_out(plan, array, NUMPY)
+    expected = NUMPY.move(array, moves)
+    plan = plan_moves(moves, array.shape, array.strides, array.itemsize)
+    found = apply_plan(plan, array, NUMPY)
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
     assert found.tobytes() == expected.tobytes()
     if plan.verdict == "view" and array.size:

@@ -70,11 +70,11 @@ def print_answer(answer: Trace | Chain, out: Output, source: Source | None = Non
 
 def _explain(answer: Trace | Chain) -> None:
     """Tell the pictures of an answer, then every step in words."""
-    from shapecalc.view.pictures import explained
+    from shapecalc.view.pictures import explain
     from shapecalc.view.steps import steps_text
     from shapecalc.view.strokes import strokes_for
 
-    show(explained(answer, width=story_width(), strokes=strokes_for(getattr(sys.stderr, "encoding", None))))
+    show(explain(answer, width=story_width(), strokes=strokes_for(getattr(sys.stderr, "encoding", None))))
     tell("")
     show(steps_text(answer))
 

@@ -9,7 +9,7 @@ from shapecalc.core.asking.command_line import split, stage_line
 from shapecalc.core.fixing.fixes import Fix, apply, fixes
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.tui.question import Outcome, Question, answer_question
-from shapecalc.view.grid import journey
+from shapecalc.view.grid import journey_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ class State:
         if self.good is None:
             return False
         try:
-            return prod(journey(self.good).points[0].shape) > 0
+            return prod(journey_of(self.good).points[0].shape) > 0
         except ShapeError:
             return False
 
     def move(self, key: str) -> None:
         """Move the cursor of the grid; past the end of the last axis it goes on in the next row."""
-        shape = journey(self.good).points[0].shape if self.good else ()
+        shape = journey_of(self.good).points[0].shape if self.good else ()
         place, by = ARROWS[key]
         if len(shape) < -place:
             return

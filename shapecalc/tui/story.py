@@ -17,7 +17,7 @@ from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
 from shapecalc.view.pictures import picture
 from shapecalc.view.steps import operator, shown_name
-from shapecalc.view.strokes import UNICODE, clipped
+from shapecalc.view.strokes import UNICODE, clip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def title(question: Question, outcome: Outcome, width: int) -> Text:
     else:
         left = answer.op if isinstance(answer, Chain) else operator(answer)
         right, count = _answer_text(answer), f"{product(answer.input)} elements   "
-    right = clipped(visible(right), width, UNICODE)
-    left = clipped(left, max(0, width - len(right) - 2), UNICODE) if width - len(right) > LEAST_NAME else ""
+    right = clip(visible(right), width, UNICODE)
+    left = clip(left, max(0, width - len(right) - 2), UNICODE) if width - len(right) > LEAST_NAME else ""
     right = count + right if len(left) + len(count) + len(right) + 2 <= width else right
     line = Text(left, "bold", no_wrap=True, end="").append(" " * (width - len(left) - len(right)))
     refused = answer is None or answer.output is None
@@ -107,7 +107,7 @@ def _provisos(answer: Trace | Chain) -> list[str]:
 def _lines(words: str, width: int) -> Text:
     lines = wrap(words, width) or [""]
     if len(lines) > MOST_LINES:
-        lines = [*lines[: MOST_LINES - 1], clipped(" ".join(lines[MOST_LINES - 1 :]), width, UNICODE)]
+        lines = [*lines[: MOST_LINES - 1], clip(" ".join(lines[MOST_LINES - 1 :]), width, UNICODE)]
     return Text("\n".join(lines))
 
 

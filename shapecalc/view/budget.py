@@ -1,6 +1,6 @@
-"""The budget: the elements there are, those that the known dims account for, and what is left for -1.
+"""The budget: how many elements there are, how many the known dims use, and what is left for -1.
 
-Small counts are bars; names, zeros and huge counts are factors that cancel.
+Small counts are drawn as bars. Names, zeros and huge counts are written as factors that cancel.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from shapecalc.core.rules.steps import InferredEmpty, LeftOut
 from shapecalc.core.sizes.dims import Dim, product, quotient
 from shapecalc.core.sizes.quoting import sized
 from shapecalc.core.sizes.record import Record
-from shapecalc.view.canvas import clipped_text, stacked
+from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.layout import INFERS, Cell, Layout, regroups
 from shapecalc.view.marks import colour, mark_text
-from shapecalc.view.strokes import Strokes, clipped
+from shapecalc.view.strokes import Strokes, clip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ LEAST_BAR = 12
 
 
 class Budget(Record):
-    """The two sides of a reshape: the dims there are, and those asked for but the hole."""
+    """The two sides of a reshape: the dims of the input, and the requested dims without the -1."""
 
     have: tuple[Dim, ...]
     known: tuple[Dim, ...]
     hole: int | None
-    """The place of the -1; None where every dim is given."""
+    """The place of the -1; None if every dim is given."""
     left_out: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     """The places in `have` and in `known` that are not counted."""
 
@@ -47,26 +47,30 @@ class Budget(Record):
 
 
 def budget_of(layout: Layout) -> Budget | None:
-    """Return the budget of a reshape; None where a dim beside the hole was not settled."""
-    hole = next((out for out, cell in enumerate(layout.cells) if cell.token == "-1" or _negative(cell)), None)
+    """Return the budget of a reshape; None if a dim beside the -1 was not settled."""
+    hole = next((out for out, cell in enumerate(layout.cells) if cell.token == "-1" or _is_negative(cell)), None)
     dims = [cell.dim for out, cell in enumerate(layout.cells) if out != hole]
     have = [cell.dim for cell in layout.before]
     if None in dims:
         return None
     facts = next((step.facts for step in layout.stage.steps if isinstance(step.facts, InferredEmpty)), None)
-    return Budget(tuple(map(_known, have)), tuple(map(_known, dims)), hole, _left_out(layout, hole, facts))
+    return Budget(
+        tuple(map(_dim_or_one, have)), tuple(map(_dim_or_one, dims)), hole, _places_left_out(layout, hole, facts)
+    )
 
 
-def _known(dim: Dim | None) -> Dim:
+def _dim_or_one(dim: Dim | None) -> Dim:
     return 1 if dim is None else dim
 
 
-def _negative(cell: Cell) -> bool:
+def _is_negative(cell: Cell) -> bool:
     return cell.dim is None and cell.token.startswith("-")
 
 
-def _left_out(layout: Layout, hole: int | None, facts: InferredEmpty | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the places that a dialect does not count if the known dims hold nothing."""
+def _places_left_out(
+    layout: Layout, hole: int | None, facts: InferredEmpty | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the places that a dialect leaves out of its counts if a known dim is 0."""
     if facts is None:
         return (), ()
     others = [out for out in range(len(layout.cells)) if out != hole]
@@ -94,29 +98,28 @@ def budget(layout: Layout, *, width: int, strokes: Strokes) -> Text:
     have, known = asked.counts
     lines = None
     if isinstance(have, int) and isinstance(known, int) and have > 0 and known > 0 and asked.left_out == ((), ()):
-        lines = _bars(asked, have, known, width, strokes)
-    lines = lines or _cancelling(asked, layout, width, strokes)
+        lines = _bar_lines(asked, have, known, width, strokes)
+    lines = lines or _factor_lines(asked, layout, width, strokes)
     for step in layout.stage.steps:
         if isinstance(step.facts, INFERS) or regroups(step):
             lines += [Text(f"holds when {condition.words}", "yellow") for condition in step.conditions]
-    return stacked([clipped_text(line, width, strokes) for line in lines])
+    return stack([clip_line(line, width, strokes) for line in lines])
 
 
 def _factors(dims: Sequence[Dim], strokes: Strokes) -> str:
-    return clipped(f" {strokes.times} ".join(map(str, dims)) or "1", LONGEST_FACTORS, strokes)
+    return clip(f" {strokes.times} ".join(map(str, dims)) or "1", LONGEST_FACTORS, strokes)
 
 
-def _bars(asked: Budget, have: int, known: int, width: int, strokes: Strokes) -> list[Text] | None:
-    """Return the bars of two counts, a block for each element or for as many as divide both; None where too long."""
-    second = (
-        ("known", _factors(asked.known, strokes))
-        if asked.hole is not None
-        else ("want", _factors(asked.known, strokes))
-    )
-    rows = [("have", _factors(asked.have, strokes), have), (*second, known)]
+def _bar_lines(asked: Budget, have: int, known: int, width: int, strokes: Strokes) -> list[Text] | None:
+    """Return the bars of two counts; None if they are too long for `width`.
+
+    A block stands for one element, or for the most elements that divide both counts.
+    """
+    word = "known" if asked.hole is not None else "want"
+    rows = [("have", _factors(asked.have, strokes), have), (word, _factors(asked.known, strokes), known)]
     if asked.hole is not None:
         rows.append(("-1", f"{have} / {known}", have // known))
-    texts = [_aligned(rows, row) for row in rows]
+    texts = [_align(rows, row) for row in rows]
     room = width - max(map(len, texts)) - 2
     unit = 1 if max(have, known) <= room else gcd(have, known)
     if room < LEAST_BAR or max(have, known) // unit > room:
@@ -133,26 +136,26 @@ def _bars(asked: Budget, have: int, known: int, width: int, strokes: Strokes) ->
         bars[0] = Text(strokes.block * known).append(strokes.over * (have - known), "bold red")
     if asked.hole is not None:
         runs, rest = divmod(have, known)
-        bars.append(_runs(runs, known, rest, strokes))
+        bars.append(_run_bar(runs, known, rest, strokes))
         over = rest * unit
         if rest:
             texts[2] = texts[2].rpartition("=")[0] + "? "
     lines = [Text(text).append("  ").append_text(bar) for text, bar in zip(texts, bars, strict=True)]
-    return _with_words(lines, _said(asked, have * unit, known * unit, over), unit, width, texts)
+    return _add_words(lines, _conclusion(asked, have * unit, known * unit, over), unit, width, texts)
 
 
-def _aligned(rows: Sequence[tuple[str, str, int]], row: tuple[str, str, int]) -> str:
+def _align(rows: Sequence[tuple[str, str, int]], row: tuple[str, str, int]) -> str:
     words, factors, counts = (max(len(str(other[place])) for other in rows) for place in range(3))
     return f"{row[0].ljust(max(words, 5))}  {row[1].ljust(factors)} = {str(row[2]).rjust(counts)}"
 
 
-def _runs(runs: int, known: int, rest: int, strokes: Strokes) -> Text:
-    """Return the known run over and over, every second one shaded, and what sticks out at the end."""
+def _run_bar(runs: int, known: int, rest: int, strokes: Strokes) -> Text:
+    """Return the known run as often as it fits, every second one shaded, then the elements that are left over."""
     text = Text("".join((strokes.shade if run % 2 else strokes.block) * known for run in range(runs)))
     return text.append(strokes.over * rest, "bold red")
 
 
-def _said(asked: Budget, have: int, known: int, over: int) -> str:
+def _conclusion(asked: Budget, have: int, known: int, over: int) -> str:
     if asked.hole is not None:
         times = "once" if have // known == 1 else f"{have // known} times"
         return f"{known} fits {times}, {over or 'nothing'} left over"
@@ -161,8 +164,8 @@ def _said(asked: Budget, have: int, known: int, over: int) -> str:
     return "as many as there are"
 
 
-def _with_words(lines: list[Text], words: str, unit: int, width: int, texts: list[str]) -> list[Text]:
-    """Return the bars with what they say, beside the last of them or under it."""
+def _add_words(lines: list[Text], words: str, unit: int, width: int, texts: list[str]) -> list[Text]:
+    """Return the bars with their conclusion beside the last bar, or under it if there is no room."""
     if len(lines[-1]) + 2 + len(words) <= width:
         lines[-1].append(f"  {words}")
     else:
@@ -172,10 +175,10 @@ def _with_words(lines: list[Text], words: str, unit: int, width: int, texts: lis
     return lines
 
 
-def _cancelling(asked: Budget, layout: Layout, width: int, strokes: Strokes) -> list[Text]:
-    """Return both sides as factors, equal ones under each other, and what is left of them."""
+def _factor_lines(asked: Budget, layout: Layout, width: int, strokes: Strokes) -> list[Text]:
+    """Return both sides as factors, with equal ones under each other, and the factors that are left."""
     have, known = asked.counts
-    below, extra = _paired(asked)
+    below, extra = _pair_dims(asked)
     marks = [mark_text(cell.mark, strokes) for cell in layout.before]
     cells = []
     for place, dim in enumerate(asked.have):
@@ -196,29 +199,28 @@ def _cancelling(asked: Budget, layout: Layout, width: int, strokes: Strokes) -> 
             cancelled = row < 2 and column[2] == ""
             line.append(column[row].rjust(size), "dim" if cancelled else style).append("   ")
         lines.append(line)
-    total = _left(asked, have, known)
+    total = _inferred_dim(asked, have, known)
     lines[2].append(f"= {total}" if total else "", "bold")
     if max(len(line.plain.rstrip()) for line in lines) > width:
-        return _products(asked, have, known, total)
+        return _count_lines(asked, have, known, total)
     return lines
 
 
-def _left(asked: Budget, have: Dim, known: Dim) -> str:
-    """Return what -1 is; where all dims are given, nothing."""
+def _inferred_dim(asked: Budget, have: Dim, known: Dim) -> str:
+    """Return the text of the dim that -1 becomes; an empty text if all dims are given."""
     if asked.hole is None or known == 0:
         return ""
-    whole = quotient(have, known)
-    return str(whole)
+    return str(quotient(have, known))
 
 
-def _products(asked: Budget, have: Dim, known: Dim, total: str) -> list[Text]:
-    """Return the two counts alone, where there is no room for their factors."""
+def _count_lines(asked: Budget, have: Dim, known: Dim, total: str) -> list[Text]:
+    """Return the two counts alone, if there is no room for their factors."""
     lines = [Text(f"have   {sized(have)}"), Text(f"{'known' if asked.hole is not None else 'want '}  {sized(known)}")]
     return [*lines, Text(f"-1     {total}")] if total else lines
 
 
-def _paired(asked: Budget) -> tuple[list[int | None], list[int]]:
-    """Return for each dim there is the place of an equal known one, and the places of the known ones left."""
+def _pair_dims(asked: Budget) -> tuple[list[int | None], list[int]]:
+    """Return the place of an equal known dim for each dim of the input, and the places of the other known dims."""
     left = [place for place in range(len(asked.known)) if place not in asked.left_out[1]]
     below: list[int | None] = []
     for place, dim in enumerate(asked.have):

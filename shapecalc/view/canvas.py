@@ -1,62 +1,62 @@
-"""A canvas of character cells: lines that join where they meet, words over them, read off as a `Text`."""
+"""A canvas of character cells. Lines join where they meet, words stand over lines, and the result is a `Text`."""
 
 from __future__ import annotations
 
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clipped
+from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clip
 
 
 class Canvas:
-    """Character cells by column and row; lines are drawn in any order, words stand over lines."""
+    """Character cells by column and row. Lines are drawn in any order; words stand over lines."""
 
     def __init__(self, strokes: Strokes, rows: int) -> None:
-        """Start empty; what is drawn past the last row is not kept."""
+        """Start with `rows` empty rows. What is drawn below the last row is lost."""
         self.strokes = strokes
         self._lines: list[dict[int, tuple[int, Style | str]]] = [{} for _ in range(rows)]
         self._chars: list[dict[int, tuple[str, Style | str]]] = [{} for _ in range(rows)]
 
-    def across(self, y: int, left: int, right: int, style: Style | str = "") -> None:
+    def draw_across(self, y: int, left: int, right: int, style: Style | str = "") -> None:
         """Draw a line on row `y` from the left edge of cell `left` to the left edge of cell `right`."""
         for x in range(left, right):
             self._join(x, y, LEFT | RIGHT, style)
 
     def join(self, x: int, y: int, directions: int, style: Style | str = "") -> None:
-        """Let lines leave a cell in more directions than those that were drawn already."""
+        """Add directions in which lines leave a cell: a sum of `UP`, `DOWN`, `LEFT` and `RIGHT`."""
         self._join(x, y, directions, style)
 
-    def down(self, x: int, top: int, bottom: int, style: Style | str = "") -> None:
+    def draw_down(self, x: int, top: int, bottom: int, style: Style | str = "") -> None:
         """Draw a line in column `x` from the middle of row `top` to the middle of row `bottom`."""
         for y in range(top, bottom + 1):
             self._join(x, y, (UP if y > top else 0) | (DOWN if y < bottom else 0), style)
 
     def put(self, x: int, y: int, text: str, style: Style | str = "") -> None:
-        """Write words, one character a cell."""
+        """Write words to the right from cell `x` of row `y`, one character in each cell."""
         if y < len(self._chars):
             for place, char in enumerate(text):
                 self._chars[y][x + place] = char, style
 
     def text(self, width: int) -> Text:
-        """Return the rows, each ended with dots where it is wider than `width`."""
-        return stacked([self._row(y, width) for y in range(len(self._lines))])
+        """Return the rows. A row that is wider than `width` ends with dots."""
+        return stack([self._row(y, width) for y in range(len(self._lines))])
 
     def _join(self, x: int, y: int, directions: int, style: Style | str) -> None:
         if y < len(self._lines):
             self._lines[y][x] = self._lines[y].get(x, (0, ""))[0] | directions, style
 
     def _row(self, y: int, width: int) -> Text:
-        """Return one row, runs of one style together."""
+        """Return one row, with cells of one style in one span."""
         line, run = Text(), ""
         style: Style | str = ""
         for x in range(max((*self._lines[y], *self._chars[y]), default=-1) + 1):
-            char, its = self._cell(x, y)
-            if its != style:
+            char, next_style = self._cell(x, y)
+            if next_style != style:
                 line.append(run, style)
-                run, style = "", its
+                run, style = "", next_style
             run += char
         line.append(run, style)
-        return clipped_text(line, width, self.strokes)
+        return clip_line(line, width, self.strokes)
 
     def _cell(self, x: int, y: int) -> tuple[str, Style | str]:
         if x in self._chars[y]:
@@ -65,16 +65,16 @@ class Canvas:
         return self.strokes.lines[directions], style
 
 
-def clipped_text(line: Text, width: int, strokes: Strokes) -> Text:
-    """Return a line without blanks at its end, ended with dots where it is wider than `width`."""
+def clip_line(line: Text, width: int, strokes: Strokes) -> Text:
+    """Return a line without blanks at its end. A line that is wider than `width` ends with dots."""
     line.rstrip()
     if len(line) > width:
-        dots = clipped(strokes.dots, width, strokes)
+        dots = clip(strokes.dots, width, strokes)
         line.truncate(width - len(dots))
         line.append(dots)
     return line
 
 
-def stacked(parts: list[Text]) -> Text:
-    """Return texts one under the other."""
+def stack(parts: list[Text]) -> Text:
+    """Return texts one under another."""
     return Text("\n", no_wrap=True, overflow="ignore", end="").join(parts)

@@ -1,4 +1,4 @@
-"""The flow: a column for each stage and a line for each axis, the whole mapping seen at once."""
+"""The flow: a column for each stage and a line for each axis. It shows the whole mapping at once."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from rich.text import Text
 
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.sizes.record import Record, replace
-from shapecalc.view.canvas import Canvas, clipped_text, stacked
+from shapecalc.view.canvas import Canvas, clip_line, stack
 from shapecalc.view.layout import Cell, Layout, input_cells, layouts, place_of
 from shapecalc.view.marks import colour, mark_text
-from shapecalc.view.strokes import UNICODE, Strokes, clipped
+from shapecalc.view.strokes import UNICODE, Strokes, clip
 from shapecalc.view.wires import Wiring, draw, wiring
 
 SCALAR = "[]"
 LONGEST_DIM = 14
 LONGEST_TITLE = 24
 MOST_ROWS = 16
-"""Axes that are drawn where no height is given."""
+"""The most axes that are drawn if no height is given."""
 ROOMS = (3, 1)
-"""How long lines run on past their brackets: shorter where the columns would not fit otherwise."""
+"""How many cells a line has after its bracket. The second is tried if the columns do not fit with the first."""
 
 
 class Column(Record):
-    """A column of dims, laid out."""
+    """A column of dims, with the texts that stand in it."""
 
     cells: tuple[Cell, ...]
     marks: tuple[str, ...]
@@ -33,12 +33,12 @@ class Column(Record):
 
     @property
     def mark_width(self) -> int:
-        """The width of its widest mark."""
+        """The cells of its widest mark."""
         return max(map(len, self.marks), default=0)
 
     @property
     def width(self) -> int:
-        """The width of a cell: a mark, a blank, a dim."""
+        """The cells of one of its rows: a mark, a blank, a dim."""
         dims = max(map(len, self.dims), default=len(SCALAR) * self.scalar)
         return max(self.mark_width + bool(self.mark_width) + dims, self.least)
 
@@ -49,7 +49,7 @@ class Gap(Record):
     wired: Wiring
     title: str
     tokens: int
-    """The width of the widest token on a line."""
+    """The cells of the widest token on a line."""
     room: int
 
     def width(self, after: Column) -> int:
@@ -67,10 +67,10 @@ def flow(
     strokes: Strokes = UNICODE,
     chosen: tuple[int, int] | None = None,
 ) -> Text:
-    r"""Return the flow of an answer at one of its steps; all is settled if none is given.
+    r"""Return the flow of an answer at step `at`; after all steps if none is given.
 
-    `chosen` is a dim by column and index; it and all that it comes from is lit up. The cells of a dim carry
-    their place as the meta data `dim` of their style.
+    `width` and `height` are in character cells. `chosen` is a dim by column and index. It is lit up with all
+    dims that it comes from. The cells of a dim carry their place as the meta data `dim` of their style.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
@@ -86,15 +86,15 @@ def flow(
     gaps, window = _gaps(made, columns, place_of(made, at), width, strokes)
     rows = max([1, *(len(column.cells) for column in columns[window[0] : window[1] + 1])])
     shown = min(rows, MOST_ROWS if height is None else max(1, height - 1))
-    picture = _Flow(answer, at, strokes, _upstream(made, chosen), shown)
+    picture = _Flow(answer, at, strokes, _sources_of(made, chosen), shown)
     picture.draw(made, columns, gaps, window)
-    return stacked([picture.canvas.text(width), *_notes(made, window, rows - shown, strokes, width)])
+    return stack([picture.canvas.text(width), *_notes(made, window, rows - shown, strokes, width)])
 
 
 def _gaps(
     made: tuple[Layout, ...], columns: list[Column], place: int, width: int, strokes: Strokes
 ) -> tuple[list[Gap], tuple[int, int]]:
-    """Return the gaps between columns, as wide as they may be, and the first and last column that are shown."""
+    """Return the gaps between columns, as wide as there is room for, and the first and last column that are shown."""
     for room in ROOMS:
         gaps = [_gap(layout, strokes, room) for layout in made]
         window = _window(columns, gaps, place, width)
@@ -104,7 +104,7 @@ def _gaps(
 
 
 def _notes(made: tuple[Layout, ...], window: tuple[int, int], more: int, strokes: Strokes, width: int) -> list[Text]:
-    """Return what is to be said under the lines: what is left out, and where it stopped."""
+    """Return the notes under the lines: what is left out, and where the request was refused."""
     notes = []
     if any(layout.mixed for layout in made[window[0] : window[1]]):
         notes.append(Text("~ is no axis of the input: its cuts fall elsewhere", "dim"))
@@ -116,36 +116,34 @@ def _notes(made: tuple[Layout, ...], window: tuple[int, int], more: int, strokes
     if made and made[-1].problem:
         problem = made[-1].problem
         notes.append(Text(f"{strokes.fail} stopped at {made[-1].stage.label}: {problem.rule}", "bold red"))
-    return [clipped_text(note, width, strokes) for note in notes]
+    return [clip_line(note, width, strokes) for note in notes]
 
 
 def _column(cells: tuple[Cell, ...], strokes: Strokes, layout: Layout | None = None) -> Column:
     finished = layout is None or layout.problem is None
     marks = tuple(mark_text(cell.mark, strokes) if cell.mark or finished else "" for cell in cells)
-    dims = tuple(
-        strokes.unknown if cell.dim is None else clipped(str(cell.dim), LONGEST_DIM, strokes) for cell in cells
-    )
+    dims = tuple(strokes.unknown if cell.dim is None else clip(str(cell.dim), LONGEST_DIM, strokes) for cell in cells)
     return Column(cells, marks, dims, scalar=finished and not cells)
 
 
 def _gap(layout: Layout, strokes: Strokes, room: int) -> Gap:
     tokens = max((len(_token(cell, strokes)) for cell in layout.cells), default=0)
-    return Gap(wiring(layout.links), clipped(layout.title, LONGEST_TITLE, strokes), tokens, room)
+    return Gap(wiring(layout.links), clip(layout.title, LONGEST_TITLE, strokes), tokens, room)
 
 
 def _token(cell: Cell, strokes: Strokes) -> str:
-    return clipped(cell.token, LONGEST_DIM, strokes)
+    return clip(cell.token, LONGEST_DIM, strokes)
 
 
-def _window(laid: list[Column], gaps: list[Gap], place: int, width: int) -> tuple[int, int]:
-    """Return the first and last column that are shown: as many as fit, around the stage at hand."""
-    room = [gap.width(after) + after.width for gap, after in zip(gaps, laid[1:], strict=True)]
+def _window(columns: list[Column], gaps: list[Gap], place: int, width: int) -> tuple[int, int]:
+    """Return the first and last column that are shown: as many as fit, around the stage at `place`."""
+    room = [gap.width(after) + after.width for gap, after in zip(gaps, columns[1:], strict=True)]
     first, last = max(0, place), max(0, place + 1)
     if not gaps:
         return 0, 0
 
     def fits(first: int, last: int) -> bool:
-        return laid[first].width + sum(room[first:last]) + 2 * (last - first) <= width
+        return columns[first].width + sum(room[first:last]) + 2 * (last - first) <= width
 
     while True:
         if last < len(gaps) and fits(first, last + 1):
@@ -156,8 +154,8 @@ def _window(laid: list[Column], gaps: list[Gap], place: int, width: int) -> tupl
             return first, last
 
 
-def _upstream(made: tuple[Layout, ...], chosen: tuple[int, int] | None) -> frozenset[tuple[int, int]]:
-    """Return the dims that the chosen one comes from, itself among them, each by column and index."""
+def _sources_of(made: tuple[Layout, ...], chosen: tuple[int, int] | None) -> frozenset[tuple[int, int]]:
+    """Return the chosen dim and all dims that it comes from, each by column and index."""
     if chosen is None:
         return frozenset()
     column, lit = chosen[0], {chosen[1]}
@@ -170,7 +168,7 @@ def _upstream(made: tuple[Layout, ...], chosen: tuple[int, int] | None) -> froze
 
 
 class _Flow:
-    """A flow that is being drawn, from left to right."""
+    """A flow while it is drawn, from left to right."""
 
     def __init__(
         self, answer: Trace | Chain, at: int | None, strokes: Strokes, lit: frozenset[tuple[int, int]], rows: int
@@ -182,27 +180,27 @@ class _Flow:
     def draw(self, made: tuple[Layout, ...], columns: list[Column], gaps: list[Gap], window: tuple[int, int]) -> None:
         """Draw the columns of a window, and the lines between them."""
         first, last = window
-        x = self.column(columns[first], first, 0)
+        x = self.draw_column(columns[first], first, 0)
         dots = self.strokes.dots
-        title = "input" if first == 0 else clipped(f"{dots}{made[first - 1].title}", x - 1, self.strokes)
+        title = "input" if first == 0 else clip(f"{dots}{made[first - 1].title}", x - 1, self.strokes)
         self.canvas.put(0, 0, title, "bold")
         for place in range(first, last):
-            x = self.stage(made[place], gaps[place], columns[place + 1], place + 1, x)
+            x = self.draw_stage(made[place], gaps[place], columns[place + 1], place + 1, x)
 
-    def column(self, column: Column, number: int, x: int) -> int:
-        """Write the dims of a column; return where the lines after it start."""
+    def draw_column(self, column: Column, number: int, x: int) -> int:
+        """Write the dims of a column at cell `x`; return the cell at which the lines after it start."""
         width = column.width - (column.mark_width + 1 if column.mark_width else 0)
         for row, (cell, mark, dim) in enumerate(zip(column.cells, column.marks, column.dims, strict=True)):
             if row == self.rows:
                 break
             marked = f"{mark.ljust(column.mark_width)} " if column.mark_width else ""
-            self.canvas.put(x, 1 + row, f"{marked}{dim.rjust(width)}", self._style(cell, (number, row)))
+            self.canvas.put(x, 1 + row, f"{marked}{dim.rjust(width)}", self._dim_style(cell, (number, row)))
         if column.scalar:
             self.canvas.put(x, 1, SCALAR)
         return x + column.width + 1
 
-    def stage(self, layout: Layout, gap: Gap, after: Column, number: int, x: int) -> int:
-        """Draw the lines into the dims of a layout, and those dims; return where the lines after them start."""
+    def draw_stage(self, layout: Layout, gap: Gap, after: Column, number: int, x: int) -> int:
+        """Draw the dims of a layout and the lines into them; return the cell at which the lines after them start."""
         right = x + gap.width(after)
         self.canvas.put(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
         draw(
@@ -211,14 +209,17 @@ class _Flow:
             x,
             right,
             1,
-            [self._line(layout, link.outs, link.sources, number) for link in gap.wired.links],
+            [self._line_style(layout, link.outs, link.sources, number) for link in gap.wired.links],
         )
         for row, cell in enumerate(layout.cells):
-            self._arrival(layout, row, cell, right)
-        return self.column(after, number, right + 1)
+            self._draw_arrival(layout, row, cell, right)
+        return self.draw_column(after, number, right + 1)
 
-    def _arrival(self, layout: Layout, row: int, cell: Cell, right: int) -> None:
-        """Write on the line into a dim what was asked for, an arrow while it is settled, a cross where it failed."""
+    def _draw_arrival(self, layout: Layout, row: int, cell: Cell, right: int) -> None:
+        """Write what was asked for on the line into a dim.
+
+        An arrow shows the dim that the step at hand settles, and a cross the dim that was refused.
+        """
         token = _token(cell, self.strokes)
         if token:
             self.canvas.put(right - len(token) - 4, 1 + row, f" {token} ", "bold")
@@ -227,13 +228,13 @@ class _Flow:
         if layout.problem and layout.problem.index == row:
             self.canvas.put(right - 1, 1 + row, self.strokes.fail, "bold red")
 
-    def _line(self, layout: Layout, outs: tuple[int, ...], sources: tuple[int, ...], number: int) -> Style:
+    def _line_style(self, layout: Layout, outs: tuple[int, ...], sources: tuple[int, ...], number: int) -> Style:
         mark = layout.before[sources[0]].mark if len(sources) == 1 else ()
         late = any(layout.cells[out].step > self.at for out in outs) or layout.numbers.start > self.at
         faint = late or (self.lit and not any((number, out) in self.lit for out in outs))
         return Style(color=colour(mark) or None, dim=bool(faint))
 
-    def _style(self, cell: Cell, place: tuple[int, int]) -> Style:
+    def _dim_style(self, cell: Cell, place: tuple[int, int]) -> Style:
         faint = cell.step > self.at or (self.lit and place not in self.lit)
         return Style(
             color=colour(cell.mark) or None,

@@ -1,4 +1,4 @@
-"""The grid: the elements at every stage, with one of them followed all the way."""
+"""The grid: the elements at every stage. One of them is followed from the input to the output."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import shape_text
-from shapecalc.view.canvas import clipped_text, stacked
+from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.steps import shown_name
-from shapecalc.view.strokes import UNICODE, Strokes, clipped
+from shapecalc.view.strokes import UNICODE, Strokes, clip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ LEAST_BLOCK = 12
 
 
 class Point(Record):
-    """The tensor at one point of its way."""
+    """The tensor at one point: the input, or after a stage."""
 
     name: str
     shape: tuple[int, ...]
 
 
 class Journey(Record):
-    """The tensor at each point of its way in numbers, the moves between them, and the sizes put in for names."""
+    """The tensor at each point in numbers, the moves between the points, and the sizes that stand for names."""
 
     points: tuple[Point, ...]
     moves: tuple[Move, ...]
@@ -51,28 +51,28 @@ class Journey(Record):
         return index
 
     def places(self, cursor: Index) -> list[Index]:
-        """Return where the input element at `cursor` is at each point; of repeats the first."""
-        found = [cursor]
+        """Return the index at each point of the input element at `cursor`; of repeats, the first."""
+        indices = [cursor]
         for place, move in enumerate(self.moves):
-            found.append(after(found[-1], self.points[place].shape, move))
-        return found
+            indices.append(after(indices[-1], self.points[place].shape, move))
+        return indices
 
 
-def journey(answer: Trace | Chain) -> Journey:
-    """Return the way of an answer's tensor; names get the smallest sizes that meet the conditions.
+def journey_of(answer: Trace | Chain) -> Journey:
+    """Return the journey of an answer's tensor. Names get the smallest sizes that meet the conditions.
 
-    Raises `ShapeError` (usage) where there is no answer or no small sizes, and for op `shape`.
+    Raises `ShapeError` (usage) if the request is refused or no small sizes meet the conditions, and for op `shape`.
     """
     if answer.output is None:
-        raise misuse("what cannot be resolved moves no element")
+        raise misuse("the request is refused, so no element moves")
     sizes = {} if all_known((*answer.input, *answer.output)) else example_sizes(answer)
     points, moves = [Point("input", _numbers(answer.input, sizes))], list[Move]()
     for stage in answer.stages:
         if isinstance(stage.move, Slice):
-            raise misuse("shape returns dims, not elements, so there is none to follow")
+            raise misuse("shape returns dims, so there is no element to follow")
         if stage.move is not None:
             points.append(Point(stage.label, _numbers(stage.after or (), sizes)))
-            moves.append(_with_sizes(stage.move, points[-1].shape))
+            moves.append(_put_sizes_in(stage.move, points[-1].shape))
     return Journey(tuple(points), tuple(moves), sizes)
 
 
@@ -80,7 +80,7 @@ def _numbers(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(int(str(substitute(dim, sizes))) for dim in shape)
 
 
-def _with_sizes(move: Move, shape: tuple[int, ...]) -> Move:
+def _put_sizes_in(move: Move, shape: tuple[int, ...]) -> Move:
     return move if isinstance(move, Permute | Slice) else Expand(shape) if isinstance(move, Expand) else Reshape(shape)
 
 
@@ -93,10 +93,11 @@ def grid(
     strokes: Strokes = UNICODE,
     value: Callable[[Index], object] | None = None,
 ) -> Text:
-    """Return the elements at each point, the input's element at `cursor` marked wherever it is.
+    """Return the elements at each point, with the input's element at `cursor` marked at each of them.
 
-    `value` gives the input's element at an index; without it they are 0, 1, 2 ... Of large tensors the part
-    around the cursor is shown. Raises `ShapeError` (usage) as `journey` does, and where there are no elements.
+    `value` returns the input's element at an index; without it the elements are 0, 1, 2 ... If a tensor is large,
+    the part around the cursor is shown. `width` and `height` are in character cells. Raises `ShapeError` (usage)
+    as `journey_of` does, and if there are no elements.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
@@ -107,21 +108,21 @@ def grid(
     [3] 4  5      1  4
                   2  5
     """
-    going = journey(answer)
-    if any(0 in point.shape for point in going.points):
+    journey = journey_of(answer)
+    if any(0 in point.shape for point in journey.points):
         raise misuse("there are no elements to show")
     cursor = (0,) * len(answer.input) if cursor is None else cursor
-    room = max(LEAST_BLOCK, (width - 4 * (len(going.points) - 1)) // len(going.points))
-    shown = [_block(going, point, cursor, (room, height - 2), value, strokes) for point in range(len(going.points))]
-    lines = _beside(shown, width, strokes)
-    if going.sizes:
-        said = ", ".join(f"{shown_name(name)}={size}" for name, size in going.sizes.items())
-        lines.append(Text(f"with {said}", "dim"))
-    return stacked([clipped_text(line, width, strokes) for line in lines])
+    room = max(LEAST_BLOCK, (width - 4 * (len(journey.points) - 1)) // len(journey.points))
+    shown = [_block(journey, point, cursor, (room, height - 2), value, strokes) for point in range(len(journey.points))]
+    lines = _join_blocks(shown, width, strokes)
+    if journey.sizes:
+        sizes = ", ".join(f"{shown_name(name)}={size}" for name, size in journey.sizes.items())
+        lines.append(Text(f"with {sizes}", "dim"))
+    return stack([clip_line(line, width, strokes) for line in lines])
 
 
 def _block(
-    going: Journey,
+    journey: Journey,
     point: int,
     cursor: Index,
     room: tuple[int, int],
@@ -129,35 +130,37 @@ def _block(
     strokes: Strokes,
 ) -> list[Text]:
     """Return the lines of one point: its name and shape, the cursor's index, and the elements around it."""
-    name, shape = going.points[point].name, going.points[point].shape
-    place = going.places(cursor)[point]
+    name, shape = journey.points[point].name, journey.points[point].shape
+    place = journey.places(cursor)[point]
     flat, columns = ravelled(place, shape), shape[-1] if shape else 1
     count = prod(shape) // columns
-    wide = min(LONGEST_VALUE, max(len(_text(going, cursor, value, strokes)), len(str(prod(going.points[0].shape) - 1))))
-    across = _around(flat % columns, columns, max(1, room[0] // (wide + 2)))
-    down = _around(flat // columns, count, room[1] - (count > room[1]))
+    wide = min(
+        LONGEST_VALUE, max(len(_text(journey, cursor, value, strokes)), len(str(prod(journey.points[0].shape) - 1)))
+    )
+    across = _positions_around(flat % columns, columns, max(1, room[0] // (wide + 2)))
+    down = _positions_around(flat // columns, count, room[1] - (count > room[1]))
     lines = [
-        Text(clipped(f"{name} {shape_text(shape)}", room[0], strokes), "bold"),
-        Text(clipped(f"[{','.join(map(str, place))}]", room[0], strokes)),
+        Text(clip(f"{name} {shape_text(shape)}", room[0], strokes), "bold"),
+        Text(clip(f"[{','.join(map(str, place))}]", room[0], strokes)),
     ]
     for row in down:
         if len(shape) > 2 and row % shape[-2] == 0 and row != down[0] and count + count // shape[-2] <= room[1]:
             lines.append(Text(""))
-        lines.append(_row(going, point, row * columns, across, cursor, wide, value, strokes))
+        lines.append(_row(journey, point, row * columns, across, cursor, wide, value, strokes))
     if len(down) < count:
         lines.append(Text(f"{strokes.dots} rows {down[0]} to {down[-1]} of {count}"[: room[0]], "dim"))
     return lines
 
 
-def _around(here: int, count: int, room: int) -> range:
-    """Return the positions that are shown of `count`: as many as there is room for, around the one at hand."""
+def _positions_around(here: int, count: int, room: int) -> range:
+    """Return which of `count` positions are shown: as many as there is room for, around the position `here`."""
     room = max(1, room)
     first = max(0, min(here - room // 2, count - room))
     return range(first, min(count, first + room))
 
 
 def _row(
-    going: Journey,
+    journey: Journey,
     point: int,
     start: int,
     across: range,
@@ -166,11 +169,11 @@ def _row(
     value: Callable[[Index], object] | None,
     strokes: Strokes,
 ) -> Text:
-    """Return one row of elements, in brackets where it is the one that is followed."""
+    """Return one row of elements. The element that is followed stands in brackets."""
     line = Text()
     for column in across:
-        source = going.source(point, unravelled(start + column, going.points[point].shape))
-        text = _text(going, source, value, strokes).rjust(wide)
+        source = journey.source(point, unravelled(start + column, journey.points[point].shape))
+        text = _text(journey, source, value, strokes).rjust(wide)
         if source == cursor:
             line.append(f"[{text}]", Style(bold=True, reverse=True))
         else:
@@ -178,13 +181,13 @@ def _row(
     return line
 
 
-def _text(going: Journey, source: Index, value: Callable[[Index], object] | None, strokes: Strokes) -> str:
-    shown = ravelled(source, going.points[0].shape) if value is None else value(source)
-    return clipped(visible(str(shown)), LONGEST_VALUE, strokes)
+def _text(journey: Journey, source: Index, value: Callable[[Index], object] | None, strokes: Strokes) -> str:
+    shown = ravelled(source, journey.points[0].shape) if value is None else value(source)
+    return clip(visible(str(shown)), LONGEST_VALUE, strokes)
 
 
-def _beside(blocks: list[list[Text]], width: int, strokes: Strokes) -> list[Text]:
-    """Return blocks side by side, as many as fit; the others are said to be there."""
+def _join_blocks(blocks: list[list[Text]], width: int, strokes: Strokes) -> list[Text]:
+    """Return blocks side by side, as many as fit, and a line that counts the others."""
     widths = [max(len(line) for line in block) for block in blocks]
     fits = 1
     while fits < len(blocks) and sum(widths[: fits + 1]) + 4 * fits <= width:

@@ -1,4 +1,4 @@
-"""Lanes: a line from each dim to the one it becomes, with the reason at its right; a table where they are many."""
+"""Lanes: a line from each dim to the dim that it becomes, with the reason at the right. Many dims get a table."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from rich.text import Text
 from shapecalc.core.answers.regrouping import Group
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.rules.steps import DroppedOne, KeptDim
-from shapecalc.view.canvas import Canvas, clipped_text, stacked
+from shapecalc.view.canvas import Canvas, clip_line, stack
 from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import colour, mark_text
-from shapecalc.view.strokes import Strokes, clipped
+from shapecalc.view.strokes import Strokes, clip
 from shapecalc.view.wires import draw, wiring
 
 TYPE_CHECKING = False
@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 MOST_LANES = 5
 LONGEST_DIM = 12
 LINE = 5
-"""How long a line is at least."""
+"""The fewest cells of a line."""
 IN_PLACE = (DroppedOne, KeptDim)
-"""The facts of steps that stand on the row of their input axis."""
+"""The facts of steps that are written on the row of their input axis."""
 
 
 def lanes(answer: Trace | Chain, layout: Layout, at: int, *, width: int, height: int, strokes: Strokes) -> Text:
-    """Return the lanes of one stage at step `at`: what is settled by then, each dim with its reason."""
+    """Return the lanes of one stage at step `at`: the dims that are settled by then, each with its reason.
+
+    `width` and `height` are in character cells.
+    """
     rows = max(len(layout.before), len(layout.cells))
     if rows > MOST_LANES or rows >= height:
         return _table(answer, layout, at, width, height, strokes)
@@ -61,7 +64,7 @@ def lanes(answer: Trace | Chain, layout: Layout, at: int, *, width: int, height:
 
 
 def _links(layout: Layout) -> tuple[Group, ...]:
-    """Return what the lines stand for: where a stage cuts anew, only the sizes that a 0 copies."""
+    """Return what the lines stand for. If a stage cuts the elements anew, they show only the sizes that a 0 copies."""
     if not layout.cuts:
         return layout.links
     both = enumerate(layout.cells[: len(layout.before)])
@@ -69,11 +72,11 @@ def _links(layout: Layout) -> tuple[Group, ...]:
 
 
 def _texts(cells: tuple[Cell, ...], strokes: Strokes, now: int | None = None, *, sizes_only: bool = False) -> list[str]:
-    """Return dims with their marks, in columns; a hole where one is not settled by step `now`."""
+    """Return dims with their marks, in columns. A dim that is not settled by step `now` is a hole."""
     marks = ["" if sizes_only else mark_text(cell.mark, strokes) for cell in cells]
     late = [cell.dim is None or (now is not None and cell.step > now) for cell in cells]
     dims = [
-        strokes.hole if hidden else clipped(str(cell.dim), LONGEST_DIM, strokes)
+        strokes.hole if hidden else clip(str(cell.dim), LONGEST_DIM, strokes)
         for cell, hidden in zip(cells, late, strict=True)
     ]
     marked, wide = max(map(len, marks), default=0), max(map(len, dims), default=0)
@@ -89,22 +92,22 @@ def _style(layout: Layout, link: Group, at: int) -> Style:
 
 
 def _reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int, tuple[str, str]]:
-    """Return by row why each dim is what it is, for the steps up to `at`."""
-    found = {}
+    """Return the reason of each dim and its style, by row, for the steps up to `at`."""
+    reasons = {}
     for number in layout.numbers:
         if number > at:
             break
         step = answer.steps[number]
         row = step.out if step.out is not None else step.sources[0] if isinstance(step.facts, IN_PLACE) else None
         if row is not None:
-            found[row] = step.why, "bold" if number == at else "dim"
+            reasons[row] = step.why, "bold" if number == at else "dim"
     if layout.problem and layout.problem.index is not None and at >= layout.numbers.stop:
-        found[layout.problem.index] = f"{layout.problem.rule}", "bold red"
-    return found
+        reasons[layout.problem.index] = f"{layout.problem.rule}", "bold red"
+    return reasons
 
 
 def _table(answer: Trace | Chain, layout: Layout, at: int, width: int, height: int, strokes: Strokes) -> Text:
-    """Return a row for each dim of the output: where it comes from, what it is, and why; those around the step."""
+    """Return a row for each dim of the output around step `at`: what it is, and why."""
     texts, reasons = _texts(layout.cells, strokes, at, sizes_only=layout.cuts), _reasons(answer, layout, at)
     here = next((out for out, cell in enumerate(layout.cells) if cell.step >= at), 0)
     room = max(1, height - 3)
@@ -118,4 +121,4 @@ def _table(answer: Trace | Chain, layout: Layout, at: int, width: int, height: i
         lines.append(line)
     if len(texts) > room:
         lines.append(Text(f"{strokes.dots} dims {first} to {min(len(texts), first + room) - 1} of {len(texts)}", "dim"))
-    return stacked([clipped_text(line, width, strokes) for line in lines])
+    return stack([clip_line(line, width, strokes) for line in lines])

@@ -1,7 +1,7 @@
-"""An answer laid out for drawing: what each stage makes of each axis, and which step settles it.
+"""An answer laid out for pictures: what each stage makes of each axis, and which step settles it.
 
-All pictures are drawn from a `Layout` of each stage. A stage that was refused has the dims it got to, and the
-problem. A stage whose conditions no sizes meet has all its dims, and the problem.
+All pictures are drawn from one `Layout` for each stage. A stage that was refused has the dims that it settled,
+and the problem. A stage whose conditions no sizes can meet has all its dims, and the problem.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BEFORE_ALL = -1
-"""What settles the dims of the input: they are there before the first step."""
+"""The step number of the input's dims: they are there before the first step."""
 NEW = "+"
 """The mark of a dim that was not there before."""
 CUTTING = (Kind.RESHAPE, Kind.MERGE)
-"""The stages that cut the elements anew."""
+"""The kinds of stages that cut the elements anew."""
 INFERS = (Inferred, InferredEmpty)
 """The facts of a -1."""
 MADE = (InsertedOne, NewDim, Merged)
-"""The facts of a dim that may come from no axis."""
+"""The facts of a dim that may have no source axis."""
 
 
 class Cell(Record):
@@ -54,15 +54,15 @@ class Cell(Record):
     """The index of the step that settles it; past the last if none does."""
     mark: Mark = ()
     token: str = ""
-    """What was asked for in its place, if that is not the dim itself."""
+    """What was asked for at its place, such as 0 or -1; empty if the dim itself was asked for."""
 
 
 class Layout(Record):
-    """One stage: the dims it starts from, the dims it ends in, and which of them became which."""
+    """One stage: the dims before it, the dims after it, and which of them became which."""
 
     stage: Stage
     title: str
-    """The stage as it is asked for: `to 0,-1`."""
+    """The stage with its arguments: `to 0,-1`."""
     numbers: range
     """The indices of its steps among those of the answer."""
     before: tuple[Cell, ...]
@@ -80,7 +80,7 @@ class Layout(Record):
 
 
 def layouts(answer: Trace | Chain) -> tuple[Layout, ...]:
-    """Return the stages of an answer in order, the last perhaps unfinished.
+    """Return the layouts of an answer's stages, in order. If the request is refused, the last is unfinished.
 
     >>> import shapecalc as sc
     >>> [(each.title, [str(cell.dim) for cell in each.cells]) for each in layouts(sc.reshape((2, 3, 4), (0, -1)))]
@@ -90,7 +90,7 @@ def layouts(answer: Trace | Chain) -> tuple[Layout, ...]:
     cells, first, never = input_cells(answer), 0, len(answer.steps)
     for trace in answer.traces:
         first += len(trace.given)
-        stages = trace.stages or (_unbegun(trace.request),) * (trace.problem is not None)
+        stages = trace.stages or (_empty_stage(trace.request),) * (trace.problem is not None)
         for place, stage in enumerate(stages):
             problem = trace.problem if place == len(stages) - 1 else None
             made.append(_layout(trace, stage, first, cells, never, problem))
@@ -99,8 +99,8 @@ def layouts(answer: Trace | Chain) -> tuple[Layout, ...]:
     return tuple(made)
 
 
-def _unbegun(request: Request) -> Stage:
-    """Return the stage of a request that was refused before its op began."""
+def _empty_stage(request: Request) -> Stage:
+    """Return a stage without steps for a request that was refused before its op began."""
     asked = next((value for value in request.arguments.values() if isinstance(value, tuple)), ())
     return Stage(Kind.RESHAPE, request.op, "", request.input, asked)
 
@@ -112,7 +112,7 @@ def input_cells(answer: Trace | Chain) -> tuple[Cell, ...]:
 
 
 def place_of(made: Sequence[Layout], at: int | None) -> int:
-    """Return the index of the layout that step `at` belongs to; the last one if all is settled."""
+    """Return the index of the layout that step `at` belongs to; that of the last layout if `at` is None."""
     for place, layout in enumerate(made):
         if at is not None and at < layout.numbers.stop:
             return place
@@ -120,7 +120,7 @@ def place_of(made: Sequence[Layout], at: int | None) -> int:
 
 
 def _title(request: Request, stage: Stage) -> str:
-    """Return a stage as it is asked for: its arguments by name, if their place does not tell them apart."""
+    """Return a stage with its arguments. An argument is named if its place does not tell which one it is."""
     arguments = request.arguments
     if stage.label != request.op and stage.argument in arguments:
         return f"{stage.label} {_text(arguments[stage.argument])}".rstrip()
@@ -142,16 +142,16 @@ def _layout(
     own = [(first + place, step) for place, step in enumerate(stage.steps)]
     blank = _finished_cells(stage, own) if stage.finished else _unfinished_cells(stage, own, never)
     links = _links(stage)
-    cells, mixed = _marked(before, blank, links)
+    cells, mixed = _carry_marks(before, blank, links)
     numbers = range(first, first + len(own)) if own else range(never, never)
     return Layout(stage, _title(trace.request, stage), numbers, before, cells, links, mixed, problem)
 
 
 def _finished_cells(stage: Stage, own: list[tuple[int, Step]]) -> list[Cell]:
-    """Return the dims that a stage ends in, each with the step that settles it."""
+    """Return the dims after a stage, each with the number of the step that settles it."""
     dims = stage.after or ()
     last = own[-1][0]
-    settled = _settled(own)
+    settled = _settled_cells(own)
     if stage.kind is Kind.SQUEEZE:
         keeps = {step.sources[0]: number for number, step in own if isinstance(step.facts, KeptDim)}
         gone = dropped_axes(stage)
@@ -161,8 +161,8 @@ def _finished_cells(stage: Stage, own: list[tuple[int, Step]]) -> list[Cell]:
 
 
 def _unfinished_cells(stage: Stage, own: list[tuple[int, Step]], never: int) -> list[Cell]:
-    """Return the dims that a refused stage got to, and what was asked for in the place of the others."""
-    settled, asked = _settled(own), _asked_cells(stage)
+    """Return the dims that a refused stage settled, and what was asked for at the places of the others."""
+    settled, asked = _settled_cells(own), _asked_cells(stage)
     rank = max([len(asked), *(out + 1 for out in settled)])
     return [
         settled.get(out) or Cell(None, never, (), str(asked[out]) if out < len(asked) else "") for out in range(rank)
@@ -170,16 +170,16 @@ def _unfinished_cells(stage: Stage, own: list[tuple[int, Step]], never: int) -> 
 
 
 def _asked_cells(stage: Stage) -> Shape:
-    """Return what was asked for each dim of the output, if it was asked so."""
+    """Return what was asked for each dim of the output; `()` if the stage asks for axes instead."""
     return stage.asked if stage.kind not in (Kind.SQUEEZE, Kind.UNSQUEEZE) else ()
 
 
-def _settled(own: list[tuple[int, Step]]) -> dict[int, Cell]:
+def _settled_cells(own: list[tuple[int, Step]]) -> dict[int, Cell]:
     return {step.out: Cell(step.dim, number, (), _token(step)) for number, step in own if step.out is not None}
 
 
 def _token(step: Step) -> str:
-    """Return what stands on the line into a dim."""
+    """Return the text on the line into a dim."""
     match step.facts:
         case CopiedZero():
             return "0"
@@ -198,7 +198,7 @@ def dropped_axes(stage: Stage) -> list[int]:
 
 
 def _links(stage: Stage) -> tuple[Group, ...]:
-    """Return which axes became which: by the cuts for a reshape, otherwise as the steps say."""
+    """Return which axes became which. The cuts of a reshape say it; for other stages, the steps do."""
     before = range(len(stage.before))
     if stage.kind is Kind.RESHAPE and stage.finished:
         return groups(stage.before, stage.after or ())
@@ -219,14 +219,14 @@ def _links(stage: Stage) -> tuple[Group, ...]:
     return (*links, *idle)
 
 
-def _marked(
+def _carry_marks(
     before: tuple[Cell, ...], blank: list[Cell], links: tuple[Group, ...]
 ) -> tuple[tuple[Cell, ...], frozenset[int]]:
-    """Return the dims with their marks, and the indices of the links that mix axes."""
+    """Return the dims with the marks of the axes they come from, and the indices of the links that mix axes."""
     cells, mixed, cuts = list(blank), set[int](), 0
     for place, link in enumerate(links):
         dims = [blank[out].dim for out in link.outs]
-        marks, mixes = _carried_marks([before[axis] for axis in link.sources], dims, cuts)
+        marks, mixes = _link_marks([before[axis] for axis in link.sources], dims, cuts)
         if mixes:
             mixed.add(place)
             cuts += len(dims)
@@ -235,8 +235,8 @@ def _marked(
     return tuple(cells), frozenset(mixed)
 
 
-def _carried_marks(sources: list[Cell], dims: list[Dim | None], cuts: int) -> tuple[list[Mark], bool]:
-    """Return the marks that the dims of a link have from their sources, and whether axes mix."""
+def _link_marks(sources: list[Cell], dims: list[Dim | None], cuts: int) -> tuple[list[Mark], bool]:
+    """Return the marks that the dims of a link get from their sources, and whether axes mix."""
     if not sources:
         return [(Part(NEW, None, 1 if dim is None else dim),) for dim in dims], False
     if len(sources) == 1 and len(dims) == 1:
@@ -248,5 +248,5 @@ def _carried_marks(sources: list[Cell], dims: list[Dim | None], cuts: int) -> tu
 
 
 def regroups(step: Step) -> bool:
-    """Say whether a step is about the cuts of a whole reshape."""
+    """Say whether a step explains the cuts of a whole reshape."""
     return isinstance(step.facts, Regrouped)

@@ -1,14 +1,15 @@
-"""Marks: a letter and a colour for each axis of the input, carried along by whatever the axis becomes.
+"""Marks: a letter and a colour for each axis of the input. Each dim that the axis becomes keeps them.
 
-The mark of a dim is a row of parts, outermost first: `a` and `c` once axes a and c are merged, `c1` and `c2`
-once c is split. What is cut across axes (4,6 of 6,4) is no axis of the input any more and is marked `~1`, `~2`.
+The mark of a dim is a row of parts, the outermost first. After axes a and c are merged, the parts are `a` and `c`.
+After c is split, they are `c1` and `c2`. A dim whose cuts fall across axes (4,6 of 6,4) is no axis of the input
+any more. Such dims are marked `~1` and `~2`.
 """
 
 from __future__ import annotations
 
 from shapecalc.core.sizes.dims import Dim, Monomial, Shape, quotient
 from shapecalc.core.sizes.record import Record, replace
-from shapecalc.view.strokes import Strokes, clipped
+from shapecalc.view.strokes import Strokes, clip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,18 +17,18 @@ if TYPE_CHECKING:
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#B9679A", "#A87700", "#2F86C0")
-"""Hues of Okabe and Ito, the light ones darkened: told apart by the colour-blind, legible on white and on black."""
+"""Hues of Okabe and Ito, the light ones darkened. Colour-blind people can tell them apart, on white and on black."""
 LONGEST_MARK = 8
 LISTED = 3
-"""Letters in a row up to which each is written; of more, the first and the last."""
+"""The most letters in a row that are all written. Of more, the first and the last are."""
 
 
 class Part(Record):
-    """An input axis, or the part of one that has stayed together."""
+    """An input axis, or a part of one that stayed together."""
 
     name: str
     axis: int | None
-    """The input axis; None for what is cut across axes or was not in the input."""
+    """The input axis; None for a dim that is cut across axes or was not in the input."""
     size: Dim
 
 
@@ -35,7 +36,7 @@ Mark = tuple[Part, ...]
 
 
 def letter(axis: int) -> str:
-    """Return the letter of an input axis; past the letters, its number.
+    """Return the letter of an input axis, or its number if there are no letters left.
 
     >>> letter(0), letter(26), letter(52)
     ('a', 'A', '#52')
@@ -44,12 +45,12 @@ def letter(axis: int) -> str:
 
 
 def input_marks(shape: Shape) -> tuple[Mark, ...]:
-    """Return the marks of the input's own axes."""
+    """Return the marks of the input's axes."""
     return tuple((Part(letter(axis), axis, dim),) for axis, dim in enumerate(shape))
 
 
 def mark_text(mark: Mark, strokes: Strokes) -> str:
-    """Return a mark as it is shown.
+    """Return the text of a mark.
 
     >>> from shapecalc.view.strokes import ASCII
     >>> a, b, c, d, e = (mark[0] for mark in input_marks((2, 3, 4, 5, 6)))
@@ -64,7 +65,7 @@ def mark_text(mark: Mark, strokes: Strokes) -> str:
             runs[-1].append(part)
         else:
             runs.append([part])
-    return clipped("".join(map(_run_text, runs)), LONGEST_MARK, strokes)
+    return clip("".join(map(_run_text, runs)), LONGEST_MARK, strokes)
 
 
 def _follows(before: Part, part: Part) -> bool:
@@ -79,7 +80,7 @@ def _run_text(run: list[Part]) -> str:
 
 
 def colour(mark: Mark) -> str:
-    """Return the colour of a mark: that of its outermost axis; none for what is no axis of the input."""
+    """Return the colour of a mark: that of its outermost part. It is empty if that part is no axis of the input."""
     axis = mark[0].axis if mark else None
     return "" if axis is None else COLOURS[axis % len(COLOURS)]
 
@@ -92,7 +93,7 @@ class Recut(Record):
 
 
 def recut(sources: Sequence[Mark], dims: Sequence[Dim], mixes: int = 0) -> Recut:
-    """Return the marks of the dims that a block of axes is cut into; `mixes` such cuts were named before.
+    """Return the marks of the dims that a block of axes is cut into. `mixes` marks with `~` were given before.
 
     >>> [[part.name for part in mark] for mark in recut(input_marks((2, 12)), (2, 3, 4)).marks]
     [['a'], ['b1'], ['b2']]
@@ -114,17 +115,17 @@ def recut(sources: Sequence[Mark], dims: Sequence[Dim], mixes: int = 0) -> Recut
 
 
 def _take(parts: list[Part], dim: Dim, counts: dict[str, int]) -> Mark | None:
-    """Take the parts that make up `dim` off the front, the last of them perhaps in part; None where none do."""
+    """Take the parts of `dim` off the front, splitting the last if need be; None if no parts make up `dim`."""
     mark: list[Part] = []
     while dim != 1:
         if not parts or 0 in (dim, parts[0].size):
             return None
         first = parts.pop(0)
         rest, kept = quotient(dim, first.size), quotient(first.size, dim)
-        if _whole(rest):
+        if _is_whole(rest):
             mark.append(_last_part(first, counts))
             dim = rest
-        elif _whole(kept):
+        elif _is_whole(kept):
             mark.append(_part(first, dim, counts))
             parts.insert(0, replace(first, size=kept))
             dim = 1
@@ -142,8 +143,8 @@ def _last_part(part: Part, counts: dict[str, int]) -> Part:
     return _part(part, part.size, counts) if part.name in counts else part
 
 
-def _whole(dim: Dim) -> bool:
-    """Say whether a quotient is whole whatever the sizes."""
+def _is_whole(dim: Dim) -> bool:
+    """Say whether a quotient is whole for all sizes."""
     if isinstance(dim, Monomial):
         return dim.denominator == 1 and all(power > 0 for _, power in dim.powers)
     return True

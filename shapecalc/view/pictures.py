@@ -8,11 +8,11 @@ from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.rules.refusals import INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
 from shapecalc.core.rules.steps import CopiedZero, Merged
 from shapecalc.view.budget import budget
-from shapecalc.view.canvas import clipped_text, stacked
+from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.flow import flow
 from shapecalc.view.lanes import lanes
 from shapecalc.view.layout import INFERS, Layout, layouts, place_of, regroups
-from shapecalc.view.rulers import rulers, worth_drawing
+from shapecalc.view.rulers import is_worth_drawing, rulers
 from shapecalc.view.strokes import UNICODE, Strokes
 
 TYPE_CHECKING = False
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     Draw: TypeAlias = Callable[[Trace | Chain, Layout, int, int, int, Strokes], Text]
 
 COUNTED = (INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER)
-"""The refusals that are about element counts."""
+"""The rules of refusals about element counts."""
 MOST_PICTURES = 4
-"""How many pictures `--explain` prints under the flow."""
+"""The most pictures that `--explain` prints under the flow."""
 
 
 def picture(answer: Trace | Chain, at: int, *, width: int = 78, height: int = 12, strokes: Strokes = UNICODE) -> Text:
-    """Return the picture of step `at`; past the last step, of what failed.
+    """Return the picture of step `at`, or of the refusal if `at` is past the last step.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
@@ -42,13 +42,13 @@ def picture(answer: Trace | Chain, at: int, *, width: int = 78, height: int = 12
     """
     made = layouts(answer)
     if not made:
-        return stacked([clipped_text(Text("nothing is asked for: the tensor stays"), width, strokes)])
+        return stack([clip_line(Text("nothing is asked for: the tensor stays"), width, strokes)])
     layout = made[place_of(made, at)]
-    return _draw(answer, layout, at)(answer, layout, at, width, height, strokes)
+    return _drawing(answer, layout, at)(answer, layout, at, width, height, strokes)
 
 
-def _draw(answer: Trace | Chain, layout: Layout, at: int) -> Draw:
-    """Return how a step is drawn: as counts, as cuts, or as lanes."""
+def _drawing(answer: Trace | Chain, layout: Layout, at: int) -> Draw:
+    """Return the function that draws a step: as counts, as cuts, or as lanes."""
     if not layout.cuts:
         return _lanes
     if at >= len(answer.steps):
@@ -71,20 +71,21 @@ def _rulers(answer: Trace | Chain, layout: Layout, _at: int, width: int, height:
     return rulers(answer, layout, width=width, height=height, strokes=strokes)
 
 
-def explained(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE) -> Text:
-    """Return the flow of an answer, and the pictures of those of its steps that the flow does not show."""
+def explain(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE) -> Text:
+    """Return the flow of an answer, and the pictures of the steps that the flow does not show."""
     parts = [flow(answer, width=width, strokes=strokes)]
-    for at in _telling(answer, width)[:MOST_PICTURES]:
-        drawn = picture(answer, at, width=width, strokes=strokes)
-        if drawn.plain:
-            parts += [Text(""), drawn]
-    return stacked(parts)
+    for at in _steps_to_show(answer, width)[:MOST_PICTURES]:
+        each = picture(answer, at, width=width, strokes=strokes)
+        if each.plain:
+            parts += [Text(""), each]
+    return stack(parts)
 
 
-def _telling(answer: Trace | Chain, width: int) -> list[int]:
-    """Return the steps whose pictures tell more than the flow: -1, cuts that merge, split or mix, and a refusal.
+def _steps_to_show(answer: Trace | Chain, width: int) -> list[int]:
+    """Return the steps whose pictures show more than the flow.
 
-    A 0 is among them where its dim is made of other axes than the one that it copies the size of.
+    These are a -1, cuts that merge, split or mix axes, and a refusal about counts. A 0 is one of them if its dim
+    is not made of the axis whose size it copies.
     """
     numbers = []
     for layout in layouts(answer):
@@ -95,14 +96,14 @@ def _telling(answer: Trace | Chain, width: int) -> list[int]:
         if any(_copies_elsewhere(layout, step) for _, step in copies):
             numbers.append(copies[-1][0])
         numbers += [number for number, step in steps if isinstance(step.facts, INFERS)]
-        numbers += [number for number, step in steps if regroups(step) and worth_drawing(layout, width)]
+        numbers += [number for number, step in steps if regroups(step) and is_worth_drawing(layout, width)]
         if layout.problem and layout.problem.rule in COUNTED:
             numbers.append(len(answer.steps))
     return numbers
 
 
 def _copies_elsewhere(layout: Layout, step: Step) -> bool:
-    """Say whether a step copies the size of an axis that does not become the dim."""
+    """Say whether a 0 copies the size of an axis that does not become its dim."""
     if not layout.stage.finished or step.value == 0:
         return False
     return not any(step.out in link.outs and step.out in link.sources for link in layout.links)

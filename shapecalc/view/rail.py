@@ -1,4 +1,4 @@
-"""The rail and the strip: which step of which stage is at hand, and the shape as far as it is known."""
+"""The rail and the strip: the stages with the step at hand, and the shapes as far as they are known."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from rich.style import Style
 from rich.text import Text
 
 from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.view.canvas import clipped_text
+from shapecalc.view.canvas import clip_line
 from shapecalc.view.layout import Layout, layouts, place_of
-from shapecalc.view.strokes import UNICODE, Strokes, clipped
+from shapecalc.view.strokes import UNICODE, Strokes, clip
 
 LONGEST_SHAPE = 30
 
@@ -16,7 +16,8 @@ LONGEST_SHAPE = 30
 def rail(answer: Trace | Chain, at: int | None = None, *, width: int = 78, strokes: Strokes = UNICODE) -> Text:
     """Return the stages in a row, with the number and the name of the step at hand.
 
-    Each carries the number of its first step as the meta data `step` of its style, the step at hand its own.
+    Each stage carries the number of its first step as the meta data `step` of its style. The step at hand carries
+    its own number.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
@@ -32,26 +33,26 @@ def rail(answer: Trace | Chain, at: int | None = None, *, width: int = 78, strok
         style = Style(bold=at is not None and place == here, meta={"step": first})
         line.append(layout.stage.label, style)
         if at is not None and place == here:
-            line.append_text(_at_hand(answer, at, strokes))
+            line.append_text(_current_step(answer, at, strokes))
     if answer.output is not None:
         line.append(f" {strokes.arrow} ", "dim")
         line.append("output", Style(meta={"step": max(0, len(answer.steps) - 1)}))
-    return clipped_text(line, width, strokes)
+    return clip_line(line, width, strokes)
 
 
-def _at_hand(answer: Trace | Chain, at: int, strokes: Strokes) -> Text:
-    """Return the step's number and name, or that the way ends here."""
+def _current_step(answer: Trace | Chain, at: int, strokes: Strokes) -> Text:
+    """Return the number and the name of step `at`; past the last step, the rule that refused or `done`."""
     if at >= len(answer.steps):
         rule = answer.problem.rule if answer.problem else "done"
         return Text(
             f" [{strokes.fail} {rule}]" if answer.problem else f" [{rule}]", "bold red" if answer.problem else ""
         )
-    said = f" [{at + 1} of {len(answer.steps)}: {answer.steps[at].name}]"
-    return Text(said, Style(bold=True, meta={"step": at}))
+    text = f" [{at + 1} of {len(answer.steps)}: {answer.steps[at].name}]"
+    return Text(text, Style(bold=True, meta={"step": at}))
 
 
 def strip(answer: Trace | Chain, at: int | None = None, *, width: int = 78, strokes: Strokes = UNICODE) -> Text:
-    """Return the shape after each stage as far as it is known, with holes where it is not.
+    """Return the shape after each stage. A dim that is not known at step `at` is a hole.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
@@ -60,13 +61,13 @@ def strip(answer: Trace | Chain, at: int | None = None, *, width: int = 78, stro
     """
     now = len(answer.steps) if at is None else at
     shown = [",".join(map(str, answer.input)) or "[]"]
-    shown += [_known(layout, now, strokes) for layout in layouts(answer)]
-    line = Text(f" {strokes.to} ".join(clipped(text, LONGEST_SHAPE, strokes) for text in shown), no_wrap=True, end="")
-    return clipped_text(line, width, strokes)
+    shown += [_known_shape(layout, now, strokes) for layout in layouts(answer)]
+    line = Text(f" {strokes.to} ".join(clip(text, LONGEST_SHAPE, strokes) for text in shown), no_wrap=True, end="")
+    return clip_line(line, width, strokes)
 
 
-def _known(layout: Layout, now: int, strokes: Strokes) -> str:
-    """Return the dims of a stage that are settled before step `now`; a stage that has not begun is unknown."""
+def _known_shape(layout: Layout, now: int, strokes: Strokes) -> str:
+    """Return the dims of a stage that are settled before step `now`. A stage that has not begun is unknown."""
     if layout.numbers.start > now or (not layout.cells and layout.problem):
         return strokes.unknown
     return ",".join(str(cell.dim) if cell.step < now else strokes.hole for cell in layout.cells) or "[]"

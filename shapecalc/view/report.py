@@ -1,4 +1,4 @@
-"""The caret report: the request, the token at fault, the counts, and what would help."""
+"""The caret report: the problem, the request with a caret under the token at fault, and what would help."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from shapecalc.core.sizes.problem import USAGE, Problem
 from shapecalc.core.sizes.quoting import visible
 
 WIDEST = 30
-"""How much of a long argument is shown around its token."""
+"""The most characters of an argument that are shown around its token."""
 
 
 def caret_report(problem: Problem, pieces: list[tuple[str | None, str]]) -> Group:
-    """Return the report of a problem under the command line that asked, with a caret under the token.
+    """Return the report of a problem: its message, the command line with a caret under the token, and its hint.
+
+    `pieces` are the words of the command line, each with the name of its argument.
 
     >>> from rich import print
     >>> problem = Problem("indivisible", "24 elements cannot be divided by 5", "try 4,-1", "target", 1, (2, 4))
@@ -35,11 +37,11 @@ def caret_report(problem: Problem, pieces: list[tuple[str | None, str]]) -> Grou
 
 
 def _request(problem: Problem, pieces: list[tuple[str | None, str]]) -> Text:
-    """Return the command line, and the caret under its token; neither is ever wrapped."""
+    """Return the command line, and the caret under its token. Neither is ever wrapped."""
     line, caret = Text("  ", no_wrap=True, overflow="ignore"), None
     for argument, text in pieces:
         at_fault = argument is not None and argument == problem.argument
-        shown, place = _windowed(text, (problem.span or (0, len(text))) if at_fault else None)
+        shown, place = _window(text, (problem.span or (0, len(text))) if at_fault else None)
         if place:
             caret = (len(line) + place[0], len(line) + place[1])
         line.append(f"{shown} ")
@@ -50,8 +52,8 @@ def _request(problem: Problem, pieces: list[tuple[str | None, str]]) -> Text:
     return line
 
 
-def _windowed(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
-    """Return what is shown of an argument, and where its token then stands."""
+def _window(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
+    """Return the part of an argument that is shown, and the span of its token in it."""
     if span is None:
         shown = text if len(text) <= WIDEST else f"{text[:WIDEST]}..."
         return visible(shown) or "''", None

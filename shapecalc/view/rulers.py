@@ -1,4 +1,4 @@
-"""Rulers: what a reshape does. The old cuts over the new ones, on the same elements in the same order."""
+"""Rulers: what a reshape does. They show the old cuts above the new cuts of the same row of elements."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shapecalc.core.sizes.dims import Shape, all_known, names, product, substitu
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.core.sizes.text import shape_text
-from shapecalc.view.canvas import Canvas, clipped_text, stacked
+from shapecalc.view.canvas import Canvas, clip_line, stack
 from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import colour, mark_text
 from shapecalc.view.steps import shown_name
-from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clipped
+from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 LONGEST_DIM = 9
 LEAST_LABEL = 14
-"""The cells that labels need at the left of the rulers."""
+"""The cells that the labels need at the left of the rulers."""
 WIDEST_ELEMENT = 4
-"""How many cells an element has at most."""
+"""The most cells of an element."""
 
 
-def worth_drawing(layout: Layout, width: int) -> bool:
-    """Say whether rulers would show more than shades: axes are cut anew, and the elements can be told apart."""
+def is_worth_drawing(layout: Layout, width: int) -> bool:
+    """Say whether rulers show more than shades: axes are cut anew, and each element gets a cell."""
     anew = [link for link in layout.links if len(link.sources) > 1 or len(link.outs) > 1]
     dims = [layout.before[axis].dim for link in anew[:1] for axis in link.sources]
     volume = product(dim or 0 for dim in dims)
@@ -40,7 +40,7 @@ def worth_drawing(layout: Layout, width: int) -> bool:
 
 
 class Ruler(Record):
-    """One axis on the ruler: its cuts are at the multiples of its step."""
+    """One axis: its cuts are at the multiples of its step, in elements."""
 
     label: str
     colour: str
@@ -55,11 +55,11 @@ class Rulers(Record):
     after: tuple[Ruler, ...]
     volume: int
     mixes: bool = False
-    """Whether axes mix at most sizes of the names, whatever the ones that are drawn do."""
+    """Whether axes mix at most sizes of the names. At the sizes that are drawn, the cuts may still line up."""
 
     @property
     def clash(self) -> tuple[int, int] | None:
-        """The steps of the first old and new cuts of which neither lie on the other; None where all line up."""
+        """The steps of the first old and new axis whose cuts do not line up; None if all cuts line up."""
         for new in self.after:
             for old in self.before:
                 if new.step % old.step and old.step % new.step:
@@ -68,7 +68,9 @@ class Rulers(Record):
 
 
 def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, strokes: Strokes) -> Text:
-    """Return the rulers of a stage that cuts the elements anew; of many axes, one block that is cut otherwise.
+    """Return the rulers of a stage that cuts the elements anew. Large tensors show one block that is cut anew.
+
+    `width` and `height` are in character cells.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.layout import layouts
@@ -99,21 +101,21 @@ def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, st
             return Text("every axis stays as it is", end="")
         block = anew[0]
         made = _rulers(layout, block, sizes, strokes)
-        notes.append(_one_of(len(anew), layout, block))
-    notes += _sizes_taken(layout, block, sizes)
+        notes.append(_block_note(len(anew), layout, block))
+    notes += _size_notes(layout, block, sizes)
     made = replace(made, mixes=bool(sizes and layout.mixed))
-    return stacked([_drawn(made, width, strokes), *(clipped_text(Text(note, "dim"), width, strokes) for note in notes)])
+    return stack([_draw(made, width, strokes), *(clip_line(Text(note, "dim"), width, strokes) for note in notes)])
 
 
-def _sizes_taken(layout: Layout, block: Group, sizes: Mapping[str, int]) -> list[str]:
-    """Say which sizes stand for the names of a block, if there are any."""
+def _size_notes(layout: Layout, block: Group, sizes: Mapping[str, int]) -> list[str]:
+    """Return the note that says which sizes stand for the names of a block, if it has names."""
     before = [layout.before[axis].dim or 0 for axis in block.sources]
     known = names(before + [layout.cells[out].dim or 0 for out in block.outs])
     return ["with " + ", ".join(f"{shown_name(name)}={sizes[name]}" for name in known)] if known else []
 
 
-def _one_of(count: int, layout: Layout, block: Group) -> str:
-    """Say which part of the tensor is shown."""
+def _block_note(count: int, layout: Layout, block: Group) -> str:
+    """Return the note that says which part of the tensor is shown. `count` blocks are cut anew."""
     before = shape_text(layout.before[axis].dim or 0 for axis in block.sources)
     after = shape_text(layout.cells[out].dim or 0 for out in block.outs)
     more = "" if count == 1 else f"; {count - 1} more {'group' if count == 2 else 'groups'} of axes cut anew"
@@ -131,9 +133,9 @@ def _rulers(layout: Layout, block: Group, sizes: Mapping[str, int], strokes: Str
 
 
 def _side(cells: Sequence[Cell], sizes: Mapping[str, int], strokes: Strokes) -> tuple[Ruler, ...]:
-    """Return the axes of one side, outermost first; those of 1 have no cuts and are left out."""
+    """Return the axes of one side, the outermost first. Axes of 1 have no cuts, so they are left out."""
     dims = [int(str(substitute(cell.dim or 0, sizes))) for cell in cells]
-    texts = [clipped(str(dim), LONGEST_DIM, strokes) for dim in dims]
+    texts = [clip(str(dim), LONGEST_DIM, strokes) for dim in dims]
     wide = max(map(len, texts), default=0)
     return tuple(
         Ruler(f"{mark_text(cell.mark, strokes)} {text.rjust(wide)}", colour(cell.mark), dim, prod(dims[place + 1 :]))
@@ -142,28 +144,28 @@ def _side(cells: Sequence[Cell], sizes: Mapping[str, int], strokes: Strokes) -> 
     )
 
 
-def _drawn(made: Rulers, width: int, strokes: Strokes) -> Text:
-    """Return the old rulers, the new cuts that lie inside old blocks, the new rulers, and what that means."""
+def _draw(made: Rulers, width: int, strokes: Strokes) -> Text:
+    """Return the picture: the old rulers, the new cuts inside old blocks, the new rulers, and the conclusion."""
     labels = [f"before {ruler.label}" for ruler in made.before[:1]] + [ruler.label for ruler in made.before[1:]]
     labels += [f"after {ruler.label}" for ruler in made.after[:1]] + [ruler.label for ruler in made.after[1:]]
     left = max(map(len, labels), default=0) + 1
     room = max(8, width - left - 1)
     long = min(WIDEST_ELEMENT, room // made.volume) * made.volume if made.volume <= room else room
     canvas, y = Canvas(strokes, len(labels) + 2 + bool(made.clash)), 1
-    _numbers(canvas, made, left, long)
+    _write_numbers(canvas, made, left, long)
     for place, (ruler, label) in enumerate(zip((*made.before, *made.after), labels, strict=True)):
         if place == len(made.before) and made.clash:
-            _clashes(canvas, made, made.clash, (left, long, y))
+            _mark_clashes(canvas, made, made.clash, (left, long, y))
             y += 1
         canvas.put(left - 1 - len(label), y, label, ruler.colour)
-        _ruler(canvas, ruler, made.volume, (left, long, y), strokes)
+        _draw_ruler(canvas, ruler, made.volume, (left, long, y), strokes)
         y += 1
-    canvas.put(left, y, _verdict(made, to_scale=made.volume > long), "bold" if made.clash else "dim")
+    canvas.put(left, y, _conclusion(made, to_scale=made.volume > long), "bold" if made.clash else "dim")
     return canvas.text(width)
 
 
-def _numbers(canvas: Canvas, made: Rulers, left: int, long: int) -> None:
-    """Write where the outermost old cuts are, as many as there is room for."""
+def _write_numbers(canvas: Canvas, made: Rulers, left: int, long: int) -> None:
+    """Write the places of the outermost old cuts, as many as there is room for."""
     step, end = made.before[0].step if made.before else made.volume, str(made.volume)
     canvas.put(left + long + 1 - len(end), 0, end, "dim")
     apart = step * -(-(len(end) + 2) * made.volume // (long * step))
@@ -173,22 +175,22 @@ def _numbers(canvas: Canvas, made: Rulers, left: int, long: int) -> None:
             canvas.put(x, 0, str(cut), "dim")
 
 
-def _ruler(canvas: Canvas, ruler: Ruler, volume: int, place: tuple[int, int, int], strokes: Strokes) -> None:
-    """Draw one axis: a line with a tick at each cut; shaded where the cuts are too close to be told apart."""
+def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, place: tuple[int, int, int], strokes: Strokes) -> None:
+    """Draw one axis: a line with a tick at each cut. If the cuts are too close to each other, it is shaded."""
     left, long, y = place
     cuts = volume // ruler.step
     if cuts > (long if volume <= long else long // 3):
         canvas.put(left, y, strokes.shade * (long + 1), ruler.colour)
         return
-    canvas.across(y, left + 1, left + long, ruler.colour)
+    canvas.draw_across(y, left + 1, left + long, ruler.colour)
     canvas.join(left, y, RIGHT | UP | DOWN, ruler.colour)
     canvas.join(left + long, y, LEFT | UP | DOWN, ruler.colour)
     for cut in range(1, cuts):
         canvas.join(left + cut * long // cuts, y, UP | DOWN, ruler.colour)
 
 
-def _clashes(canvas: Canvas, made: Rulers, clash: tuple[int, int], place: tuple[int, int, int]) -> None:
-    """Mark the new cuts that lie inside old blocks, where they can be told apart."""
+def _mark_clashes(canvas: Canvas, made: Rulers, clash: tuple[int, int], place: tuple[int, int, int]) -> None:
+    """Mark the new cuts that lie inside old blocks, if each new cut has a cell."""
     old, new = clash
     left, long, y = place
     for cut in range(new, made.volume, new) if made.volume // new <= long else ():
@@ -196,7 +198,7 @@ def _clashes(canvas: Canvas, made: Rulers, clash: tuple[int, int], place: tuple[
             canvas.put(left + cut * long // made.volume, y, "!", "bold red")
 
 
-def _verdict(made: Rulers, *, to_scale: bool) -> str:
+def _conclusion(made: Rulers, *, to_scale: bool) -> str:
     """Say whether axes mix, and why."""
     exact = "to scale: " if to_scale else ""
     if made.clash is None:

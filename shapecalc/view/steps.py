@@ -1,4 +1,4 @@
-"""The steps of a trace as text: what each output dim is, from where, and by which rule."""
+"""The steps of a trace as text: what each output dim is, where it comes from, and by which rule."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ def steps_text(answer: Trace | Chain) -> Text:
 
 
 def operator(trace: Trace) -> str:
-    """Return the operator that answered, its version and the switch in force."""
+    """Return the dialect and its operator, the operator's version, and the settings in force."""
     named = operator_of(OPS[trace.op], DIALECTS[trace.dialect])
     name = f"{trace.dialect} {named.name if named else trace.op}"
     version = "" if trace.version is None else f" {trace.version}"
-    said = [f"{option} {setting_text(value)}" for option, value in trace.options.items()]
-    return ", ".join([f"{name}{version}", *said])
+    settings = [f"{option} {setting_text(value)}" for option, value in trace.options.items()]
+    return ", ".join([f"{name}{version}", *settings])
 
 
 def setting_text(value: object) -> str:
-    """Return a setting for people: `on` or `off` for a switch."""
+    """Return the text of a setting: `on` or `off` for a switch."""
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def shown_name(name: str) -> str:
-    """Return a name as it is printed: `?` for a dim nobody knows."""
+    """Return a name as it is printed: `?` for a dim that nobody knows."""
     return "?" if name.startswith("?") else name
 
 

@@ -1,4 +1,4 @@
-"""The characters that pictures are drawn with: one set for terminals that know UTF-8, one in ASCII."""
+"""The characters that pictures are drawn with: one set for terminals that show UTF-8, and one in ASCII."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 
 
 class Strokes(Record):
-    """A set of characters, each by what it means."""
+    """A set of characters, each named by what it means."""
 
     lines: str
-    """Sixteen characters, by the directions in which lines leave them."""
+    """Sixteen characters: the index is the sum of the directions in which lines leave the cell."""
     falling: str
-    """The two diagonals: an axis on its way down, and one on its way up."""
+    """The line of an axis that goes down."""
     rising: str
+    """The line of an axis that goes up."""
     arrow: str
     wall: str
-    """Where the line of an axis ends that goes no further."""
+    """The end of the line of an axis that is dropped."""
     block: str
     shade: str
-    """Blocks of every second run, so that the runs can be counted."""
+    """The block of every second run, so that people can count the runs."""
     over: str
-    """What sticks out."""
+    """The block of elements that are left over or too many."""
     hole: str
     unknown: str
     fail: str
@@ -31,7 +32,7 @@ class Strokes(Record):
     to: str
     times: str
     none: str
-    """The letter of a dim that no input axis went into."""
+    """The mark of a dim that no input axis became."""
     dots: str
 
 
@@ -74,7 +75,7 @@ ASCII = Strokes(
 
 
 def strokes_for(encoding: str | None) -> Strokes:
-    """Return the strokes that a stream of that encoding can show.
+    """Return the strokes that a stream of `encoding` can show.
 
     >>> strokes_for("utf-8") is UNICODE, strokes_for("ascii") is ASCII, strokes_for(None) is ASCII
     (True, True, True)
@@ -86,10 +87,10 @@ def strokes_for(encoding: str | None) -> Strokes:
     return UNICODE
 
 
-def clipped(text: str, room: int, strokes: Strokes) -> str:
-    """Return `text`, with dots at its end where it is longer than `room`.
+def clip(text: str, room: int, strokes: Strokes) -> str:
+    """Return `text`. If it is longer than `room`, it is cut there and ends with dots.
 
-    >>> clipped("C*H*W/64", 6, ASCII), clipped("12", 6, ASCII)
+    >>> clip("C*H*W/64", 6, ASCII), clip("12", 6, ASCII)
     ('C*H...', '12')
     """
     if len(text) <= room:

@@ -13,7 +13,10 @@ from shapecalc.view.steps import setting_text
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Return a row for every dialect and setting: its answer, or the rule that refuses; `*` marks the odd ones."""
+    """Return a row for every dialect and setting: its answer, or the rule that refuses.
+
+    `*` marks the rows that differ from the most common answer.
+    """
     table = _table("", "dialect", "setting", "answer")
     answers = [row.verdict for row in comparison.rows if row.default]
     common = max(dict.fromkeys(answers), key=answers.count)
@@ -24,11 +27,11 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def _setting(row: Compared) -> str:
-    said = ", ".join(f"{name} {setting_text(value)}" for name, value in row.trace.options.items() if name != "dtype")
+    setting = ", ".join(f"{name} {setting_text(value)}" for name, value in row.trace.options.items() if name != "dtype")
     switch = DIALECTS[row.trace.dialect].switch
-    if not said and switch and row.trace.request.switch is not None:
-        said = f"{switch.name} {setting_text(row.trace.request.switch)}"
-    return f"{said} (default)" if said and row.default and switch and switch.default is not None else said
+    if not setting and switch and row.trace.request.switch is not None:
+        setting = f"{switch.name} {setting_text(row.trace.request.switch)}"
+    return f"{setting} (default)" if setting and row.default and switch and switch.default is not None else setting
 
 
 def _answer(row: Compared) -> Text:
@@ -52,7 +55,7 @@ def dialects_table() -> Table:
 
 
 def operators_table() -> Table:
-    """Return a row for every dialect: its operators, where they are written down, and what to know."""
+    """Return a row for every dialect: its operators, the source of its rules, and a note."""
     table = _table("dialect", "operators", "source")
     for row in DIALECTS.values():
         source = row.source + (f"; {row.note}" if row.note else "")

@@ -1,4 +1,4 @@
-"""Elements as nested brackets, in columns, with dots where some are left out."""
+"""Elements in nested brackets, in columns. Dots stand for elements that are left out."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 
 def values_text(elements: Any, gaps: Sequence[int | None]) -> str:
-    """Return nested lists as text, aligned; `gaps` says at which position of each axis others are left out.
+    """Return nested lists as text, in columns. `gaps` says at which position of each axis others are left out.
 
     >>> print(values_text([[0, 1], [2, 13]], (None, 1)))
     [[ 0 ...  1]
      [ 2 ... 13]]
     """
     width = max((len(_text(leaf)) for leaf in _leaves(elements, len(gaps))), default=0)
-    return _nested(elements, gaps, width, indent=1)
+    return _nest(elements, gaps, width, indent=1)
 
 
-def _nested(elements: Any, gaps: Sequence[int | None], width: int, indent: int) -> str:
+def _nest(elements: Any, gaps: Sequence[int | None], width: int, indent: int) -> str:
     if not gaps:
         return _text(elements).rjust(width)
-    parts = [_nested(element, gaps[1:], width, indent + 1) for element in elements]
+    parts = [_nest(element, gaps[1:], width, indent + 1) for element in elements]
     if gaps[0] is not None:
         parts.insert(gaps[0], "...")
     between = " " if len(gaps) == 1 else "\n" * (len(gaps) - 1) + " " * indent

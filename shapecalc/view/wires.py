@@ -1,7 +1,7 @@
 """The lines between two columns of dims: axes that cross, merge, split, mix, come and go.
 
 Row i is axis i on both sides, so an axis that keeps its place is a straight line. Permuted axes cross in pairs,
-one crossing after another, so that each can be followed; other axes keep their order and meet at brackets.
+one crossing after another, so that the eye can follow each. Other axes keep their order and meet at brackets.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from rich.style import Style
 
 MOST_CROSSING = 10
-"""Axes up to which crossing lines are drawn; more are a knot."""
+"""The most axes that are drawn as crossing lines. More axes are a knot."""
 
 
 class Wiring(Record):
-    """How the lines between two columns run."""
+    """The paths of the lines between two columns."""
 
     links: tuple[Group, ...]
     layers: tuple[tuple[int, ...], ...] = ()
-    """For axes that cross: the upper rows of the pairs that cross at the same time."""
+    """For axes that cross: the upper row of each pair, for the pairs that cross at the same time."""
     tracks: tuple[int, ...] = ()
     """For axes that keep their order: the place of each link's bracket."""
     knot: bool = False
-    """Whether too many axes cross for lines to be followed."""
+    """Whether so many axes cross that nobody could follow the lines."""
 
     @property
     def width(self) -> int:
@@ -43,12 +43,12 @@ class Wiring(Record):
 
     @property
     def walls(self) -> int:
-        """How many cells the ends of axes that go no further need before the brackets."""
+        """How many cells the ends of dropped axes need before the brackets."""
         return 2 * any(not link.outs for link in self.links)
 
 
 def wiring(links: tuple[Group, ...]) -> Wiring:
-    """Return how the lines of these links run.
+    """Return the paths of the lines for these links.
 
     >>> wiring((Group((1,), (0,)), Group((2,), (1,)), Group((0,), (2,)))).layers
     ((0,), (1,))
@@ -80,8 +80,8 @@ def _layers(order: list[int]) -> tuple[tuple[int, ...], ...]:
 def _tracks(links: Sequence[Group]) -> tuple[int, ...]:
     """Return the place of each link's bracket, so that no line runs through a bracket of another.
 
-    Where a link's dims move up past the rows that the link above it came from, its bracket stands further to the
-    right, and where they move down, further to the left.
+    If a link's dims move up past the source rows of the link above it, its bracket is further to the right than
+    that link's. If they move down, it is further to the left.
     """
     tracks, above = list[int](), None
     for link in links:
@@ -97,7 +97,7 @@ def _tracks(links: Sequence[Group]) -> tuple[int, ...]:
 
 
 def draw(canvas: Canvas, wired: Wiring, left: int, right: int, top: int, styles: Sequence[Style | str]) -> None:
-    """Draw the lines between cell `left` and cell `right`, row 0 at `top`, each link in its style."""
+    """Draw the lines between cell `left` and cell `right`, with row 0 at `top`, each link in its style."""
     if wired.knot:
         for link, style in zip(wired.links, styles, strict=True):
             for row in link.sources:
@@ -115,15 +115,15 @@ def _braid(canvas: Canvas, wired: Wiring, left: int, right: int, top: int, style
     x = left
     for layer in wired.layers:
         for row, style in enumerate(lanes):
-            canvas.across(top + row, x, x + 1, style)
+            canvas.draw_across(top + row, x, x + 1, style)
             if row not in layer and row - 1 not in layer:
-                canvas.across(top + row, x + 1, x + 3, style)
+                canvas.draw_across(top + row, x + 1, x + 3, style)
         for row in layer:
             _cross(canvas, x + 1, top + row, lanes[row], lanes[row + 1])
             lanes[row], lanes[row + 1] = lanes[row + 1], lanes[row]
         x += 3
     for row, style in enumerate(lanes):
-        canvas.across(top + row, x, right, style)
+        canvas.draw_across(top + row, x, right, style)
 
 
 def _cross(canvas: Canvas, x: int, y: int, upper: Style | str, lower: Style | str) -> None:
@@ -135,23 +135,23 @@ def _cross(canvas: Canvas, x: int, y: int, upper: Style | str, lower: Style | st
 
 
 def _bracket(canvas: Canvas, link: Group, xs: tuple[int, int, int], top: int, style: Style | str) -> None:
-    """Draw one link: straight, or from its sources to a bracket and from there to its dims; a wall where it ends."""
+    """Draw one link: a straight line, or a bracket between its sources and its dims. A dropped axis ends in a wall."""
     left, bar, right = xs
     if len(link.sources) == 1 and link.sources == link.outs:
-        canvas.across(top + link.outs[0], left, right, style)
+        canvas.draw_across(top + link.outs[0], left, right, style)
         return
     if not link.outs:
         for row in link.sources:
-            canvas.across(top + row, left, left + 1, style)
+            canvas.draw_across(top + row, left, left + 1, style)
             canvas.put(left + 1, top + row, canvas.strokes.wall, style)
         return
     if not link.sources:
         return
     rows = [*link.sources, *link.outs]
-    canvas.down(bar, top + min(rows), top + max(rows), style)
+    canvas.draw_down(bar, top + min(rows), top + max(rows), style)
     for row in link.sources:
-        canvas.across(top + row, left, bar, style)
+        canvas.draw_across(top + row, left, bar, style)
         canvas.join(bar, top + row, LEFT, style)
     for row in link.outs:
         canvas.join(bar, top + row, RIGHT, style)
-        canvas.across(top + row, bar + 1, right, style)
+        canvas.draw_across(top + row, bar + 1, right, style)

@@ -188,12 +188,16 @@ def test_what_is_drawn_too_rarely(request_line, target):
 WARNED = [
     ("reshape 0,3,4 3,4,0 --allowzero", "onnx", "0 is a dim of size zero here, so allowzero is on"),
     ("reshape 0,3 5,0 -d numpy", "tensorrt", "0 is a dim of size zero here, so zero_is_placeholder is off"),
-    ("reshape 0,3,4 0,-1 -d openvino --special-zero", "numpy", "-1 is written as 12: numpy infers nothing where"),
+    ("reshape 0,3,4 0,-1 -d openvino --special-zero", "numpy", "-1 is written as 12: numpy infers no dim if"),
     ("reshape N,C,H 0,-1,64", "torch", "holds when 64 divides C*H"),
     ("reshape N,C M,-1", "numpy", "M is a size that the code must be given"),
     ("expand 1,C N,C", "einops", "N is a size that the code must be given"),
     ("squeeze 1,3,1", "tensorrt", "dim 0 follows the tensor, and is written as the number 3"),
-    ("chain '2,3 | transpose | reshape 3,-1 -d torch'", "onnx", "the stages follow onnx and torch, and the code onnx"),
+    (
+        "chain '2,3 | transpose | reshape 3,-1 -d torch'",
+        "onnx",
+        "the stages follow onnx and torch; the code follows onnx",
+    ),
     ("chain '2,3 | transpose --opset 13 | flatten'", "onnx", "a model has one opset: 25 for all stages"),
 ]
 
@@ -218,7 +222,7 @@ REFUSED = [
     ("reshape 1 [] --opset 1", "onnx", "usage: an attribute cannot hold an empty shape (use --opset 5 or later)"),
     ("reshape 65536,65536 -1", "tensorrt", "usage: tensorrt cannot be asked for it: -1 would be 4294967296"),
     ("reshape 2,3,4 0,-1", "pytorch", "usage: there is no kind of code 'pytorch' (did you mean torch?)"),
-    ("reshape 2,3,4 5,-1", "numpy", "usage: what cannot be resolved has no code"),
+    ("reshape 2,3,4 5,-1", "numpy", "usage: the request is refused, so there is no code"),
 ]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.view.grid import grid
-from shapecalc.view.pictures import explained, picture
+from shapecalc.view.pictures import explain, picture
 from shapecalc.view.rail import rail, strip
 from shapecalc.view.strokes import ASCII, UNICODE
 from tests.view.questions import answer_to
@@ -52,12 +52,12 @@ def golden(name, drawn):
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_what_explain_draws(name):
     command = EXPLAINED[name]
-    drawn = f"$ {command}\n{explained(answer_to(command), strokes=UNICODE).plain}"
+    drawn = f"$ {command}\n{explain(answer_to(command), strokes=UNICODE).plain}"
     assert drawn == golden(name, drawn)
 
 
 def test_the_same_in_ascii():
-    drawn = explained(answer_to(EXPLAINED["shuffle"]), strokes=ASCII).plain
+    drawn = explain(answer_to(EXPLAINED["shuffle"]), strokes=ASCII).plain
     assert drawn == golden("shuffle-ascii", drawn)
 
 

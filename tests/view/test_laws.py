@@ -14,11 +14,11 @@ from shapecalc.core.answers.moves import Slice
 from shapecalc.core.sizes.dims import all_known, product, substitute
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.view.flow import flow
-from shapecalc.view.grid import grid, journey
+from shapecalc.view.grid import grid, journey_of
 from shapecalc.view.layout import layouts
-from shapecalc.view.pictures import explained, picture
+from shapecalc.view.pictures import explain, picture
 from shapecalc.view.rail import rail, strip
-from shapecalc.view.strokes import ASCII, UNICODE, clipped
+from shapecalc.view.strokes import ASCII, UNICODE, clip
 from tests.view.questions import answer_to, answers
 
 widths = st.integers(40, 120)
@@ -35,7 +35,7 @@ def pictures(draw):
         flow(answer, at, width=width, height=height, strokes=strokes),
         rail(answer, at, width=width, strokes=strokes),
         strip(answer, at, width=width, strokes=strokes),
-        explained(answer, width=width, strokes=strokes),
+        explain(answer, width=width, strokes=strokes),
     ]
     if at is not None:
         drawn.append(picture(answer, at, width=width, height=height, strokes=strokes))
@@ -85,7 +85,7 @@ def test_every_dim_stands_in_the_flow_with_its_place(answer, wide):
             assert "… stages" in drawn.plain
             continue
         for row, cell in enumerate(cells):
-            assert shown[number, row] == ("?" if cell.dim is None else clipped(str(cell.dim), 14, UNICODE))
+            assert shown[number, row] == ("?" if cell.dim is None else clip(str(cell.dim), 14, UNICODE))
 
 
 @given(answers())
@@ -127,7 +127,7 @@ def test_the_grid_follows_one_element(answer, data):
     drawn = grid(answer, cursor, width=200).plain
     for _, index in follow(answer, cursor):
         assert f"[{','.join(map(str, index))}]" in drawn
-    assert journey(answer).places(cursor) == [index for _, index in follow(answer, cursor)]
+    assert journey_of(answer).places(cursor) == [index for _, index in follow(answer, cursor)]
 
 
 @given(answers())

@@ -17,7 +17,7 @@ from shapecalc.tui.lessons import Lesson, answer_line, judge, lessons
 from shapecalc.tui.progress import Progress
 from shapecalc.tui.question import Question, question_of
 from shapecalc.tui.widgets import TextField
-from shapecalc.view.pictures import explained
+from shapecalc.view.pictures import explain
 
 HELP = "enter predicts, F2 shows the answer, F3 plays with it, escape goes back"
 
@@ -112,7 +112,7 @@ class Lessons(ModalScreen[Question | None]):
         if self.lesson is not None:
             width = max(40, self.query_one("#lesson").size.width - 2)
             shown = self.query_one("#shown", Static)
-            shown.update(explained(answer_line(self.lesson.question), width=width))
+            shown.update(explain(answer_line(self.lesson.question), width=width))
             self.call_after_refresh(shown.scroll_visible)
 
     def action_open(self) -> None:

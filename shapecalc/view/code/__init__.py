@@ -1,7 +1,7 @@
-"""Answers as code: what a framework's own program would say to do the same.
+"""Answers as code: the program of a framework that does the same.
 
-The code works on `x` and leaves its result in `y`. Where a request would mean something else there, the
-code says what was meant instead, and a warning tells.
+The code reads `x` and leaves its result in `y`. If a request means something else in that framework, the code
+asks for what was meant, and a warning says so.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ TARGETS = {
     "einops": "shapecalc.view.code.einops",
     "command": "shapecalc.view.code.command",
 }
-"""What code can be written for, and the modules with a function of that name; importing all takes a while."""
+"""The targets of code, each with the module that has a function of that name. A module is imported on first use."""
 
 
 class Code(Record):
-    """A piece of code, and what to know before it is used."""
+    """A piece of code, and warnings to read before it is used."""
 
     text: str
     warnings: tuple[str, ...] = ()
@@ -39,8 +39,8 @@ class Code(Record):
 def code(answer: Trace | Chain, target: str) -> Code:
     """Return the code for `target` that does what `answer` answers.
 
-    Raises `ShapeError` (usage) for a target that does not exist, an answer that is none, and what the
-    target cannot say.
+    Raises `ShapeError` (usage) if there is no such target, if the request is refused, or if the target has no code
+    for the answer.
 
     >>> import shapecalc as sc
     >>> print(code(sc.reshape("N,C,H,W", "0,-1"), "numpy").text)
@@ -49,11 +49,11 @@ def code(answer: Trace | Chain, target: str) -> Code:
     """
     write = writer(target)
     if answer.output is None:
-        raise misuse("what cannot be resolved has no code")
+        raise misuse("the request is refused, so there is no code")
     return write(answer)
 
 
 def writer(target: str) -> Callable[[Trace | Chain], Code]:
-    """Return the function that writes code for `target`; raise `ShapeError` (usage) where there is none."""
+    """Return the function that writes code for `target`; raise `ShapeError` (usage) if there is none."""
     write: Callable[[Trace | Chain], Code] = getattr(import_module(lookup(target, TARGETS, "kind of code")), target)
     return write

@@ -1,4 +1,4 @@
-"""NumPy and PyTorch code: methods of `x`, with the sizes that 0 copies read from the tensor itself."""
+"""NumPy and PyTorch code: methods of `x`. A size that a 0 copies is read from the tensor itself."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from shapecalc.core.dialects.dialect import Flattens
 from shapecalc.core.dialects.limits import check_rank
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.view.code import Code
-from shapecalc.view.code.sizes import left_open, size_text
+from shapecalc.view.code.sizes import open_names, size_text
 from shapecalc.view.code.written import (
     WrittenDim,
-    after,
     drops_every_one,
     empty_warnings,
     general_warnings,
     inserted_axes,
+    shape_after,
     stages_of,
     title,
     written_dims,
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
 
 
 class Place(Record):
-    """Where a stage stands in the program: what its tensor is called, and the shape of `x`."""
+    """The place of a stage in the program: the name of its tensor, and the shape of `x`."""
 
     tensor: str
     input: Shape
 
 
 def numpy(answer: Trace | Chain) -> Code:
-    """Return NumPy code."""
+    """Return NumPy code; raise `ShapeError` for more dims than NumPy has, or a name that code cannot have."""
     return _program(answer, "numpy", {"np": "import numpy as np", "math": "import math"}, _numpy_call)
 
 
 def torch(answer: Trace | Chain) -> Code:
-    """Return PyTorch code."""
+    """Return PyTorch code; raise `ShapeError` for more dims than PyTorch has, or a name that code cannot have."""
     return _program(answer, "torch", {"torch": "import torch", "math": "import math"}, _torch_call)
 
 
@@ -60,14 +60,14 @@ def _program(
     place, lines = Place("x", answer.input), list[str]()
     for trace, stage in stages_of(answer):
         check_rank(stage.before, DIALECTS[target], "input")
-        check_rank(after(stage), DIALECTS[target], "input")
+        check_rank(shape_after(stage), DIALECTS[target], "input")
         line = call(trace, stage, place)
         if line != place.tensor:
             lines.append(f"y = {line}")
             place = replace(place, tensor="y")
     lines = lines or ["y = x"]
     imports = sorted(line for name, line in modules.items() if any(f"{name}." in line for line in lines))
-    warnings = (*general_warnings(answer, target), *empty_warnings(answer, target), *_open_names(answer))
+    warnings = (*general_warnings(answer, target), *empty_warnings(answer, target), *_open_name_warnings(answer))
     return Code("\n".join([*imports, title(answer), *lines]), warnings)
 
 
@@ -115,7 +115,7 @@ def _torch_call(trace: Trace, stage: Stage, place: Place) -> str:
             assert_never(stage.kind)
 
 
-def _open_names(answer: Trace | Chain) -> list[str]:
+def _open_name_warnings(answer: Trace | Chain) -> list[str]:
     """Return the warnings about names that the program must be given."""
     written = [
         dim.value
@@ -124,17 +124,17 @@ def _open_names(answer: Trace | Chain) -> list[str]:
         for dim in written_dims(stage)
         if dim.axes is None and not dim.inferred
     ]
-    return [f"{name} is a size that the code must be given" for name in left_open(written, answer.input)]
+    return [f"{name} is a size that the code must be given" for name in open_names(written, answer.input)]
 
 
 def _arguments(texts: Iterable[object]) -> str:
-    """Return arguments; an empty tuple if there are none, which a call without any would not mean."""
+    """Return arguments, or `()` if there are none: a call without arguments would mean something else."""
     return ", ".join(map(str, texts)) or "()"
 
 
 def _tuple(texts: Iterable[object]) -> str:
-    listed = list(map(str, texts))
-    return f"({listed[0]},)" if len(listed) == 1 else f"({', '.join(listed)})"
+    items = list(map(str, texts))
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def _axes(stage: Stage) -> tuple[int, ...]:
@@ -143,7 +143,7 @@ def _axes(stage: Stage) -> tuple[int, ...]:
 
 
 def _sizes(stage: Stage, place: Place, kept: str = "") -> list[str]:
-    """Return the dims to ask for; `kept` stands for one that the tensor has, if the call knows a sign for it."""
+    """Return the dims to ask for. `kept` is the call's sign for a dim that the tensor has, if it knows one."""
     return [_size(dim, place, kept) for dim in written_dims(stage)]
 
 
@@ -179,5 +179,5 @@ def _flatten(trace: Trace, stage: Stage, place: Place) -> str:
     """Return PyTorch's own flatten if it was asked for, otherwise a reshape."""
     if DIALECTS[trace.dialect].flattens is not Flattens.RANGE:
         return _reshape(stage, place)
-    first, merged = max(enumerate(written_dims(stage)), key=lambda at: len(at[1].axes or ()))
-    return f"{place.tensor}.flatten({first}, {first + max(1, len(merged.axes or ())) - 1})"
+    first, widest = max(enumerate(written_dims(stage)), key=lambda at: len(at[1].axes or ()))
+    return f"{place.tensor}.flatten({first}, {first + max(1, len(widest.axes or ())) - 1})"

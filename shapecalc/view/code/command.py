@@ -11,5 +11,5 @@ if TYPE_CHECKING:
 
 
 def command(answer: Trace | Chain) -> Code:
-    """Return the command line that asks what `answer` answers."""
+    """Return the command line that gives `answer`."""
     return Code(command_line(answer))

@@ -1,7 +1,7 @@
-"""einops code: a whole answer as one pattern, where its stages cut the tensor into pieces that fit.
+"""einops code: a whole answer as one pattern, if no stage mixes axes.
 
-The input's axes are cut into pieces as far as the reshapes ask for it; what is left of a reshape is then
-which pieces stand together, and of a transpose their order.
+The input's axes are cut into as many pieces as the reshapes need. A reshape then says which pieces stand together,
+and a transpose says their order.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.code import Code
-from shapecalc.view.code.sizes import left_open, size_text
-from shapecalc.view.code.written import after, general_warnings, title
+from shapecalc.view.code.sizes import open_names, size_text
+from shapecalc.view.code.written import general_warnings, shape_after, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 
 class Piece(Record):
-    """A piece of an axis that is moved whole."""
+    """A piece of an axis that always moves whole."""
 
     number: int
     size: Dim
 
 
 def einops(answer: Trace | Chain) -> Code:
-    """Return one `rearrange`, or `repeat` where elements are repeated.
+    """Return one `rearrange`, or one `repeat` if elements are repeated.
 
-    Raises `ShapeError` (usage) where a reshape mixes axes, and for op `shape`.
+    Raises `ShapeError` (usage) if a reshape mixes axes, and for op `shape`.
 
     >>> import shapecalc as sc
     >>> print(einops(sc.chain((2, 12, 4), "reshape 2,3,4,4", "transpose 0,2,1,3")).text.splitlines()[-1])
@@ -52,15 +52,15 @@ def einops(answer: Trace | Chain) -> Code:
     }
     pattern = Pattern(_put_in(answer.input, sizes), answer.conditions)
     for stage in answer.stages:
-        pattern.move(stage, _put_in(after(stage), sizes))
+        pattern.move(stage, _put_in(shape_after(stage), sizes))
     names = pattern.names()
-    given = pattern.given()
+    to_tell = pattern.sizes_to_tell()
     call = "repeat" if pattern.repeated else "rearrange"
     sides = [" ".join(_axis(axis, names) for axis in axes) for axes in (pattern.sources, pattern.axes)]
-    lengths = "".join(f", {names[piece]}={size_text(piece.size, answer.input)}" for piece in given)
+    lengths = "".join(f", {names[piece]}={size_text(piece.size, answer.input)}" for piece in to_tell)
     line = f'y = {call}(x, "{sides[0]} -> {sides[1]}"{lengths})'
-    open_names = left_open([piece.size for piece in given], answer.input)
-    warnings = [f"{name} is a size that the code must be given" for name in open_names]
+    missing = open_names([piece.size for piece in to_tell], answer.input)
+    warnings = [f"{name} is a size that the code must be given" for name in missing]
     text = "\n".join([f"from einops import {call}", title(answer), line])
     return Code(text, (*general_warnings(answer, "einops"), *warnings))
 
@@ -70,14 +70,14 @@ def _put_in(shape: Shape, sizes: Mapping[str, int]) -> Shape:
 
 
 def _axis(pieces: list[Piece], names: Mapping[Piece, str]) -> str:
-    """Return an axis as a pattern writes it: 1 for none, brackets around several."""
+    """Return an axis as a pattern writes it: 1 for no piece, brackets around several."""
     if len(pieces) < 2:
         return names[pieces[0]] if pieces else "1"
     return f"({' '.join(names[piece] for piece in pieces)})"
 
 
 class Pattern:
-    """Both sides of a pattern, while the moves are made: each axis as the pieces it is made of, none for a 1."""
+    """Both sides of a pattern, while the moves are made. Each axis is a list of pieces; an axis of 1 has none."""
 
     def __init__(self, shape: Shape, conditions: Conditions) -> None:
         """Start with every axis whole and in its place."""
@@ -92,7 +92,7 @@ class Pattern:
         return [] if size == 1 else [Piece(self.count, size)]
 
     def move(self, stage: Stage, output: Shape) -> None:
-        """Make one move; raise `ShapeError` (usage) where no pattern can."""
+        """Make the move of a stage; raise `ShapeError` (usage) if no pattern can."""
         match stage.move:
             case Permute(axes):
                 self.axes = [self.axes[axis] for axis in axes]
@@ -104,12 +104,12 @@ class Pattern:
                 for dim in output:
                     self.axes.append(self._take(pending, dim, stage))
                 if pending:
-                    raise _mixing(stage)
+                    raise _mixing_error(stage)
             case _:
                 raise misuse("einops moves elements, and shape returns dims")
 
     def _expand(self, output: Shape) -> None:
-        """Let axes of 1 grow; the new pieces are on the right side alone."""
+        """Let axes of 1 grow. The new pieces are only on the right side."""
         self.axes = [[] for _ in range(len(output) - len(self.axes))] + self.axes
         for out, size in enumerate(output):
             if not self.axes[out]:
@@ -117,11 +117,11 @@ class Pattern:
                 self.repeated += self.axes[out]
 
     def _take(self, pending: deque[Piece], dim: Dim, stage: Stage) -> list[Piece]:
-        """Take the pieces of an output dim, the last of them cut where it reaches into the next dim."""
+        """Take the pieces of an output dim. The last piece is cut if it reaches into the next dim."""
         taken, need = list[Piece](), dim
         while need != 1:
             if not pending:
-                raise _mixing(stage)
+                raise _mixing_error(stage)
             piece = pending.popleft()
             if need == piece.size:
                 need = 1
@@ -132,19 +132,19 @@ class Pattern:
                 pending.appendleft(rest)
                 need = 1
             else:
-                raise _mixing(stage)
+                raise _mixing_error(stage)
             taken.append(piece)
         return taken
 
     def _whole(self, a: Dim, b: Dim) -> bool:
-        """Say whether `b` divides `a` wherever the answer holds."""
+        """Say whether `b` divides `a` for all sizes that meet the answer's conditions."""
         try:
             return b != 0 and all(condition in self.conditions for condition in divides(a, b))
         except Never:
             return False
 
     def _cut(self, piece: Piece, size: Dim) -> tuple[Piece, Piece]:
-        """Cut an piece in two wherever it stands."""
+        """Cut a piece in two at every place where it stands."""
         (first,), (rest,) = self._pieces(size), self._pieces(quotient(piece.size, size))
         for axes in (self.sources, [self.repeated]):
             for axis in axes:
@@ -154,30 +154,30 @@ class Pattern:
         return first, rest
 
     def names(self) -> dict[Piece, str]:
-        """Return a name for each piece: its input axis's letter, with a number where the axis is cut."""
-        found = {}
+        """Return a name for each piece: the letter of its input axis, with a number if the axis is cut."""
+        names = {}
         for place, axis in enumerate([*self.sources, *([piece] for piece in self.repeated)]):
             letter = chr(ord("a") + place) if place < ALPHABET else f"z{place}"
             for part, piece in enumerate(axis, 1):
-                found[piece] = letter if len(axis) == 1 else f"{letter}{part}"
-        return found
+                names[piece] = letter if len(axis) == 1 else f"{letter}{part}"
+        return names
 
-    def given(self) -> list[Piece]:
-        """Return the pieces whose sizes a call must be told: all but one of each input axis, and the repeated."""
-        found = []
+    def sizes_to_tell(self) -> list[Piece]:
+        """Return the pieces whose sizes the call must get: all but one of each input axis, and the repeated pieces."""
+        pieces = []
         for axis in self.sources:
             hole = next(
                 (piece for piece in reversed(axis) if not isinstance(piece.size, int)), axis[-1] if axis else None
             )
             if product(piece.size for piece in axis) == 0:
                 hole = None
-            found += [piece for piece in axis if len(axis) > 1 and piece != hole]
-        return [*found, *self.repeated]
+            pieces += [piece for piece in axis if len(axis) > 1 and piece != hole]
+        return [*pieces, *self.repeated]
 
 
 ALPHABET = 26
 
 
-def _mixing(stage: Stage) -> ShapeError:
-    old, new = (brief(shape_text(shape)) for shape in (stage.before, after(stage)))
+def _mixing_error(stage: Stage) -> ShapeError:
+    old, new = (brief(shape_text(shape)) for shape in (stage.before, shape_after(stage)))
     return misuse(f"einops has no pattern from {old} to {new}: the reshape mixes axes")

@@ -14,13 +14,13 @@ from shapecalc.core.sizes.dims import Dim, Monomial
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.code import Code
-from shapecalc.view.code.requested import requested
+from shapecalc.view.code.constants import constants_for
 from shapecalc.view.code.written import (
-    after,
     drops_every_one,
     empty_warnings,
     general_warnings,
     inserted_axes,
+    shape_after,
     stages_of,
     title,
     written_dims,
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 AXES_ARE_INPUTS = 13
 SHAPES_ARE_INPUTS = 5
-"""The opsets since which axes and shapes are inputs of a node; before, they are attributes."""
+"""The first opsets in which axes and shapes are inputs of a node. Before them, they are attributes."""
 
 
 class Node(Record):
-    """A node of the model: its operator, the attributes as code, and the constant that is its second input."""
+    """A node of the model: its operator, its attributes as code, and the constant that is its second input."""
 
     operator: str
     attributes: Mapping[str, object] = {}
@@ -49,7 +49,10 @@ class Node(Record):
 
 
 def onnx(answer: Trace | Chain) -> Code:
-    """Return the code of an ONNX model with the input `x` and the output `y`."""
+    """Return the code of an ONNX model with the input `x` and the output `y`.
+
+    Raises `ShapeError` (usage) if ONNX has no such element type, or a name would have to be a constant.
+    """
     opset, *others = sorted({_model_opset(trace) for trace in answer.traces}, reverse=True)
     made = [_node(trace, stage, opset) for trace, stage in stages_of(answer)]
     nodes = [node for node in made if node] or [Node("Identity")]
@@ -68,8 +71,8 @@ def onnx(answer: Trace | Chain) -> Code:
     warnings = [warning for node in nodes for warning in node.warnings]
     if others:
         warnings.append(f"a model has one opset: {opset} for all stages")
-    told = (*general_warnings(answer, "onnx"), *empty_warnings(answer, "onnx"), *warnings)
-    return Code("\n".join(lines), told)
+    all_warnings = (*general_warnings(answer, "onnx"), *empty_warnings(answer, "onnx"), *warnings)
+    return Code("\n".join(lines), all_warnings)
 
 
 def _model_opset(trace: Trace) -> int:
@@ -77,14 +80,14 @@ def _model_opset(trace: Trace) -> int:
 
 
 def _element_type(dtype: str | None) -> str:
-    """Return the element type as code; float where none is named."""
+    """Return the element type as code; float if none is named."""
     if dtype and dtype not in SINCE_25:
         raise misuse(f"onnx has no element type {dtype}", argument="dtype")
     return f"TensorProto.{spelled(dtype or 'float32', ONNX).upper()}"
 
 
 def _dims(shape: Sequence[Dim]) -> str:
-    """Return the dims of an input or output as code; what is not a plain name is left open."""
+    """Return the dims of an input or output as code. A dim that is a product of names is left open."""
     texts = []
     for dim in shape:
         named = isinstance(dim, Monomial) and str(dim).isidentifier()
@@ -93,7 +96,7 @@ def _dims(shape: Sequence[Dim]) -> str:
 
 
 def _node_lines(nodes: Sequence[Node]) -> list[str]:
-    """Return the lines that make the constants, and list the nodes with each constant before its own."""
+    """Return the lines that make the constants and the nodes. Each constant stands before the node that reads it."""
     constants, lines, tensor = list[str](), list[str](), "x"
     for place, node in enumerate(nodes, 1):
         inputs = [tensor]
@@ -122,9 +125,9 @@ def _node(trace: Trace, stage: Stage, opset: int) -> Node | None:
         case Kind.SQUEEZE if drops_every_one(stage):
             return Node("Squeeze")
         case Kind.SQUEEZE:
-            return _with_axes("Squeeze", dropped_axes(stage), opset)
+            return _axes_node("Squeeze", dropped_axes(stage), opset)
         case Kind.UNSQUEEZE:
-            return _with_axes("Unsqueeze", inserted_axes(stage), opset)
+            return _axes_node("Unsqueeze", inserted_axes(stage), opset)
         case Kind.EXPAND:
             return _expand(stage)
         case Kind.SHAPE:
@@ -134,9 +137,9 @@ def _node(trace: Trace, stage: Stage, opset: int) -> Node | None:
 
 
 def _reshape(trace: Trace, stage: Stage, opset: int) -> Node:
-    """Return a Reshape: 0 and -1 stay if they mean the same, and allowzero is set if 0 is a size."""
+    """Return a Reshape. 0 and -1 stay if they mean the same; allowzero is set if 0 is a size."""
     literal = trace.options.get("allowzero") is True
-    made = requested(stage, {"dialect": "onnx", "opset": opset}, "allowzero", on=True, literal=literal)
+    made = constants_for(stage, {"dialect": "onnx", "opset": opset}, "allowzero", on=True, literal=literal)
     if opset >= SHAPES_ARE_INPUTS:
         return Node("Reshape", {"allowzero": 1} if made.literal else {}, ("shape", made.dims), made.warnings)
     if not made.dims:
@@ -145,13 +148,13 @@ def _reshape(trace: Trace, stage: Stage, opset: int) -> Node:
 
 
 def _flatten(trace: Trace, stage: Stage, opset: int) -> Node:
-    """Return a Flatten if there are two dims, as ONNX's always has; otherwise a Reshape."""
+    """Return a Flatten if there are two dims, because ONNX's Flatten always has two; otherwise a Reshape."""
     parts = [dim.axes or () for dim in written_dims(stage)]
     return Node("Flatten", {"axis": len(parts[0])}) if len(parts) == 2 else _reshape(trace, stage, opset)
 
 
-def _with_axes(operator: str, axes: Sequence[int], opset: int) -> Node | None:
-    """Return a node that names axes; None if it names none."""
+def _axes_node(operator: str, axes: Sequence[int], opset: int) -> Node | None:
+    """Return a node that names axes; None if there are no axes."""
     if not axes:
         return None
     if opset < AXES_ARE_INPUTS:
@@ -160,10 +163,10 @@ def _with_axes(operator: str, axes: Sequence[int], opset: int) -> Node | None:
 
 
 def _expand(stage: Stage) -> Node:
-    """Return an Expand: a 1 in its shape keeps the dim that the tensor has."""
+    """Return an Expand. A 1 in its shape keeps the dim that the tensor has."""
     dims = []
     for out, dim in enumerate(written_dims(stage)):
-        axis = out - len(after(stage)) + len(stage.before)
+        axis = out - len(shape_after(stage)) + len(stage.before)
         kept = dim.axes or (axis >= 0 and stage.before[axis] == dim.value and isinstance(dim.value, Monomial))
         if not kept and isinstance(dim.value, Monomial):
             raise misuse(f"dim {out}, {dim.value}, would have to be a constant", "give the sizes with --where")

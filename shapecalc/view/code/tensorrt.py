@@ -12,8 +12,8 @@ from shapecalc.core.sizes.dims import all_known
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.code import Code
-from shapecalc.view.code.requested import requested
-from shapecalc.view.code.written import after, empty_warnings, general_warnings, title
+from shapecalc.view.code.constants import constants_for
+from shapecalc.view.code.written import empty_warnings, general_warnings, shape_after, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Layer(Record):
-    """A layer: the network's method, what follows the tensor in the call, and the properties to set, as code."""
+    """A layer: the network's method, the call's arguments after the tensor, and the properties to set, as code."""
 
     method: str
     arguments: str = ""
@@ -38,21 +38,24 @@ class Layer(Record):
 
 
 def tensorrt(answer: Trace | Chain) -> Code:
-    """Return the code that adds layers to a `network` after its tensor `x`; a Shuffle stays one layer."""
+    """Return the code that adds layers to a `network` after its tensor `x`. A Shuffle stays one layer.
+
+    Raises `ShapeError` for more dims than TensorRT has, or if a name would have to be a constant.
+    """
     layers = [layer for trace in answer.traces for layer in _layers(trace)]
     lines = [line for place, layer in enumerate(layers) for line in layer.lines("y" if place else "x")]
     start = ["# network is a trt.INetworkDefinition, x one of its tensors", title(answer)]
     warnings = [warning for layer in layers for warning in layer.warnings]
-    told = (*general_warnings(answer, "tensorrt"), *empty_warnings(answer, "tensorrt"), *warnings)
-    return Code("\n".join([*start, *(lines or ["y = x"])]), told)
+    all_warnings = (*general_warnings(answer, "tensorrt"), *empty_warnings(answer, "tensorrt"), *warnings)
+    return Code("\n".join([*start, *(lines or ["y = x"])]), all_warnings)
 
 
 def _layers(trace: Trace) -> list[Layer]:
-    """Return the layers for the stages of one op: as few Shuffles as hold them."""
+    """Return the layers for the stages of one op, with as few Shuffles as possible."""
     layers, waiting = list[Layer](), list[Stage]()
     for stage in trace.stages:
         check_rank(stage.before, DIALECTS["tensorrt"], "input")
-        check_rank(after(stage), DIALECTS["tensorrt"], "input")
+        check_rank(shape_after(stage), DIALECTS["tensorrt"], "input")
         match stage.kind:
             case Kind.EXPAND:
                 layers += _expand(stage)
@@ -83,7 +86,7 @@ def _shuffle(trace: Trace, stages: Sequence[Stage]) -> Layer:
             properties[f"{which}_transpose"] = stage.move.axes
             continue
         literal = trace.options.get("zero_is_placeholder") is False
-        made = requested(stage, {"dialect": "tensorrt"}, "zero_is_placeholder", on=False, literal=literal)
+        made = constants_for(stage, {"dialect": "tensorrt"}, "zero_is_placeholder", on=False, literal=literal)
         properties["reshape_dims"] = made.dims
         if made.literal:
             properties["zero_is_placeholder"] = False
@@ -92,8 +95,8 @@ def _shuffle(trace: Trace, stages: Sequence[Stage]) -> Layer:
 
 
 def _expand(stage: Stage) -> list[Layer]:
-    """Return a slice that reads the dims of 1 again and again; before it, dims of 1 in front if there are more."""
-    output = after(stage)
+    """Return a slice that reads the dims of 1 again and again. New dims are inserted before it by a Shuffle."""
+    output = shape_after(stage)
     if not all_known((*stage.before, *output)):
         raise misuse("a slice needs numbers", "give the sizes with --where")
     shape: Sequence[Dim] = (1,) * (len(output) - len(stage.before)) + stage.before
@@ -104,9 +107,9 @@ def _expand(stage: Stage) -> list[Layer]:
 
 
 def _dims(stage: Stage) -> list[Layer]:
-    """Return a shape layer, and a slice of it if not every dim is asked for."""
+    """Return a shape layer, with a slice of it if not every dim is asked for."""
     assert isinstance(stage.move, Slice)
-    start, count = stage.move.start, len(after(stage))
+    start, count = stage.move.start, len(shape_after(stage))
     part = [] if count == len(stage.before) else [_slice((start if count else 0,), (count,), (1,))]
     return [Layer("add_shape"), *part]
 

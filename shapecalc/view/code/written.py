@@ -1,4 +1,4 @@
-"""What code writers share: the dims that a stage asks for, one by one, and what is to be known of the code."""
+"""What code writers share: the dims that a stage asks for, one by one, and the warnings about the code."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class WrittenDim(Record):
-    """One dim of a shape to write: a size, or where a program may take it from."""
+    """One dim of a shape to write: a size, or the axes of the tensor that it is read from."""
 
     value: Dim
     axes: tuple[int, ...] | None = None
-    """The axes whose product it is, if it follows the tensor; None if the size itself is meant."""
+    """The axes whose product it is, if it is read from the tensor; None if the size itself is written."""
     inferred: bool = False
     """Whether it may be written as -1."""
 
@@ -34,7 +34,7 @@ def stages_of(answer: Trace | Chain) -> list[tuple[Trace, Stage]]:
     return [(trace, stage) for trace in answer.traces for stage in trace.stages]
 
 
-def after(stage: Stage) -> Shape:
+def shape_after(stage: Stage) -> Shape:
     """Return the shape after a stage of an answer that was not refused."""
     return stage.after or ()
 
@@ -42,54 +42,54 @@ def after(stage: Stage) -> Shape:
 def written_dims(stage: Stage) -> tuple[WrittenDim, ...]:
     """Return the dims that a stage asks for, one by one.
 
-    Raises `TypeError` for a stage that asks for no dims: one that moves axes or returns them.
+    Raises `TypeError` for a stage that asks for no dims: one that moves axes or returns the dims.
     """
     match stage.kind:
         case Kind.RESHAPE | Kind.VIEW:
-            return _requested(stage)
+            return _reshape_dims(stage)
         case Kind.MERGE:
-            return _merged(stage)
+            return _flatten_dims(stage)
         case Kind.SQUEEZE:
             gone = dropped_axes(stage)
             return tuple(WrittenDim(dim, (axis,)) for axis, dim in enumerate(stage.before) if axis not in gone)
         case Kind.UNSQUEEZE:
-            return tuple(WrittenDim(step.dim, step.sources or None) for step in _settling(stage, InsertedOne, KeptDim))
+            return tuple(WrittenDim(step.dim, step.sources or None) for step in _steps_of(stage, InsertedOne, KeptDim))
         case Kind.EXPAND:
-            return _stretched(stage)
+            return _expand_dims(stage)
         case Kind.PERMUTE | Kind.SHAPE:
             raise TypeError(f"{stage.label} asks for no dims")
         case _:
             assert_never(stage.kind)
 
 
-def _settling(stage: Stage, *facts: type[Facts]) -> list[Step]:
-    """Return the steps whose facts are of these rules."""
+def _steps_of(stage: Stage, *facts: type[Facts]) -> list[Step]:
+    """Return the steps of a stage whose facts are of these types."""
     return [step for step in stage.steps if isinstance(step.facts, facts)]
 
 
-def _requested(stage: Stage) -> tuple[WrittenDim, ...]:
-    """Return the dims of a reshape: copied, inferred or given."""
+def _reshape_dims(stage: Stage) -> tuple[WrittenDim, ...]:
+    """Return the dims of a reshape. Each is copied, inferred or given."""
     dims = {}
     for step in stage.steps:
         if step.out is not None:
             copied = (step.out,) if isinstance(step.facts, CopiedZero) else None
             dims[step.out] = WrittenDim(step.dim, copied, isinstance(step.facts, Inferred))
-    return tuple(dims.get(out) or WrittenDim(dim) for out, dim in enumerate(after(stage)))
+    return tuple(dims.get(out) or WrittenDim(dim) for out, dim in enumerate(shape_after(stage)))
 
 
-def _merged(stage: Stage) -> tuple[WrittenDim, ...]:
-    """Return the dims of a flatten; the first that merges is inferred, if the others hold something."""
+def _flatten_dims(stage: Stage) -> tuple[WrittenDim, ...]:
+    """Return the dims of a flatten. The first that merges axes is inferred, if no other dim is 0."""
     dims, free = [], True
-    for step in _settling(stage, Merged):
-        others = [dim for out, dim in enumerate(after(stage)) if out != step.out]
+    for step in _steps_of(stage, Merged):
+        others = [dim for out, dim in enumerate(shape_after(stage)) if out != step.out]
         inferred = free and len(step.sources) > 1 and 0 not in others
         free = free and not inferred
         dims.append(WrittenDim(step.dim, step.sources, inferred))
     return tuple(dims)
 
 
-def _stretched(stage: Stage) -> tuple[WrittenDim, ...]:
-    """Return the dims of an expand: the sizes asked for, or those that are kept."""
+def _expand_dims(stage: Stage) -> tuple[WrittenDim, ...]:
+    """Return the dims of an expand. Each is a size that was asked for, or one that is kept."""
     steps = [step for step in stage.steps if step.out is not None]
     wanted = (1,) * (len(steps) - len(stage.asked)) + stage.asked
     return tuple(
@@ -99,30 +99,30 @@ def _stretched(stage: Stage) -> tuple[WrittenDim, ...]:
 
 
 def inserted_axes(stage: Stage) -> tuple[int, ...]:
-    """Return where an unsqueeze puts its dims of 1."""
-    return tuple(step.out for step in _settling(stage, InsertedOne) if step.out is not None)
+    """Return the axes at which an unsqueeze puts its dims of 1."""
+    return tuple(step.out for step in _steps_of(stage, InsertedOne) if step.out is not None)
 
 
 def drops_every_one(stage: Stage) -> bool:
-    """Say whether a squeeze names no axes, and so takes every dim of 1 there is."""
-    return len(_settling(stage, DroppedOne, KeptDim)) == len(stage.before) and not stage.asked
+    """Say whether a squeeze names no axes, so that it drops every dim of 1."""
+    return len(_steps_of(stage, DroppedOne, KeptDim)) == len(stage.before) and not stage.asked
 
 
 def title(answer: Trace | Chain) -> str:
-    """Return the line that says what goes in and what comes out."""
+    """Return the comment line with the shapes of `x` and `y`."""
     return f"# x: {brief(shape_text(answer.input))} -> y: {brief(shape_text(answer.output or ()))}"
 
 
 def general_warnings(answer: Trace | Chain, target: str) -> list[str]:
-    """Return what is to be known whatever the code is: when it holds, and whose rules it leaves behind."""
+    """Return the warnings for any target: when the answer holds, and that the code follows only one dialect."""
     warnings = [f"holds when {condition.words}" for condition in answer.conditions]
     dialects = list(dict.fromkeys(trace.dialect for trace in answer.traces))
     if len(dialects) > 1:
-        warnings.append(f"the stages follow {' and '.join(dialects)}, and the code {target} alone")
+        warnings.append(f"the stages follow {' and '.join(dialects)}; the code follows {target} only")
     return warnings
 
 
 def empty_warnings(answer: Trace | Chain, target: str) -> list[str]:
     """Return the warnings about dims that the request infers and the target refuses to infer."""
-    why = f"{target} infers nothing where the known dims hold nothing"
+    why = f"{target} infers no dim if the known dims hold no elements"
     return [f"-1 is written as {step.value}: {why}" for step in answer.steps if isinstance(step.facts, InferredEmpty)]

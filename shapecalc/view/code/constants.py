@@ -1,4 +1,4 @@
-"""Requested shapes that a model holds as constants: numbers, 0 for a copied dim, -1 for an inferred one."""
+"""Requested shapes that a model holds as constants: numbers, 0 for a copied dim, -1 for an inferred dim."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Requested(Record):
-    """A requested shape in numbers, and whether a 0 in it is a dim of size zero."""
+class Constants(Record):
+    """A requested shape in numbers. `literal` says whether a 0 in it is a dim of size zero."""
 
     dims: tuple[int, ...]
     literal: bool
     warnings: tuple[str, ...]
 
 
-def requested(stage: Stage, options: Mapping[str, object], switch: str, *, on: bool, literal: bool) -> Requested:
+def constants_for(stage: Stage, options: Mapping[str, object], switch: str, *, on: bool, literal: bool) -> Constants:
     """Return the constants that ask for a stage's output under the rules that `options` name.
 
-    `switch` is what the framework calls its own switch, and `on` how it is set if 0 is to mean a dim of
-    size zero; `literal` says that it is to be set so in any case. Raises `ShapeError` (usage) if names would
-    have to be constants, and if the rules refuse.
+    `switch` is the name of the framework's switch. It has the value `on` if a 0 means a dim of size zero.
+    `literal` says to set it to `on` in any case. Raises `ShapeError` (usage) if a name would have to be a
+    constant, or if the rules refuse the constants.
     """
     asked = written_dims(stage)
     copied = [_can_copy(dim, out, stage) for out, dim in enumerate(asked)]
@@ -44,19 +44,19 @@ def requested(stage: Stage, options: Mapping[str, object], switch: str, *, on: b
             warnings.append(f"dim {out} follows the tensor, and is written as the number {dims[-1]}")
     if literal and zeros:
         warnings.append(f"0 is a dim of size zero here, so {switch} is {'on' if on else 'off'}")
-    made = Requested(tuple(dims), literal, tuple(warnings))
+    made = Constants(tuple(dims), literal, tuple(warnings))
     _check(stage, made, {**options, switch: on if literal else None})
     return made
 
 
 def _can_copy(dim: WrittenDim, out: int, stage: Stage) -> bool:
-    """Say whether a 0 that copies would stand for the dim: the tensor has it at the same place."""
+    """Say whether a 0 can copy the dim: the tensor has the dim at the same place."""
     same = out < len(stage.before) and isinstance(dim.value, Monomial) and stage.before[out] == dim.value
     return not dim.inferred and (dim.axes == (out,) or same)
 
 
 def _constant(dim: WrittenDim, out: int, *, copies: bool, zeros: bool, hole: bool) -> int:
-    """Return the number for one dim; a name that nothing copies can still be the one that is inferred."""
+    """Return the number for one dim. A name that no 0 can copy may still be the one dim that is inferred."""
     if copies:
         return 0
     if dim.inferred and not zeros:
@@ -68,8 +68,8 @@ def _constant(dim: WrittenDim, out: int, *, copies: bool, zeros: bool, hole: boo
     raise misuse(f"dim {out}, {dim.value}, would have to be a constant", "give the sizes with --where")
 
 
-def _check(stage: Stage, made: Requested, options: Mapping[str, object]) -> None:
-    """Refuse what the framework itself would refuse, by its own rules."""
+def _check(stage: Stage, made: Constants, options: Mapping[str, object]) -> None:
+    """Raise `ShapeError` (usage) if the framework's own rules refuse the constants."""
     try:
         problem = resolve(ask("reshape", stage.before, {"target": made.dims, **options})).problem
     except ShapeError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.answers.element_path import before, ravelled, unravelled, waypoints
+from shapecalc.core.answers.element_path import index_before, ravel, unravel, waypoints
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.sizes.dims import Shape
 from shapecalc.core.sizes.record import Record
@@ -41,15 +41,15 @@ def samples(answer: Trace | Chain, data: Any = None) -> tuple[Sample, Sample]:
     output = answer.output or ()
     index = _index(output)
     for _, shape, move in reversed(way):
-        index = before(index, shape, move)
+        index = index_before(index, shape, move)
     return _sample(answer.input, _index(answer.input), answer.input, data), _sample(answer.input, index, output, data)
 
 
 def _sample(source: Shape, index: tuple[Any, ...], shape: Shape, data: Any) -> Sample:
     """Return the elements of the input at `index`, as a sample of a tensor of `shape`."""
     positions = _shown_positions(shape)
-    flat = np.broadcast_to(np.asarray(ravelled(index, source), dtype=np.int64), list(map(len, positions)))
-    elements = flat if data is None else data[tuple(np.asarray(at) for at in unravelled(flat, source))]
+    flat = np.broadcast_to(np.asarray(ravel(index, source), dtype=np.int64), list(map(len, positions)))
+    elements = flat if data is None else data[tuple(np.asarray(at) for at in unravel(flat, source))]
     gaps = tuple(EDGE if len(shown) < size else None for shown, size in zip(positions, shape, strict=True))  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
 

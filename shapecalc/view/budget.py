@@ -11,7 +11,7 @@ from rich.text import Text
 
 from shapecalc.core.rules.steps import InferredEmpty, LeftOut
 from shapecalc.core.sizes.dims import Dim, product, quotient
-from shapecalc.core.sizes.quoting import sized
+from shapecalc.core.sizes.quoting import dim_text
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.layout import INFERS, Cell, Layout, regroups
@@ -215,7 +215,10 @@ def _inferred_dim(asked: Budget, have: Dim, known: Dim) -> str:
 
 def _count_lines(asked: Budget, have: Dim, known: Dim, total: str) -> list[Text]:
     """Return the two counts alone, if there is no room for their factors."""
-    lines = [Text(f"have   {sized(have)}"), Text(f"{'known' if asked.hole is not None else 'want '}  {sized(known)}")]
+    lines = [
+        Text(f"have   {dim_text(have)}"),
+        Text(f"{'known' if asked.hole is not None else 'want '}  {dim_text(known)}"),
+    ]
     return [*lines, Text(f"-1     {total}")] if total else lines
 
 

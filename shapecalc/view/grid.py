@@ -7,7 +7,7 @@ from math import prod
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.answers.element_path import after, before, ravelled, unravelled
+from shapecalc.core.answers.element_path import index_after, index_before, ravel, unravel
 from shapecalc.core.answers.example_sizes import example_sizes
 from shapecalc.core.answers.moves import Expand, Move, Permute, Reshape, Slice
 from shapecalc.core.answers.trace import Chain, Trace
@@ -47,14 +47,14 @@ class Journey(Record):
     def source(self, point: int, index: Index) -> Index:
         """Return the input index of the element at `index` of a point."""
         for place in range(point, 0, -1):
-            index = before(index, self.points[place - 1].shape, self.moves[place - 1])
+            index = index_before(index, self.points[place - 1].shape, self.moves[place - 1])
         return index
 
     def places(self, cursor: Index) -> list[Index]:
         """Return the index at each point of the input element at `cursor`; of repeats, the first."""
         indices = [cursor]
         for place, move in enumerate(self.moves):
-            indices.append(after(indices[-1], self.points[place].shape, move))
+            indices.append(index_after(indices[-1], self.points[place].shape, move))
         return indices
 
 
@@ -132,7 +132,7 @@ def _block(
     """Return the lines of one point: its name and shape, the cursor's index, and the elements around it."""
     name, shape = journey.points[point].name, journey.points[point].shape
     place = journey.places(cursor)[point]
-    flat, columns = ravelled(place, shape), shape[-1] if shape else 1
+    flat, columns = ravel(place, shape), shape[-1] if shape else 1
     count = prod(shape) // columns
     wide = min(
         LONGEST_VALUE, max(len(_text(journey, cursor, value, strokes)), len(str(prod(journey.points[0].shape) - 1)))
@@ -172,7 +172,7 @@ def _row(
     """Return one row of elements. The element that is followed stands in brackets."""
     line = Text()
     for column in across:
-        source = journey.source(point, unravelled(start + column, journey.points[point].shape))
+        source = journey.source(point, unravel(start + column, journey.points[point].shape))
         text = _text(journey, source, value, strokes).rjust(wide)
         if source == cursor:
             line.append(f"[{text}]", Style(bold=True, reverse=True))
@@ -182,7 +182,7 @@ def _row(
 
 
 def _text(journey: Journey, source: Index, value: Callable[[Index], object] | None, strokes: Strokes) -> str:
-    shown = ravelled(source, journey.points[0].shape) if value is None else value(source)
+    shown = ravel(source, journey.points[0].shape) if value is None else value(source)
     return clip(visible(str(shown)), LONGEST_VALUE, strokes)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapecalc.core.sizes.conditions import Never, combined, differ, divides, equal, holds
+from shapecalc.core.sizes.conditions import Never, combine, differ, divides, equal, holds
 from shapecalc.core.sizes.dims import lowest_terms, substitute
 
 SIZES = [dict(zip("NM", pair, strict=True)) for pair in every(range(1, 13), repeat=2)]
@@ -31,7 +31,7 @@ def true_at(relation, a, b, sizes):
 def test_conditions_are_necessary_and_sufficient(relation, a, b):
     name, conditions_of = relation
     try:
-        conditions = combined(conditions_of(a, b))
+        conditions = combine(conditions_of(a, b))
     except Never:
         assert not any(true_at(name, a, b, sizes) for sizes in SIZES)
     else:
@@ -43,7 +43,7 @@ def test_conditions_are_necessary_and_sufficient(relation, a, b):
 @given(st.lists(st.tuples(st.sampled_from([("==", equal), ("%", divides)]), dims, nonzero), min_size=2, max_size=3))
 def test_combining_keeps_their_meaning(relations):
     try:
-        conditions = combined(sum((make(a, b) for (_, make), a, b in relations), ()))
+        conditions = combine(sum((make(a, b) for (_, make), a, b in relations), ()))
     except Never:
         conditions = None
     for sizes in SIZES:

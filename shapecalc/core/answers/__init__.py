@@ -1,1 +1,1 @@
-"""What an answer is made of: requests, stages, steps, traces; and one element's way through them."""
+"""The parts of an answer: requests, stages, steps and traces, and the path of one element through them."""

@@ -1,4 +1,4 @@
-"""One element's way: its index after each move, and back, by arithmetic alone, for any size."""
+"""The path of one element: its index after each move, forwards and back. It is computed for tensors of any size."""
 
 from __future__ import annotations
 
@@ -20,54 +20,58 @@ if TYPE_CHECKING:
 
 
 def waypoints(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
-    """Return the stage, the input shape and the move of each stage of an answer that moves elements.
+    """Return the label, the input shape and the move of each stage of an answer that moves elements.
 
-    Raises `ShapeError` (usage) where there is no answer, where names have no size, and for op `shape`.
+    Raises `ShapeError` (usage) if the request is refused, if names have no size, and for op `shape`.
     """
     if answer.output is None:
-        raise misuse("what cannot be resolved moves no element")
+        raise misuse("the request is refused, so no element moves")
     if not answer.concrete:
         raise misuse("names have no size, so no element has an index", "give the sizes with --where")
     path = []
     for stage in answer.stages:
         if not isinstance(stage.move, Permute | Reshape | Expand):
-            raise misuse("shape returns dims, not elements, so there is none to follow")
+            raise misuse("shape returns dims, so there is no element to follow")
         path.append((stage.label, stage.before, stage.move))
     return tuple(path)
 
 
 def follow(answer: Trace | Chain, index: Index) -> list[tuple[str, Index]]:
-    """Return where the input element at `index` is, after each stage; of repeats the first.
+    """Return the index of the input element at `index` after each stage; of repeats, the first.
+
+    Raises `ShapeError` (usage) as `waypoints` does, and if the input has no such element.
 
     >>> import shapecalc as sc
     >>> follow(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (1, 0, 0))
     [('input', (1, 0, 0)), ('first', (0, 1, 0)), ('to', (0, 1, 1))]
     """
-    way = waypoints(answer)
-    found = [("input", _checked(index, answer.input))]
-    for stage, shape, move in way:
-        found.append((stage, after(found[-1][1], shape, move)))
-    return found
+    stages = waypoints(answer)
+    path = [("input", _check_index(index, answer.input))]
+    for stage, shape, move in stages:
+        path.append((stage, index_after(path[-1][1], shape, move)))
+    return path
 
 
 def follow_back(answer: Trace | Chain, index: Index) -> list[tuple[str, Index]]:
-    """Return where the output element at `index` came from, stage by stage back to the input.
+    """Return the index of the output element at `index` after each stage, from the last back to the input.
+
+    Raises `ShapeError` (usage) as `waypoints` does, and if the output has no such element.
 
     >>> import shapecalc as sc
     >>> follow_back(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (0, 1, 1))
     [('to', (0, 1, 1)), ('first', (0, 1, 0)), ('input', (1, 0, 0))]
     """
-    way = waypoints(answer)
-    place = _checked(index, answer.output or ())
-    found = []
-    for stage, shape, move in reversed(way):
-        found.append((stage, place))
-        place = before(place, shape, move)
-    return [*found, ("input", place)]
+    stages = waypoints(answer)
+    place = _check_index(index, answer.output or ())
+    path = []
+    for stage, shape, move in reversed(stages):
+        path.append((stage, place))
+        place = index_before(place, shape, move)
+    return [*path, ("input", place)]
 
 
-def _checked(index: Index, shape: Shape) -> Index:
-    """Return `index` counted from 0; raise `ShapeError` (usage) where `shape` has no such element."""
+def _check_index(index: Index, shape: Shape) -> Index:
+    """Return `index` with negative positions counted from 0; raise `ShapeError` (usage) if there is no such element."""
     if len(index) != len(shape):
         raise misuse(f"an element of {shape_text(shape)} has {len(shape)} indices, not {len(index)}", argument="follow")
     for place, (at, size) in enumerate(zip(index, shape, strict=True)):
@@ -77,42 +81,44 @@ def _checked(index: Index, shape: Shape) -> Index:
     return tuple(at % size if isinstance(size, int) else at for at, size in zip(index, shape, strict=True))
 
 
-def after(index: Index, shape: Shape, move: Move) -> Index:
-    """Return the index after a move: `index` is before it, `shape` was the shape before it; of repeats the first."""
+def index_after(index: Index, shape: Shape, move: Move) -> Index:
+    """Return an element's index after a move; of repeats, the first. `index` and `shape` are those before the move."""
     if isinstance(move, Permute):
         return tuple(index[axis] for axis in move.axes)
     if isinstance(move, Expand):
         return (0,) * (len(move.shape) - len(index)) + index
-    return unravelled(ravelled(index, shape), move.shape) if isinstance(move, Reshape) else index
+    return unravel(ravel(index, shape), move.shape) if isinstance(move, Reshape) else index
 
 
-def before(index: Any, shape: Shape, move: Move) -> Any:
-    """Return the index before a move: `index` is after it, `shape` was the shape before it."""
+def index_before(index: Any, shape: Shape, move: Move) -> Any:
+    """Return an element's index before a move. `index` is the one after it, and `shape` the shape before it."""
     if isinstance(move, Permute):
         return tuple(index[move.axes.index(axis)] for axis in range(len(shape)))
     if isinstance(move, Expand):
         kept = index[len(move.shape) - len(shape) :]
         return tuple(at * (size != 1) for at, size in zip(kept, shape, strict=True))
-    return unravelled(ravelled(index, move.shape), shape) if isinstance(move, Reshape) else index
+    return unravel(ravel(index, move.shape), shape) if isinstance(move, Reshape) else index
 
 
-def ravelled(index: Any, shape: Sequence[Any]) -> Any:
-    """Return how many elements come before the one at `index`; numbers, or arrays of them.
+def ravel(index: Any, shape: Sequence[Any]) -> Any:
+    """Return how many elements come before the one at `index` in a tensor of `shape`, in C order.
 
-    >>> ravelled((1, 0, 2), (2, 3, 4))
+    The parts of `index` are numbers, or arrays of numbers for several elements.
+
+    >>> ravel((1, 0, 2), (2, 3, 4))
     14
     """
     return sum(at * prod(shape[axis + 1 :]) for axis, at in enumerate(index))
 
 
-def unravelled(flat: Any, shape: Sequence[Any]) -> Any:
-    """Return the index of the element that `flat` others come before.
+def unravel(flat: Any, shape: Sequence[Any]) -> Any:
+    """Return the index of the element of a tensor of `shape` that `flat` others come before, in C order.
 
-    >>> unravelled(14, (2, 3, 4))
+    >>> unravel(14, (2, 3, 4))
     (1, 0, 2)
     """
-    found = []
+    index = []
     for size in reversed(shape):
-        found.append(flat % size)
+        index.append(flat % size)
         flat = flat // size
-    return tuple(reversed(found))
+    return tuple(reversed(index))

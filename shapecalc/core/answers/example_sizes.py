@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
 
 SMALLEST = 2
-"""What is tried first: a dim of 1 shows nothing."""
+"""The size that is tried first. A dim of 1 would show nothing."""
 MOST_TRIED = 600
+"""The most choices of sizes that are tried from one start."""
 
 
 def example_sizes(answer: Trace | Chain) -> Mapping[str, int]:
-    """Return the smallest sizes under which the answer holds, 2 where anything will do.
+    """Return the smallest sizes for which the answer holds. A name that may have any size gets 2.
 
-    Raises `ShapeError` (usage) where no small ones are found.
+    Raises `ShapeError` (usage) if no small sizes meet the conditions.
 
     >>> import shapecalc as sc
     >>> example_sizes(sc.reshape("N,C,H,W", "0,-1,12"))
@@ -30,20 +31,24 @@ def example_sizes(answer: Trace | Chain) -> Mapping[str, int]:
     """
     dims = _dims(answer)
     known = names([*dims, *(side for each in answer.conditions for side in (each.left, each.right))])
-    for found in chain(_ascending(known, SMALLEST), _ascending(known, 1), [_multiplied(known, answer.conditions)]):
-        if holds(answer.conditions, found) and all(isinstance(substitute(dim, found), int) for dim in dims):
-            return found
+    last = [_multiplied_sizes(known, answer.conditions)]
+    for sizes in chain(_ascending_sizes(known, SMALLEST), _ascending_sizes(known, 1), last):
+        if holds(answer.conditions, sizes) and all(isinstance(substitute(dim, sizes), int) for dim in dims):
+            return sizes
     raise misuse("no small sizes meet the conditions", "give the sizes with --where")
 
 
 def _dims(answer: Trace | Chain) -> Shape:
-    """Return the dims of the tensor at every point of its way."""
+    """Return the dims of the input and of every stage's output, each once."""
     shapes = [answer.input, *(stage.after or () for stage in answer.stages)]
     return tuple(dict.fromkeys(dim for shape in shapes for dim in shape))
 
 
-def _ascending(known: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
-    """Yield sizes from `start` up, those of the smallest sum first and the last name growing first; so many of them."""
+def _ascending_sizes(known: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
+    """Yield sizes from `start` up, at most `MOST_TRIED` of them.
+
+    Sizes with a small sum come first. Of equal sums, those whose last name grew come first.
+    """
     waiting, seen = [tuple(start for _ in known)], set[tuple[int, ...]]()
     for sizes in waiting:
         yield dict(zip(known, sizes, strict=True))
@@ -54,12 +59,12 @@ def _ascending(known: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]
                 waiting.append(larger)
 
 
-def _multiplied(known: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
-    """Return sizes that are made to meet one condition after the other: what divides is multiplied in."""
-    found = dict.fromkeys(known, 1)
+def _multiplied_sizes(known: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
+    """Return sizes made to meet each condition in turn. A number that divides is multiplied into its first name."""
+    sizes = dict.fromkeys(known, 1)
     for condition in conditions:
         first = names((condition.left,))[:1]
         right = monomial(condition.right)
         if first and not right.powers and right.denominator == 1:
-            found[first[0]] = right.numerator if condition.relation == "==" else found[first[0]] * right.numerator
-    return found
+            sizes[first[0]] = right.numerator if condition.relation == "==" else sizes[first[0]] * right.numerator
+    return sizes

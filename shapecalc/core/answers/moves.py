@@ -1,4 +1,4 @@
-"""What is done to the data: the moves that a resolved request comes down to."""
+"""What is done to the data: the moves of a resolved request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Move = Permute | Reshape | Expand | Slice
 
 
 def moved_shape(shape: Shape, move: Move) -> Shape:
-    """Return the shape after a move of a tensor of `shape`; of a `Slice` the dims that it returns.
+    """Return the shape of a tensor of `shape` after a move; for a `Slice`, the dims that it returns.
 
     >>> moved_shape((2, 3, 4), Permute((1, 2, 0))), moved_shape((2, 3), Reshape((6,)))
     ((3, 4, 2), (6,))

@@ -1,7 +1,7 @@
 """Which input axes became which output axes when a tensor is reshaped.
 
-The elements keep their order, so axes correspond where the running products of the dims on both sides
-agree: that is where the cuts of the old shape and of the new one line up.
+The elements keep their order. If the running products of the dims on both sides agree, the cuts of the old shape
+and of the new shape line up there. The axes between two such cuts belong together.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from shapecalc.core.sizes.dims import Dim, Shape, product
 from shapecalc.core.sizes.record import Record
 
 MOST_LISTED = 12
-"""How many axes a sentence lists one by one."""
+"""The most axes that a sentence lists one by one."""
 
 
 class Group(Record):
-    """Input axes and the output axes they became: the smallest sets whose elements stay together."""
+    """Input axes and the output axes that they became: the smallest sets whose elements stay together."""
 
     sources: tuple[int, ...]
     outs: tuple[int, ...]
@@ -42,7 +42,7 @@ def groups(before: Shape, after: Shape) -> tuple[Group, ...]:
     >>> [(group.sources, group.outs) for group in groups((2, 3, 4), (6, 2, 2))]
     [((0, 1), (0,)), ((2,), (1, 2))]
     """
-    found, i, j = [], 0, 0
+    made, i, j = [], 0, 0
     while i < len(before) or j < len(after):
         a, b = i, j
         if i < len(before) and j < len(after) and before[i] == after[j]:
@@ -53,12 +53,12 @@ def groups(before: Shape, after: Shape) -> tuple[Group, ...]:
             j += 1
         else:
             i, j = _next_cut(before, i, after, j)
-        found.append(Group(tuple(range(a, i)), tuple(range(b, j))))
-    return tuple(found)
+        made.append(Group(tuple(range(a, i)), tuple(range(b, j))))
+    return tuple(made)
 
 
 def _next_cut(before: Shape, i: int, after: Shape, j: int) -> tuple[int, int]:
-    """Return the first place past `i` and `j` where the running products agree; both ends if none does."""
+    """Return the next places after `i` and `j` at which the running products agree; both ends if there are none."""
     reached: dict[Dim, int] = {}
     volume: Dim = 1
     for end in range(i, len(before)):
@@ -73,7 +73,7 @@ def _next_cut(before: Shape, i: int, after: Shape, j: int) -> tuple[int, int]:
 
 
 def regrouping(before: Shape, after: Shape) -> str:
-    """Say in one sentence which axes merged, split, mixed, came or went.
+    """Say in one sentence which axes merge, split, mix, are inserted or are dropped.
 
     >>> regrouping((2, 3, 4), (2, 12))
     'axis 0 stays; axes 1,2 merge into axis 1'
@@ -84,7 +84,7 @@ def regrouping(before: Shape, after: Shape) -> str:
 
 
 def _sentence(group: Group) -> str:
-    """Say what happened to one group, naming output axes only where they differ."""
+    """Say what happened to one group. The output axes are named only if they differ from the input axes."""
     if not group.sources or not group.outs or (group.verb == "stays" and group.sources == group.outs):
         axes = group.sources or group.outs
         return f"{_axes(axes)} {group.verb if len(axes) == 1 else group.verb.replace('is ', 'are ')}"

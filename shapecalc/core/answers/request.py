@@ -1,4 +1,4 @@
-"""`Request`: one question, read and checked for form, not yet answered."""
+"""`Request`: one question that is read and checked for form, but not answered yet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NONE: FrozenDict = FrozenDict()
 
 
 class Request(Record):
-    """One question, read and checked for form, not yet answered."""
+    """One question that is read and checked for form, but not answered yet."""
 
     op: str
     input: Shape
@@ -26,7 +26,7 @@ class Request(Record):
     switch: bool | None = None
     """The setting of the dialect's switch, if it was given."""
     written: Mapping[str, str] = NONE
-    """The arguments as they were typed, if they were."""
+    """The arguments as they were typed, by name; empty if they were not typed."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Request(Record):
         switch: bool | None = None,
         written: Mapping[str, str] = NONE,
     ) -> None:
-        """Set the fields; faster than a record of any fields would."""
+        """Set the fields; this is faster than `Record` does it for any fields."""
         made = self.__dict__
         made["op"], made["input"], made["arguments"], made["dialect"] = op, input, FrozenDict(arguments), dialect
         made["opset"], made["dtype"], made["switch"] = opset, dtype, switch
@@ -47,7 +47,7 @@ class Request(Record):
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The input and those arguments that are shapes, permutations or axes."""
+        """The input, and the arguments that are shapes, permutations or axes."""
         return (self.input, *(value for value in self.arguments.values() if isinstance(value, tuple)))
 
     @property

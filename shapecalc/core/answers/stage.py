@@ -1,7 +1,7 @@
 """`Stage` and `Step`: an op is one or more stages, and each stage has its reasons.
 
-A stage is what pictures draw, code writers write and the engine carries out. A step is one reason: the rule,
-what it settled, and from what.
+Pictures draw stages, code writers write them, and the engine carries them out. A step is one reason: a rule, the
+dim that it settles, and the axes that the dim comes from.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Choice):
-    """What a stage does. Pictures and code writers have an answer for each; mypy finds one that is missing."""
+    """What a stage does. Pictures and code writers handle every kind; mypy finds a kind that is not handled."""
 
     PERMUTE = "moves axes"
     RESHAPE = "cuts the elements anew, as a requested shape says"
@@ -35,11 +35,11 @@ class Kind(Choice):
 
 
 class Facts(Record):
-    """What a step of one rule knows beside its dims. Each rule of the room `rules` has its own."""
+    """What a step knows beside its dims. Each rule in the room `rules` has its own class of facts."""
 
     rule: ClassVar[Rule]
     name: ClassVar[str]
-    """What the step does, in a word or two."""
+    """The name of what the step does, in a word or two."""
 
     @abstractmethod
     def why(self, step: Step) -> str:
@@ -47,7 +47,7 @@ class Facts(Record):
 
 
 class Step(Record):
-    """One reason: what was settled, from what, and why."""
+    """One reason: the dim that is settled, the axes it comes from, and why."""
 
     facts: Facts
     out: int | None
@@ -61,7 +61,7 @@ class Step(Record):
     def __init__(
         self, facts: Facts, out: int | None, sources: tuple[int, ...], value: Dim | Shape, conditions: Conditions = ()
     ) -> None:
-        """Set the fields; faster than a record of any fields would."""
+        """Set the fields; this is faster than `Record` does it for any fields."""
         made = self.__dict__
         made["facts"], made["out"], made["sources"], made["value"] = facts, out, sources, value
         made["conditions"] = conditions
@@ -73,7 +73,7 @@ class Step(Record):
 
     @property
     def name(self) -> str:
-        """What the step does, in a word or two."""
+        """The name of what the step does, in a word or two."""
         return self.facts.name
 
     @property
@@ -85,7 +85,7 @@ class Step(Record):
 
     @property
     def shape(self) -> Shape:
-        """The whole shape that a step about all dims holds; of one dim, the shape of that dim alone."""
+        """The whole shape, for a step about all dims; for other steps, the shape of their one dim."""
         return self.value if isinstance(self.value, tuple) else (self.value,)
 
     @property
@@ -95,7 +95,7 @@ class Step(Record):
 
 
 class Stage(Record):
-    """One stage of an op: what it was asked, its steps as far as they got, and the move it comes down to."""
+    """One stage of an op: what it was asked, its steps as far as they got, and its move."""
 
     kind: Kind
     label: str
@@ -104,7 +104,7 @@ class Stage(Record):
     """The name of the request's argument that asks for this stage."""
     before: Shape
     asked: Shape = ()
-    """The requested shape, permutation or axes as they were given; `()` if none were."""
+    """The requested shape, permutation or axes as they were given; `()` if none were given."""
     steps: tuple[Step, ...] = ()
     after: Shape | None = None
     """The shape after the stage; None if it was refused."""
@@ -122,7 +122,7 @@ class Stage(Record):
         after: Shape | None = None,
         move: Move | None = None,
     ) -> None:
-        """Set the fields; faster than a record of any fields would."""
+        """Set the fields; this is faster than `Record` does it for any fields."""
         made = self.__dict__
         made["kind"], made["label"], made["argument"], made["before"] = kind, label, argument, before
         made["asked"], made["steps"], made["after"], made["move"] = asked, steps, after, move
@@ -132,10 +132,10 @@ class Stage(Record):
         """Whether the stage was not refused."""
         return self.move is not None
 
-    def at_end(self, steps: Sequence[Step], move: Move | None) -> Stage:
-        """Return the stage with its steps and its move; without a move it was refused after them.
+    def finish(self, steps: Sequence[Step], move: Move | None) -> Stage:
+        """Set the steps and the move of the stage, and return it. Without a move, it was refused after its steps.
 
-        It is the same object: nobody but the runner has seen it yet.
+        The stage itself changes, because nothing but the caller has seen it yet.
         """
         made = self.__dict__
         made["steps"], made["move"] = tuple(steps), move
@@ -150,10 +150,10 @@ if TYPE_CHECKING:
 
 
 def plain(value: object) -> object:
-    """Return a dim, a shape or an argument for JSON: unknown dims are strings, shapes are lists.
+    """Return a dim, a shape or an argument for JSON. Dims with names are strings; shapes are lists.
 
-    >>> from shapecalc.core.sizes.dims import named
-    >>> plain((2, named("N"), -1)), plain(None)
+    >>> from shapecalc.core.sizes.dims import named_dim
+    >>> plain((2, named_dim("N"), -1)), plain(None)
     ([2, 'N', -1], None)
     """
     if isinstance(value, Monomial):

@@ -1,7 +1,7 @@
 """`Trace` and `Chain`: a request and everything that follows from it.
 
-A trace is the one value that the command line's text, `--json`, the pictures and the engine are made from. Its
-stages and steps are made when somebody first looks at them; the output is known before.
+A trace is the one value that the command line, `--json`, the pictures and the engine read. Its output is known at
+once. Its stages and steps are made when they are first read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Answer(Record):
     """The shape of the result; None if the request is refused."""
     problem: Problem | None
     conditions: Conditions
-    """What the named sizes must satisfy for the output to hold: necessary and sufficient together."""
+    """What the named sizes must satisfy for the output to hold. Together they are necessary and sufficient."""
 
     def __str__(self) -> str:
         if self.output is None:
@@ -48,8 +48,8 @@ class Answer(Record):
         """The trace of each op in turn."""
         raise TypeError(f"{type(self).__name__} has no traces")
 
-    def _made(self, name: str) -> Any:
-        """Return what is made on the first look, and keep it."""
+    def _make_once(self, name: str) -> Any:
+        """Return a field that is made when it is first read, and keep it."""
         kept = self.__dict__[name]
         if callable(kept):
             kept = self.__dict__[name] = kept()
@@ -57,8 +57,8 @@ class Answer(Record):
 
     @property
     def assumes(self) -> Names:
-        """The names whose being 0 would change the answer."""
-        names: Names = self._made("_assumes")
+        """The names that must not be 0 for the answer to hold."""
+        names: Names = self._make_once("_assumes")
         return names
 
     @property
@@ -89,7 +89,7 @@ class Answer(Record):
             self.__dict__["_concrete"] = concrete
         return concrete
 
-    def _judgement(self) -> dict[str, object]:
+    def _conditions_json(self) -> dict[str, object]:
         return {"conditions": [str(condition) for condition in self.conditions], "assumes": list(self.assumes)}
 
 
@@ -100,7 +100,7 @@ class Trace(Answer):
     version: int | None
     """The operator's version; None if operators of the dialect have no versions."""
     options: Mapping[str, object]
-    """The settings in force that the request did not have to give, such as the switch."""
+    """The settings in force, such as the switch, whether the request gave them or not."""
     given: tuple[Step, ...]
     """The steps that come before the op's own: what the request itself says of the sizes."""
 
@@ -116,7 +116,7 @@ class Trace(Answer):
         assumes: Names | Callable[[], Names] = (),
         given: tuple[Step, ...] = (),
     ) -> None:
-        """Set the fields; `stages` and `assumes` may be functions, which are called on the first look."""
+        """Set the fields. `stages` and `assumes` may be functions, which are called when the fields are first read."""
         made = self.__dict__
         made["input"], made["output"], made["problem"], made["conditions"] = request.input, output, problem, conditions
         made["request"], made["version"], made["given"] = request, version, given
@@ -141,7 +141,7 @@ class Trace(Answer):
     @property
     def stages(self) -> Stages:
         """The stages of the op, in order, as far as the request got."""
-        stages: Stages = self._made("_stages")
+        stages: Stages = self._make_once("_stages")
         return stages
 
     @property
@@ -149,8 +149,8 @@ class Trace(Answer):
         """The steps of the op's stages, in order."""
         return tuple([step for stage in self.stages for step in stage.steps])
 
-    def refused(self, problem: Problem) -> Trace:
-        """Return the trace with a problem in place of its output."""
+    def with_problem(self, problem: Problem) -> Trace:
+        """Return the trace with `problem` in place of its output."""
         stages, given = self.stages, self.given
         return Trace(self.request, self.version, self.options, stages, None, problem, (), (), given)
 
@@ -164,7 +164,7 @@ class Trace(Answer):
             "request": {name: plain(value) for name, value in self.request.arguments.items()},
             "input": plain(self.input),
             "output": plain(self.output),
-            **self._judgement(),
+            **self._conditions_json(),
             "steps": [_step_json("input", step) for step in self.given]
             + [_step_json(stage.label, step) for stage in self.stages for step in stage.steps],
             "problem": self.problem and self.problem.as_json(),
@@ -183,7 +183,7 @@ class Chain(Answer):
         conditions: Conditions = (),
         assumes: Names | Callable[[], Names] = (),
     ) -> None:
-        """Set the fields; `assumes` may be a function, which is called on the first look."""
+        """Set the fields. `assumes` may be a function, which is called when the field is first read."""
         made = self.__dict__
         made["input"], made["output"], made["problem"], made["conditions"] = input, output, problem, conditions
         made["_traces"], made["_assumes"] = traces, assumes
@@ -196,7 +196,7 @@ class Chain(Answer):
 
     @property
     def op(self) -> str:
-        """What a chain is called beside the names of ops."""
+        """The name of a chain, which stands where other answers have the name of an op."""
         return "chain"
 
     @property
@@ -212,7 +212,7 @@ class Chain(Answer):
             "input": plain(self.input),
             "stages": [trace.as_json() for trace in self.traces],
             "output": plain(self.output),
-            **self._judgement(),
+            **self._conditions_json(),
             "problem": self.problem and self.problem.as_json(),
         }
 

@@ -18,7 +18,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import reasons_of
 from shapecalc.core.rules.refusals import CONTRADICTION, INDIVISIBLE
 from shapecalc.core.rules.steps import WRITTEN_FRACTION
-from shapecalc.core.sizes.conditions import Conditions, Never, combined, divides, holds, under
+from shapecalc.core.sizes.conditions import Conditions, Never, combine, divides, holds, put_sizes_in
 from shapecalc.core.sizes.dims import INT64_MAX, Monomial, Shape, all_known, names, substitute
 from shapecalc.core.sizes.problem import Problem, ShapeError, misuse, refusal
 from shapecalc.core.sizes.python_values import read_sizes
@@ -90,10 +90,10 @@ def collect(shape: Shape, reasons: Reasons) -> tuple[tuple[Stage, ...], Shape | 
             elif isinstance(event, Stage):
                 begun, steps = [event], []
             elif not isinstance(event, Step):
-                done += [stage.at_end(steps, event) for stage in begun]
+                done += [stage.finish(steps, event) for stage in begun]
                 begun = []
     except ShapeError as error:
-        return (*done, *(stage.at_end(steps, None) for stage in begun)), None, error.problem
+        return (*done, *(stage.finish(steps, None) for stage in begun)), None, error.problem
     return tuple(done), done[-1].after if done else shape, None
 
 
@@ -107,7 +107,7 @@ def _resolved(request: Request, at: Setting, given: tuple[Step, ...]) -> Trace:
     for step in (*given, *(step for stage in stages for step in stage.steps)):
         conditions += step.conditions
     try:
-        conditions = conditions and combined(conditions)
+        conditions = conditions and combine(conditions)
     except Never:
         problem = placed(contradiction(conditions).problem, request)
         return Trace(request, at.version, options, stages, problem=problem, given=given)
@@ -162,7 +162,7 @@ def _changed(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, 
         return at_zero.output is not None
     try:
         expected = tuple(substitute(dim, sizes) for dim in answer.output)
-        left = combined(simpler for condition in answer.conditions for simpler in under(condition, sizes))
+        left = combine(simpler for condition in answer.conditions for simpler in put_sizes_in(condition, sizes))
     except ZeroDivisionError:
         return True
     return at_zero.output != expected or {*at_zero.conditions} != {*left}
@@ -231,9 +231,9 @@ def _chained(requests: Sequence[Request], resolve_one: Callable[[Request], Trace
     for request in requests:
         trace = resolve_one(replace(request, input=shape))
         try:
-            conditions = combined((*conditions, *trace.conditions))
+            conditions = combine((*conditions, *trace.conditions))
         except Never:
-            trace = trace.refused(contradiction((*conditions, *trace.conditions)).problem)
+            trace = trace.with_problem(contradiction((*conditions, *trace.conditions)).problem)
         done.append(trace)
         if trace.problem:
             message = f"stage {len(done)}, {trace.op}: {trace.problem.message}"

@@ -9,7 +9,7 @@ A dim after `%` may stand in parentheses. This is how shapecalc prints answers, 
 from __future__ import annotations
 
 from shapecalc.core.asking.rulebook import REFUSALS
-from shapecalc.core.sizes.conditions import Conditions, Never, combined, differ, divides, equal
+from shapecalc.core.sizes.conditions import Conditions, Never, combine, differ, divides, equal
 from shapecalc.core.sizes.dims import Dim
 from shapecalc.core.sizes.lookup import lookup
 from shapecalc.core.sizes.problem import misuse
@@ -116,7 +116,7 @@ def read_conditions(texts: Iterable[str]) -> Conditions:
     except (Never, ZeroDivisionError):
         raise misuse(f"'{visible(brief(text))}' can never hold", argument="expect") from None
     try:
-        return combined(stated)
+        return combine(stated)
     except Never:
         raise misuse("the conditions can never hold together", argument="expect") from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shapecalc.core.rules.refusals import OVERFLOW, RANK_LIMIT
 from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product
 from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import counted, sized
+from shapecalc.core.sizes.quoting import count_text, dim_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def checked_volume(dims: Shape, argument: str) -> Dim:
         return volume
     for index, dim in enumerate(dims):
         if exceeds(dim, INT64_MAX):
-            message = f"{sized(dim)} is over int64, whose largest is {INT64_MAX}"
+            message = f"{dim_text(dim)} is over int64, whose largest is {INT64_MAX}"
             raise refusal(OVERFLOW, message, argument=argument, index=index)
     if exceeds(volume, INT64_MAX) or monomial(volume).denominator > INT64_MAX:
-        message = f"{counted(dims, volume)} are over int64, whose largest is {INT64_MAX}"
+        message = f"{count_text(dims, volume)} are over int64, whose largest is {INT64_MAX}"
         raise refusal(OVERFLOW, message, argument=argument)
     return volume

@@ -30,7 +30,7 @@ def answer(request: Request) -> Trace:
         return trace
     from shapecalc.core.fixing.hints import hint
 
-    return trace.refused(replace(trace.problem, hint=hint(trace)))
+    return trace.with_problem(replace(trace.problem, hint=hint(trace)))
 
 
 def answer_chain(

@@ -37,7 +37,7 @@ from shapecalc.core.rules.steps import (
 from shapecalc.core.sizes.conditions import Conditions, Never, divides, equal
 from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, exceeds, product, quotient
 from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import brief, counted
+from shapecalc.core.sizes.quoting import brief, count_text
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import shape_text
 
@@ -182,7 +182,7 @@ def _indivisible(asked: Asked, settled: Shape, hole: int, have: Dim, known: Dim)
     over = f", {have % known} left over" if isinstance(have, int) and isinstance(known, int) else ""
     others = settled[:hole] + settled[hole + 1 :]
     factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
-    message = f"{counted(asked.shape, have)} cannot be divided by {known}{factors}{over}"
+    message = f"{count_text(asked.shape, have)} cannot be divided by {known}{factors}{over}"
     return asked.refused(INDIVISIBLE, message, hole)
 
 
@@ -194,8 +194,8 @@ def _same_count(asked: Asked, settled: Shape, have: Dim, want: Dim) -> Condition
         return equal(have, want)
     except Never:
         pass
-    requested = f"the requested {brief(shape_text(settled))} has {counted(settled, want)}"
-    message = f"the input has {counted(asked.shape, have)}, {requested}"
+    requested = f"the requested {brief(shape_text(settled))} has {count_text(settled, want)}"
+    message = f"the input has {count_text(asked.shape, have)}, {requested}"
     if have == 0 and isinstance(want, int):
         message += f": 0 elements cannot fill {want} places"
     raise asked.refused(VOLUME_MISMATCH, message)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from shapecalc.core.answers.regrouping import regrouping
 from shapecalc.core.answers.stage import Facts, Step
 from shapecalc.core.sizes.dims import Dim, Shape, product
-from shapecalc.core.sizes.quoting import counted
+from shapecalc.core.sizes.quoting import count_text
 from shapecalc.core.sizes.record import Choice
 from shapecalc.core.sizes.rule import Rule
 from shapecalc.core.sizes.text import shape_text
@@ -107,7 +107,7 @@ class Inferred(Facts):
     def why(self, step: Step) -> str:
         """Return the step's sentence."""
         divisor = f"({self.known})" if "*" in str(self.known) else self.known
-        return f"-1 is {counted(self.shape, self.have)} / {divisor} known = {step.value}"
+        return f"-1 is {count_text(self.shape, self.have)} / {divisor} known = {step.value}"
 
 
 class InferredEmpty(Facts):

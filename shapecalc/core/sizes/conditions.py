@@ -1,16 +1,26 @@
-"""Conditions: what the named sizes must satisfy for a symbolic answer to hold, and no more than that.
+"""Conditions: what the named sizes must satisfy for a symbolic answer to hold.
 
-Each of `equal`, `divides` and `differ` returns the conditions that are necessary and sufficient together:
-none when the relation always holds, and raises `Never` when no sizes of at least 1 can meet it.
-An equality of monomials is solvable iff for every prime p the exponents can balance:
-v_p(coefficient) + sum(e_i * a_i) = 0 with whole a_i >= 0.
+`equal`, `divides` and `differ` return conditions that are necessary and sufficient together. They return none if
+the relation always holds, and raise `Never` if no sizes of at least 1 can meet it. An equality of monomials has a
+solution if and only if the exponents can balance for every prime p: v_p(coefficient) + sum(e_i * a_i) = 0 with
+whole a_i >= 0.
 """
 
 from __future__ import annotations
 
 from math import gcd
 
-from shapecalc.core.sizes.dims import Dim, Monomial, lowest_terms, monomial, named, names, product, quotient, substitute
+from shapecalc.core.sizes.dims import (
+    Dim,
+    Monomial,
+    lowest_terms,
+    monomial,
+    named_dim,
+    names,
+    product,
+    quotient,
+    substitute,
+)
 from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
@@ -25,7 +35,7 @@ class Never(ValueError):
 class Condition(Record):
     """A relation between two dims: `left % right == 0`, `left == right` or `left != right`.
 
-    Its text is an expression over the names that Python would evaluate to the truth.
+    Its text is a Python expression over the names, which is true if the condition holds.
     """
 
     left: Dim
@@ -42,7 +52,7 @@ class Condition(Record):
     def words(self) -> str:
         """The condition as a person would say it.
 
-        >>> equal(named("N"), 3)[0].words
+        >>> equal(named_dim("N"), 3)[0].words
         'N is 3'
         """
         says = {"%": "{right} divides {left}", "==": "{left} is {right}", "!=": "{left} is not {right}"}
@@ -53,39 +63,39 @@ Conditions = tuple[Condition, ...]
 
 
 def equal(a: Dim, b: Dim) -> Conditions:
-    """Return the conditions under which `a == b`; raise `Never` when no sizes make them equal.
+    """Return the conditions under which `a == b`; raise `Never` if no sizes make them equal.
 
-    >>> [str(c) for c in equal(product((named("N"), named("N"))), 4)], equal(6, 6)
+    >>> [str(c) for c in equal(product((named_dim("N"), named_dim("N"))), 4)], equal(6, 6)
     (['N == 2'], ())
     """
     if a == b:
         return ()
     if a == 0 or b == 0:
         raise Never(f"{a} == {b}")
-    ratio = _rootless(monomial(quotient(a, b)))
+    ratio = _take_common_root(monomial(quotient(a, b)))
     signs = {power > 0 for _, power in ratio.powers}
     if not signs:
         raise Never(f"{a} == {b}")
     if len(signs) == 2:
-        return (Condition(_above(ratio), "==", _below(ratio)),)
+        return (Condition(_numerator(ratio), "==", _denominator(ratio)),)
     size, rest = (ratio.denominator, ratio.numerator) if signs == {True} else (ratio.numerator, ratio.denominator)
-    if rest != 1 or not _reachable(size, [abs(power) for _, power in ratio.powers]):
+    if rest != 1 or not _can_reach(size, [abs(power) for _, power in ratio.powers]):
         raise Never(f"{a} == {b}")
     if size == 1:
-        return tuple(Condition(named(name), "==", 1) for name, _ in ratio.powers)
+        return tuple(Condition(named_dim(name), "==", 1) for name, _ in ratio.powers)
     return (Condition(lowest_terms(1, 1, {name: abs(power) for name, power in ratio.powers}), "==", size),)
 
 
 def divides(a: Dim, b: Dim) -> Conditions:
-    """Return the conditions under which `b`, which is not 0, divides `a`; raise `Never` when it divides for no sizes.
+    """Return the conditions under which `b` divides `a`; raise `Never` if it does so for no sizes. `b` is not 0.
 
-    >>> [str(c) for c in divides(product((named("H"), named("W"))), 64)], divides(24, 2)
+    >>> [str(c) for c in divides(product((named_dim("H"), named_dim("W"))), 64)], divides(24, 2)
     (['H*W % 64 == 0'], ())
     """
     ratio = quotient(a, b)
     if isinstance(ratio, int) or _is_whole(ratio):
         return ()
-    over, under = _above(ratio), _below(ratio)
+    over, under = _numerator(ratio), _denominator(ratio)
     if isinstance(over, int):
         if ratio.denominator != 1:
             raise Never(f"{a} % {b} == 0")
@@ -97,9 +107,9 @@ def divides(a: Dim, b: Dim) -> Conditions:
 
 
 def differ(a: Dim, b: Dim) -> Conditions:
-    """Return the conditions under which `a != b`; raise `Never` when they are always equal.
+    """Return the conditions under which `a != b`; raise `Never` if they are always equal.
 
-    >>> [str(c) for c in differ(named("N"), 1)], differ(2, 1)
+    >>> [str(c) for c in differ(named_dim("N"), 1)], differ(2, 1)
     (['N != 1'], ())
     """
     try:
@@ -112,26 +122,28 @@ def differ(a: Dim, b: Dim) -> Conditions:
     return (Condition(left, "!=", same[0].right),)
 
 
-def combined(conditions: Iterable[Condition]) -> Conditions:
-    """Return the conditions without repeats, with every solved `name == number` put into the others.
+def combine(conditions: Iterable[Condition]) -> Conditions:
+    """Return the conditions without repeats, with every `name == number` put into the others.
 
-    >>> both = equal(named("N"), 4) + divides(product((named("N"), named("C"))), 6)
-    >>> [str(c) for c in combined(both)]
+    Raises `Never` if no sizes can meet them all.
+
+    >>> both = equal(named_dim("N"), 4) + divides(product((named_dim("N"), named_dim("C"))), 6)
+    >>> [str(c) for c in combine(both)]
     ['N == 4', 'C % 3 == 0']
     """
     kept = tuple(dict.fromkeys(conditions))
     if len(kept) < 2:
         return kept
-    kept = _needed(kept)
+    kept = _drop_implied(kept)
     solved = dict(solution for condition in kept if (solution := _solution(condition)))
     if not solved:
         return kept
-    again = tuple(simpler for condition in kept for simpler in _put_in(condition, solved))
-    return kept if again == kept else combined(again)
+    again = tuple(simpler for condition in kept for simpler in _simplify(condition, solved))
+    return kept if again == kept else combine(again)
 
 
-def _needed(conditions: Conditions) -> Conditions:
-    """Return the conditions without the divisibilities that follow from another one."""
+def _drop_implied(conditions: Conditions) -> Conditions:
+    """Return the conditions without the `%` conditions that follow from another one."""
     ratios = {each: quotient(each.left, each.right) for each in conditions if each.relation == "%"}
     if len(ratios) > MOST_COMPARED:
         return conditions
@@ -140,30 +152,33 @@ def _needed(conditions: Conditions) -> Conditions:
 
 
 def _is_multiple(a: Dim, b: Dim) -> bool:
-    """Say whether `a` is `b` times something whole, whatever the sizes."""
+    """Say whether `a` is a whole multiple of `b` for all sizes."""
     return _is_whole(monomial(quotient(a, b)))
 
 
-def _put_in(condition: Condition, solved: Mapping[str, int]) -> Conditions:
-    """Return what is left of a condition beside the solved ones; a solution of its own stays."""
+def _simplify(condition: Condition, solved: Mapping[str, int]) -> Conditions:
+    """Return what is left of a condition once the solved sizes are put in. A solution itself stays."""
     solution = _solution(condition)
     if solution and solved[solution[0]] == solution[1]:
         return (condition,)
-    return under(condition, solved)
+    return put_sizes_in(condition, solved)
 
 
 def holds(conditions: Iterable[Condition], sizes: Mapping[str, int]) -> bool:
     """Say whether every condition can still hold once `sizes` are put in for the names."""
     try:
         for condition in conditions:
-            under(condition, sizes)
+            put_sizes_in(condition, sizes)
     except (Never, ZeroDivisionError):
         return False
     return True
 
 
-def under(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
-    """Return what is left of a condition once `sizes` are put in; raise `Never` when it cannot hold any more."""
+def put_sizes_in(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
+    """Return what is left of a condition once `sizes` are put in for names.
+
+    Raises `Never` if it cannot hold any more, and `ZeroDivisionError` if a size that divides is 0.
+    """
     left, right = substitute(condition.left, sizes), substitute(condition.right, sizes)
     relation = {"==": equal, "%": divides, "!=": differ}[condition.relation]
     return relation(left, right)
@@ -171,9 +186,9 @@ def under(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
 
 def _solution(condition: Condition) -> tuple[str, int] | tuple[()]:
     if condition.relation == "==" and isinstance(condition.right, int):
-        found = names((condition.left,))
-        if len(found) == 1:
-            return found[0], condition.right
+        left = names((condition.left,))
+        if len(left) == 1:
+            return left[0], condition.right
     return ()
 
 
@@ -182,16 +197,16 @@ def _is_whole(ratio: Monomial) -> bool:
     return ratio.denominator == 1 and all(power > 0 for _, power in ratio.powers)
 
 
-def _above(ratio: Monomial) -> Dim:
+def _numerator(ratio: Monomial) -> Dim:
     return lowest_terms(ratio.numerator, 1, {name: power for name, power in ratio.powers if power > 0})
 
 
-def _below(ratio: Monomial) -> Dim:
+def _denominator(ratio: Monomial) -> Dim:
     return lowest_terms(ratio.denominator, 1, {name: -power for name, power in ratio.powers if power < 0})
 
 
-def _rootless(ratio: Monomial) -> Monomial:
-    """Return the relation `ratio == 1` with the common root of all its powers taken: N*N == 4 is N == 2."""
+def _take_common_root(ratio: Monomial) -> Monomial:
+    """Return a ratio that is 1 for the same sizes, with the common root of all powers taken: N*N/4 becomes N/2."""
     root = gcd(*(power for _, power in ratio.powers))
     if root < 2:
         return ratio
@@ -209,8 +224,8 @@ def _exact_root(number: int, root: int) -> int:
     return low
 
 
-def _reachable(size: int, powers: list[int]) -> bool:
-    """Say whether whole sizes with these exponents can have the product `size`."""
+def _can_reach(size: int, powers: list[int]) -> bool:
+    """Say whether whole sizes, each raised to one of `powers`, can have the product `size`."""
     return 1 in powers or all(_sums_to(exponent, powers) for exponent in _exponents(size))
 
 
@@ -223,18 +238,18 @@ def _sums_to(exponent: int, powers: list[int]) -> bool:
 
 
 TRIED = 1 << 16
-"""Primes up to here are divided out one by one."""
+"""Primes up to this number are divided out one by one."""
 MOST_COMPARED = 64
-"""How many divisibilities are compared with each other."""
+"""The most `%` conditions that are compared with each other."""
 
 
 def _exponents(size: int) -> list[int]:
     """Return the exponents of the primes of `size`, enough of them to see which products can make it.
 
-    What is left once the small primes are out has at most four prime factors below 2**80, and so a prime
-    that occurs once unless it is a perfect power.
+    After the small primes are divided out, a rest below 2**80 has at most four prime factors. So one of its primes
+    occurs once, or the rest is a perfect power.
     """
-    found = []
+    exponents = []
     for factor in range(2, TRIED):
         if factor * factor > size:
             break
@@ -242,8 +257,8 @@ def _exponents(size: int) -> list[int]:
         while size % factor == 0:
             size, exponent = size // factor, exponent + 1
         if exponent:
-            found.append(exponent)
-    return [*found, _perfect_power(size)] if size > 1 else found
+            exponents.append(exponent)
+    return [*exponents, _perfect_power(size)] if size > 1 else exponents
 
 
 def _perfect_power(number: int) -> int:

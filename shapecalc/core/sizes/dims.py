@@ -1,8 +1,8 @@
 """Dims and shapes: the numbers and monomials that reshape and transpose multiply and divide.
 
-A `Dim` is an `int`, or a `Monomial` when names are involved: `3*H*W`, `C*H*W/64`. A `Shape` is a tuple
-of dims. Concrete shapes stay plain ints, so `(2, 12)` is fast and ready for JSON. Names are sizes of at
-least 1; a name that starts with `?` is a dim nobody knows, and prints as `?`.
+A `Dim` is an `int`, or a `Monomial` if it has names: `3*H*W`, `C*H*W/64`. A `Shape` is a tuple of dims. The dims
+of a concrete shape are plain ints, so `(2, 12)` is fast and ready for JSON. A name stands for a size of at least 1.
+A name that starts with `?` is a dim that nobody knows, and prints as `?`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ INT64_MAX = 2**63 - 1
 class Monomial(Record):
     """A rational coefficient times named sizes with integer exponents, in lowest terms.
 
-    Only `monomial`, `product` and `quotient` make one. They sort `powers` by name and leave zero exponents
-    out, so that equal monomials are equal values.
+    Make one with `named_dim`, `monomial`, `product` or `quotient`. They sort `powers` by name and leave zero
+    exponents out, so that equal monomials are equal values.
     """
 
     numerator: int
@@ -30,7 +30,7 @@ class Monomial(Record):
     powers: tuple[tuple[str, int], ...]
 
     def __init__(self, numerator: int, denominator: int, powers: tuple[tuple[str, int], ...]) -> None:
-        """Set the fields; faster than a record of any fields would."""
+        """Set the fields; this is faster than `Record` does it for any fields."""
         made = self.__dict__
         made["numerator"], made["denominator"], made["powers"] = numerator, denominator, powers
 
@@ -41,13 +41,13 @@ class Monomial(Record):
         return hash((self.numerator, self.denominator, self.powers))
 
     def __str__(self) -> str:
-        """Write it as it is read: coefficient, names in order, then what divides.
+        """Return the text: the coefficient, the names in order, then what divides.
 
-        >>> print(quotient(product((3, named("W"), named("H"))), product((64, named("K")))))
+        >>> print(quotient(product((3, named_dim("W"), named_dim("H"))), product((64, named_dim("K")))))
         3*H*W/64/K
         """
-        above = [_shown(name) for name, power in self.powers for _ in range(power)]
-        below = [_shown(name) for name, power in self.powers for _ in range(-power)]
+        above = [_printed_name(name) for name, power in self.powers for _ in range(power)]
+        below = [_printed_name(name) for name, power in self.powers for _ in range(-power)]
         if self.numerator != 1 or not above:
             above.insert(0, str(self.numerator))
         if self.denominator != 1:
@@ -62,22 +62,22 @@ Dim = int | Monomial
 Shape = tuple[Dim, ...]
 
 
-def _shown(name: str) -> str:
+def _printed_name(name: str) -> str:
     return "?" if name.startswith("?") else name
 
 
-def named(name: str) -> Monomial:
+def named_dim(name: str) -> Monomial:
     """Return the dim that is called `name`."""
     return Monomial(1, 1, ((name, 1),))
 
 
 def monomial(dim: Dim) -> Monomial:
-    """Return `dim` as a `Monomial`, also if it is an int."""
+    """Return `dim` as a `Monomial`, even if it is an int."""
     return Monomial(dim, 1, ()) if isinstance(dim, int) else dim
 
 
 def lowest_terms(numerator: int, denominator: int, powers: Mapping[str, int]) -> Dim:
-    """Return the one `Dim` that equals `numerator / denominator * powers`; an int where it is one."""
+    """Return the `Dim` that equals `numerator / denominator * powers`; an int if it is a whole number."""
     if numerator == 0:
         return 0
     common = gcd(numerator, denominator)
@@ -88,11 +88,11 @@ def lowest_terms(numerator: int, denominator: int, powers: Mapping[str, int]) ->
 
 
 def quotient(a: Dim, b: Dim) -> Dim:
-    """Return `a / b` with equal factors cancelled; raise `ZeroDivisionError` where `b` is 0.
+    """Return `a / b` with equal factors cancelled; raise `ZeroDivisionError` if `b` is 0.
 
-    The result need not be whole: `conditions.divides` says when it is.
+    The result may be a fraction. `conditions.divides` says when it is whole.
 
-    >>> quotient(24, 2), str(quotient(named("N"), 2))
+    >>> quotient(24, 2), str(quotient(named_dim("N"), 2))
     (12, 'N/2')
     """
     if isinstance(b, int):
@@ -110,9 +110,9 @@ def quotient(a: Dim, b: Dim) -> Dim:
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """Return the product of `dims`; 1 for none, 0 as soon as one is 0.
+    """Return the product of `dims`. It is 1 for no dims, and 0 if a dim is 0.
 
-    >>> product((2, 3, 4)), str(product((named("N"), 4, named("N"))))
+    >>> product((2, 3, 4)), str(product((named_dim("N"), 4, named_dim("N"))))
     (24, '4*N*N')
     """
     dims = dims if isinstance(dims, tuple) else tuple(dims)
@@ -129,7 +129,7 @@ def product(dims: Iterable[Dim]) -> Dim:
 def all_known(dims: Iterable[Dim]) -> bool:
     """Say whether every dim is a number.
 
-    >>> all_known((2, 3)), all_known((named("N"), 3))
+    >>> all_known((2, 3)), all_known((named_dim("N"), 3))
     (True, False)
     """
     return Monomial not in map(type, dims)
@@ -143,9 +143,9 @@ def names(dims: Iterable[Dim]) -> tuple[str, ...]:
 def substitute(dim: Dim, sizes: Mapping[str, int]) -> Dim:
     """Return `dim` with numbers put in for the names in `sizes`.
 
-    Raises `ZeroDivisionError` where a name that divides is 0.
+    Raises `ZeroDivisionError` if a name that divides is 0.
 
-    >>> substitute(quotient(named("N"), 4), {"N": 8})
+    >>> substitute(quotient(named_dim("N"), 4), {"N": 8})
     2
     """
     if isinstance(dim, int):
@@ -162,9 +162,9 @@ def substitute(dim: Dim, sizes: Mapping[str, int]) -> Dim:
 
 
 def exceeds(dim: Dim, limit: int) -> bool:
-    """Say whether `dim` is over `limit` for every choice of sizes.
+    """Say whether `dim` is greater than `limit` for all sizes.
 
-    >>> exceeds(product((2**63, named("N"))), INT64_MAX)
+    >>> exceeds(product((2**63, named_dim("N"))), INT64_MAX)
     True
     """
     if isinstance(dim, int):

@@ -1,4 +1,4 @@
-"""Names that are looked up in a table: the entry, or an error with the name that was probably meant."""
+"""Looking a name up in a table. An unknown name is an error with the name that was probably meant."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TypeVar
 
-    Entry = TypeVar("Entry")
+    Value = TypeVar("Value")
 
 MOST_LISTED = 16
-"""How many names a hint lists."""
+"""The most names that a hint lists."""
 LONGEST_COMPARED = 80
-"""How many characters of a name are compared with those that are known."""
+"""The most characters of a name that are compared with the known names."""
 
 
-def lookup(name: str, table: Mapping[str, Entry], kind: str) -> Entry:
+def lookup(name: str, table: Mapping[str, Value], kind: str) -> Value:
     """Return `table[name]`. `kind` says in the message what the table holds.
 
-    Raises `ShapeError` (usage) with the nearest known name if the table has no such entry.
+    Raises `ShapeError` (usage) with the nearest known name if the table does not have `name`.
     """
     if name in table:
         return table[name]

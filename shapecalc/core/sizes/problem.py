@@ -1,4 +1,4 @@
-"""What can go wrong, as data: `Problem` says what and where. The front ends draw it."""
+"""What can go wrong, as data: a `Problem` says what is wrong and where. The front ends show it."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ FILE = Rule(
 
 
 class Problem(Record):
-    """One refusal: the rule that refused, what was found, what it would take, and the token at fault."""
+    """One refusal: the rule that refused, a message, a hint, and the token at fault."""
 
     rule: Rule
     """The rule, which is its own id; `usage` if the question itself cannot be read."""
     message: str
     hint: str = ""
-    """What would help with this input; empty if nothing short is known."""
+    """What would help with this input; empty if nothing is known that would."""
     argument: str | None = None
     """The name of the argument at fault: `input`, `target`, `perm` ..."""
     index: int | None = None
     """The index of the token in that argument; None if the whole argument is at fault."""
     span: tuple[int, int] | None = None
-    """The characters of the argument as it was written: the first, and the one past the last."""
+    """The place of the token in the argument as it was written: its first character, and the one after its last."""
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.message}" + (f" ({self.hint})" if self.hint else "")
@@ -55,7 +55,7 @@ class Problem(Record):
 
 
 class ShapeError(ValueError):
-    """A request that cannot be resolved: `problem` says why, `trace` how far it got.
+    """A request that is refused. `problem` says why, and `trace` says how far it got.
 
     >>> import shapecalc as sc
     >>> try:

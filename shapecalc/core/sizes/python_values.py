@@ -1,12 +1,12 @@
-"""Python values as dims, whole numbers and sizes: what a call may hand over, and what it may not."""
+"""Python values as dims, whole numbers and sizes: what a call may pass, and what it may not."""
 
 from __future__ import annotations
 
 from operator import index
 
-from shapecalc.core.sizes.dims import Dim, Monomial, Shape, named
+from shapecalc.core.sizes.dims import Dim, Monomial, Shape, named_dim
 from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import MOST_BITS, brief, sized, visible
+from shapecalc.core.sizes.quoting import MOST_BITS, brief, dim_text, visible
 from shapecalc.core.sizes.text import MAX_DIGITS, NAME_IT, TOO_LARGE, Token, read_dim
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeGuard
 
 MOST_SIZE_DIGITS = 30
-"""The longest size that is put in for a name; int64 has 19 digits."""
+"""The most digits of a size that is put in for a name. int64 has 19 digits."""
 
 
 def is_whole(value: object) -> bool:
@@ -38,19 +38,19 @@ def whole_number(value: object, name: str) -> int:
 
 
 def dims_of(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
-    """Return the dims of a Python sequence: whole numbers from `lowest` on, or the texts of names and monomials.
+    """Return the dims of a Python sequence: whole numbers of at least `lowest`, monomials, or texts of one dim.
 
-    Raises `ShapeError` (usage) for anything else.
+    Raises `ShapeError` (usage) for anything else. `argument` is the name of the argument at fault.
     """
     dims: tuple[Any, ...] = value if type(value) is tuple else _elements(value, argument)
     for dim in dims:
         if type(dim) is not int or not lowest <= dim < TOO_LARGE:
-            return _mixed(dims, argument, lowest)
+            return _read_mixed(dims, argument, lowest)
     return dims
 
 
 def _elements(value: object, argument: str) -> tuple[object, ...]:
-    """Return the elements of a sequence; raise `ShapeError` (usage) for bytes, a mapping, or no sequence at all."""
+    """Return the elements of a sequence; raise `ShapeError` (usage) for bytes, a mapping, or no sequence."""
     try:
         elements: tuple[object, ...] = tuple(value)  # type: ignore[arg-type]
     except TypeError:
@@ -61,18 +61,18 @@ def _elements(value: object, argument: str) -> tuple[object, ...]:
 
 
 def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
-    """Say whether a value is a mapping. Importing what tells so takes a bare question too long."""
+    """Say whether a value is a mapping. `Mapping` is imported late, so that a bare question starts fast."""
     from collections.abc import Mapping
 
     return isinstance(value, Mapping)
 
 
-def _mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
-    """Return the dims of a sequence that holds more than plain numbers; each `?` is a name of its own."""
+def _read_mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
+    """Return the dims of a sequence that does not hold plain numbers alone. Each `?` gets a name of its own."""
     dims, unknowns = [], 0
     for place, value in enumerate(values):
         if isinstance(value, str) and value.isascii() and value.isidentifier():
-            dim: Dim = named(value)
+            dim: Dim = named_dim(value)
         elif isinstance(value, str):
             dim, met = read_dim(Token(value.strip() or " ", 0), unknowns, argument, place)
             if met > unknowns and argument not in ("input", "expect"):
@@ -86,15 +86,15 @@ def _mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
             message = f"a dim is a whole number or a name, not {describe(value)}"
             raise misuse(message, NAME_IT, argument=argument, index=place)
         if isinstance(dim, int) and dim < lowest:
-            raise misuse(f"{sized(dim)} is not the size of an input dim", NAME_IT, argument=argument, index=place)
+            raise misuse(f"{dim_text(dim)} is not the size of an input dim", NAME_IT, argument=argument, index=place)
         dims.append(dim)
     return tuple(dims)
 
 
 def describe(value: object) -> str:
-    """Return a Python value for a message."""
+    """Return the text of a Python value for a message."""
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
-        return sized(value)
+        return dim_text(value)
     try:
         return visible(brief(repr(value)))
     except RecursionError:
@@ -102,7 +102,9 @@ def describe(value: object) -> str:
 
 
 def read_sizes(where: object) -> dict[str, int]:
-    """Return the sizes to put in for names, from `N=8,C=3` or from a mapping; raise `ShapeError` (usage) otherwise.
+    """Return the sizes to put in for names, from a text such as `N=8,C=3` or from a mapping.
+
+    Raises `ShapeError` (usage) for anything else.
 
     >>> read_sizes("N=8,C=3")
     {'N': 8, 'C': 3}

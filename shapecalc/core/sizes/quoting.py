@@ -1,31 +1,32 @@
-"""How things are put in messages: counted, cut where they are long, and with nothing that cannot be seen."""
+"""Texts in messages: counts with their factors, long texts cut, and invisible characters escaped."""
 
 from __future__ import annotations
 
 from shapecalc.core.sizes.dims import Dim, Shape
 
 MOST_BITS = 3320
-"""The bits of a number of 1000 digits, the longest that is read; Python itself writes no more than 4300 digits."""
+"""The bits of a number of 1000 digits, the longest that is read. Python writes at most 4300 digits."""
 LOG2 = 0.30103
 LONGEST_SHOWN = 40
-"""How much of a text a message repeats."""
+"""The most characters of a text that a message repeats."""
 NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
+"""Characters that change the direction or the lines of the text around them."""
 
 
-def counted(dims: Shape, volume: Dim) -> str:
-    """Write an element count with its factors.
+def count_text(dims: Shape, volume: Dim) -> str:
+    """Return the text of an element count, with its factors if there are several.
 
-    >>> counted((2, 3, 4), 24), counted((1,), 1)
+    >>> count_text((2, 3, 4), 24), count_text((1,), 1)
     ('24 elements (2*3*4)', '1 element')
     """
-    count = "1 element" if volume == 1 else f"{sized(volume)} elements"
+    count = "1 element" if volume == 1 else f"{dim_text(volume)} elements"
     return f"{count} ({brief('*'.join(map(str, dims)))})" if len(dims) > 1 else count
 
 
-def sized(dim: Dim) -> str:
-    """Write a dim for a message, about how large it is where its digits say no more.
+def dim_text(dim: Dim) -> str:
+    """Return the text of a dim for a message. A huge number is given as a power of ten.
 
-    >>> sized(24), sized(10**5000)
+    >>> dim_text(24), dim_text(10**5000)
     ('24', 'about 10**5000')
     """
     if isinstance(dim, int):
@@ -36,7 +37,7 @@ def sized(dim: Dim) -> str:
 
 
 def brief(text: str) -> str:
-    """Return `text`, cut where it is too long for a message.
+    """Return `text`, cut after `LONGEST_SHOWN` characters.
 
     >>> brief("1,1"), brief("1," * 40)
     ('1,1', '1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,...')

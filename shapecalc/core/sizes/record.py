@@ -1,7 +1,7 @@
 """`Record` and `Choice`: the bases of the values and the enumerations of the house.
 
-They do what frozen dataclasses and `enum.Enum` do, and type checkers see them as such. They are plain classes
-because importing `dataclasses`, `enum` or `collections` costs a bare question more time than answering it.
+They do what frozen dataclasses and `enum.Enum` do, and type checkers treat them so. They are plain classes because
+an import of `dataclasses`, `enum` or `collections` takes longer than a bare question.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_):
-        """Do what `typing.dataclass_transform` does when a program runs: nothing."""
+        """Do nothing, as `typing.dataclass_transform` does when a program runs."""
         return lambda decorated: decorated
 
 
 @dataclass_transform(frozen_default=True)
 class Record:
-    """A frozen value with named fields. Two records are equal if their classes and their fields are.
+    """A frozen value with named fields. Two records are equal if their classes and their fields are equal.
 
     The annotations of a subclass are its fields, in order. A field whose class attribute is set has a default.
 
@@ -45,7 +45,7 @@ class Record:
         cls._defaults = cls._defaults | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        """Set the fields; raise `TypeError` for one too many, one too few, or one that there is not."""
+        """Set the fields; raise `TypeError` if there are too many or too few, or if a name is not a field."""
         made, fields = self.__dict__, self.__match_args__
         if len(values) == len(fields) and not named:
             made.update(zip(fields, values))  # noqa: B905 - `strict` costs a third of the time
@@ -89,7 +89,7 @@ def replace(record: R, **changes: Any) -> R:
 if not TYPE_CHECKING:
 
     class _Members(type):
-        """Makes each attribute of a class body a member that knows its name and its value."""
+        """Makes each attribute of a class body a member with a name and a value."""
 
         def __new__(meta, name, bases, body):
             plain = {key: value for key, value in body.items() if key.startswith("_") or hasattr(value, "__get__")}
@@ -122,7 +122,7 @@ else:
 
 
 class FrozenDict(_Dict):
-    """A dict that cannot be changed, so that values can hold it and have a hash.
+    """A dict that cannot be changed. It has a hash, so values that hold it have one too.
 
     >>> hash(FrozenDict(a=1)) == hash(FrozenDict(a=1)), FrozenDict(a=1) == {"a": 1}
     (True, True)

@@ -1,4 +1,4 @@
-"""`Rule`: one rule, with what is to be said of it. The rules themselves stand in the room `rules`."""
+"""`Rule`: one rule, with the texts about it. The rules themselves are in the room `rules`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Rule(str):
     """Where the rule is written down, or which library was run."""
 
     def __new__(cls, id: str, sentence: str, explanation: str, example: str, source: str) -> Rule:
-        """Make a rule of its id and its texts."""
+        """Make a rule from its id and its texts."""
         made = super().__new__(cls, id)
         for name, text in zip(cls.__slots__, (example, explanation, sentence, source), strict=True):
             object.__setattr__(made, name, text)

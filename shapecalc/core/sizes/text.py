@@ -1,14 +1,14 @@
-"""How shapes are written: the one place that reads `2,N,-1` and knows where each token stands.
+"""How shapes are written. This module alone reads `2,N,-1`, and it knows the place of each token.
 
 shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | "torch.Size(" shape ")" | dims
-dims   = dim {"," dim} [","]       the last comma only inside brackets; "x" separates in text of digits
+dims   = dim {"," dim} [","]       the last comma only inside brackets; "x" may separate whole numbers
 dim    = "-" digits | factor {("*" | "/") factor}
 factor = digits | name | "?"
 """
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.dims import Dim, Shape, lowest_terms, named
+from shapecalc.core.sizes.dims import Dim, Shape, lowest_terms, named_dim
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Record
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
 TORCH_SIZE = "torch.Size"
 MAX_DIGITS = 1000
-"""The longest number that is read; int64 has 19 digits."""
+"""The most digits of a number that is read. int64 has 19 digits."""
 TOO_LARGE = 10**MAX_DIGITS
 LONGEST_WORD = 200_000
-"""The longest name or product that is read."""
+"""The most characters of a name or a product that is read."""
 NAME_IT = "write a name (N) or ? for a size that is not known"
 MOST_DIMS = 1 << 16
 """The most dims that a shape may have, in any dialect."""
@@ -37,12 +37,12 @@ class Token(Record):
 
     @property
     def span(self) -> tuple[int, int]:
-        """The first and past-last character of the token."""
+        """The place of the token: its first character, and the one after its last."""
         return self.start, self.start + len(self.text)
 
 
 def shape_text(shape: Iterable[Dim]) -> str:
-    """Write a shape as shapecalc prints it.
+    """Return the text of a shape as shapecalc prints it.
 
     >>> shape_text((2, 12)), shape_text(()), shape_text(read_dims("N,3*W*H"))
     ('2,12', '[]', 'N,3*H*W')
@@ -51,7 +51,7 @@ def shape_text(shape: Iterable[Dim]) -> str:
 
 
 def is_file(text: str) -> bool:
-    """Say whether a text names a file: it ends as one, with the name of a member after it where it is an archive.
+    """Say whether a text names a file. A file in an archive has the archive, a colon and its name.
 
     >>> is_file("x.npy"), is_file("x.npz:weights"), is_file("2,3,4")
     (True, True, False)
@@ -60,7 +60,7 @@ def is_file(text: str) -> bool:
 
 
 def read_shape(text: str, argument: str = "input") -> Shape:
-    """Return the shape of a tensor from its text; raise `ShapeError` (usage) where it cannot be one.
+    """Return the shape of a tensor from its text; raise `ShapeError` (usage) if it is not one.
 
     >>> read_shape("[2, 3, 4]"), read_shape("2x3"), read_shape("torch.Size([5])"), read_shape("()")
     ((2, 3, 4), (2, 3), (5,), ())
@@ -79,7 +79,9 @@ def read_shape(text: str, argument: str = "input") -> Shape:
 
 
 def read_dims(text: str, argument: str = "target") -> Shape:
-    """Return the dims written in `text`, negatives allowed; each `?` becomes a name of its own.
+    """Return the dims that `text` writes; a number may be negative, and each `?` gets a name of its own.
+
+    Raises `ShapeError` (usage) if the text writes no dims. `argument` is the name of the argument at fault.
 
     >>> read_dims("0,-1"), [str(dim) for dim in read_dims("N,C*H*W/64")]
     ((0, -1), ['N', 'C*H*W/64'])
@@ -112,7 +114,7 @@ def read_target(text: str, argument: str = "target") -> Shape:
 
 
 def read_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
-    """Return the whole numbers written in `text`; raise `ShapeError` (usage) for names.
+    """Return the whole numbers that `text` writes; raise `ShapeError` (usage) for anything else.
 
     >>> read_axes("1,0,-1")
     (1, 0, -1)
@@ -126,17 +128,17 @@ def read_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
 
 
 def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
-    """Return the tokens of a written shape with their places; raise `ShapeError` (usage) where one is missing.
+    """Return the tokens of a written shape with their places; raise `ShapeError` (usage) if one is missing.
 
     >>> [token.span for token in tokens("[2, -1]")]
     [(1, 2), (4, 6)]
     """
-    start, end, bracketed = _inside(text, argument)
+    start, end, bracketed = _find_dims(text, argument)
     body = text[start:end]
     if not body.strip() and bracketed:
         return ()
     separator = "x" if "x" in body and all(map(_is_integer, body.split("x"))) else ","
-    found, place = [], start
+    pieces, place = [], start
     words = body.split(separator)
     if len(words) > MOST_DIMS:
         raise misuse(
@@ -151,13 +153,13 @@ def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
         at = place + len(word) - len(word.lstrip())
         if not stripped:
             raise misuse("a dim is missing", argument=argument, index=index, span=(place, place + 1))
-        found.append(Token(stripped, at))
+        pieces.append(Token(stripped, at))
         place += len(word) + 1
-    return tuple(found)
+    return tuple(pieces)
 
 
-def _inside(text: str, argument: str) -> tuple[int, int, bool]:
-    """Return where the dims start and end, and whether brackets stood around them."""
+def _find_dims(text: str, argument: str) -> tuple[int, int, bool]:
+    """Return where the dims start and end, and whether there are brackets around them."""
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
     layers = 1
     if text.startswith(f"{TORCH_SIZE}(", start):
@@ -176,17 +178,17 @@ def _inside(text: str, argument: str) -> tuple[int, int, bool]:
 
 
 def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Dim, int]:
-    """Return the dim that a token writes, and how many `?` were met so far.
+    """Return the dim that a token writes, and how many `?` were read so far, `unknowns` of them before the token.
 
-    Raises `ShapeError` (usage) where it writes none.
+    Raises `ShapeError` (usage) if it writes no dim.
     """
     word = token.text
     if _is_integer(word):
         return int(word), unknowns
     if word.isidentifier() and word.isascii() and len(word) <= LONGEST_WORD:
-        return named(word), unknowns
+        return named_dim(word), unknowns
     if len(word) > LONGEST_WORD or not (word.isascii() and word.isprintable()):
-        raise _unreadable(token, token, argument, index)
+        raise _unreadable_error(token, token, argument, index)
     numerator, denominator, powers = 1, 1, dict[str, int]()
     for divides, factor in _factors(token):
         text = factor.text.strip()
@@ -199,12 +201,14 @@ def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Di
             unknowns += text == "?"
             powers[name] = powers.get(name, 0) + (-1 if divides else 1)
         else:
-            raise _unreadable(factor, token, argument, index)
-    return _written(numerator, denominator, powers, token, argument, index), unknowns
+            raise _unreadable_error(factor, token, argument, index)
+    return _product_dim(numerator, denominator, powers, token, argument, index), unknowns
 
 
-def _written(numerator: int, denominator: int, powers: dict[str, int], token: Token, argument: str, index: int) -> Dim:
-    """Return the dim that a product comes to, where it can be one."""
+def _product_dim(
+    numerator: int, denominator: int, powers: dict[str, int], token: Token, argument: str, index: int
+) -> Dim:
+    """Return the dim that a written product makes; raise `ShapeError` (usage) if it makes none."""
     shown = visible(brief(token.text))
     if denominator == 0:
         raise misuse(f"{shown} divides by 0", argument=argument, index=index, span=token.span)
@@ -218,12 +222,12 @@ def _written(numerator: int, denominator: int, powers: dict[str, int], token: To
 
 def _factors(token: Token) -> list[tuple[bool, Token]]:
     """Return the factors of a written product, each with its place and whether it divides."""
-    found, divides, start = [], False, 0
+    factors, divides, start = [], False, 0
     for place, char in enumerate(f"{token.text}*"):
         if char in "*/":
-            found.append((divides, Token(token.text[start:place], token.start + start)))
+            factors.append((divides, Token(token.text[start:place], token.start + start)))
             divides, start = char == "/", place + 1
-    return found
+    return factors
 
 
 def _is_number(text: str) -> bool:
@@ -234,16 +238,16 @@ def _is_integer(text: str) -> bool:
     return _is_number(text.strip().removeprefix("-"))
 
 
-def _unreadable(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
-    """Return the error for text that is not a dim, with the first character that cannot stand there."""
+def _unreadable_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
+    """Return the error for text that is not a dim. It names the first character that does not fit."""
     text, shown = part.text, visible(brief(whole.text))
     if text.lstrip("-").isdigit() and len(text) > MAX_DIGITS:
         return misuse(f"a number of {len(text)} digits is no dim", argument=argument, index=index, span=part.span)
     if len(text) > LONGEST_WORD:
         return misuse(f"{len(text)} characters are no dim", argument=argument, index=index, span=part.span)
-    place = part.start + _misfit(text)
+    place = part.start + _first_misfit(text)
     message = (
-        f"'{visible(text[_misfit(text)])}' cannot stand in '{shown}'"
+        f"'{visible(text[_first_misfit(text)])}' cannot stand in '{shown}'"
         if text.strip()
         else f"a factor is missing in '{shown}'"
     )
@@ -251,8 +255,8 @@ def _unreadable(part: Token, whole: Token, argument: str, index: int) -> ShapeEr
     return misuse(message, hint, argument=argument, index=index, span=(place, place + 1))
 
 
-def _misfit(text: str) -> int:
-    """Return the place of the first character that the number or name which `text` starts with does not go on with."""
+def _first_misfit(text: str) -> int:
+    """Return the place of the first character that does not belong to the number or name at the start of `text`."""
     number = text[:2].removeprefix("-").isdigit() or text[:1].isdigit()
     for place, char in enumerate(text):
         fits = (

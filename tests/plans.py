@@ -64,7 +64,7 @@ def arguments(op, shape, row):
 
 
 @st.composite
-def asked(draw):
+def requested_answers(draw):
     """Draw a chain of one to three requests, resolved or not."""
     shape = draw(st.one_of(shapes, ones))
     stages, answer, count = [], None, draw(st.integers(1, 3))
@@ -83,19 +83,19 @@ def asked(draw):
 
 def size(dims):
     """Return the element count of a concrete shape."""
-    found = 1
+    count = 1
     for dim in dims:
-        found *= dim
-    return found
+        count *= dim
+    return count
 
 
-plans = asked().filter(
+plans = requested_answers().filter(
     lambda answer: answer is not None and answer.output is not None and size(answer.output) < LARGEST
 )
 """Chains that resolve."""
 
 
-def reasked(line):
+def answer_to(line):
     """Return the answer to a command line."""
     words = shlex.split(line)[1:]
     if words[0] == "chain":

@@ -31,11 +31,11 @@ def test_the_version_is_printed():
     assert process("--version", capture_output=True, text=True).stdout == f"shapecalc {__version__}\n"
 
 
-def named(requirement):
+def name_of(requirement):
     return re.match(r"[\w-]+", requirement).group()
 
 
-@pytest.mark.parametrize("name", [named(requirement) for requirement in PROJECT["dependencies"]])
+@pytest.mark.parametrize("name", [name_of(requirement) for requirement in PROJECT["dependencies"]])
 def test_what_it_needs_is_under_a_licence_that_allows_it(name):
     found = metadata(name)
     licences = [found["License-Expression"] or "", *(found.get_all("Classifier") or [])]

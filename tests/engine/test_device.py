@@ -17,11 +17,11 @@ from shapecalc.engine.writing import carry_out
 from tests.engine.test_files import ARRAYS, SHUFFLE, expected
 
 ROOM = 4096
-"""Bytes of memory that the played device has."""
+"""Bytes of memory that the fake device has."""
 
 
 class Played(np.ndarray):
-    """An array on the played device."""
+    """An array on the fake device."""
 
     def get(self):
         return np.array(self)
@@ -41,7 +41,7 @@ def on_device(array):
 
 
 @pytest.fixture
-def played(monkeypatch):
+def fake_device(monkeypatch):
     """Play CuPy, with one device of little memory; return the bytes of each piece that is sent."""
     sent = []
 
@@ -63,7 +63,7 @@ def played(monkeypatch):
     return sent
 
 
-def carried(tmp_path, array, answer):
+def carry_by_device(tmp_path, array, answer):
     """Return the file that an answer makes on the device of an array in a file, and the bytes told of its pieces."""
     np.save(tmp_path / "x.npy", array)
     told = []
@@ -75,36 +75,36 @@ def carried(tmp_path, array, answer):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("name", sorted(set(ARRAYS) - {"structure"}))
-def test_every_element_of_a_number_s_width_goes_there_and_back_in_pieces(tmp_path, played, name, order):
+def test_every_element_of_a_number_s_width_goes_there_and_back_in_pieces(tmp_path, fake_device, name, order):
     array = np.asarray(ARRAYS[name].reshape(2, 3, 4), order=order)
     if array.itemsize not in device.NUMBERS:
         with pytest.raises(BackendError, match=f"CuPy has no elements of {array.itemsize} bytes"):
-            carried(tmp_path, array, SHUFFLE)
+            carry_by_device(tmp_path, array, SHUFFLE)
         return
-    written, told = carried(tmp_path, array, SHUFFLE)
+    written, told = carry_by_device(tmp_path, array, SHUFFLE)
     assert (written.dtype, written.tobytes()) == (array.dtype, expected(array).tobytes())
     assert sum(told) == array.nbytes
-    assert max(*told, *played) <= max(64, array.itemsize)
+    assert max(*told, *fake_device) <= max(64, array.itemsize)
 
 
-def test_a_scalar_and_an_empty_array_go_there_too(tmp_path, played):
-    assert carried(tmp_path, np.float32(3), sc.reshape((), (1, 1)))[0].tolist() == [[3.0]]
-    assert carried(tmp_path, np.zeros((0, 3)), sc.transpose((0, 3)))[0].shape == (3, 0)
-    assert played == [4]
+def test_a_scalar_and_an_empty_array_go_there_too(tmp_path, fake_device):
+    assert carry_by_device(tmp_path, np.float32(3), sc.reshape((), (1, 1)))[0].tolist() == [[3.0]]
+    assert carry_by_device(tmp_path, np.zeros((0, 3)), sc.transpose((0, 3)))[0].shape == (3, 0)
+    assert fake_device == [4]
 
 
-@pytest.mark.usefixtures("played")
+@pytest.mark.usefixtures("fake_device")
 def test_what_a_device_cannot_hold_leaves_no_file(tmp_path):
     for array, answer, reason in (
         (np.zeros(ROOM), sc.reshape((ROOM,), (-1, 2)), f"no room for {8 * ROOM} bytes"),
         (ARRAYS["structure"].reshape(2, 3, 4), SHUFFLE, "no elements of 9 bytes"),
     ):
         with pytest.raises(BackendError, match=reason):
-            carried(tmp_path, array, answer)
+            carry_by_device(tmp_path, array, answer)
         assert os.listdir(tmp_path) == ["x.npy"]
 
 
-@pytest.mark.usefixtures("played")
+@pytest.mark.usefixtures("fake_device")
 def test_an_array_there_stays_there():
     array = on_device(ARRAYS["float"].reshape(2, 3, 4))
     result = run(SHUFFLE, array)
@@ -125,4 +125,4 @@ def test_cupy_gives_what_numpy_gives(tmp_path):
     assert (result.backend, result.array.get().tolist()) == ("cupy", expected(array).tolist())
     for name in ("float", "big-endian", "half", "unknown", "complex"):
         array = ARRAYS[name].reshape(2, 3, 4)
-        assert carried(tmp_path, array, SHUFFLE)[0].tobytes() == expected(array).tobytes()
+        assert carry_by_device(tmp_path, array, SHUFFLE)[0].tobytes() == expected(array).tobytes()

@@ -21,7 +21,7 @@ CHAINS = [
 ]
 
 
-def asked(stages):
+def answer_and_array(stages):
     """Return the answer of a chain, and what the engine makes of 0, 1, 2 ..."""
     answer = sc.chain(INPUT, *stages)
     return answer, run(answer, np.arange(24).reshape(INPUT)).array
@@ -29,7 +29,7 @@ def asked(stages):
 
 @pytest.mark.parametrize("stages", CHAINS, ids=" | ".join)
 def test_samples_are_what_the_engine_makes(stages):
-    answer, made = asked(stages)
+    answer, made = answer_and_array(stages)
     before, after = samples(answer)
     assert before.elements == np.arange(24).reshape(INPUT).tolist()
     assert after.elements == made.tolist()
@@ -37,14 +37,14 @@ def test_samples_are_what_the_engine_makes(stages):
 
 @pytest.mark.parametrize("stages", CHAINS, ids=" | ".join)
 def test_an_element_goes_where_the_engine_moves_it(stages):
-    answer, made = asked(stages)
+    answer, made = answer_and_array(stages)
     for element, index in enumerate(np.ndindex(INPUT)):
         assert made[follow(answer, index)[-1][1]] == element
 
 
 @pytest.mark.parametrize("stages", CHAINS, ids=" | ".join)
 def test_an_element_came_from_where_the_engine_found_it(stages):
-    answer, made = asked(stages)
+    answer, made = answer_and_array(stages)
     for index in np.ndindex(made.shape):
         stage, place = follow_back(answer, index)[-1]
         assert (stage, np.ravel_multi_index(place, INPUT)) == ("input", made[index])

@@ -146,18 +146,18 @@ def test_a_thread_that_fails_is_heard_and_the_others_stop(monkeypatch):
 def test_a_forked_child_copies_with_threads_of_its_own():
     source = np.arange(1 << 20).reshape(1 << 10, 1 << 10).T
 
-    def copied():
+    def copy():
         target = np.empty_like(source, order="C")
         copying.copy_into(target, source)
         return target
 
-    assert (copied() == source).all()
+    assert (copy() == source).all()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # from Python 3.12 on: a fork beside threads is warned of, rightly
         child = os.fork()
     if child == 0:
         signal.alarm(30)
-        os._exit(0 if (copied() == source).all() else 1)
+        os._exit(0 if (copy() == source).all() else 1)
     assert os.waitpid(child, 0)[1] == 0
 
 

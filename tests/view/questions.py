@@ -74,7 +74,7 @@ def answers(draw):
     options = draw(arguments(op, shape)) | {"dialect": row.name}
     if row.switch and op in ("reshape", "shuffle"):
         options[row.switch.name] = draw(st.sampled_from([None, True, False]))
-    return resolved(op, shape, options)
+    return answer_or_fallback(op, shape, options)
 
 
 @st.composite
@@ -87,11 +87,11 @@ def chains(draw, shape):
     try:
         return answer_chain(shape_text(shape), stages, {})
     except ShapeError:
-        return resolved("reshape", shape, {"target": "-1"})
+        return answer_or_fallback("reshape", shape, {"target": "-1"})
 
 
-def resolved(op, shape, options):
-    """Return an answer; where the question itself cannot be read, that to one that can."""
+def answer_or_fallback(op, shape, options):
+    """Return the answer to a question, or to one that can always be read if it cannot be read."""
     try:
         return answer(ask(op, shape_text(shape), options))
     except ShapeError:

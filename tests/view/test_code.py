@@ -18,7 +18,7 @@ from shapecalc.core.sizes.python_values import read_sizes
 from shapecalc.engine import run
 from shapecalc.view.code import TARGETS, code
 from tests.core.test_imports import HEAVY, loaded
-from tests.plans import asked, plans, reasked, size
+from tests.plans import answer_to, plans, requested_answers, size
 from tests.view.fake_tensorrt import Network
 
 MANY = settings(max_examples=200, deadline=None)
@@ -145,18 +145,18 @@ SYMBOLIC = [
 @pytest.mark.parametrize("target", RUNS)
 @pytest.mark.parametrize(("request_line", "where", "not_said"), SYMBOLIC, ids=[row[0] for row in SYMBOLIC])
 def test_names_stay_open_until_the_code_runs(request_line, where, not_said, target):
-    answer, sizes = reasked(f"shapecalc {request_line}"), read_sizes(where)
+    answer, sizes = answer_to(f"shapecalc {request_line}"), read_sizes(where)
     if target in not_said:
         with pytest.raises(ShapeError, match="usage: "):
             code(answer, target)
         return
-    concrete = _filled(answer, sizes)
+    concrete = _put_sizes_in(answer, sizes)
     x = data(concrete.input)
     found = RUNS[target](code(answer, target).text, x, **sizes)
     assert same(np.asarray(found), run(concrete, x).array)
 
 
-def _filled(answer, sizes):
+def _put_sizes_in(answer, sizes):
     """Return the answer with sizes put in for names, asked for anew."""
     stages = [(trace.op, _options(trace.request)) for trace in answer.traces]
     return answer_chain(answer.input, stages, sizes)
@@ -182,7 +182,7 @@ RARE = [
 @pytest.mark.parametrize("target", ["numpy", "torch", "onnx", "tensorrt"])
 @pytest.mark.parametrize("request_line", RARE)
 def test_what_is_drawn_too_rarely(request_line, target):
-    check(reasked(f"shapecalc {request_line}"), target)
+    check(answer_to(f"shapecalc {request_line}"), target)
 
 
 WARNED = [
@@ -204,13 +204,13 @@ WARNED = [
 
 @pytest.mark.parametrize(("request_line", "target", "warning"), WARNED)
 def test_a_warning_where_the_meaning_would_change(request_line, target, warning):
-    answer = reasked(f"shapecalc {request_line}")
+    answer = answer_to(f"shapecalc {request_line}")
     assert [said for said in code(answer, target).warnings if said.startswith(warning)]
 
 
 @pytest.mark.parametrize("target", RUNS)
 def test_no_warning_where_it_does_not(target):
-    assert code(reasked("shapecalc reshape 2,3,4 0,-1"), target).warnings == ()
+    assert code(answer_to("shapecalc reshape 2,3,4 0,-1"), target).warnings == ()
 
 
 REFUSED = [
@@ -229,7 +229,7 @@ REFUSED = [
 @pytest.mark.parametrize(("request_line", "target", "said"), REFUSED)
 def test_what_cannot_be_said_is_refused_in_a_line(request_line, target, said):
     with pytest.raises(ShapeError) as refused:
-        code(reasked(f"shapecalc {request_line}"), target)
+        code(answer_to(f"shapecalc {request_line}"), target)
     assert str(refused.value).startswith(said)
     assert "\n" not in str(refused.value)
 
@@ -244,17 +244,17 @@ def bare(answer):
 
 
 @MANY
-@given(asked().filter(lambda answer: answer is not None))
+@given(requested_answers().filter(lambda answer: answer is not None))
 def test_a_command_line_asks_the_same_again(answer):
-    assert bare(reasked(command_line(answer))) == bare(answer)
+    assert bare(answer_to(command_line(answer))) == bare(answer)
     for trace in answer.traces:
-        assert bare(reasked(command_line(trace))) == bare(trace)
+        assert bare(answer_to(command_line(trace))) == bare(trace)
 
 
 @pytest.mark.parametrize("request_line", [row[0] for row in SYMBOLIC])
 def test_a_command_line_with_names_asks_the_same_again(request_line):
-    answer = reasked(f"shapecalc {request_line}")
-    assert bare(reasked(command_line(answer))) == bare(answer)
+    answer = answer_to(f"shapecalc {request_line}")
+    assert bare(answer_to(command_line(answer))) == bare(answer)
 
 
 def test_a_command_line_holds_the_sizes_that_were_put_in(shapecalc):
@@ -317,4 +317,4 @@ def test_code_imports_nothing_of_its_framework(target):
 
 
 def test_axes_past_the_alphabet_have_names():
-    assert "z29 " in code(reasked("shapecalc reshape " + ",".join(["2"] * 30) + " -1"), "einops").text
+    assert "z29 " in code(answer_to("shapecalc reshape " + ",".join(["2"] * 30) + " -1"), "einops").text

@@ -17,7 +17,7 @@ from tests.view.questions import answer_to
 SHUFFLE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
 
 
-def styled(text, place):
+def style_at(text, place):
     """Return the style of the cell of a dim."""
     (style,) = [span.style for span in text.spans if getattr(span.style, "meta", {}).get("dim") == place]
     return style
@@ -28,14 +28,14 @@ def test_choosing_a_dim_lights_up_all_that_it_comes_from():
     lit = {
         place
         for place in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1)]
-        if styled(drawn, place).reverse
+        if style_at(drawn, place).reverse
     }
     assert lit == {(2, 1), (1, 1), (1, 2), (0, 0), (0, 2)}
 
 
 def test_what_is_not_settled_yet_is_dim_and_what_is_being_settled_has_an_arrow():
     drawn = flow(answer_to(SHUFFLE), 4)
-    assert [styled(drawn, place).dim for place in [(0, 0), (1, 2), (2, 0), (2, 1)]] == [False, False, False, True]
+    assert [style_at(drawn, place).dim for place in [(0, 0), (1, 2), (2, 0), (2, 1)]] == [False, False, False, True]
     assert [line.endswith("▸ b  3") for line in drawn.plain.split("\n")] == [False, True, False, False]
 
 

@@ -6,14 +6,13 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from shapecalc import __version__
 from shapecalc.cli.answer import unread_json
-from shapecalc.cli.inputs import is_value
 from shapecalc.cli.ops import add_op
 from shapecalc.cli.output import Exit, abandon_stdout, problem_line, put, put_json, tell
+from shapecalc.cli.typer_classes import InOrder, ShapeCommand
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import misuse
 
@@ -34,24 +33,6 @@ What a tensor's shape becomes, and why, under the rules of a framework.
 
 shapecalc -h lists the commands, shapecalc reshape -h explains one,
 shapecalc why explains the rules."""
-
-
-class ShapeCommand(TyperCommand):
-    """A command whose values may start with `-` and a digit: `-1,4` is a shape, `--jsno` is a mistake."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put a blank before values that look like options; whoever reads the value drops it."""
-        end = args.index("--") if "--" in args else len(args)
-        padded = [f" {word}" if word[:1] == "-" != word and is_value(word) else word for word in args[:end]]
-        return super().parse_args(ctx, padded + args[end:])
-
-
-class InOrder(TyperGroup):
-    """A group that lists its commands in the order in which they were added."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands as they were added."""
-        return list(self.commands)
 
 
 def _print_version(wanted: bool) -> None:

@@ -62,7 +62,7 @@ OPTIONS = (
     Option("github", "Write failures as annotations of GitHub Actions.", Takes.NOTHING),
     Option(
         "jobs",
-        "How many processes; by default all cores for large files.",
+        "How many processes, 1 to 256; by default all cores for large files.",
         Takes.NUMBER,
         metavar="N",
         short="-j",

@@ -11,6 +11,8 @@ from shapecalc.core.dialects import DIALECTS, SWITCHES
 from shapecalc.core.dialects.element_types import KNOWN
 from shapecalc.core.ops import dialects_with
 from shapecalc.core.ops.op import Holds
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Choice, Record
 
 TYPE_CHECKING = False
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.core.ops.op import Op, Param
+
+
+MOST_DIGITS = 9
+"""How many digits a number of an option may have."""
 
 
 class Takes(Choice):
@@ -49,8 +55,9 @@ class Option(Record):
     """Whether the help goes on with what a shell offers."""
     shows_default: bool = False
     """Whether the help shows the default."""
-    least: int | None = None
-    most: int | None = None
+    least: int = 0
+    most: int = 0
+    """The range of its number."""
 
     @property
     def spelling(self) -> str:
@@ -60,6 +67,24 @@ class Option(Record):
         '--follow-out'
         """
         return self.long or f"--{self.name.replace('_', '-')}"
+
+
+def read_number(option: Option, text: str | None) -> int | None:
+    """Return the number that an option was given; None if it was not given.
+
+    Raises `ShapeError` (usage) for a number that is out of range, and for what is no number.
+
+    >>> jobs = Option("jobs", "...", Takes.NUMBER, least=1, most=256)
+    >>> read_number(jobs, "4"), read_number(jobs, None)
+    (4, None)
+    """
+    if text is None:
+        return None
+    word = text.strip()
+    if word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS and option.least <= int(word) <= option.most:
+        return int(word)
+    shown = visible(brief(word))
+    raise misuse(f"{option.spelling} is a whole number from {option.least} to {option.most}, not '{shown}'")
 
 
 class Argument(Record):

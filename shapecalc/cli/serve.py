@@ -36,10 +36,10 @@ WORDS = replace(PARAMETERS[0], help="what to open with")
 HOST = Option("host", "The address to listen on.", metavar="ADDRESS", default="127.0.0.1", shows_default=True)
 PORT = Option(
     "port",
-    "The port to listen on.",
+    "The port to listen on, 1 to 65535.",
     Takes.NUMBER,
     metavar="N",
-    default=8000,
+    default="8000",
     shows_default=True,
     least=1,
     most=65535,

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from shapecalc.cli.inputs import without_padding
-from shapecalc.cli.options import PRINTING, Argument, Option, Output, Takes
+from shapecalc.cli.options import PRINTING, Argument, Option, Output, Takes, read_number
+from shapecalc.core.sizes.problem import ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +20,12 @@ KINDS: dict[Takes, tuple[Any, Any]] = {
     Takes.SWITCH: (bool | None, None),
     Takes.TEXT: (str | None, None),
     Takes.TEXTS: (list[str] | None, None),
-    Takes.NUMBER: (int | None, None),
+    Takes.NUMBER: (str | None, None),
 }
-"""The type of an option as Typer is told it, and its default, by what the option takes."""
+"""The type of an option as Typer is told it, and its default, by what the option takes.
+
+Typer converts nothing: a number is a text to it, which `read_number` reads.
+"""
 
 
 def make_command(
@@ -32,15 +36,19 @@ def make_command(
     It calls `run` with the values by name. Those that say what is printed come together, as `out`; Typer's own
     `context` comes if it is asked for.
     """
+    numbers = [each for each in parameters if isinstance(each, Option) and each.takes is Takes.NUMBER]
 
-    def command(**given: Any) -> int:
+    def command(context: typer.Context, **given: Any) -> int:
         values = {name: _strip_padding(value) for name, value in given.items()}
+        try:
+            values |= {option.name: read_number(option, values[option.name]) for option in numbers}
+        except ShapeError as error:
+            context.fail(error.problem.message)
         printing = {name: values.pop(name) for name in PRINTING if name in values}
-        return run(**values, out=Output(**printing))
+        return run(**values, **({"context": context} if with_context else {}), out=Output(**printing))
 
     made = list(map(_typer_parameter, parameters))
-    if with_context:
-        made.append(inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context))
+    made.append(inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context))
     command.__signature__ = inspect.Signature(made, return_annotation=int)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in made} | {"return": int}
     return command
@@ -89,8 +97,6 @@ def _typer_option(option: Option) -> tuple[Any, Any]:
         metavar=None if kind is bool or option.takes is Takes.SWITCH else option.metavar,
         autocompletion=_completion(option),
         show_default=option.shows_default,
-        min=option.least,
-        max=option.most,
     )
     return Annotated[kind, info], default if option.default is None else option.default
 

@@ -74,6 +74,8 @@ HELP = f"""\b
 INSTEAD = "shapecalc OP ... --explain prints the same pictures"
 UNKNOWN = {"ignore_unknown_options": True}
 """The words after `tui` are an op's command line, which the core reads."""
+MOST_STEPS = 99_999
+"""The last step to open at; more than an answer has."""
 PARAMETERS = (
     Argument(
         "words",
@@ -84,7 +86,7 @@ PARAMETERS = (
         completions=lambda: [*OPS, "chain"],
         completes_first=True,
     ),
-    Option("step", "Open at this step, from 1.", Takes.NUMBER, metavar="N", least=1),
+    Option("step", "Open at this step, from 1.", Takes.NUMBER, metavar="N", least=1, most=MOST_STEPS),
     Option("lesson", "Open with the lessons.", Takes.NOTHING),
 )
 

@@ -24,6 +24,7 @@ def loaded(code, names):
     probe = f"{code}\nimport sys; print(*[name for name in {names!r} if name in sys.modules])"
     found = subprocess.run(
         [sys.executable, "-S", "-c", probe],
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=True,
@@ -75,8 +76,15 @@ def test_an_op_imports_nothing_heavy(words):
         ["-h"],
         ["reshape", "-h"],
         ["reshape"],
+        ["reshape", "2,3", "--", "6"],
+        ["--version"],
+        ["repl"],
+        ["vectors", "--dialect", "onednn"],
         ["check", "/dev/null"],
+        ["check", "/dev/null", "--jobs", "0"],
         ["tui", "--help"],
+        ["tui"],
+        ["serve", "--port", "0"],
     ],
 )
 def test_a_command_imports_typer_and_nothing_heavier(words):

@@ -176,7 +176,7 @@ MISUSED = [
     (["tui", "reshap", "2,3", "6"], "there is no operation 'reshap' (did you mean reshape?)"),
     (["tui", "reshape", "2,3", "--nope"], "reshape has no option '--nope'"),
     (["tui", "reshape", "2,3", "6", "7"], "reshape does not take '7'"),
-    (["tui", "--step", "0"], "invalid value for '--step'"),
+    (["tui", "--step", "0"], "--step is a whole number from 1"),
     (["tui", "chain", "2", "3"], "a chain is one text"),
     (["tui", "reshape", "2,3", "'6"], "the app needs a terminal"),
     (["tui", "reshape", "-", "6"], "standard input holds nothing"),

@@ -13,7 +13,8 @@ from operator import itemgetter
 from shapecalc.core.asking.ask import COMMON, ask
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.asking.setting import check_attributes, setting
-from shapecalc.core.ops import OPS
+from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops.op import Holds
 from shapecalc.core.sizes.dims import INT64_MAX
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import Record, replace
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     Case = dict[str, Any]
 
 WHOLE = frozenset({int})
-SETTINGS = ("op", *(name for name in COMMON if name != "where"))
+CHOSEN = {param.name for op in OPS.values() for param in params_of(op) if param.holds in (Holds.WORD, Holds.FLAG)}
+"""The parameters of ops that are words, or yes and no."""
+SETTINGS = ("op", *(name for name in COMMON if name != "where"), *sorted(CHOSEN))
 """The keys of a case whose values repeat from case to case."""
 APART = ("op", "input", "expect", "id", "source")
 """The keys of a case that are no options of its op."""
@@ -43,14 +46,17 @@ class Route(Record):
     """What is the same for all cases of one setting."""
 
     request: Request
-    """A request of that setting, without its dims. An argument that is a list is (), a whole number is 0."""
+    """A request of that setting, without its dims. An argument that is a list is (), a whole number is 0. A word, and a
+    yes or no, are there as they were read."""
     at: Setting
     most: int
     """The largest rank."""
     fast: Callable[..., Any]
     """The op's fast answer."""
+    chosen: Mapping[str, object]
+    """The arguments that are words, or yes and no."""
     names: tuple[str, ...]
-    """The names of the arguments."""
+    """The names of the other arguments."""
     lists: tuple[str, ...]
     """The names of those that are lists."""
 
@@ -90,7 +96,7 @@ def fast_answer(case: Case) -> Dims | str | None:
             if type(case[name]) is not list:
                 return None
         if 0 < prod(shape) <= INT64_MAX and len(shape) <= route.most:
-            answer = route.fast(shape, route.at, **{name: case[name] for name in route.names})
+            answer = route.fast(shape, route.at, **route.chosen, **{name: case[name] for name in route.names})
     except TypeError:  # names among the numbers
         return None
     except (ShapeError, ValueError, IndexError):
@@ -105,7 +111,9 @@ def _resolved(shape: Dims, like: Request, case: Case) -> Dims | str | None:
     numbers, arguments = shape[:], dict[str, object]()
     for name, value in like.arguments.items():
         given = case[name]
-        if type(given) is list and type(value) is tuple:
+        if isinstance(value, (str, bool)):
+            arguments[name] = value
+        elif type(given) is list and type(value) is tuple:
             arguments[name] = tuple(given)
             numbers += given
         elif type(given) is int and type(value) is int:
@@ -132,10 +140,12 @@ def _find_route(case: Case) -> Route:
     request = ask(case["op"], case["input"], options)
     at = setting(request.dialect, request.op, request.opset, request.switch)
     check_attributes(request, at)
-    kinds = {name: () if type(value) is tuple else 0 for name, value in request.arguments.items()}
+    chosen = {name: value for name, value in request.arguments.items() if isinstance(value, (str, bool))}
+    kinds = {name: () if type(value) is tuple else 0 for name, value in request.arguments.items() if name not in chosen}
     lists = tuple(name for name, value in kinds.items() if value == ())
-    like = replace(request, input=(), arguments=kinds, written={})
-    route = Route(like, at, at.row.max_rank or MOST_DIMS, at.operator.fast or OPS[request.op].fast, tuple(kinds), lists)
+    like = replace(request, input=(), arguments=chosen | kinds, written={})
+    fast = at.operator.fast or OPS[request.op].fast
+    route = Route(like, at, at.row.max_rank or MOST_DIMS, fast, chosen, tuple(kinds), lists)
     _remember(case, route)
     return route
 

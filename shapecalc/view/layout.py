@@ -10,7 +10,7 @@ from shapecalc.core.answers.regrouping import Group, groups
 from shapecalc.core.answers.request import Request
 from shapecalc.core.answers.stage import Kind, Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.ops import OPS
+from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.rules.steps import (
     CopiedZero,
     DroppedOne,
@@ -124,11 +124,14 @@ def _title(request: Request, stage: Stage) -> str:
     arguments = request.arguments
     if stage.label != request.op and stage.argument in arguments:
         return f"{stage.label} {_text(arguments[stage.argument])}".rstrip()
-    texts, params = [stage.label], OPS[request.op].params
-    for param in params:
-        if param.name in arguments:
-            text = _text(arguments[param.name])
-            texts.append(text if param.positional or len(params) == 1 else f"{param.name} {text}")
+    texts, op = [stage.label], OPS[request.op]
+    for param in params_of(op):
+        value = arguments.get(param.name)
+        if isinstance(value, bool):
+            texts.append(param.name if value else f"no {param.name}")
+        elif value is not None:
+            text = _text(value)
+            texts.append(text if param.positional or op.params == (param,) else f"{param.name} {text}")
     return " ".join(texts)
 
 

@@ -9,7 +9,7 @@ from shapecalc.core.asking.ask import switch_name
 from shapecalc.core.asking.setting import DEFAULT_OPSET
 from shapecalc.core.dialects import DIALECTS, SWITCHES
 from shapecalc.core.dialects.element_types import KNOWN
-from shapecalc.core.ops import dialects_with
+from shapecalc.core.ops import dialects_with, params_of
 from shapecalc.core.ops.op import Holds
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import brief, visible
@@ -203,16 +203,18 @@ def printing_options(*names: str) -> list[Option]:
 
 def parameters_of(op: Op) -> list[Argument | Option]:
     """Return the arguments and options of an op's command, in the order in which its help lists them."""
-    return [INPUT, *map(_parameter_of, op.params), *_asking_options(op), *PRINTING.values()]
+    return [INPUT, *map(_parameter_of, params_of(op)), *_asking_options(op), *PRINTING.values()]
 
 
 def _parameter_of(param: Param) -> Argument | Option:
-    """Return how a command line has one parameter of an op: every value is text, which the core reads."""
+    """Return how a command line has one parameter: a switch for yes or no, otherwise a text, which the core reads."""
     words = param.words
     completions = (lambda: words) if words else None
     if param.positional:
         name = param.name.upper() if param.required else f"[{param.name.upper()}]"
         return Argument(param.name, param.help, name, param.required, completions=completions)
+    if param.holds is Holds.FLAG:
+        return Option(param.name, param.help, Takes.SWITCH)
     metavar = {
         Holds.AXES: "AXES",
         Holds.INT: "I",

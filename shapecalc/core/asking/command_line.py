@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.dialects.params import Param
 
 SHORT = {"-d": "--dialect"}
 """The options that have a short form."""
@@ -105,7 +106,8 @@ def usage(op: Op, *, with_input: bool = True) -> str:
     words = [
         param.name.upper() if param.required else f"[{param.name.upper()}]" for param in op.params if param.positional
     ]
-    words += [f"[--{_dashed(param.name)} ...]" for param in params_of(op) if not param.positional]
+    options = [param for param in params_of(op) if not param.positional]
+    words += [f"[--{_dashed(param.name)}{'' if param.holds is Holds.FLAG else ' ...'}]" for param in options]
     return " ".join(["write", op.name, *(["INPUT"] if with_input else []), *words])
 
 
@@ -113,7 +115,7 @@ def _sort_words(op: Op, words: Sequence[str]) -> tuple[list[str], dict[str, obje
     """Return the plain values among `words`, and the options by name."""
     params = params_of(op)
     known = {_dashed(name): name for name in (*COMMON, *(param.name for param in params))}
-    flags = {*SWITCHES, *(param.name for param in params if param.holds is Holds.FLAG)}
+    flags = {*SWITCHES, *_flags(params)}
     values: list[str] = []
     options: dict[str, object] = {}
     waiting = iter(words)
@@ -135,6 +137,11 @@ def _sort_words(op: Op, words: Sequence[str]) -> tuple[list[str], dict[str, obje
                 raise misuse(f"--{spelled} needs a value")
             options[name] = read_flag(value, name) if name in flags else value
     return values, options
+
+
+def _flags(params: Sequence[Param]) -> set[str]:
+    """Return the names of those parameters that are yes or no."""
+    return {param.name for param in params if param.holds is Holds.FLAG}
 
 
 def is_option(word: str) -> bool:
@@ -163,15 +170,15 @@ def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | Non
     >>> command_pieces("reshape", {"input": "2,3,4", "target": "0,-1", "allowzero": True})
     [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
     """
-    slots = OPS[op].slots if op in OPS else tuple(texts)
+    slots, flags = (OPS[op].slots, _flags(params_of(OPS[op]))) if op in OPS else (tuple(texts), set())
     slots = ("input", *(name for name in slots if name != "input"))
     pieces: list[tuple[str | None, str]] = [(None, op)]
     pieces += [(name, str(texts[name])) for name in slots if texts.get(name) is not None]
     for name, value in texts.items():
         if name in slots or value is None:
             continue
-        if isinstance(value, bool):
-            pieces.append((None, f"--{'' if value else 'no-'}{_dashed(name)}"))
+        if isinstance(value, bool) or (name in flags and value in ("0", "1")):
+            pieces.append((None, f"--{'' if value in (True, '1') else 'no-'}{_dashed(name)}"))
         else:
             pieces += [(None, f"--{_dashed(name)}"), (name, str(value))]
     return pieces

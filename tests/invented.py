@@ -1,0 +1,49 @@
+"""Invented parameters: squeeze takes a flag everywhere, and in one dialect a word and a flag of its operator's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from shapecalc.core.asking import setting
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import Holds, Param
+from shapecalc.core.ops.squeeze import squeeze
+from shapecalc.core.ops.transpose import transpose
+from shapecalc.core.ops.unsqueeze import unsqueeze
+from shapecalc.core.sizes.record import FrozenDict, replace
+
+REVERSE = Param("reverse", Holds.FLAG, "whether the dims come back in reverse")
+MODE = Param("mode", Holds.WORD, "torch: where the new dim goes", words=("HEAD", "TAIL"))
+KEEP_ONE = Param("keep_one", Holds.FLAG, "torch: whether a new dim of 1 is put in")
+
+
+def steps(shape, at, axes=None, reverse=None, mode="HEAD", keep_one=None):
+    """Resolve the invented squeeze by its steps."""
+    shape = yield from squeeze(shape, at, axes)
+    if keep_one:
+        shape = yield from unsqueeze(shape, at, (0 if mode == "HEAD" else len(shape),))
+    if reverse:
+        shape = yield from transpose(shape, at, tuple(range(len(shape)))[::-1])
+    return shape
+
+
+def fast(shape, _at, reverse=None, mode="HEAD", keep_one=None):
+    """Return the output shape of an ordinary request."""
+    assert mode in MODE.words
+    dims = [dim for dim in shape if dim != 1]
+    if keep_one:
+        dims.insert(0 if mode == "HEAD" else len(dims), 1)
+    return tuple(dims[::-1] if reverse else dims)
+
+
+@pytest.fixture
+def invented(monkeypatch):
+    """Let squeeze have the invented parameters for the time of a test."""
+    monkeypatch.setattr(setting, "_settings", {})
+    op = OPS["squeeze"]
+    monkeypatch.setitem(OPS, "squeeze", replace(op, params=(*op.params, REVERSE), steps=steps, fast=fast))
+    torch = DIALECTS["torch"]
+    own = replace(torch.operators["squeeze"], params=(MODE, KEEP_ONE))
+    operators = FrozenDict({**torch.operators, "squeeze": own})
+    monkeypatch.setitem(DIALECTS, "torch", replace(torch, operators=operators))

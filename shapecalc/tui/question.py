@@ -11,7 +11,7 @@ from shapecalc.core.asking.defaults import with_defaults
 from shapecalc.core.asking.resolve import ask_chain, resolve_chain
 from shapecalc.core.dialects.element_types import element_type
 from shapecalc.core.fixing.answer import answer as answer_request
-from shapecalc.core.ops import OPS
+from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.sizes.lookup import suggestion
 from shapecalc.core.sizes.problem import FILE, USAGE, Problem, ShapeError, misuse
@@ -72,15 +72,17 @@ class Question(Record):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields: the input and what the op takes in this dialect.
+        """The names of the fields: the input, what the op takes in this dialect, and what its operator takes beside.
 
         >>> Question("flatten", {}, {"dialect": "torch"}).fields, Question("chain", {}).fields
         (('input', 'start_dim', 'end_dim'), ('input', 'stages'))
         """
         if self.is_chain:
             return ("input", "stages")
-        row = self.row
-        return ("input", *(param.name for param in OPS[self.op].params if param.is_taken_by(row)))
+        op, row = OPS[self.op], self.row
+        operator = operator_of(op, row)
+        params = (*op.params, *(operator.params if operator else ()))
+        return ("input", *(param.name for param in params if param.is_taken_by(row)))
 
     @property
     def filled_texts(self) -> dict[str, str]:
@@ -156,8 +158,13 @@ def question_of(words: Sequence[str]) -> Question:
     settings = {name: value for name, value in typed.options.items() if name in COMMON}
     if "dialect" in settings:
         settings["dialect"] = dialect_called(str(settings["dialect"])).name
-    texts = {name: str(value) for name, value in typed.options.items() if name not in COMMON}
+    texts = {name: _field_text(value) for name, value in typed.options.items() if name not in COMMON}
     return Question(typed.op, {"input": typed.input or "", **texts}, settings)
+
+
+def _field_text(value: object) -> str:
+    """Return what a field shows of an option: 1 for yes, 0 for no, a text as it was typed."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _chain_question(words: Sequence[str]) -> Question:
@@ -238,7 +245,7 @@ def _is_half_typed(question: Question, focused: str, source: Source | None) -> b
 
 def _words_starting(question: Question, focused: str, text: str) -> list[str]:
     """Return the words that a field takes and that start as its text does; none for most fields."""
-    params = () if question.is_chain else OPS[question.op].params
+    params = () if question.is_chain else params_of(OPS[question.op])
     words = (word for param in params if param.name == focused for word in param.words)
     return [word for word in words if word.lower().startswith(text.strip().lower())]
 

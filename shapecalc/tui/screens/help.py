@@ -9,8 +9,13 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from shapecalc.core.ops import OPS
+from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops.op import Holds
 from shapecalc.tui.keys import KEYS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.ops.op import Param
 
 FIELDS = {
     "input": "The shape of the input: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W, or the name of a file such as x.npy. "
@@ -55,5 +60,11 @@ class Help(ModalScreen[None]):
         if self.focused_id == "picture":
             return PICTURE
         name = self.focused_id.removeprefix("field-")
-        params = {param.name: param.help for param in OPS[self.op].params} if self.op in OPS else {}
+        params = {param.name: _param_help(param) for param in params_of(OPS[self.op])} if self.op in OPS else {}
         return f"{name.replace('_', '-')}: {(FIELDS | params).get(name, 'change it, and everything follows')}"
+
+
+def _param_help(param: Param) -> str:
+    """Return what is said of a parameter, with the words that can be typed if they are few."""
+    words = ("0", "1") if param.holds is Holds.FLAG else param.words
+    return f"{param.help}: {' or '.join(words)}" if words else param.help

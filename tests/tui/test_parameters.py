@@ -1,0 +1,79 @@
+"""Parameters of every kind in the app: words and flags are texts, and a dialect's own have fields under it alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from shapecalc.core.asking.command_line import split
+from shapecalc.tui.question import answer_question, command, question_of
+from shapecalc.tui.screens.help import Help
+from tests.invented import invented
+from tests.tui.driven import driven
+
+__all__ = ["invented"]
+
+pytestmark = pytest.mark.usefixtures("invented")
+
+LINES = [
+    ("shapecalc squeeze 2,1,3 --reverse", {"reverse": "1"}, (3, 2)),
+    ("shapecalc squeeze 2,1,3 --no-reverse", {"reverse": "0"}, (2, 3)),
+    ("shapecalc squeeze 2,1,3 --mode tail --keep-one --dialect torch", {"mode": "tail", "keep_one": "1"}, (2, 3, 1)),
+]
+
+
+@pytest.mark.parametrize(("line", "texts", "output"), LINES)
+def test_flags_and_words_are_texts_of_fields(line, texts, output):
+    question = question_of(split(line)[1:])
+    assert texts.items() <= dict(question.texts).items()
+    assert command(question, None) == line
+    answer = answer_question(question).answer
+    assert answer.output == output
+    again = question_of(split(command(question, answer))[1:])
+    assert answer_question(again).answer.output == output
+
+
+def test_only_the_dialect_that_has_a_parameter_has_a_field_for_it():
+    question = question_of(["squeeze", "2,1,3", "--keep-one", "--dialect", "torch"])
+    assert question.fields == ("input", "axes", "reverse", "mode", "keep_one")
+    other = question.with_setting("dialect", "numpy")
+    assert other.fields == ("input", "axes", "reverse")
+    assert answer_question(other).answer.output == (2, 3)
+    assert answer_question(other.with_setting("dialect", "torch")).answer.output == (1, 2, 3)
+
+
+def test_a_flag_that_is_neither_yes_nor_no_is_told_at_once():
+    question = question_of(["squeeze", "2,1,3"]).with_text("reverse", "x")
+    outcome = answer_question(question, "reverse")
+    assert outcome.problem.message == "reverse is 0 or 1, not 'x'"
+    assert outcome.problem.argument == "reverse"
+    assert not outcome.typing
+
+
+def test_a_word_of_one_dialect_can_be_typed_letter_by_letter():
+    question = question_of(["squeeze", "2,1,3", "--dialect", "torch"]).with_text("mode", "ta")
+    assert answer_question(question, "mode").typing
+    assert not answer_question(question.with_text("mode", "x"), "mode").typing
+
+
+def test_help_says_what_can_be_typed():
+    assert Help("field-reverse", "squeeze").focus_help() == "reverse: whether the dims come back in reverse: 0 or 1"
+    assert Help("field-mode", "squeeze").focus_help() == "mode: torch: where the new dim goes: HEAD or TAIL"
+
+
+@driven("squeeze", "2,1,3", "--dialect", "torch", size=(100, 30))
+async def test_a_flag_is_typed_into_its_field(user):
+    await user.press("tab", "tab", "1")
+    assert "--reverse" in user.command
+    assert "answer 3,2" in user.title
+    await user.press("tab", *"TAIL", "tab", "1")
+    assert "answer 1,3,2" in user.title
+    assert "mode" in user.lines[1]
+
+
+@driven("squeeze", "2,1,3", "--keep-one", "--dialect", "torch", size=(100, 30))
+async def test_the_fields_follow_the_dialect(user):
+    assert "keep-one" in user.text.split("─")[0]
+    await user.app.explore.ask_anew(user.state.question.with_setting("dialect", "numpy"))
+    await user.pilot.pause()
+    assert "keep-one" not in user.text.split("─")[0]
+    assert "answer 2,3" in user.title

@@ -1,5 +1,17 @@
-"""Fixtures that more than one folder of tests uses."""
+"""Fixtures that more than one folder of tests uses, and what is slow."""
+
+import pytest
 
 from tests.cli.conftest import shapecalc
+from tests.sampling import load_profile, mark_slow
 
 __all__ = ["shapecalc"]
+
+
+def pytest_configure(config):
+    load_profile(sample="not slow" in config.option.markexpr)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    mark_slow(items)

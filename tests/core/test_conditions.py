@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import product as every
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.sizes.conditions import Never, combine, differ, divides, equal, holds
 from shapecalc.core.sizes.dims import lowest_terms, substitute
+from tests.sampling import examples
 
 SIZES = [dict(zip("NM", pair, strict=True)) for pair in every(range(1, 13), repeat=2)]
 dims = st.builds(
@@ -26,7 +27,7 @@ def true_at(relation, a, b, sizes):
     return {"==": left == right, "%": right != 0 and left % right == 0, "!=": left != right}[relation]
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.sampled_from([("==", equal), ("%", divides), ("!=", differ)]), dims, nonzero)
 def test_conditions_are_necessary_and_sufficient(relation, a, b):
     name, conditions_of = relation
@@ -39,7 +40,7 @@ def test_conditions_are_necessary_and_sufficient(relation, a, b):
             assert holds(conditions, sizes) is true_at(name, a, b, sizes)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(st.tuples(st.sampled_from([("==", equal), ("%", divides)]), dims, nonzero), min_size=2, max_size=3))
 def test_combining_keeps_their_meaning(relations):
     try:

@@ -7,7 +7,7 @@ import json
 from itertools import islice
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shapecalc.cli.checking.judge import judge_block
@@ -21,6 +21,7 @@ from shapecalc.core.dialects import DIALECTS, SWITCHES
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import Holds, operator_of
 from shapecalc.core.sizes.problem import ShapeError
+from tests.sampling import examples
 from tests.strategies import permutations, reshapes
 
 ODD = [True, False, 2.0, None, "N", "3*N", "?", "2", 2**31, 2**63, 10**30, 10**1001, -1, -2, [2], {}]
@@ -82,7 +83,7 @@ def whole_answer(text):
     return list(answer.output) if all(type(dim) is int for dim in answer.output) else None
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 @given(json_cases())
 @example({"op": "reshape", "input": [2], "target": [True, 2]})
 @example({"op": "reshape", "input": [2], "opset": True, "target": [2]})
@@ -120,7 +121,7 @@ def test_every_golden_case_of_numbers_is_answered_directly_unless_its_setting_is
         assert found == (None if named else wanted) or (found is None and wanted in SETTING_REFUSED), text
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(json_cases(), st.sampled_from([None, 5, "a:b", 'quote"', [1, {"x": 2.5}], 1.5, True]))
 def test_the_json_of_a_direct_answer_is_that_of_the_whole_one(case, name):
     text = json.dumps(case | {"id": name})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.answers.request import Request
@@ -19,6 +19,7 @@ from shapecalc.core.ops.op import operator_of
 from tests import strategies
 from tests.cases import cases
 from tests.core.test_symbolic import often_fitting
+from tests.sampling import examples
 
 FIRST = [
     # request, rule, the option changed, its value, in words
@@ -102,7 +103,7 @@ HOPELESS = [
 ]
 
 FLATTENS = {Flattens.AXIS: ("axis",), Flattens.RANGE: ("start_dim", "end_dim"), Flattens.ALL: ()}
-MANY = settings(max_examples=400, deadline=None)
+MANY = examples(400)
 
 
 def answer_to(line):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shapecalc.core.answers.request import Request
@@ -16,9 +16,10 @@ from shapecalc.core.sizes.dims import all_known, lowest_terms, names, substitute
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.text import read_dims, shape_text
 from tests.cases import cases
+from tests.sampling import examples
 
 NAMES = ("N", "C", "H")
-MANY = settings(max_examples=400, deadline=None)
+MANY = examples(400)
 
 monomials = st.builds(
     lambda coefficient, powers: lowest_terms(coefficient, 1, powers),

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 from onnx.backend.test.case import node as onnx_nodes
@@ -21,6 +21,7 @@ from shapecalc.engine import copying, run, ways
 from shapecalc.engine.backends import BackendError, backend_for
 from shapecalc.engine.execute import apply_plan
 from shapecalc.engine.plan import plan_moves
+from tests.sampling import examples
 from tests.strategies import factorisations
 
 NUMPY = backend_for(np.empty(0))
@@ -62,7 +63,7 @@ def journeys(draw):
     return array, tuple(moves)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(journeys())
 def test_every_journey_ends_as_numpys_does(drawn):
     array, moves = drawn

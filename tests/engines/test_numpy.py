@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
+from tests.sampling import examples
 from tests.strategies import axes, ones, permutations, reshapes, shapes
 
-MANY = settings(max_examples=150, deadline=None)
+MANY = examples(150)
 
 
 def answer(op, shape, **arguments):

@@ -5,15 +5,16 @@ from __future__ import annotations
 from math import prod
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
 from tests.engines.onnx_models import inferred, ran
+from tests.sampling import examples
 from tests.strategies import axes, ones, permutations, reshapes, shapes
 
-MANY = settings(max_examples=150, deadline=None)
+MANY = examples(150)
 
 DISAGREEMENTS = {
     "inference does not compare element counts": "a literal target of another volume is accepted until it runs",

@@ -6,17 +6,18 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
+from tests.sampling import examples
 from tests.strategies import axes, ones, permutations, reshapes
 
 openvino = pytest.importorskip("openvino", reason="OpenVINO is not installed")
 from openvino import opset8  # noqa: E402
 
-MANY = settings(max_examples=150, deadline=None)
+MANY = examples(150)
 
 DISAGREEMENTS = {
     "special_zero switches the element count check off": "(2,3,4) to 0,5 is (2,5) at load, refused when it runs",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.dialects.element_types import SINCE_25
 from shapecalc.core.dialects.torch import TORCH
+from tests.sampling import examples
 from tests.strategies import axes, ones, permutations, reshapes, shapes
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-MANY = settings(max_examples=150, deadline=None)
+MANY = examples(150)
 NOT_REACHED = {"int2": "a placeholder without arithmetic", "uint2": "likewise", "int4": "likewise", "uint4": "likewise"}
 """Element types that PyTorch names and stores but that the dialect does not promise."""
 

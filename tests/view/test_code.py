@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shapecalc.core.asking.command_line import command_line
 from shapecalc.core.dialects import DIALECTS
@@ -19,10 +19,11 @@ from shapecalc.engine import run
 from shapecalc.view.code import TARGETS, code
 from tests.core.test_imports import HEAVY, loaded
 from tests.plans import answer_to, plans, requested_answers, size
+from tests.sampling import examples
 from tests.view.fake_tensorrt import Network
 
-MANY = settings(max_examples=200, deadline=None)
-FEWER = settings(max_examples=80, deadline=None)
+MANY = examples(200)
+FEWER = examples(80)
 
 
 def data(shape):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from math import prod
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shapecalc.core.answers.element_path import follow
@@ -19,6 +19,7 @@ from shapecalc.view.layout import layouts
 from shapecalc.view.pictures import explain, picture
 from shapecalc.view.rail import rail, strip
 from shapecalc.view.strokes import ASCII, UNICODE, clip
+from tests.sampling import examples
 from tests.view.questions import answer_to, answers
 
 widths = st.integers(40, 120)
@@ -45,7 +46,7 @@ def pictures(draw):
 
 
 @given(pictures())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_every_line_fits_and_shows_no_blanks_at_its_end(made):
     width, _, texts = made
     for text in texts:
@@ -55,14 +56,14 @@ def test_every_line_fits_and_shows_no_blanks_at_its_end(made):
 
 
 @given(pictures())
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_ascii_is_ascii(made):
     _, strokes, texts = made
     assert strokes is UNICODE or all(text.isascii() for text in texts)
 
 
 @given(answers(), heights, st.one_of(st.none(), st.integers(0, 40)))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_the_flow_is_no_taller_than_asked(answer, height, at):
     drawn = flow(answer, at, height=height)
     rows = [line for line in drawn.plain.split("\n") if not line.startswith(("…", "~ is", "✗"))]
@@ -70,7 +71,7 @@ def test_the_flow_is_no_taller_than_asked(answer, height, at):
 
 
 @given(answers(), st.booleans())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_every_dim_stands_in_the_flow_with_its_place(answer, wide):
     drawn = flow(answer, width=400 if wide else 60, height=200)
     shown = {}
@@ -92,7 +93,7 @@ def test_every_dim_stands_in_the_flow_with_its_place(answer, wide):
 @example(answer_to("chain 1,1,1,1,1,1,1,1,1 | transpose | shuffle --dialect tensorrt"))
 @example(answer_to("shuffle 1,1,1,1,1,1,1,1,1"))
 @example(answer_to("chain 5,N | reshape N,0 | reshape []"))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_layouts_are_those_of_the_stages(answer):
     found = layouts(answer)
     shapes = [tuple(cell.dim for cell in layout.cells) for layout in found if layout.stage.finished]
@@ -105,7 +106,7 @@ def test_layouts_are_those_of_the_stages(answer):
 
 
 @given(answers())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_a_mark_is_made_of_what_the_dim_is_the_product_of(answer):
     for stage in layouts(answer):
         for cell in stage.cells if stage.stage.finished and not answer.conditions else ():
@@ -113,7 +114,7 @@ def test_a_mark_is_made_of_what_the_dim_is_the_product_of(answer):
 
 
 @given(answers(), st.data())
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_the_grid_follows_one_element(answer, data):
     if answer.output is None or any(isinstance(move, Slice) for move in answer.moves):
         return
@@ -131,7 +132,7 @@ def test_the_grid_follows_one_element(answer, data):
 
 
 @given(answers())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_example_sizes_meet_the_conditions(answer):
     if answer.output is None:
         return

@@ -1,0 +1,45 @@
+"""What `-m "not slow"` leaves: of every law that takes long, a sample with a seed, and never none of it.
+
+`examples` are for laws that Hypothesis draws; `@pytest.mark.sampled(8)` is for tests with many rows, and leaves eight.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+FEW = 25
+"""Examples of a law in the sample; they are the same ones every time."""
+
+
+def load_profile(*, sample):
+    """Have Hypothesis time nothing, and where only a sample is wanted, draw few examples by a seed."""
+    settings.register_profile("whole", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("sample", settings.get_profile("whole"), max_examples=FEW, derandomize=True)
+    settings.load_profile("sample" if sample else "whole")
+
+
+def examples(many):
+    """Have a law meet `many` examples and be slow; in the sample it meets a few, and is not."""
+    if settings.default.max_examples == FEW:
+        return settings()
+    return lambda law: pytest.mark.slow(settings(max_examples=many)(law))
+
+
+def drawn(law, rows, count):
+    """Return `count` of the rows of a law, another draw for each law and the same at all times."""
+    return Random(law).sample(rows, min(count, len(rows)))
+
+
+def mark_slow(items):
+    """Mark the rows of tests that are `sampled` as slow, but for those that are drawn."""
+    for law, group in groupby(items, lambda item: item.nodeid.partition("[")[0]):
+        rows = list(group)
+        if mark := rows[0].get_closest_marker("sampled"):
+            kept = drawn(law, rows, *mark.args)
+            for row in rows:
+                if row not in kept:
+                    row.add_marker("slow")

@@ -15,8 +15,12 @@ from shapecalc.tui.question import question_of
 class User:
     """Someone who sees the screen as text."""
 
-    def __init__(self, app, pilot):
-        self.app, self.pilot = app, pilot
+    def __init__(self, app):
+        self.app, self.pilot, self.handled = app, None, 0
+
+    def count(self, message):
+        """Count a message that is handled, but for those by which Textual waits for the others."""
+        self.handled += not isinstance(message, events.Callback)
 
     @property
     def text(self):
@@ -49,17 +53,31 @@ class User:
         return [(note.title, note.message) for note in self.app._notifications]
 
     async def press(self, *keys):
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
+        """Press keys, each when what the one before asked for is done."""
+        for key in keys:
+            self._send(key)
+            await self.settle()
 
     async def type(self, text):
-        await self.press(*text)
+        """Type as fast as one pastes."""
+        await self.hurry(*text)
 
     async def hurry(self, *keys):
         """Press keys without waiting for what they do."""
         for key in keys:
-            self.app.post_message(events.Key(key, key if len(key) == 1 else None))
-        await self.pilot.pause()
+            self._send(key)
+        await self.settle()
+
+    def _send(self, key):
+        self.app.post_message(events.Key(key, key if len(key) == 1 else None))
+
+    async def settle(self):
+        """Wait until no message is under way any more; Textual's pause alone takes a busy machine for an idle app."""
+        quiet = 0
+        while quiet < 2:
+            before = self.handled
+            await self.pilot.pause(0)
+            quiet = quiet + 1 if self.handled == before else 0
 
     async def wipe(self):
         """Empty the field that has the focus."""
@@ -67,25 +85,27 @@ class User:
 
     async def paste(self, text):
         self.app.post_message(events.Paste(text))
-        await self.pilot.pause()
+        await self.settle()
 
     async def click(self, text, *, after=0, lines=0, **options):
         """Click the first place on the screen that shows a text."""
         row = next(n for n, line in enumerate(self.lines) if text in line)
         await self.pilot.click(offset=(self.lines[row].index(text) + after, row + lines), **options)
-        await self.pilot.pause()
+        await self.settle()
 
     async def resize(self, width, height):
         await self.pilot.resize_terminal(width, height)
-        await self.pilot.pause()
+        await self.settle()
 
 
 async def using(script, *words, size=(80, 24), **opening):
     """Run a script with a user at an app that is opened with a command line; return what the app returned."""
     app = ShapecalcApp(question_of(words), **opening)
-    async with app.run_test(size=size, notifications=True) as pilot:
-        await pilot.pause()
-        await script(User(app, pilot))
+    user = User(app)
+    async with app.run_test(size=size, notifications=True, message_hook=user.count) as pilot:
+        user.pilot = pilot
+        await user.settle()
+        await script(user)
     return app.return_value
 
 

@@ -24,7 +24,8 @@ class Tmux:
 
     def __init__(self, line, width=80, height=24):
         self.socket = f"shapecalc-{os.getpid()}-{time.monotonic_ns()}"
-        environment = {name: text for name, text in os.environ.items() if name not in ("TMUX", "NO_COLOR")}
+        kept = set(os.environ) - {"TMUX", "NO_COLOR", "COLUMNS", "LINES"}
+        environment = {name: os.environ[name] for name in kept}
         environment |= {"PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
         line = f"{line}; echo EXIT=$?; sleep 60"
         words = ["-f", "/dev/null", "-u", "new-session", "-d", "-x", str(width), "-y", str(height), line]

@@ -1,5 +1,7 @@
 """Fixtures that more than one folder of tests uses, and what is slow."""
 
+import gc
+
 import pytest
 
 from tests.cli.conftest import shapecalc
@@ -10,6 +12,7 @@ __all__ = ["shapecalc"]
 
 def pytest_configure(config):
     load_profile(sample="not slow" in config.option.markexpr)
+    gc.set_threshold(200_000)  # looking for garbage every 700 objects takes a third of the tests of the app
 
 
 @pytest.hookimpl(tryfirst=True)

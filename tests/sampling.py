@@ -1,6 +1,7 @@
 """What `-m "not slow"` leaves: of every law that takes long, a sample with a seed, and never none of it.
 
-`examples` are for laws that Hypothesis draws; `@pytest.mark.sampled(8)` is for tests with many rows, and leaves eight.
+`examples` are for laws that Hypothesis draws, `@pytest.mark.sampled(8)` for tests with many rows, of which it leaves
+eight, and `some_and_all` for a test that goes through rows in one go.
 """
 
 from __future__ import annotations
@@ -32,6 +33,15 @@ def examples(many):
 def drawn(law, rows, count):
     """Return `count` of the rows of a law, another draw for each law and the same at all times."""
     return Random(law).sample(rows, min(count, len(rows)))
+
+
+def some_and_all(rows, count):
+    """Return two params for a test that goes through rows in one go: some of them, and all, which is slow."""
+    kept = sorted(drawn(str(rows), range(len(rows)), count))
+    return [
+        pytest.param([rows[place] for place in kept], id="some"),
+        pytest.param(rows, id="all", marks=pytest.mark.slow),
+    ]
 
 
 def mark_slow(items):

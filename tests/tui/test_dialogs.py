@@ -11,9 +11,11 @@ from shapecalc.core.asking.command_line import split
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.ops.op import operator_of
+from tests.sampling import some_and_all
 from tests.tui.driven import driven, using
 
 PAIRS = [(name, row.name) for name, op in OPS.items() for row in dialects_with(op)]
+CHOSEN = [pair for pair in PAIRS if pair[0] == "reshape" or pair[1] in ("tensorrt", "torch")]
 
 
 @driven()
@@ -27,9 +29,10 @@ async def test_choosing_and_going_back_leaves_all_as_it_was(user):
     assert user.text == before
 
 
+@pytest.mark.parametrize("pairs", some_and_all(CHOSEN, 4))
 @driven("reshape", "2,3,4", "0,-1", size=(100, 30))
-async def test_ops_and_dialects_can_be_chosen_by_keys(user):
-    for op, dialect in [pair for pair in PAIRS if pair[0] == "reshape" or pair[1] in ("tensorrt", "torch")]:
+async def test_ops_and_dialects_can_be_chosen_by_keys(user, pairs):
+    for op, dialect in pairs:
         having = [name for each, name in PAIRS if each == op]
         await user.hurry("f2", "home", *["down"] * [*OPS].index(op))
         await user.hurry("tab", "home", *["down"] * having.index(dialect))
@@ -80,10 +83,11 @@ async def test_the_comparison_starts_at_the_present_and_goes_where_the_two_part(
     assert user.command == "$ shapecalc reshape 0,3 0,-1 --allowzero"
 
 
+@pytest.mark.parametrize("keys", some_and_all(["f1", "f2", "f4", "f5", "f8", "ctrl+p"], 2))
 @driven()
-async def test_keys_that_close_a_dialog_twice_close_nothing_else(user):
+async def test_keys_that_close_a_dialog_twice_close_nothing_else(user, keys):
     before = user.text
-    for key in ("f1", "f2", "f4", "f5", "f8", "ctrl+p"):
+    for key in keys:
         await user.hurry(key)
         await user.hurry("escape", "escape", "escape")
         await user.hurry(key)
@@ -196,9 +200,10 @@ DIALOGS = ["f1", "f2", "f4", "f5", "f8"]
 
 
 @pytest.mark.parametrize("size", [(60, 18), (80, 24), (200, 60)])
-def test_every_dialog_fits(size):
+@pytest.mark.parametrize("dialogs", some_and_all(DIALOGS, 1))
+def test_every_dialog_fits(dialogs, size):
     async def look(user):
-        for key in DIALOGS:
+        for key in dialogs:
             await user.press(key)
             corners = [(line.index("╭"), line.rindex("╮")) for line in user.lines if "╭─" in line and "─╮" in line]
             below = [(line.index("╰"), line.rindex("╯")) for line in user.lines if "╰─" in line and "─╯" in line]

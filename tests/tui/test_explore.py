@@ -186,6 +186,7 @@ def test_a_file_gives_its_shape_and_its_elements(tmp_path, monkeypatch):
     asyncio.run(using(look, "reshape", "x.npy", "-1"))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("content", [b"", b"garbage", b"\x93NUMPY\x01\x00v\x00{'descr': '<f4'"])
 def test_a_file_that_is_none_is_told(content, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -219,6 +220,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_is_shown_safely(text):
     async def look(user):
@@ -233,6 +235,7 @@ def test_hostile_text_is_shown_safely(text):
     asyncio.run(using(look, "reshape", "2", "-1"))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [(80, 24), (60, 18), (200, 60), (61, 19)])
 @pytest.mark.parametrize(
     "words",
@@ -322,12 +325,13 @@ OPENINGS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("opening", OPENINGS)
 def test_every_field_can_be_rubbed_out_and_typed_again(opening):
     async def play(user):
         for name in user.state.question.fields:
             text = user.state.question.texts.get(name, "")
-            await user.press(*["backspace"] * len(text), *text)
+            await user.hurry(*["backspace"] * len(text), *text)
             assert user.state.question.texts.get(name, "") == text
             assert "Traceback" not in user.text
             await user.press("tab")

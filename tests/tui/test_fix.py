@@ -19,6 +19,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", REFUSED)
 def test_the_fix_is_said_and_one_key_applies_it(words):
     async def play(user):

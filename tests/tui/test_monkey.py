@@ -27,14 +27,17 @@ PIECES = [
 OPENINGS = ["", "reshape N,C,H,W 0,-1,64", "chain '2,3,4 | transpose 1,0,2 | reshape 0,-1'", "shape 2,3,4 --start 1"]
 SIZES = [(80, 24), (60, 18), (59, 17), (200, 60), (1, 1), (100, 30)]
 TURNS = 45
+PLAYED = [(0, range(21, 29)), (2, range(21, 29))]
+PLAYED += [pytest.param(seed, range(TURNS), marks=pytest.mark.slow) for seed in range(len(OPENINGS))]
+"""Seeds and turns: all of them are slow, and a few go over a change of size and a paste."""
 
 
-@pytest.mark.parametrize("seed", range(len(OPENINGS)))
-def test_no_key_and_no_text_ends_the_app(seed):
+@pytest.mark.parametrize(("seed", "turns"), PLAYED)
+def test_no_key_and_no_text_ends_the_app(seed, turns):
     chance = random.Random(seed)
 
     async def play(user):
-        for turn in range(TURNS):
+        for turn in turns:
             if turn % 29 == 28:
                 await user.paste("".join(chance.choices(PIECES, k=chance.randrange(1, 3))))
             elif turn % 23 == 22:

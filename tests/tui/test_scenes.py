@@ -7,6 +7,7 @@ import pytest
 from tests.tui.scenes import FOLDER, SCENES, VERSIONS, picture, versions
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SCENES)
 def test_a_picture_is_not_stale(name):
     if VERSIONS.read_text() != versions():

@@ -162,6 +162,7 @@ UNUSABLE = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("environment", "said"), UNUSABLE)
 def test_a_terminal_that_cannot_be_used_is_told_in_a_line(environment, said):
     code, shown = on_a_terminal("tui", **environment)
@@ -184,6 +185,7 @@ MISUSED = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("words", "said"), MISUSED, ids=[" ".join(words) for words, _ in MISUSED])
 def test_what_cannot_be_opened_is_told_in_a_line(words, said):
     ran = subprocess.run(

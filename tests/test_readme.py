@@ -16,7 +16,6 @@ from tests.sessions import ROOT, commands, folder_with_shapecalc, printed
 README = (ROOT / "README.md").read_text("utf-8")
 SESSIONS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
 FILES = re.findall(r"```text (\S+)\n(.*?)```", README, re.DOTALL)
-COMMANDS = commands(SESSIONS)
 SHELL = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
@@ -27,13 +26,15 @@ def folder(tmp_path_factory):
     return folder_with_shapecalc(tmp_path_factory.mktemp("bin"), FILES)
 
 
-@pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command for command, _ in COMMANDS])
-def test_a_command_prints_what_the_readme_shows(command, shown, folder):
-    assert printed(command, folder) == shown
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.splitlines()[0])
+def test_a_session_prints_what_the_readme_shows(session, folder):
+    for command, shown in commands([session]):
+        assert printed(command, folder) == shown
 
 
 def test_the_readme_shows_commands():
-    assert len(COMMANDS) > 12
+    assert len(commands(SESSIONS)) > 12
 
 
 @pytest.fixture

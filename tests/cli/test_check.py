@@ -464,6 +464,7 @@ def large(tmp_path_factory):
     return path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("options", [(), ("--json",), ("--github", "--fail-fast"), ("--strict",)])
 def test_jobs_change_no_byte(large, options):
     def ran(jobs):

@@ -51,6 +51,7 @@ ENDS = [
 ]
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("words", "code"), ENDS, ids=lambda value: str(value)[:50])
 def test_it_ends_well(shapecalc, words, code):
     ran = shapecalc(*words)
@@ -114,6 +115,7 @@ def test_json_is_json_whatever_the_mistake(shapecalc, words):
     assert json.loads(ran.out)["problem"]["rule"] == "usage"
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("redirection", "words", "code", "out"),
     [

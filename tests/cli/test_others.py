@@ -192,6 +192,7 @@ shapecalc: volume-mismatch: the input has 1 element
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("words", "report"), CARET_REPORTS, ids=lambda value: value[0][:20])
 def test_a_terminal_shows_the_request_with_a_caret(words, report):
     code, shown = on_a_terminal(*words)
@@ -214,6 +215,7 @@ def test_a_closed_pipe_ends_quietly():
         assert ran.stderr == "0\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", [["reshape", "2,3,4", "0,-1"], ["compare", "2,3", "6"], ["--help"], ["why"]])
 def test_a_failed_write_is_4(words):
     with open("/dev/full", "w") as full:

@@ -37,6 +37,7 @@ def search_path():
     return ":".join([str(PACKAGE.parent), *[path for path in sys.path if path.endswith("-packages")]])
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("module", [*CORE, "shapecalc"])
 def test_the_core_imports_nothing_from_outside(module):
     assert loaded(f"import {module}", HEAVY) == []
@@ -54,6 +55,7 @@ def test_a_bare_question_imports_nothing_slow():
     assert loaded(question, HEAVY + SLOW_TO_IMPORT) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "words",
     [

@@ -187,6 +187,7 @@ carry_out(sc.transpose((512, 512)), open_array(sys.argv[1]), Path(sys.argv[2]), 
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_write_that_is_cut_short_leaves_the_old_file_and_no_litter(tmp_path, end):
     np.save(tmp_path / "x.npy", np.ones((512, 512)))

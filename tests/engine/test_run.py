@@ -108,6 +108,7 @@ def tiny_chunks(monkeypatch):
     ways.way_of.cache_clear()
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.usefixtures("tiny_chunks")
 @pytest.mark.parametrize(("shape", "perm"), CASES)
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128", "S3"])

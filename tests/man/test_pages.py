@@ -123,6 +123,7 @@ FILES = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("command", "shown"), SHOWN, ids=[command for command, _ in SHOWN])
 def test_a_command_prints_what_the_page_shows(command, shown, tmp_path):
     assert printed(command, folder_with_shapecalc(tmp_path, FILES)) == shown

@@ -48,8 +48,12 @@ def json_cases(draw):
     case = {"op": op.name, "dialect": draw(st.sampled_from(having if draw(st.integers(0, 9)) else list(DIALECTS)))}
     shape, target = draw(reshapes())
     case["input"] = list(shape) if draw(st.integers(0, 4)) else draw(dims())
-    for param in op.params:
-        if param.holds is Holds.INT:
+    operator = operator_of(op, DIALECTS[case["dialect"]])
+    for param in (*op.params, *(operator.params if operator else ())):
+        if param.holds is Holds.FLAG:
+            if draw(st.booleans()):
+                case[param.name] = draw(st.sampled_from([0, 1, True, False, 2, "1"]))
+        elif param.holds is Holds.INT:
             if draw(st.booleans()):
                 case[param.name] = draw(numbers())
         elif param.name in ("perm", "first", "second") and draw(st.booleans()):
@@ -95,6 +99,17 @@ def test_a_direct_answer_is_the_answer(case):
     read = plain_object(text)
     found = None if read is None else fast_answer(read)
     assert found in (None, whole_answer(text))
+
+
+@settings(max_examples=800, deadline=None)
+@given(json_cases())
+def test_an_answer_that_needs_no_steps_is_the_one_of_the_steps(case):
+    try:
+        answer = case_of(read_object(json.dumps(case)), {}).answer()
+    except ShapeError:
+        return
+    if answer.output is not None and answer.stages:
+        assert answer.stages[-1].after == answer.output
 
 
 @pytest.mark.parametrize("first", [{"opset": 1}, {"allowzero": 0, "opset": 14}, {"start": None, "opset": 13}])

@@ -14,7 +14,7 @@ from shapecalc.core.asking.ask import COMMON, ask
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.asking.setting import check_attributes, setting
 from shapecalc.core.ops import OPS, params_of
-from shapecalc.core.ops.op import Holds
+from shapecalc.core.ops.op import Holds, fast_of
 from shapecalc.core.sizes.dims import INT64_MAX
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import Record, replace
@@ -144,7 +144,7 @@ def _find_route(case: Case) -> Route:
     kinds = {name: () if type(value) is tuple else 0 for name, value in request.arguments.items() if name not in chosen}
     lists = tuple(name for name, value in kinds.items() if value == ())
     like = replace(request, input=(), arguments=chosen | kinds, written={})
-    fast = at.operator.fast or OPS[request.op].fast
+    fast = fast_of(OPS[request.op], at.operator)
     route = Route(like, at, at.row.max_rank or MOST_DIMS, fast, chosen, tuple(kinds), lists)
     _remember(case, route)
     return route

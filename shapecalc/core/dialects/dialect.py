@@ -122,9 +122,9 @@ class Operator(Record):
     """The parameters that it has beside those of the op."""
     steps: Callable[..., Reasons | None] | None = None
     """What resolves requests that the op does not resolve as this operator does; called as `Op.steps` is. It returns
-    None for a request that is left to the op."""
+    None for a request that is left to the op, and decides that before it begins: the fast answers ask, too."""
     fast: Callable[..., Any] | None = None
-    """The fast answer, if the op's is not the operator's; called as `Op.fast` is."""
+    """The fast answer, called as `Op.fast` is; without it the op's answers what `steps` leaves to the op."""
 
 
 class Dialect(Record):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Axes = tuple[int, ...]
     Sizes = Sequence[int]
 
-__all__ = ["NONE", "Holds", "Op", "Param", "Setting", "accepted_types", "operator_of"]
+__all__ = ["NONE", "Holds", "Op", "Param", "Setting", "accepted_types", "fast_of", "operator_of", "reasons_of"]
 
 NONE: FrozenDict = FrozenDict()
 
@@ -84,6 +84,21 @@ def reasons_of(op: Op, at: Setting, shape: Shape, arguments: Mapping[str, Any]) 
     """Return what resolves a request: the operator's own way if it has one for it, otherwise the op's."""
     own = at.operator.steps and at.operator.steps(shape, at, **arguments)
     return own or op.steps(shape, at, **arguments)
+
+
+def fast_of(op: Op, operator: Operator) -> Callable[..., Sizes | Rule | None]:
+    """Return the function of the fast answers: the operator's if it has one, otherwise the op's.
+
+    The op's is not asked what the operator resolves in its own way.
+    """
+    own = operator.steps
+    if operator.fast is not None or own is None:
+        return operator.fast or op.fast
+
+    def fast(shape: Sizes, at: Setting, **arguments: Any) -> Sizes | Rule | None:
+        return None if own(shape, at, **arguments) else op.fast(shape, at, **arguments)
+
+    return fast
 
 
 def accepted_types(op: Op, row: Dialect, version: int | None) -> frozenset[str]:

@@ -130,10 +130,10 @@ def _limits(row):
 def _dtypes(row):
     if row.name == "onnx":
         return "By version, below."
+    lacking = "; ".join(f"{op}: {_spelled(types, row)}" for op, types in row.lacks_types.items())
     if row.newest_opset:
-        lacking = [f"{op}: {_spelled(types, row)}" for op, types in row.lacks_types.items()]
-        return f"Those of ONNX, but for {'; '.join(lacking)}."
-    return f"{_spelled(row.types, row)}."
+        return f"Those of ONNX, but for {lacking}."
+    return f"{_spelled(row.types, row)}{f', but for {lacking}' if lacking else ''}."
 
 
 def _spelled(dtypes, row):

@@ -162,7 +162,7 @@ class Dialect(Record):
     types: frozenset[str] = frozenset()
     """The element types that its operators accept, if they have no versions."""
     lacks_types: Mapping[str, frozenset[str]] = NONE
-    """The element types that it lacks of those that the versions list, by op."""
+    """The element types that an operator lacks of those that `types` or its version lists, by op."""
     spellings: Mapping[str, str] = NONE
     """Its own spellings of element types, if they are not NumPy's, each with the name it stands for."""
     prefix: str = ""

@@ -104,6 +104,5 @@ def fast_of(op: Op, operator: Operator) -> Callable[..., Sizes | Rule | None]:
 def accepted_types(op: Op, row: Dialect, version: int | None) -> frozenset[str]:
     """Return the element types that the operator of a dialect accepts in one version."""
     operator = operator_of(op, row)
-    if operator is None or version is None:
-        return row.types
-    return operator.versions[version] - row.lacks_types.get(op.name, frozenset())
+    listed = row.types if operator is None or version is None else operator.versions[version]
+    return listed - row.lacks_types.get(op.name, frozenset())

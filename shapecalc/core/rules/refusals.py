@@ -52,7 +52,7 @@ TWO_INFERS = Rule(
 BELOW_MINUS_ONE = Rule(
     "below-minus-one",
     "a value below -1 in a requested shape",
-    "Only -1 has a meaning. NumPy alone takes any negative as -1.",
+    "Only -1 has a meaning, unless the dialect has codes of its own or, as NumPy, takes any negative as -1.",
     "shapecalc reshape 2,3,4 -2,4",
     "oneDNN StaticReshape: 'values >= -1'",
 )
@@ -66,14 +66,14 @@ INFER_LIMIT = Rule(
 OVERFLOW = Rule(
     "overflow",
     "more elements than int64 counts",
-    "Dims and element counts are 64-bit in every framework.",
+    "Dims and element counts have 64 bits at most.",
     "shapecalc reshape 4294967296,4294967296 -1",
     "ONNX Reshape shape inference: 'dimension product overflow'",
 )
 RANK_LIMIT = Rule(
     "rank-limit",
     "more dims than the dialect takes",
-    "TensorRT takes 8, oneDNN 12, NumPy 64.",
+    "Most frameworks have a limit: it is 8 in TensorRT, 12 in oneDNN, 64 in NumPy.",
     "shapecalc reshape 1,1,1,1,1,1,1,1,1 1 --dialect tensorrt",
     "TensorRT Dims, oneDNN DNNL_MAX_NDIMS, NumPy NPY_MAXDIMS",
 )
@@ -103,15 +103,15 @@ AXIS_OUT_OF_RANGE = Rule(
 REPEATED_AXIS = Rule(
     "repeated-axis",
     "an axis is named twice",
-    "OpenVINO and ONNX Runtime count a repeated squeeze axis once, OpenVINO a repeated unsqueeze axis too. All "
-    "others refuse it.",
+    "Some count a repeated axis once: OpenVINO and ONNX Runtime in squeeze, OpenVINO in unsqueeze too. ONNX, NumPy "
+    "and PyTorch refuse it.",
     "shapecalc squeeze 1,3,1 --axes 0,-3",
     "numpy.squeeze, ONNX Unsqueeze",
 )
 AXIS_NOT_ONE = Rule(
     "axis-not-one",
     "only a dim of 1 can be squeezed",
-    "PyTorch and OpenVINO leave other dims alone instead.",
+    "Some leave other dims alone instead, PyTorch and OpenVINO among them.",
     "shapecalc squeeze 1,3 --axes 1",
     "ONNX Squeeze: 'if an axis is selected with shape entry not equal to one, an error is raised'",
 )
@@ -132,7 +132,7 @@ NOT_BROADCASTABLE = Rule(
 NEGATIVE_SIZE = Rule(
     "negative-size",
     "a negative size to expand to",
-    "Only PyTorch gives -1 a meaning in expand: it keeps a dim that exists.",
+    "If -1 has a meaning in expand, as in PyTorch, it keeps a dim that exists.",
     "shapecalc expand 3,1 -1,4",
     "ONNX Expand, numpy.broadcast_to, Tensor.expand",
 )

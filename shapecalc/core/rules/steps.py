@@ -76,7 +76,7 @@ class Given(Facts):
     rule = Rule(
         "given",
         "a number or a name in the requested shape is taken as it is",
-        "Every value but 0 and -1 stands for itself. Whether all of them fit is known once the counts are compared.",
+        "What is no code, as 0 and -1 are, stands for itself. Whether all fit is known once the counts are compared.",
         "shapecalc reshape 2,3,4 4,6",
         "ONNX Reshape: 'second input is a shape tensor which specifies the output shape'",
     )
@@ -118,7 +118,7 @@ class InferredEmpty(Facts):
         "infer-empty",
         "-1 beside a dim of zero, in the runtimes that have an answer",
         "The products of both sides are zero and say nothing. OpenVINO leaves the dims that 0 copies out of both "
-        "sides, and takes 0/0 as 1; ONNX Runtime leaves all zeros out of both sides. Everyone else refuses.",
+        "sides, and takes 0/0 as 1; ONNX Runtime leaves all zeros out of both sides. Most refuse.",
         "shapecalc reshape 0,3,4 0,-1 --dialect openvino --special-zero",
         "measured: OpenVINO 2026.4.1, ONNX Runtime 1.31.1",
     )

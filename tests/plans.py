@@ -44,6 +44,7 @@ def arguments(op, shape, row):
         "axis": {"axis": st.one_of(none, st.integers(-3, 3))},
         "range": {"start_dim": st.integers(-3, 2), "end_dim": st.integers(-3, 2)},
         "all": {},
+        "rest": {},
     }
     ends = {name: st.one_of(none, st.integers(-5, 5)) for name in ("start", "end")}
     table = {

@@ -102,7 +102,7 @@ HOPELESS = [
     "reshape 2,3,4 2,12",
 ]
 
-FLATTENS = {Flattens.AXIS: ("axis",), Flattens.RANGE: ("start_dim", "end_dim"), Flattens.ALL: ()}
+FLATTENS = {Flattens.AXIS: ("axis",), Flattens.RANGE: ("start_dim", "end_dim"), Flattens.ALL: (), Flattens.REST: ()}
 MANY = examples(400)
 
 

@@ -82,6 +82,8 @@ class Repeats(Choice):
 
     REFUSED = "refused"
     DROPPED = "counted once"
+    EACH = "counted each time"
+    """Each names a dim of its own. Ops have no way for this: the operator brings its steps."""
 
 
 class Flattens(Choice):
@@ -90,6 +92,7 @@ class Flattens(Choice):
     AXIS = "one axis; always two dims"
     RANGE = "a first and a last dim to merge"
     ALL = "nothing; always one dim"
+    REST = "nothing; always two dims, the first and the product of the others"
 
 
 class Broadcast(Choice):

@@ -28,6 +28,7 @@ def flatten(
 ) -> Reasons:
     """Merge dims: into two around `axis` (ONNX), from `start_dim` to `end_dim` into one (PyTorch), or all (NumPy).
 
+    A dialect may also merge all dims behind the first, whatever they are.
     Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten.
     Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end, overflow.
     """
@@ -52,6 +53,8 @@ def merged_axes(
     axes = tuple(range(rank))
     if at.row.flattens is Flattens.ALL:
         return [axes]
+    if at.row.flattens is Flattens.REST:
+        return [axes[:1], axes[1:]]
     if at.row.flattens is Flattens.AXIS:
         cut = axis_from_zero(1 if axis is None else axis, rank, at, "axis", past_the_last=True)
         return [axes[:cut], axes[cut:]]

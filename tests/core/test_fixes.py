@@ -18,6 +18,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from tests import strategies
 from tests.cases import cases
+from tests.core.test_cases import TABLES
 from tests.core.test_symbolic import often_fitting
 from tests.sampling import examples
 
@@ -216,6 +217,6 @@ def test_every_fix_of_a_request_with_names_resolves(request_):
     check(resolve(request_))
 
 
-@pytest.mark.parametrize("case", [case for name in ("seeds", "ops") for case in cases(name)], ids=str)
+@pytest.mark.parametrize("case", TABLES, ids=str)
 def test_every_fix_of_the_tables_resolves(case):
     check(case.answer().traces[-1])

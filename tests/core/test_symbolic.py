@@ -100,7 +100,7 @@ def test_reshape_of_shapes_that_often_fit(request_, put_in):
 @given(
     st.lists(dims, max_size=4),
     st.lists(st.integers(-3, 3), max_size=2),
-    st.sampled_from(["onnx", "numpy", "torch"]),
+    st.sampled_from(["onnx", "numpy", "torch", "paddle"]),
     sizes,
 )
 def test_squeeze_with_axes(shape, axes, dialect, put_in):
@@ -108,7 +108,9 @@ def test_squeeze_with_axes(shape, axes, dialect, put_in):
 
 
 @MANY
-@given(st.lists(dims, max_size=4), st.lists(dims, max_size=4), st.sampled_from(["onnx", "numpy", "torch"]), sizes)
+@given(
+    st.lists(dims, max_size=4), st.lists(dims, max_size=4), st.sampled_from(["onnx", "numpy", "torch", "paddle"]), sizes
+)
 def test_expand(shape, target, dialect, put_in):
     check_law(Request("expand", tuple(shape), {"target": tuple(target)}, dialect), put_in)
 

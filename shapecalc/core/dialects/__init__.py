@@ -8,12 +8,15 @@ from shapecalc.core.dialects.onednn import ONEDNN
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.dialects.onnxruntime import ONNXRUNTIME
 from shapecalc.core.dialects.openvino import OPENVINO
+from shapecalc.core.dialects.paddle import PADDLE
 from shapecalc.core.dialects.tensorrt import TENSORRT
 from shapecalc.core.dialects.torch import TORCH
 
 __all__ = ["DIALECTS", "NUMPY", "ONEDNN", "ONNX", "SWITCHES"]
 
-DIALECTS: dict[str, Dialect] = {row.name: row for row in (ONNX, TENSORRT, ONEDNN, OPENVINO, NUMPY, TORCH, ONNXRUNTIME)}
+DIALECTS: dict[str, Dialect] = {
+    row.name: row for row in (ONNX, TENSORRT, ONEDNN, OPENVINO, NUMPY, TORCH, PADDLE, ONNXRUNTIME)
+}
 
 SWITCHES: dict[str, Zero] = {
     row.switch.name: row.readings[True].zero for row in DIALECTS.values() if row.switch is not None

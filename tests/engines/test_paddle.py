@@ -1,0 +1,129 @@
+"""The paddle dialect against Paddle, in the environment whose Python SHAPECALC_PADDLE_PYTHON names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.dialects.element_types import SINCE_25
+from shapecalc.core.dialects.paddle import PADDLE
+from shapecalc.core.ops import OPS, operators_of
+from shapecalc.core.ops.op import accepted_types
+from tests.engines.apart import library
+from tests.strategies import axes, ones, permutations, reshapes, shapes
+
+paddle = library("paddle")
+MANY = settings(max_examples=300, deadline=None)
+
+DISAGREEMENTS = {
+    "a permutation that is too short": ("transpose", (2, 3, 4), {"perm": (2, 0)}, (4, 2, 4)),
+    "a size below -1 in expand": ("expand", (1, 3), {"target": (-2, 3)}, (0, 3)),
+    "a count over int64, which wraps": ("reshape", (3, 0), {"target": (5, 2**40, 2**40)}, (5, 2**40, 2**40)),
+}
+"""What Paddle does not check and the dialect refuses: a request, and the shape that Paddle gives."""
+ARGUMENTS = {
+    "reshape": {"target": (3, 1)},
+    "transpose": {"perm": (1, 0)},
+    "unsqueeze": {"axes": (0,)},
+    "expand": {"target": (2, 3)},
+}
+
+
+def answer(op, shape, **arguments):
+    return resolve(ask(op, shape, {**arguments, "dialect": "paddle"})).output
+
+
+@MANY
+@given(drawn=reshapes())
+def test_reshape(paddle, drawn):
+    shape, target = drawn
+    assert answer("reshape", shape, target=target) == paddle.ask("reshape", shape, target=target)
+
+
+@st.composite
+def empty_reshapes(draw):
+    """Draw a reshape of an empty tensor: its own dims in another order, some rewritten."""
+    shape = draw(st.lists(st.sampled_from([0, 0, 1, 2, 3, 4]), min_size=1, max_size=4).filter(lambda dims: 0 in dims))
+    target = draw(st.permutations(shape)) + draw(st.lists(st.sampled_from([-1, 0, 1, 2]), max_size=2))
+    for place in draw(st.lists(st.integers(0, len(target) - 1), max_size=2)):
+        target[place] = draw(st.sampled_from([-1, -1, 0, 2, 6, -2]))
+    return tuple(shape), tuple(target)
+
+
+@MANY
+@given(drawn=empty_reshapes())
+def test_reshape_of_an_empty_tensor(paddle, drawn):
+    shape, target = drawn
+    assert answer("reshape", shape, target=target) == paddle.ask("reshape", shape, target=target)
+
+
+@MANY
+@given(drawn=permutations())
+def test_transpose(paddle, drawn):
+    shape, perm = drawn
+    assert answer("transpose", shape, perm=perm) == paddle.ask("transpose", shape, perm=perm)
+
+
+def test_transpose_needs_a_permutation(paddle):
+    assert answer("transpose", (2, 3)) is paddle.ask("transpose", (2, 3)) is None
+
+
+@MANY
+@given(shape=shapes, start=st.integers(-5, 5), end=st.integers(-5, 5))
+def test_flatten(paddle, shape, start, end):
+    ours = answer("flatten", shape, start_dim=start, end_dim=end)
+    assert ours == paddle.ask("flatten", shape, start_dim=start, end_dim=end)
+
+
+@MANY
+@given(shape=ones, named=axes)
+def test_squeeze(paddle, shape, named):
+    assert answer("squeeze", shape, axes=named) == paddle.ask("squeeze", shape, axes=named)
+
+
+@MANY
+@given(
+    shape=st.one_of(ones, ones.map(lambda dims: (1,) * 4 + dims)), named=axes.filter(lambda named: named is not None)
+)
+def test_unsqueeze(paddle, shape, named):
+    assert answer("unsqueeze", shape, axes=named) == paddle.ask("unsqueeze", shape, axes=named)
+
+
+@MANY
+@given(shape=ones, target=st.lists(st.integers(-1, 3), max_size=4).map(tuple))
+def test_expand(paddle, shape, target):
+    assert answer("expand", shape, target=target) == paddle.ask("expand", shape, target=target)
+
+
+@given(shape=shapes)
+def test_shape(paddle, shape):
+    assert answer("shape", shape) == paddle.ask("shape", shape)
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments"),
+    [
+        ("reshape", lambda rank: {"target": (1,) * rank}),
+        ("expand", lambda rank: {"target": (2,) * rank}),
+        ("unsqueeze", lambda rank: {"axes": tuple(range(rank - 1))}),
+    ],
+)
+@pytest.mark.parametrize("rank", [8, 9, 10])
+def test_the_rank_limits(paddle, op, arguments, rank):
+    assert answer(op, (1,), **arguments(rank)) == paddle.ask(op, (1,), **arguments(rank))
+
+
+@pytest.mark.parametrize("name", DISAGREEMENTS)
+def test_what_paddle_does_not_check_is_refused(paddle, name):
+    op, shape, arguments, theirs = DISAGREEMENTS[name]
+    assert answer(op, shape, **arguments) is None
+    assert paddle.ask(op, shape, **arguments) == theirs
+
+
+@pytest.mark.parametrize("op", operators_of(PADDLE))
+def test_each_operator_accepts_the_element_types_that_the_row_says(paddle, op):
+    runs = {name for name in SINCE_25 if paddle.ask(op, (1, 3), name, **ARGUMENTS.get(op, {})) is not None}
+    assert runs == accepted_types(OPS[op], PADDLE, None)

@@ -101,7 +101,7 @@ def test_a_direct_answer_is_the_answer(case):
     assert found in (None, whole_answer(text))
 
 
-@settings(max_examples=800, deadline=None)
+@examples(800)
 @given(json_cases())
 def test_an_answer_that_needs_no_steps_is_the_one_of_the_steps(case):
     try:

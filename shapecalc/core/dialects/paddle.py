@@ -41,7 +41,7 @@ from shapecalc.core.rules.steps import (
 from shapecalc.core.sizes.conditions import Never, divides
 from shapecalc.core.sizes.dims import Dim, Shape, product, quotient
 from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief, counted
+from shapecalc.core.sizes.quoting import brief, count_text
 from shapecalc.core.sizes.text import shape_text
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ def _reshape_empty(shape: Shape, at: Any, target: Shape) -> Reasons:
         yield step
         settled = (*target[:hole], step.dim, *target[hole + 1 :])
     elif known != 0:
-        message = f"the requested {brief(shape_text(target))} has {counted(target, known)}, and the input has none"
+        message = f"the requested {brief(shape_text(target))} has {count_text(target, known)}, and the input has none"
         raise refusal(VOLUME_MISMATCH, message, argument="target")
     yield Step(Regrouped(shape, settled), None, tuple(range(len(shape))), settled)
     yield Reshape(settled)

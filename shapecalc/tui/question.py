@@ -82,7 +82,8 @@ class Question(Record):
         op, row = OPS[self.op], self.row
         operator = operator_of(op, row)
         params = (*op.params, *(operator.params if operator else ()))
-        return ("input", *(param.name for param in params if param.is_taken_by(row)))
+        never = [name for name, since in (operator.since if operator else NONE).items() if since is None]
+        return ("input", *(param.name for param in params if param.is_taken_by(row) and param.name not in never))
 
     @property
     def filled_texts(self) -> dict[str, str]:

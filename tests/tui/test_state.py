@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shapecalc.core.asking import setting
+from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.command_line import split
+from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.dialects.element_types import UP_TO_12
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import Holds, Param
 from shapecalc.core.sizes.problem import ShapeError
@@ -163,6 +168,27 @@ def test_a_word_that_an_op_takes_can_be_typed_letter_by_letter(monkeypatch):
     assert answer_question(question, "mode").typing
     assert not answer_question(question).typing
     assert not answer_question(question.with_text("mode", "x"), "mode").typing
+
+
+@pytest.mark.parametrize(
+    ("dialect", "said"),
+    [
+        ("torch", "no-such-attribute: squeeze has no axes"),
+        ("onnx", "no-such-attribute: axes exists since Squeeze 13, and this is Squeeze 11"),
+    ],
+)
+def test_what_an_operator_lacks_is_a_problem_and_what_it_never_has_is_no_field(monkeypatch, dialect, said):
+    lacking = {
+        "torch": Operator("squeeze", since={"axes": None}),
+        "onnx": Operator("Squeeze", {11: UP_TO_12}, since={"axes": 13}),
+    }
+    monkeypatch.setattr(setting, "_settings", {})
+    monkeypatch.setitem(OPS, "squeeze", replace(OPS["squeeze"], operators=lacking))
+    monkeypatch.setitem(setting.DIALECTS, "torch", replace(DIALECTS["torch"], operators={}))
+    request = ask("squeeze", "1,3", {"axes": "0", "dialect": dialect})
+    assert str(resolve(request).problem) == said
+    question = question_of(["squeeze", "1,3", "--dialect", dialect])
+    assert question.fields == (("input", "axes") if dialect == "onnx" else ("input",))
 
 
 def test_a_field_beside_a_file_may_be_half_typed(tmp_path):

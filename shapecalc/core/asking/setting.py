@@ -46,7 +46,7 @@ def _setting(row: Dialect, op: Op, opset: int | None, switch: bool | None) -> Se
     if row.switch is None or not op.switched:
         return Setting(row, operator, version, row.readings[row.settings()[0]], NONE)
     name, exists = row.switch.name, version is None or version >= row.switch.since
-    if switch is not None and version is not None and not exists:
+    if switch is not None and not exists:
         raise _no_attribute(operator, name, row.switch.since, version)
     chosen = row.switch.default if switch is None else switch
     if chosen is None:
@@ -63,18 +63,21 @@ def _version(operator: Operator, opset: int) -> int:
     return max(version for version in operator.versions if version <= opset)
 
 
-def _no_attribute(operator: Operator, name: str, since: int | None, version: int) -> ShapeError:
-    exists = f"{name} exists since {operator.name} {since}" if since else f"no version of {operator.name} has {name}"
-    return refusal(NO_SUCH_ATTRIBUTE, f"{exists}, and this is {operator.name} {version}", argument=name)
+def _no_attribute(operator: Operator, name: str, since: int | None, version: int | None) -> ShapeError:
+    """Return the error for an attribute that came with a later version, or with none."""
+    message = f"{operator.name} has no {name}"
+    if since is not None:
+        message = f"{name} exists since {operator.name} {since}, and this is {operator.name} {version}"
+    return refusal(NO_SUCH_ATTRIBUTE, message, argument=name)
 
 
 def check_attributes(request: Request, at: Setting) -> None:
-    """Raise `ShapeError` for what the operator's version lacks: no-such-attribute, dtype."""
+    """Raise `ShapeError` for what the operator or its version lacks: no-such-attribute, dtype."""
     operator, version = at.operator, at.version
-    if version is not None and operator.since:
+    if operator.since:
         for name in request.arguments:
             since = operator.since.get(name, 1)
-            if since is None or version < since:
+            if since is None or (version is not None and version < since):
                 raise _no_attribute(operator, name, since, version)
     if request.dtype and request.dtype not in accepted_types(OPS[request.op], at.row, version):
         this = operator.name if version is None else f"{operator.name} {version}"

@@ -120,7 +120,8 @@ class Operator(Record):
     versions: Mapping[int, frozenset[str]] = NO_VERSIONS
     """The element types of each version, by the version's number; empty if operators have no versions."""
     since: Mapping[str, int | None] = NONE
-    """The parameters that not every version has: the first version with each, None if there is none."""
+    """The op's parameters that not every version has: the first version with each, None if the operator has it in
+    none. To give one that it lacks is a problem, not usage."""
     params: tuple[Param, ...] = ()
     """The parameters that it has beside those of the op."""
     steps: Callable[..., Reasons | None] | None = None

@@ -7,8 +7,8 @@ from shapecalc.core.sizes.rule import Rule
 
 INDIVISIBLE = Rule(
     "indivisible",
-    "-1 would be no whole number",
-    "The product of the known dims must divide the number of elements.",
+    "a dim would be no whole number",
+    "The product of the known dims must divide the number of elements that -1 is computed from.",
     "shapecalc reshape 2,3,4 5,-1",
     "ONNX Reshape: 'required to have the same number of elements'",
 )
@@ -159,7 +159,7 @@ MISSING_ARGUMENT = Rule(
 )
 NO_SUCH_ATTRIBUTE = Rule(
     "no-such-attribute",
-    "the operator's version does not have that attribute",
+    "the operator, or its version, does not have that attribute",
     "allowzero came with Reshape 14, start and end with Shape 15. The model's opset selects the version: the newest "
     "at or below it.",
     "shapecalc reshape 2,3,4 0,-1 --allowzero --opset 13",

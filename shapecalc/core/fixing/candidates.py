@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shapecalc.core.sizes.rule import Rule
 
     Values = Iterator[Any]
+    Changes = Iterator[tuple[str, object]]
 
 MOST_NEAR = 4
 """How many of the nearest axes are tried."""
@@ -85,6 +86,8 @@ def refused_request(trace: Trace, problem: Problem) -> Refused:
 
 def _fitting(at: Refused) -> Values:
     """Yield the target with the nearest sizes that fit in place of one number."""
+    if not isinstance(at.value, tuple):
+        return iter(())
     index, sizes = nearest_sizes(product(at.shape), at.value, at.settled, at.hole)
     return (at.put(size, at=index) for size in sizes)
 
@@ -202,19 +205,26 @@ OF_A_KIND: Mapping[tuple[Rule, Kind], tuple[Callable[[Refused], Values], ...]] =
 """The changes for stages of one kind, in place of those above."""
 
 
-def changes(trace: Trace, problem: Problem) -> Values:
-    """Yield new values for the argument at fault."""
-    at = refused_request(trace, problem)
+def changes(trace: Trace, problem: Problem) -> Changes:
+    """Yield arguments with new values: as the op says, otherwise the argument at fault."""
+    of_the_op = OPS[trace.op].changes.get(problem.rule)
+    if of_the_op is not None:
+        yield from of_the_op(trace.input, trace.request.arguments)
+        return
+    at, name = refused_request(trace, problem), str(problem.argument)
     own = OF_A_KIND.get((problem.rule, at.kind)) if at.kind else None
     for change in CHANGES.get(problem.rule, ()) if own is None else own:
-        yield from change(at)
+        for value in change(at):
+            yield name, value
 
 
-def last_changes(trace: Trace, problem: Problem) -> Values:
+def last_changes(trace: Trace, problem: Problem) -> Changes:
     """Yield targets with one token changed, from the right, to the input's own dim or to -1; and with one -1 more."""
     at = refused_request(trace, problem)
     if at.kind is not Kind.RESHAPE or not OPS[trace.op].switched or not isinstance(at.value, tuple):
         return
+    name = str(problem.argument)
     for place in range(len(at.value))[::-1]:
-        yield from (at.put(dim, at=place) for dim in (*at.own(place), -1))
-    yield (*at.value, -1)
+        for dim in (*at.own(place), -1):
+            yield name, at.put(dim, at=place)
+    yield name, (*at.value, -1)

@@ -96,7 +96,7 @@ def _mend(trace: Trace, problem: Problem, left: int) -> list[tuple[Fix, Trace]]:
         return []
     tried = [*_tries(trace, problem)]
     if not _resolving(tried):
-        tried += _asked_again(trace.request, _worded(trace.request, problem, last_changes(trace, problem)))
+        tried += _asked_again(trace.request, _worded(trace.request, last_changes(trace, problem)))
     if _resolving(tried) or left == 1:
         return _resolving(tried)
     for fix, answer in tried:
@@ -118,7 +118,7 @@ def _tries(trace: Trace, problem: Problem) -> Answers:
     first = problem.rule is NO_SUCH_ATTRIBUTE
     if first:
         yield from newer
-    yield from _asked_again(request, _worded(request, problem, changes(trace, problem)))
+    yield from _asked_again(request, _worded(request, changes(trace, problem)))
     yield from _asked_again(request, _switched(request))
     if not first:
         yield from newer
@@ -133,10 +133,9 @@ def _asked_again(request: Request, fixes: Iterable[Fix]) -> Answers:
             continue
 
 
-def _worded(request: Request, problem: Problem, values: Iterable[object]) -> Iterator[Fix]:
-    """Yield new values for the argument at fault as they would be typed, in words."""
-    name = str(problem.argument)
-    for value in islice(values, MOST_TRIED):
+def _worded(request: Request, changed: Iterable[tuple[str, object]]) -> Iterator[Fix]:
+    """Yield arguments with new values as they would be typed, in words."""
+    for name, value in islice(changed, MOST_TRIED):
         text = shape_text(value) if isinstance(value, tuple) else None if value is None else str(value)
         what = "" if name in request.arguments else f"{name} "
         yield Fix(name, text, f"leave {name} out" if text is None else f"write {what}{brief(text)}")

@@ -50,7 +50,8 @@ def hint(trace: Trace) -> str:
 
 def _near(trace: Trace, problem: Problem) -> str:
     """Say which change of the argument at fault, or of the opset, would help."""
-    if problem.rule in (INDIVISIBLE, VOLUME_MISMATCH) and trace.stages:
+    asks_for_dims = isinstance(trace.request.arguments.get(str(problem.argument)), tuple)
+    if problem.rule in (INDIVISIBLE, VOLUME_MISMATCH) and trace.stages and asks_for_dims:
         return _fitting(trace, problem)
     if problem.rule is NOT_A_PERMUTATION:
         return _missing(trace, problem)
@@ -64,8 +65,6 @@ def _near(trace: Trace, problem: Problem) -> str:
 def _fitting(trace: Trace, problem: Problem) -> str:
     """Say which sizes would fit in place of one number of the target."""
     at = refused_request(trace, problem)
-    if not isinstance(at.value, tuple):
-        return ""
     index, sizes = nearest_sizes(product(at.shape), at.value, at.settled, at.hole)
     mended = first_fix(trace, problem, problem.argument) if sizes else None
     if mended is None or mended[0].value != shape_text(at.put(sizes[0], at=index)):

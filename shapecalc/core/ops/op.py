@@ -7,7 +7,7 @@ from shapecalc.core.sizes.record import FrozenDict, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from shapecalc.core.answers.stage import Facts, Reasons
@@ -64,6 +64,9 @@ class Op(Record):
     """The facts of steps that only this op has."""
     refusals: tuple[Rule, ...] = ()
     """The rules that only this op refuses by."""
+    changes: Mapping[str, Callable[[Shape, Mapping[str, Any]], Iterable[tuple[str, object]]]] = NONE
+    """What to try if a rule refuses, by the rule, in place of what is tried for all ops. Called with the input shape
+    and the arguments. Returns arguments with new values, None to leave one out; each is asked again first."""
 
     @property
     def slots(self) -> tuple[str, ...]:

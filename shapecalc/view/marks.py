@@ -115,7 +115,10 @@ def recut(sources: Sequence[Mark], dims: Sequence[Dim], mixes: int = 0) -> Recut
 
 
 def _take(parts: list[Part], dim: Dim, counts: dict[str, int]) -> Mark | None:
-    """Take the parts of `dim` off the front, splitting the last if need be; None if no parts make up `dim`."""
+    """Take the parts of `dim` off the front, splitting the last if need be; None if no parts make up `dim`.
+
+    The last part of a block can be cut anywhere: there is no old cut behind it, and the sizes fill it.
+    """
     mark: list[Part] = []
     while dim != 1:
         if not parts or 0 in (dim, parts[0].size):
@@ -125,7 +128,7 @@ def _take(parts: list[Part], dim: Dim, counts: dict[str, int]) -> Mark | None:
         if _is_whole(rest):
             mark.append(_last_part(first, counts))
             dim = rest
-        elif _is_whole(kept):
+        elif not parts or _is_whole(kept):
             mark.append(_part(first, dim, counts))
             parts.insert(0, replace(first, size=kept))
             dim = 1

@@ -1,17 +1,22 @@
-"""What ops that name axes share: axes counted from 0, and the last step of a stage that only cuts anew."""
+"""What ops that name axes share: axes counted from 0, and stages that merge axes or only cut anew."""
 
 from __future__ import annotations
 
+from shapecalc.core.answers.moves import Reshape
 from shapecalc.core.answers.stage import Step
 from shapecalc.core.dialects.dialect import Repeats
 from shapecalc.core.dialects.limits import checked_volume
 from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, NEGATIVE_AXIS, REPEATED_AXIS
-from shapecalc.core.rules.steps import Regrouped
+from shapecalc.core.rules.steps import Merged, Regrouped
+from shapecalc.core.sizes.dims import product
 from shapecalc.core.sizes.problem import refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.ops.op import Setting, Sizes
+    from collections.abc import Sequence
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import Axes, Setting, Sizes
     from shapecalc.core.sizes.dims import Shape
 
 
@@ -22,6 +27,19 @@ def regrouped(before: Shape, after: Shape) -> Step:
     """
     checked_volume(after, "input")
     return Step(Regrouped(before, after), None, tuple(range(len(before))), after)
+
+
+def merge(shape: Shape, parts: Sequence[Axes]) -> Reasons:
+    """Make one dim of each part, which names neighbouring axes: the steps and the move of a stage that began.
+
+    Raises `ShapeError`: overflow.
+    """
+    output = tuple([product([shape[axis] for axis in part]) for part in parts])
+    for out, part in enumerate(parts):
+        yield Step(Merged(tuple([shape[axis] for axis in part])), out, part, output[out])
+    yield regrouped(shape, output)
+    yield Reshape(output)
+    return output
 
 
 def axis_from_zero(

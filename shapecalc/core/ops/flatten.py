@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.answers.stage import Kind, Stage
 from shapecalc.core.dialects.dialect import Flattens, Operator
 from shapecalc.core.dialects.element_types import FLOATS, NEWEST, SINCE_13, UP_TO_12
-from shapecalc.core.ops.axes import axis_from_zero, regrouped
+from shapecalc.core.ops.axes import axis_from_zero, merge
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.rules.refusals import START_AFTER_END
-from shapecalc.core.rules.steps import Merged
-from shapecalc.core.sizes.dims import product
 from shapecalc.core.sizes.problem import ShapeError, refusal
 
 TYPE_CHECKING = False
@@ -34,13 +31,7 @@ def flatten(
     """
     argument = "axis" if at.row.flattens is Flattens.AXIS else "start_dim"
     yield Stage(Kind.MERGE, "flatten", argument, shape)
-    parts = merged_axes(len(shape), at, axis, start_dim, end_dim)
-    output = tuple([product([shape[axis] for axis in part]) for part in parts])
-    for out, part in enumerate(parts):
-        yield Step(Merged(tuple([shape[axis] for axis in part])), out, part, output[out])
-    yield regrouped(shape, output)
-    yield Reshape(output)
-    return output
+    return (yield from merge(shape, merged_axes(len(shape), at, axis, start_dim, end_dim)))
 
 
 def merged_axes(

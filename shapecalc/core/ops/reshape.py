@@ -75,11 +75,21 @@ class Asked(Record):
 def reshape(shape: Shape, at: Setting, target: Shape, label: str = "reshape", argument: str = "target") -> Reasons:
     """Resolve `target` against `shape`: copy for 0, infer for -1, and compare the element counts.
 
+    Raises what `settle` raises.
+    """
+    yield Stage(Kind.RESHAPE, label, argument, shape, target)
+    settled = yield from settle(shape, at, target, argument)
+    yield Reshape(settled)
+    return settled
+
+
+def settle(shape: Shape, at: Setting, target: Shape, argument: str = "target") -> Reasons:
+    """Settle the dims that `target` asks for, in a stage that began, and return them.
+
     Yields a step for each output dim and one for the regrouping of the axes. Raises `ShapeError`: two-infers,
     below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch,
     rank-limit, infer-limit, overflow.
     """
-    yield Stage(Kind.RESHAPE, label, argument, shape, target)
     asked = Asked(shape, target, at, argument)
     check_rank(target, at.row, argument)
     hole, dims = None, list(target)
@@ -104,7 +114,6 @@ def reshape(shape: Shape, at: Setting, target: Shape, label: str = "reshape", ar
         yield step
         settled = (*settled[:hole], step.dim, *settled[hole + 1 :])
     yield Step(Regrouped(shape, settled), None, tuple(range(len(shape))), settled, conditions)
-    yield Reshape(settled)
     return settled
 
 

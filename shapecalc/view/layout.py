@@ -37,7 +37,7 @@ BEFORE_ALL = -1
 """The step number of the input's dims: they are there before the first step."""
 NEW = "+"
 """The mark of a dim that was not there before."""
-CUTTING = (Kind.RESHAPE, Kind.MERGE)
+CUTTING = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE)
 """The kinds of stages that cut the elements anew."""
 INFERS = (Inferred, InferredEmpty)
 """The facts of a -1."""
@@ -122,8 +122,9 @@ def place_of(made: Sequence[Layout], at: int | None) -> int:
 def _title(request: Request, stage: Stage) -> str:
     """Return a stage with its arguments. An argument is named if its place does not tell which one it is."""
     arguments = request.arguments
-    if stage.label != request.op and stage.argument in arguments:
-        return f"{stage.label} {_text(arguments[stage.argument])}".rstrip()
+    if stage.label != request.op:
+        asked = stage.asked or arguments.get(stage.argument, "")
+        return f"{stage.label} {_text(asked)}".rstrip()
     texts, op = [stage.label], OPS[request.op]
     for param in params_of(op):
         value = arguments.get(param.name)
@@ -200,11 +201,27 @@ def dropped_axes(stage: Stage) -> list[int]:
     return [step.sources[0] for step in stage.steps if isinstance(step.facts, DroppedOne)]
 
 
+def _recut_links(stage: Stage) -> tuple[Group, ...]:
+    """Return which axes became which: as the steps say if each says what its dim is a part of, otherwise by the cuts.
+
+    A copied 0 and a -1 say where a size comes from, not the elements.
+    """
+    settling = {step.out: step for step in stage.steps if step.out is not None}
+    told = [step for step in settling.values() if step.sources and not isinstance(step.facts, (CopiedZero, *INFERS))]
+    if not told or len(told) < len(settling):
+        return groups(stage.before, stage.after or ())
+    outs: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for out in sorted(settling):
+        axes = settling[out].sources
+        outs[axes] = (*outs.get(axes, ()), out)
+    return tuple(Group(axes, parts) for axes, parts in outs.items())
+
+
 def _links(stage: Stage) -> tuple[Group, ...]:
     """Return which axes became which. The cuts of a reshape say it; for other stages, the steps do."""
     before = range(len(stage.before))
-    if stage.kind is Kind.RESHAPE and stage.finished:
-        return groups(stage.before, stage.after or ())
+    if stage.kind in (Kind.RESHAPE, Kind.VIEW) and stage.finished:
+        return _recut_links(stage)
     if stage.kind is Kind.SQUEEZE:
         gone = dropped_axes(stage)
         kept = [axis for axis in before if axis not in gone] if stage.finished else []

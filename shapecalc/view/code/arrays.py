@@ -176,8 +176,10 @@ def _dims(stage: Stage, place: Place) -> str:
 
 
 def _flatten(trace: Trace, stage: Stage, place: Place) -> str:
-    """Return PyTorch's own flatten if it was asked for, otherwise a reshape."""
-    if DIALECTS[trace.dialect].flattens is not Flattens.RANGE:
+    """Return PyTorch's own flatten if it was asked for and axes merge in one place, otherwise a reshape."""
+    dims = written_dims(stage)
+    merging = [dim for dim in dims if len(dim.axes or ()) > 1]
+    if DIALECTS[trace.dialect].flattens is not Flattens.RANGE or len(merging) > 1:
         return _reshape(stage, place)
-    first, widest = max(enumerate(written_dims(stage)), key=lambda at: len(at[1].axes or ()))
+    first, widest = max(enumerate(dims), key=lambda at: len(at[1].axes or ()))
     return f"{place.tensor}.flatten({first}, {first + max(1, len(widest.axes or ())) - 1})"

@@ -68,13 +68,22 @@ def _steps_of(stage: Stage, *facts: type[Facts]) -> list[Step]:
 
 
 def _reshape_dims(stage: Stage) -> tuple[WrittenDim, ...]:
-    """Return the dims of a reshape. Each is copied, inferred or given."""
+    """Return the dims of a reshape. Each is copied, kept, inferred or given."""
+    settling = {step.out: step for step in stage.steps if step.out is not None}
+    holes = [out for out, step in settling.items() if _may_be_inferred(stage, step)]
     dims = {}
-    for step in stage.steps:
-        if step.out is not None:
-            copied = (step.out,) if isinstance(step.facts, CopiedZero) else None
-            dims[step.out] = WrittenDim(step.dim, copied, isinstance(step.facts, Inferred))
+    for out, step in settling.items():
+        axes = step.sources if isinstance(step.facts, (CopiedZero, KeptDim)) else None
+        dims[out] = WrittenDim(step.dim, axes, out in holes[:1])
     return tuple(dims.get(out) or WrittenDim(dim) for out, dim in enumerate(shape_after(stage)))
+
+
+def _may_be_inferred(stage: Stage, step: Step) -> bool:
+    """Say whether a dim may be written as -1: it was asked for so, and the other dims hold something."""
+    if isinstance(step.facts, InferredEmpty) or step.out is None:
+        return False
+    others = [dim for out, dim in enumerate(shape_after(stage)) if out != step.out]
+    return isinstance(step.facts, Inferred) or (stage.asked[step.out] == -1 and 0 not in others)
 
 
 def _flatten_dims(stage: Stage) -> tuple[WrittenDim, ...]:

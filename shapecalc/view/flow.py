@@ -225,7 +225,7 @@ class _Flow:
             self.canvas.put(right - len(token) - 4, 1 + row, f" {token} ", "bold")
         if cell.step == self.at and cell.dim is not None:
             self.canvas.put(right - 1, 1 + row, self.strokes.arrow, "bold")
-        if layout.problem and layout.problem.index == row:
+        if layout.fault == row:
             self.canvas.put(right - 1, 1 + row, self.strokes.fail, "bold red")
 
     def _line_style(self, layout: Layout, outs: tuple[int, ...], sources: tuple[int, ...], number: int) -> Style:

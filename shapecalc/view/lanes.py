@@ -101,8 +101,8 @@ def _reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int, tup
         row = step.out if step.out is not None else step.sources[0] if isinstance(step.facts, IN_PLACE) else None
         if row is not None:
             reasons[row] = step.why, "bold" if number == at else "dim"
-    if layout.problem and layout.problem.index is not None and at >= layout.numbers.stop:
-        reasons[layout.problem.index] = f"{layout.problem.rule}", "bold red"
+    if layout.problem and layout.fault is not None and at >= layout.numbers.stop:
+        reasons[layout.fault] = f"{layout.problem.rule}", "bold red"
     return reasons
 
 

@@ -78,6 +78,18 @@ class Layout(Record):
         """Whether the stage cuts the elements anew."""
         return self.stage.kind in CUTTING
 
+    @property
+    def fault(self) -> int | None:
+        """The index of the dim that was refused; None if it was no single one.
+
+        What is refused may be a dim of the input. Then it is the dim that could not be made of it.
+        """
+        if self.problem is None:
+            return None
+        if self.problem.argument == self.stage.argument or not self.stage.steps:
+            return self.problem.index
+        return next((out for out, cell in enumerate(self.cells) if cell.dim is None), None)
+
 
 def layouts(answer: Trace | Chain) -> tuple[Layout, ...]:
     """Return the layouts of an answer's stages, in order. If the request is refused, the last is unfinished.

@@ -35,8 +35,8 @@ __version__ = "0.1.0"
 NOT_GIVEN = (None,) * 6
 """The options of reshape that most calls leave out."""
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += ["chain", "compare", "expand", "flatten", "reshape", "shape", "shape_text", "shuffle", "squeeze"]
-__all__ += ["transpose", "unsqueeze"]
+__all__ += ["chain", "compare", "depth_to_space", "expand", "flatten", "reshape", "shape", "shape_text", "shuffle"]
+__all__ += ["squeeze", "transpose", "unsqueeze"]
 
 
 def reshape(
@@ -211,6 +211,27 @@ def expand(
     return _answer(
         "expand", input, {"target": target, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
     )
+
+
+def depth_to_space(
+    input: Dims,
+    block: int,
+    *,
+    mode: str | None = None,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Move channels into blocks of `block` rows and columns; `mode` is DCR or CRD, in ONNX alone.
+
+    Source: ONNX DepthToSpace, torch.pixel_shuffle. Raises `ShapeError`.
+
+    >>> depth_to_space((1, 8, 2, 3), 2).output
+    (1, 2, 4, 6)
+    """
+    options = {"block": block, "mode": mode, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
+    return _answer("depth_to_space", input, options)
 
 
 def chain(

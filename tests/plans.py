@@ -13,9 +13,11 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.sizes.problem import ShapeError
 from tests.cases import Case
-from tests.strategies import axes, ones, shapes, targets
+from tests.strategies import axes, images, ones, shapes, targets
 
 OPSETS = [None, None, 9, 11, 13, 14, 18]
+BLOCKS = [op.name for op in OPS.values() if "block" in op.slots]
+"""The ops that cut axes into blocks."""
 LARGEST = 5000
 """Elements of the largest array that is made."""
 
@@ -23,8 +25,22 @@ LARGEST = 5000
 @st.composite
 def requests(draw, shape, last):
     """Draw an op for a tensor of `shape`, and its options."""
+    blocks = [op for op in BLOCKS if len(shape) >= 3]
     op = draw(
-        st.sampled_from(["reshape", "reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "expand"])
+        st.sampled_from(
+            [
+                "reshape",
+                "reshape",
+                "transpose",
+                "shuffle",
+                "flatten",
+                "squeeze",
+                "unsqueeze",
+                "expand",
+                *blocks,
+                *blocks,
+            ]
+        )
     )
     op = "shape" if last and draw(st.integers(0, 9)) == 0 else op
     row = draw(st.sampled_from([row for row in DIALECTS.values() if operator_of(OPS[op], row)]))
@@ -46,6 +62,7 @@ def arguments(op, shape, row):
         "all": {},
         "rest": {},
     }
+    modes = st.sampled_from([None, None, "DCR", "CRD"])
     ends = {name: st.one_of(none, st.integers(-5, 5)) for name in ("start", "end")}
     table = {
         "reshape": {"target": targets(shape)},
@@ -60,6 +77,7 @@ def arguments(op, shape, row):
         "unsqueeze": {"axes": axes.filter(bool)},
         "expand": {"target": st.one_of(grown, grown.map(lambda target: (2, *target)))},
         "shape": ends if row.slices_shape else {},
+        **dict.fromkeys(BLOCKS, {"block": st.integers(1, 3)} | ({"mode": modes} if row.newest_opset else {})),
     }
     return st.fixed_dictionaries(table[op])
 
@@ -67,7 +85,7 @@ def arguments(op, shape, row):
 @st.composite
 def requested_answers(draw):
     """Draw a chain of one to three requests, resolved or not."""
-    shape = draw(st.one_of(shapes, ones))
+    shape = draw(st.one_of(shapes, ones, images))
     stages, answer, count = [], None, draw(st.integers(1, 3))
     for place in range(count):
         dims = shape if answer is None else answer.output

@@ -50,4 +50,6 @@ def permutations(draw):
 
 
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
+images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)
+"""Shapes of images, whose channels, height and width are often divisible by a block."""
 ones = st.lists(st.sampled_from([1, 1, 2, 3, 0]), max_size=4).map(tuple)

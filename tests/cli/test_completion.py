@@ -29,6 +29,7 @@ COMPLETED = [
     (["why", "zero-"], [rule for rule in RULES if rule.startswith("zero-")]),
     (["expand", "--backend", ""], ["auto", "numpy", "cupy"]),
     (["squeeze", "--as", ""], list(TARGETS)),
+    (["depth_to_space", "1,8,2,3", "2", "--mode", ""], ["DCR", "CRD"]),
     (["shape", "2,3", "--st"], ["--start", "--strict"]),
     (["shuffle", "2,3", "--no-z"], ["--no-zero-is-placeholder"]),
     (["check", "--j"], ["--json", "--junit", "--jobs"]),

@@ -75,6 +75,7 @@ DIRECT = [
     ["squeeze", "1,3,1", "--axes", "-1"],
     ["unsqueeze", "2,3"],
     ["expand", "3,1", "-1,4", "-d", "torch"],
+    ["depth_to_space", "1,8,2,3", "2", "--mode", "crd"],
 ]
 LEFT = [
     [],

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from shapecalc.core.ops import OPS
+
 ANSWERS = [
     (["reshape", "2,3,4", "0,-1"], "2,12"),
     (["reshape", "2,3,4", "-1"], "24"),
@@ -29,6 +31,7 @@ ANSWERS = [
     (["squeeze", "1,3,1", "--axes", "-1"], "1,3"),
     (["unsqueeze", "2,3", "--axes", "0,-1"], "1,2,3,1"),
     (["expand", "3,1", "-1,4", "-d", "torch"], "3,4"),
+    (["depth_to_space", "1,8,2,3", "2", "--mode", "crd"], "1,2,4,6"),
     (["chain", "2,3,4 | transpose 1,0,2 | reshape 2,-1,3"], "2,4,3"),
     (["chain", "2,3,4|reshape [0, -1]|flatten --axis 0"], "1,24"),
     (["chain", "N,C,H,W | reshape 0,0,-1", "--where", "N=1,C=2,H=3,W=4"], "1,2,12"),
@@ -242,9 +245,7 @@ def test_a_typo_in_an_option_names_the_option_that_was_meant(shapecalc):
     assert "did you mean" in shapecalc("chain", "2,3 | reshape 6 --allowzreo").err
 
 
-@pytest.mark.parametrize(
-    "op", ["reshape", "transpose", "shuffle", "shape", "flatten", "squeeze", "unsqueeze", "expand"]
-)
+@pytest.mark.parametrize("op", OPS)
 def test_help_opens_with_examples_that_run(shapecalc, op):
     text = shapecalc(op, "-h").out
     examples = [line.split() for line in text.splitlines() if line.strip().startswith("shapecalc ")]

@@ -84,6 +84,10 @@ FIRST = [
     ("reshape 2,3 0,-1 --allowzero --opset 13", "no-such-attribute", "allowzero", None, "leave allowzero out"),
     ("shape 2,3,4 --start 1 --end 2 --opset 13", "no-such-attribute", "opset", "15", "use opset 15"),
     ("expand 3,1 3,4 --opset 7", "no-such-version", "opset", "8", "use opset 8"),
+    ("depth_to_space 1,18,2,3 2", "indivisible", "block", "3", "write 3"),
+    ("depth_to_space 1,8,2,3 0", "bad-block", "block", "2", "write 2"),
+    ("depth_to_space 1,8,2,3 2 --mode CRD --opset 1", "no-such-attribute", "opset", "11", "use opset 11"),
+    ("depth_to_space 1,8,2,3 2 --mode CRD -d torch", "no-such-attribute", "mode", None, "leave mode out"),
     ("reshape 2,3 6 --dtype bfloat16 --opset 5", "dtype", "opset", "13", "use opset 13"),
 ]
 
@@ -91,6 +95,7 @@ NONE = {
     "contradiction": "it lies between the stages of a chain, not in one request",
     "file": "it lies outside of the request",
     "usage": "the request was never read",
+    "wrong-rank": "it lies in the input, which is what it is",
 }
 """The rules that no small change mends."""
 
@@ -184,11 +189,12 @@ def check(trace):
 @st.composite
 def requests(draw):
     """Draw requests of every op, many of which are refused."""
-    op = draw(st.sampled_from(["reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "expand"]))
+    op = draw(st.sampled_from(sorted(OPS.keys() - {"shape"})))
     row = draw(st.sampled_from([row for row in DIALECTS.values() if operator_of(OPS[op], row)]))
     shape, target = draw(strategies.reshapes())
     permuted, perm = draw(strategies.permutations())
     axes = draw(strategies.axes)
+    mode = draw(st.sampled_from([None, None, "DCR", "CRD"]))
     given = {
         "reshape": (shape, {"target": target}),
         "expand": (shape, {"target": draw(st.sampled_from([target, shape]))}),
@@ -197,6 +203,7 @@ def requests(draw):
         "squeeze": (draw(strategies.ones), {"axes": axes}),
         "unsqueeze": (shape, {"axes": axes}),
         "flatten": (shape, {name: draw(st.integers(-5, 5)) for name in FLATTENS[row.flattens]}),
+        "depth_to_space": (draw(strategies.images), {"block": draw(st.integers(-1, 5)), "mode": mode}),
     }
     dims, arguments = given[op]
     arguments = {name: value for name, value in arguments.items() if value is not None}

@@ -122,6 +122,12 @@ def test_flatten(shape, axis, put_in):
 
 
 @MANY
+@given(st.lists(dims, min_size=2, max_size=5), st.integers(0, 4), st.sampled_from(["onnx", "torch"]), sizes)
+def test_depth_to_space(shape, block, dialect, put_in):
+    check_law(Request("depth_to_space", tuple(shape), {"block": block}, dialect), put_in)
+
+
+@MANY
 @given(st.lists(dims, min_size=1, max_size=3), st.data(), sizes)
 def test_a_chain_of_two_reshapes(shape, data, put_in):
     stages = [

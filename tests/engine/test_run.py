@@ -17,6 +17,8 @@ from onnx.backend.test.case import node as onnx_nodes
 
 import shapecalc as sc
 from shapecalc.core.answers.moves import Expand, Permute, Reshape
+from shapecalc.core.dialects import ONNX
+from shapecalc.core.ops import operators_of
 from shapecalc.engine import copying, run, ways
 from shapecalc.engine.backends import BackendError, backend_for
 from shapecalc.engine.execute import apply_plan
@@ -237,25 +239,32 @@ def test_cupy_without_cupy_says_what_to_install():
         pytest.skip("CuPy is here, with a device")
 
 
-ARGUMENT = {"Reshape": "target", "Squeeze": "axes", "Unsqueeze": "axes"}
+ARGUMENT = {"Reshape": "target", "Squeeze": "axes", "Unsqueeze": "axes", "blocksize": "block"}
+"""The argument that a node's second input, or an attribute of another name, is."""
+OPS = {operator.name: op for op, operator in operators_of(ONNX).items()}
 
 
 def onnx_cases():
     """Return ONNX's own backend tests of the ops: models of one node with their inputs and outputs."""
-    for op in ("reshape", "shape", "transpose", "flatten", "squeeze", "unsqueeze"):
-        importlib.import_module(f"{onnx_nodes.__name__}.{op}")  # `collect_testcases` runs every op there is
+    names = [name for name, op in OPS.items() if op != "expand"]
+    for name in names:
+        importlib.import_module(f"{onnx_nodes.__name__}.{name.lower()}")  # `collect_testcases` runs every op there is
     return [case for case in onnx_nodes._NodeTestCases if len(case.model.graph.node) == 1]
 
 
 @pytest.mark.parametrize("case", onnx_cases(), ids=lambda case: case.name)
 def test_onnx_backend_data_value_by_value(case):
     (node,), (tensors, (expected,)) = case.model.graph.node, case.data_sets[0]
-    options = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    options = {}
+    for attribute in node.attribute:
+        value = helper.get_attribute_value(attribute)
+        name = ARGUMENT.get(attribute.name, attribute.name)
+        options[name] = value.decode() if isinstance(value, bytes) else value
     if len(tensors) > 1:
         options[ARGUMENT[node.op_type]] = tuple(tensors[1].tolist())
     data = tensors[0]
     options |= {"opset": case.model.opset_import[0].version, "dtype": data.dtype.name}
-    result = run(sc.chain(data.shape, (node.op_type.lower(), options)), data)
+    result = run(sc.chain(data.shape, (OPS[node.op_type], options)), data)
     np.testing.assert_array_equal(result.array, expected)
     assert result.array.dtype == expected.dtype
 

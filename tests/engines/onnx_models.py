@@ -10,9 +10,13 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
+from shapecalc.core.dialects import ONNX
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import operator_of
+
 AS_INPUT = {"reshape": ("target", 5), "squeeze": ("axes", 13), "unsqueeze": ("axes", 13), "expand": ("target", 1)}
 """The argument that is an input tensor, and the opset since when."""
-ATTRIBUTES = {"target": "shape"}
+ATTRIBUTES = {"target": "shape", "block": "blocksize"}
 IR_VERSION = 12
 
 onnxruntime.set_default_logger_severity(4)
@@ -33,7 +37,10 @@ def model(op, shape, arguments, opset, dtype=TensorProto.FLOAT, *, known=True, c
             graph_inputs.append(helper.make_tensor_value_info("a", TensorProto.INT64, [len(values)]))
     empty = [key for key, value in attributes.items() if isinstance(value, tuple) and not value]
     node = helper.make_node(
-        op.capitalize(), inputs, ["y"], **{key: value for key, value in attributes.items() if key not in empty}
+        operator_of(OPS[op], ONNX).name,
+        inputs,
+        ["y"],
+        **{key: value for key, value in attributes.items() if key not in empty},
     )
     for key in empty:
         node.attribute.append(onnx.AttributeProto(name=key, type=onnx.AttributeProto.INTS))

@@ -14,6 +14,8 @@ from shapecalc.core.ops.op import accepted_types
 from tests.engines.onnx_models import _session, model
 
 ARGUMENTS = {"reshape": {"target": [6]}, "unsqueeze": {"axes": [0]}, "expand": {"target": [2, 3]}}
+ARGUMENTS |= {"depth_to_space": {"block": 2}}
+SHAPES = {"squeeze": (1, 6), "depth_to_space": (1, 4, 2, 2)}
 OPERATORS = operators_of(ONNX)
 VERSIONS = [(op, version) for op, operator in OPERATORS.items() for version in operator.versions]
 
@@ -40,9 +42,8 @@ def test_the_newest_opset_is_the_newest_that_onnx_has():
 @pytest.mark.parametrize("dtype", sorted(SINCE_25))
 def test_onnxruntime_accepts_at_opset_25_what_the_row_says(op, dtype):
     kind = getattr(TensorProto, spelled(dtype, ONNX).upper())
-    shape = (1, 6) if op == "squeeze" else (2, 3)
     try:
-        _session(model(op, shape, ARGUMENTS.get(op, {}), 25, kind).SerializeToString())
+        _session(model(op, SHAPES.get(op, (2, 3)), ARGUMENTS.get(op, {}), 25, kind).SerializeToString())
         runs = True
     except Exception as error:
         assert "onnxruntime" in type(error).__module__

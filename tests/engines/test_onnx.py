@@ -12,7 +12,7 @@ from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
 from tests.engines.onnx_models import inferred, ran
 from tests.sampling import examples
-from tests.strategies import axes, ones, permutations, reshapes, shapes
+from tests.strategies import axes, images, ones, permutations, reshapes, shapes
 
 MANY = examples(150)
 
@@ -109,6 +109,19 @@ def test_expand_agrees_with_onnxruntime(shape, target):
 def test_shape_agrees_with_onnxruntime(shape, start, end):
     arguments = {name: value for name, value in (("start", start), ("end", end)) if value is not None}
     assert answer("shape", shape, arguments) == ran("shape", shape, arguments, 21)
+
+
+BLOCKED = st.one_of(images, images, shapes)
+MODES = st.sampled_from([{}, {"mode": "DCR"}, {"mode": "CRD"}])
+
+
+@MANY
+@given(BLOCKED, st.integers(-1, 4), MODES, st.sampled_from([1, 11, 13]))
+def test_depth_to_space_agrees_with_onnxruntime_whose_shapes_are_known_or_not(shape, block, mode, opset):
+    arguments = {"block": block, **mode}
+    for dialect in ("onnx", "onnxruntime"):
+        ours = answer("depth_to_space", shape, arguments, dialect, opset)
+        assert ours == ran("depth_to_space", shape, arguments, opset, known=dialect == "onnx")
 
 
 @MANY

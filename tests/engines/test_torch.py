@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +12,9 @@ from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.dialects.element_types import SINCE_25
 from shapecalc.core.dialects.torch import TORCH
+from shapecalc.engine import run
 from tests.sampling import examples
-from tests.strategies import axes, ones, permutations, reshapes, shapes
+from tests.strategies import axes, images, ones, permutations, reshapes, shapes
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 MANY = examples(150)
@@ -70,6 +73,26 @@ def test_unsqueeze(shape, axis):
 @given(ones, st.lists(st.integers(-2, 3), max_size=4).map(tuple))
 def test_expand(shape, target):
     assert answer("expand", shape, target=target) == ran(lambda: torch.zeros(shape).expand(target))
+
+
+def rearranged(op, shape, block, theirs):
+    """Fail unless an op makes what PyTorch makes, or both refuse."""
+    trace = resolve(ask(op, shape, {"block": block, "dialect": "torch"}))
+    assert trace.output == ran(lambda: theirs(torch.zeros(shape), block))
+    if trace.output is not None:
+        data = torch.arange(prod(shape)).reshape(shape)
+        assert run(trace, data.numpy()).array.tolist() == theirs(data, block).tolist()
+
+
+IMAGES = st.one_of(
+    images, images.map(lambda shape: shape[1:]), images.map(lambda shape: (2, *shape)), st.just(()), shapes
+)
+
+
+@MANY
+@given(IMAGES, st.integers(-1, 4))
+def test_pixel_shuffle_value_by_value(shape, block):
+    rearranged("depth_to_space", shape, block, torch.pixel_shuffle)
 
 
 @pytest.mark.parametrize("name", sorted(SINCE_25 - set(NOT_REACHED)))

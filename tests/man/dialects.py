@@ -130,10 +130,17 @@ def _limits(row):
 def _dtypes(row):
     if row.name == "onnx":
         return "By version, below."
-    lacking = "; ".join(f"{op}: {_spelled(types, row)}" for op, types in row.lacks_types.items())
     if row.newest_opset:
-        return f"Those of ONNX, but for {lacking}."
+        lacking = {op: _newest_types(op, ONNX) - _newest_types(op, row) for op in operators_of(row)}
+        listed = [f"{op}: {_spelled(types, row)}" for op, types in lacking.items() if types]
+        return f"Those of ONNX, but for {'; '.join(listed)}."
+    lacking = "; ".join(f"{op}: {_spelled(types, row)}" for op, types in row.lacks_types.items())
     return f"{_spelled(row.types, row)}{f', but for {lacking}' if lacking else ''}."
+
+
+def _newest_types(op, row):
+    versions = operator_of(OPS[op], row).versions
+    return versions[max(versions)] - row.lacks_types.get(op, frozenset())
 
 
 def _spelled(dtypes, row):

@@ -10,7 +10,7 @@ from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.command_line import read_chain, read_stage, split
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing.answer import answer, answer_chain
-from shapecalc.core.ops import operators_of
+from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.text import shape_text
 from tests.strategies import targets
@@ -47,6 +47,7 @@ def arguments(draw, op, shape):
         else st.lists(st.one_of(st.integers(-1, 6), st.just("N")), max_size=6)
     )
     axes = st.lists(st.integers(-rank, rank), max_size=3)
+    modes = st.sampled_from([None, None, "DCR", "CRD"])
     drawn = {
         "reshape": {"target": target},
         "expand": {"target": st.one_of(target, st.lists(st.integers(1, 3), max_size=rank + 2))},
@@ -58,9 +59,14 @@ def arguments(draw, op, shape):
         "unsqueeze": {"axes": axes},
         "flatten": {"axis": st.one_of(st.none(), st.integers(-rank, rank))},
         "shape": {"start": st.one_of(st.none(), st.integers(-4, 4)), "end": st.one_of(st.none(), st.integers(-4, 4))},
+        "depth_to_space": {"block": st.integers(0, 3), "mode": modes},
     }[op]
     found = {name: draw(each) for name, each in drawn.items()}
     return {name: shape_text(value) if isinstance(value, list | tuple) else value for name, value in found.items()}
+
+
+blocked = st.tuples(sizes, st.sampled_from([4, 8, 9, "4*C", "C"]), *[st.sampled_from([0, 1, 2, 6, "2*H", "W"])] * 2)
+"""Shapes of images, whose channels, height and width are often divisible by a block."""
 
 
 @st.composite
@@ -71,6 +77,8 @@ def answers(draw):
         return draw(chains(shape))
     row = draw(st.sampled_from(list(DIALECTS.values())))
     op = draw(st.sampled_from(list(operators_of(row))))
+    if "block" in OPS[op].slots and draw(st.integers(0, 4)):
+        shape = list(draw(blocked))
     options = draw(arguments(op, shape)) | {"dialect": row.name}
     if row.switch and op in ("reshape", "shuffle"):
         options[row.switch.name] = draw(st.sampled_from([None, True, False]))
@@ -82,7 +90,7 @@ def chains(draw, shape):
     """Draw the answer to a chain of up to four ops."""
     stages = []
     for _ in range(draw(st.integers(1, 4))):
-        op = draw(st.sampled_from(["reshape", "transpose", "squeeze", "unsqueeze", "flatten", "expand", "shuffle"]))
+        op = draw(st.sampled_from(sorted(OPS.keys() - {"shape"})))
         stages.append((op, draw(arguments(op, shape))))
     try:
         return answer_chain(shape_text(shape), stages, {})

@@ -135,6 +135,9 @@ SYMBOLIC = [
     ("shape N,C,H --start 1", "N=2,C=3,H=4", "einops"),
     ("chain 'N,S,C | reshape 0,0,8,-1 | transpose 0,2,1,3'", "N=2,S=3,C=16", ""),
     ("chain 'N,C | reshape 0,2,3,-1 | transpose 0,2,3,1'", "N=2,C=12", ""),
+    ("depth_to_space N,C,H,W 2", "N=2,C=8,H=2,W=3", "onnx tensorrt"),
+    ("depth_to_space N,C,2,3 2 --mode CRD", "N=2,C=8", ""),
+    ("depth_to_space C,H,W 2 -d torch", "C=8,H=2,W=3", "onnx tensorrt"),
     (
         "chain 'N,12,H,W | reshape 0,3,2,2,H,W | transpose 0,1,4,2,5,3 | reshape 0,3,2*H,2*W'",
         "N=2,H=3,W=5",

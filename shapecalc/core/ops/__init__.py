@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops.depth_to_space import DEPTH_TO_SPACE
 from shapecalc.core.ops.expand import EXPAND
 from shapecalc.core.ops.flatten import FLATTEN
 from shapecalc.core.ops.op import Op, operator_of
@@ -18,7 +19,20 @@ if TYPE_CHECKING:
     from shapecalc.core.dialects.dialect import Dialect, Operator
     from shapecalc.core.dialects.params import Param
 
-OPS: dict[str, Op] = {op.name: op for op in (RESHAPE, TRANSPOSE, SHUFFLE, SHAPE, FLATTEN, SQUEEZE, UNSQUEEZE, EXPAND)}
+OPS: dict[str, Op] = {
+    op.name: op
+    for op in (
+        RESHAPE,
+        TRANSPOSE,
+        SHUFFLE,
+        SHAPE,
+        FLATTEN,
+        SQUEEZE,
+        UNSQUEEZE,
+        EXPAND,
+        DEPTH_TO_SPACE,
+    )
+}
 
 
 def params_of(op: Op) -> tuple[Param, ...]:

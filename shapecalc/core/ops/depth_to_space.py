@@ -1,0 +1,249 @@
+"""Depth to space: the channels become blocks of rows and columns. Split, move and merge."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.moves import Reshape
+from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.dialects.element_types import FLOATS, SINCE_13, UP_TO_12
+from shapecalc.core.ops.axes import merge, regrouped
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.transpose import transpose
+from shapecalc.core.rules.refusals import INDIVISIBLE
+from shapecalc.core.rules.steps import KEPT_DIM
+from shapecalc.core.sizes.conditions import Never, divides
+from shapecalc.core.sizes.dims import Dim, Shape, quotient
+from shapecalc.core.sizes.problem import refusal
+from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.rule import Rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import Setting, Sizes
+
+SPACE = 3
+"""The axes that are rearranged, the last ones: channels, height, width."""
+DCR, CRD = "DCR", "CRD"
+"""Which parts of the channels are outermost: the places in a block, or the channels that are left."""
+SOURCE = "ONNX DepthToSpace and SpaceToDepth, torch.pixel_shuffle and pixel_unshuffle"
+
+WRONG_RANK = Rule(
+    "wrong-rank",
+    "the operator does not take that many dims",
+    "ONNX's DepthToSpace and SpaceToDepth take four dims: batch, channels, height, width. PyTorch's pixel_shuffle and "
+    "pixel_unshuffle take any number of dims in front of the last three.",
+    "shapecalc depth_to_space 8,2,3 2",
+    SOURCE,
+)
+BAD_BLOCK = Rule(
+    "bad-block",
+    "a block has at least one row and one column",
+    "A block of 1 changes nothing.",
+    "shapecalc depth_to_space 1,8,2,3 0",
+    SOURCE,
+)
+
+
+class SplitBlocks(Facts):
+    """A part of an axis that is cut into blocks."""
+
+    name = "split blocks"
+    rule = Rule(
+        "split-blocks",
+        "an axis is cut into the places of a block and what is left",
+        "Depth to space takes the places in a block out of the channels, space to depth out of height and width. What "
+        "is left of the axis must be a whole number. In the order DCR the places in a block are the outermost parts of "
+        "the channels, in CRD the innermost.",
+        "shapecalc depth_to_space 1,8,2,3 2",
+        SOURCE,
+    )
+    counts: str
+    """What the new dim counts."""
+    cut: Dim
+    """The dim that is cut."""
+    by: int | None = None
+    """What it is divided by; None for a part whose size is the block's."""
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        if self.by is None:
+            return f"{self.counts}: {step.value}"
+        return f"{self.counts}: {self.cut} / {self.by} = {step.value}"
+
+
+class Cut(Record):
+    """One dim of a stage that cuts axes into blocks."""
+
+    axis: int
+    """The axis that it is a part of."""
+    counts: str = ""
+    """What it counts; empty for an axis that stays whole."""
+    size: int | None = None
+    """Its size; None for what is left of the axis."""
+
+
+def depth_to_space(shape: Shape, at: Setting, block: int, mode: str = DCR) -> Reasons:
+    """Move the channels into blocks of `block` by `block` places: as ONNX's operator does.
+
+    Source: ONNX DepthToSpace ("values from the depth dimension are moved in spatial blocks to the height and width
+    dimensions"). Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
+    """
+    check_blocks(shape, at, block, 1)
+    return (yield from _into_space(shape, at, block, mode))
+
+
+def pixel_shuffle(shape: Shape, at: Setting, block: int) -> Reasons:
+    """Move the channels into blocks: as PyTorch's operator does, which takes any dims in front of the channels.
+
+    Source: torch.pixel_shuffle ("rearranges elements in a tensor of shape (*, C x r^2, H, W) to a tensor of shape
+    (*, C, H x r, W x r)"). Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
+    """
+    check_blocks(shape, at, block, None)
+    return (yield from _into_space(shape, at, block, CRD))
+
+
+def check_blocks(shape: Shape, at: Setting, block: int, leading: int | None) -> None:
+    """Refuse a block of no places, and an input with other than `leading` dims before the channels (None: any).
+
+    Raises `ShapeError`: wrong-rank, bad-block.
+    """
+    rank = len(shape)
+    if rank < SPACE or leading not in (None, rank - SPACE):
+        takes = f"at least {SPACE}" if leading is None else f"{SPACE + leading}"
+        dims = "1 dim" if rank == 1 else f"{rank} dims"
+        raise refusal(WRONG_RANK, f"{at.operator.name} takes {takes} dims, and the input has {dims}", argument="input")
+    if block < 1:
+        raise refusal(BAD_BLOCK, f"a block is at least 1, and this is {brief(str(block))}", argument="block")
+
+
+def _into_space(shape: Shape, at: Setting, block: int, mode: str) -> Reasons:
+    """Split the channels into places and channels, move the places behind height and width, merge them."""
+    batch = len(shape) - SPACE
+    front, channels, height, width = tuple(range(batch)), batch, batch + 1, batch + 2
+    places = (Cut(channels, "rows of a block", block), Cut(channels, "columns of a block", block))
+    left = Cut(channels, "channels that are left")
+    parts = (*places, left) if mode == DCR else (left, *places)
+    rows, kept = channels + parts.index(places[0]), channels + parts.index(left)
+    cuts = (*map(Cut, front), *parts, Cut(height), Cut(width))
+    shape = yield from split(shape, cuts, block * block)
+    moved = (*front, kept, batch + SPACE, rows, batch + SPACE + 1, rows + 1)
+    shape = yield from transpose(shape, at, moved, "move", "")
+    yield Stage(Kind.MERGE, "merge", "", shape)
+    return (
+        yield from merge(
+            shape, (*((axis,) for axis in (*front, batch)), (batch + 1, batch + 2), (batch + 3, batch + 4))
+        )
+    )
+
+
+def split(shape: Shape, cuts: Sequence[Cut], by: int) -> Reasons:
+    """Cut axes into parts, as one stage; what is left of an axis is its dim divided by `by`.
+
+    Raises `ShapeError`: indivisible, overflow.
+    """
+    asked = [shape[cut.axis] if not cut.counts else -1 if cut.size is None else cut.size for cut in cuts]
+    yield Stage(Kind.RESHAPE, "split", "block", shape, tuple(asked))
+    dims = list[Dim](asked)
+    for out, cut in sorted(enumerate(cuts), key=lambda each: each[1].counts != "" and each[1].size is None):
+        step = _part(out, cut, shape[cut.axis], by)
+        dims[out] = step.dim
+        yield step
+    after = tuple(dims)
+    yield regrouped(shape, after)
+    yield Reshape(after)
+    return after
+
+
+def _part(out: int, cut: Cut, dim: Dim, by: int) -> Step:
+    """Return the step that settles one dim of a stage that cuts axes into blocks."""
+    if not cut.counts:
+        return Step(KEPT_DIM, out, (cut.axis,), dim)
+    if cut.size is not None:
+        return Step(SplitBlocks(cut.counts, dim), out, (cut.axis,), cut.size)
+    left = quotient(dim, by)
+    try:
+        conditions = () if isinstance(left, int) else divides(dim, by)
+    except Never:
+        over = f", {brief(str(dim % by))} left over" if isinstance(dim, int) else ""
+        message = f"dim {cut.axis}, {brief(str(dim))}, cannot be divided by {brief(str(by))}{over}"
+        raise refusal(INDIVISIBLE, message, argument="input", index=cut.axis) from None
+    return Step(SplitBlocks(cut.counts, dim, by), out, (cut.axis,), left, conditions)
+
+
+def spaced(shape: Sizes, _at: Setting, block: int, mode: str = DCR) -> Sizes | None:
+    """Return the output shape of an ordinary DepthToSpace; None for any other."""
+    return _shuffled(shape, block) if len(shape) == SPACE + 1 and mode in (DCR, CRD) else None
+
+
+def pixel_shuffled(shape: Sizes, _at: Setting, block: int) -> Sizes | None:
+    """Return the output shape of an ordinary pixel_shuffle; None for any other."""
+    return _shuffled(shape, block) if len(shape) >= SPACE else None
+
+
+def _shuffled(shape: Sizes, block: int) -> Sizes | None:
+    *front, channels, height, width = shape
+    if block < 1 or channels % (block * block):
+        return None
+    return [*front, channels // (block * block), height * block, width * block]
+
+
+def nearest_blocks(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the blocks nearest to the one that was refused; last 1, which changes nothing."""
+    block = arguments["block"]
+    start = max(2, block)
+    near = sorted(range(max(2, start - NEAR), start + NEAR), key=lambda size: (abs(size - block), size))
+    yield from (("block", size) for size in (*near, 1) if size != block)
+
+
+NEAR = 11
+"""How far from a block another is looked for."""
+ORT_TYPES = FLOATS | {"int8", "uint8"}
+BLOCK = Param("block", Holds.INT, "the rows and the columns of a block", positional=True, required=True)
+MODE_HELP = "ONNX: DCR, the default, has the places in a block outermost in the channels; CRD, the channels outermost"
+
+DEPTH_TO_SPACE = Op(
+    name="depth_to_space",
+    summary="Move channels into blocks of rows and columns (pixel shuffle).",
+    params=(BLOCK, Param("mode", Holds.WORD, MODE_HELP, words=(DCR, CRD))),
+    steps=depth_to_space,
+    fast=spaced,
+    operators={
+        "onnx": Operator("DepthToSpace", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, since={"mode": 11}),
+        "onnxruntime": Operator("DepthToSpace", {1: FLOATS, 11: ORT_TYPES, 13: ORT_TYPES}, since={"mode": 11}),
+        "torch": Operator("pixel_shuffle", since={"mode": None}, steps=pixel_shuffle, fast=pixel_shuffled),
+    },
+    examples=(
+        "depth_to_space 1,8,2,3 2",
+        "depth_to_space N,C,H,W 2 --mode CRD --explain",
+        "depth_to_space 8,2,3 2 -d torch",
+    ),
+    vectors=tuple(
+        (shape, {"block": block} | ({"mode": mode} if mode else {}))
+        for shape, block, mode in (
+            ("1,8,2,3", "2", ""),
+            ("1,8,2,3", "2", "DCR"),
+            ("1,8,2,3", "2", "CRD"),
+            ("2,9,4,5", "3", ""),
+            ("1,6,2,3", "2", ""),
+            ("1,8,2,3", "1", ""),
+            ("1,8,2,3", "0", ""),
+            ("1,8,2,3", "-2", ""),
+            ("8,2,3", "2", ""),
+            ("2,1,8,2,3", "2", ""),
+            ("2,3", "2", ""),
+            ("0,8,2,3", "2", ""),
+            ("1,0,2,3", "2", ""),
+            ("1,8,0,3", "2", ""),
+            ("N,C,H,W", "2", ""),
+            ("N,C/2,H,W", "3", "CRD"),
+        )
+    ),
+    facts=(SplitBlocks,),
+    refusals=(WRONG_RANK, BAD_BLOCK),
+    changes={INDIVISIBLE: nearest_blocks, BAD_BLOCK: nearest_blocks},
+)

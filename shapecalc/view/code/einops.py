@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 from shapecalc.core.answers.moves import Expand, Permute, Reshape
-from shapecalc.core.sizes.conditions import Never, combined, divides
+from shapecalc.core.sizes.conditions import Never, combine, divides
 from shapecalc.core.sizes.dims import Dim, Shape, product, quotient, substitute
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.quoting import brief
@@ -139,7 +139,7 @@ class Pattern:
     def _whole(self, a: Dim, b: Dim) -> bool:
         """Say whether `b` divides `a` for all sizes that meet the answer's conditions."""
         try:
-            return b != 0 and combined((*self.conditions, *divides(a, b))) == self.conditions
+            return b != 0 and combine((*self.conditions, *divides(a, b))) == self.conditions
         except Never:
             return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core.answers.regrouping import Group
-from shapecalc.core.asking.rulebook import STEP_RULES
+from shapecalc.core.asking.rulebook import OWNERS, STEP_RULES
 from shapecalc.core.rules.steps import STEP_FACTS
 from shapecalc.view.flow import flow
 from shapecalc.view.marks import COLOURS, input_marks, letter, recut
@@ -94,8 +94,9 @@ def test_colours_are_legible_on_white_and_on_black(colour):
 
 
 def test_every_step_rule_has_a_name():
-    assert {facts.rule for facts in STEP_FACTS} == STEP_RULES.keys()
-    assert all(facts.name for facts in STEP_FACTS)
+    every = [*STEP_FACTS, *(facts for own in OWNERS for facts in own.facts)]
+    assert {facts.rule for facts in every} == STEP_RULES.keys()
+    assert all(facts.name for facts in every)
 
 
 def test_steps_can_be_found_in_the_rail():

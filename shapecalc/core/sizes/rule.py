@@ -31,6 +31,9 @@ class Rule(str):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a rule cannot be changed")
 
+    def __reduce__(self) -> tuple[type[Rule], tuple[str, ...]]:
+        return Rule, (str(self), self.sentence, self.explanation, self.example, self.source)
+
     def as_json(self) -> dict[str, str]:
         """Return the rule as the JSON object that `shapecalc why --json` prints."""
         texts = {"explanation": self.explanation, "example": self.example, "source": self.source}

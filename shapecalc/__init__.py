@@ -36,7 +36,7 @@ NOT_GIVEN = (None,) * 6
 """The options of reshape that most calls leave out."""
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "compare", "depth_to_space", "expand", "flatten", "reshape", "shape", "shape_text", "shuffle"]
-__all__ += ["squeeze", "transpose", "unsqueeze"]
+__all__ += ["space_to_depth", "squeeze", "transpose", "unsqueeze"]
 
 
 def reshape(
@@ -232,6 +232,27 @@ def depth_to_space(
     """
     options = {"block": block, "mode": mode, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
     return _answer("depth_to_space", input, options)
+
+
+def space_to_depth(
+    input: Dims,
+    block: int,
+    *,
+    mode: str | None = None,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Move blocks of `block` rows and columns into channels; `mode` is DCR or CRD, in ONNX since 28 alone.
+
+    Source: ONNX SpaceToDepth, torch.pixel_unshuffle. Raises `ShapeError`.
+
+    >>> space_to_depth((1, 2, 4, 6), 2).output
+    (1, 8, 2, 3)
+    """
+    options = {"block": block, "mode": mode, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
+    return _answer("space_to_depth", input, options)
 
 
 def chain(

@@ -86,6 +86,8 @@ FIRST = [
     ("expand 3,1 3,4 --opset 7", "no-such-version", "opset", "8", "use opset 8"),
     ("depth_to_space 1,18,2,3 2", "indivisible", "block", "3", "write 3"),
     ("depth_to_space 1,8,2,3 0", "bad-block", "block", "2", "write 2"),
+    ("space_to_depth 1,2,4,6 4", "indivisible", "block", "2", "write 2"),
+    ("space_to_depth 1,2,4,6 2 --mode CRD", "no-such-attribute", "opset", "28", "use opset 28"),
     ("depth_to_space 1,8,2,3 2 --mode CRD --opset 1", "no-such-attribute", "opset", "11", "use opset 11"),
     ("depth_to_space 1,8,2,3 2 --mode CRD -d torch", "no-such-attribute", "mode", None, "leave mode out"),
     ("reshape 2,3 6 --dtype bfloat16 --opset 5", "dtype", "opset", "13", "use opset 13"),
@@ -204,6 +206,7 @@ def requests(draw):
         "unsqueeze": (shape, {"axes": axes}),
         "flatten": (shape, {name: draw(st.integers(-5, 5)) for name in FLATTENS[row.flattens]}),
         "depth_to_space": (draw(strategies.images), {"block": draw(st.integers(-1, 5)), "mode": mode}),
+        "space_to_depth": (draw(strategies.images), {"block": draw(st.integers(-1, 5)), "mode": mode}),
     }
     dims, arguments = given[op]
     arguments = {name: value for name, value in arguments.items() if value is not None}

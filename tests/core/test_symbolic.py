@@ -122,9 +122,15 @@ def test_flatten(shape, axis, put_in):
 
 
 @MANY
-@given(st.lists(dims, min_size=2, max_size=5), st.integers(0, 4), st.sampled_from(["onnx", "torch"]), sizes)
-def test_depth_to_space(shape, block, dialect, put_in):
-    check_law(Request("depth_to_space", tuple(shape), {"block": block}, dialect), put_in)
+@given(
+    st.sampled_from(["depth_to_space", "space_to_depth"]),
+    st.lists(dims, min_size=2, max_size=5),
+    st.integers(0, 4),
+    st.sampled_from(["onnx", "torch"]),
+    sizes,
+)
+def test_depth_and_space(op, shape, block, dialect, put_in):
+    check_law(Request(op, tuple(shape), {"block": block}, dialect), put_in)
 
 
 @MANY

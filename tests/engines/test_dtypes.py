@@ -14,8 +14,8 @@ from shapecalc.core.ops.op import accepted_types
 from tests.engines.onnx_models import _session, model
 
 ARGUMENTS = {"reshape": {"target": [6]}, "unsqueeze": {"axes": [0]}, "expand": {"target": [2, 3]}}
-ARGUMENTS |= {"depth_to_space": {"block": 2}}
-SHAPES = {"squeeze": (1, 6), "depth_to_space": (1, 4, 2, 2)}
+ARGUMENTS |= {"depth_to_space": {"block": 2}, "space_to_depth": {"block": 2}}
+SHAPES = {"squeeze": (1, 6), "depth_to_space": (1, 4, 2, 2), "space_to_depth": (1, 4, 2, 2)}
 OPERATORS = operators_of(ONNX)
 VERSIONS = [(op, version) for op, operator in OPERATORS.items() for version in operator.versions]
 

@@ -47,7 +47,7 @@ def arguments(draw, op, shape):
         else st.lists(st.one_of(st.integers(-1, 6), st.just("N")), max_size=6)
     )
     axes = st.lists(st.integers(-rank, rank), max_size=3)
-    modes = st.sampled_from([None, None, "DCR", "CRD"])
+    blocks = {"block": st.integers(0, 3), "mode": st.sampled_from([None, None, "DCR", "CRD"])}
     drawn = {
         "reshape": {"target": target},
         "expand": {"target": st.one_of(target, st.lists(st.integers(1, 3), max_size=rank + 2))},
@@ -59,7 +59,8 @@ def arguments(draw, op, shape):
         "unsqueeze": {"axes": axes},
         "flatten": {"axis": st.one_of(st.none(), st.integers(-rank, rank))},
         "shape": {"start": st.one_of(st.none(), st.integers(-4, 4)), "end": st.one_of(st.none(), st.integers(-4, 4))},
-        "depth_to_space": {"block": st.integers(0, 3), "mode": modes},
+        "depth_to_space": blocks,
+        "space_to_depth": blocks,
     }[op]
     found = {name: draw(each) for name, each in drawn.items()}
     return {name: shape_text(value) if isinstance(value, list | tuple) else value for name, value in found.items()}

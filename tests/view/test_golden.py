@@ -26,6 +26,7 @@ EXPLAINED = {
     "pixel-shuffle": "chain N,16,H,W | reshape 0,4,2,2,H,W | transpose 0,1,4,2,5,3 | reshape 0,4,2*H,2*W",
     "depth-to-space": "depth_to_space N,C,H,W 2",
     "bad-depth": "depth_to_space 1,6,2,3 2",
+    "space-to-depth": "space_to_depth 1,1,4,6 2",
     "squeeze": "squeeze 1,3,1",
     "unsqueeze": "unsqueeze 2,3 --axes 0,-1",
     "expand": "expand 8,1,1 1,2",

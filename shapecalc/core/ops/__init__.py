@@ -10,6 +10,7 @@ from shapecalc.core.ops.op import Op, operator_of
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shape import SHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
+from shapecalc.core.ops.space_to_depth import SPACE_TO_DEPTH
 from shapecalc.core.ops.squeeze import SQUEEZE
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE
@@ -31,6 +32,7 @@ OPS: dict[str, Op] = {
         UNSQUEEZE,
         EXPAND,
         DEPTH_TO_SPACE,
+        SPACE_TO_DEPTH,
     )
 }
 

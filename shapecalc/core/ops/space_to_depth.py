@@ -1,0 +1,130 @@
+"""Space to depth: blocks of rows and columns become channels. Split, move and merge."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.stage import Kind, Stage
+from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.dialects.element_types import SINCE_13, UP_TO_12
+from shapecalc.core.ops.axes import merge
+from shapecalc.core.ops.depth_to_space import (
+    BAD_BLOCK,
+    BLOCK,
+    CRD,
+    DCR,
+    ORT_TYPES,
+    SPACE,
+    Cut,
+    check_blocks,
+    nearest_blocks,
+    split,
+)
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.transpose import transpose
+from shapecalc.core.rules.refusals import INDIVISIBLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import Setting, Sizes
+    from shapecalc.core.sizes.dims import Shape
+
+
+def space_to_depth(shape: Shape, at: Setting, block: int, mode: str = DCR) -> Reasons:
+    """Move the places of blocks of `block` by `block` into the channels: as ONNX's operator does.
+
+    Source: ONNX SpaceToDepth ("values from the height and width dimensions are moved to the depth dimension").
+    Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
+    """
+    check_blocks(shape, at, block, 1)
+    return (yield from _into_depth(shape, at, block, mode))
+
+
+def pixel_unshuffle(shape: Shape, at: Setting, block: int) -> Reasons:
+    """Move the places of blocks into the channels: as PyTorch's operator does, which takes any dims in front.
+
+    Source: torch.pixel_unshuffle ("rearranging elements in a tensor of shape (*, C, H x r, W x r) to a tensor of
+    shape (*, C x r^2, H, W)"); on the CPU PyTorch 2.13.0 gives an empty tensor back with the shape it had, on its meta
+    device the one of the document. Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
+    """
+    check_blocks(shape, at, block, None)
+    return (yield from _into_depth(shape, at, block, CRD))
+
+
+def _into_depth(shape: Shape, at: Setting, block: int, mode: str) -> Reasons:
+    """Split height and width into blocks and places, move the places beside the channels, merge them."""
+    channels = len(shape) - SPACE
+    front = tuple(range(channels))
+    space = (
+        Cut(channels + 1, "rows of blocks"),
+        Cut(channels + 1, "rows of a block", block),
+        Cut(channels + 2, "columns of blocks"),
+        Cut(channels + 2, "columns of a block", block),
+    )
+    shape = yield from split(shape, (*map(Cut, front), Cut(channels), *space), block)
+    down, row, across, column = range(channels + 1, channels + 1 + len(space))
+    depth = (row, column, channels) if mode == DCR else (channels, row, column)
+    shape = yield from transpose(shape, at, (*front, *depth, down, across), "move", "")
+    yield Stage(Kind.MERGE, "merge", "", shape)
+    merged = tuple(range(channels, channels + len(depth)))
+    return (yield from merge(shape, (*((axis,) for axis in front), merged, (channels + 3,), (channels + 4,))))
+
+
+def spaced(shape: Sizes, _at: Setting, block: int, mode: str = DCR) -> Sizes | None:
+    """Return the output shape of an ordinary SpaceToDepth; None for any other."""
+    return _unshuffled(shape, block) if len(shape) == SPACE + 1 and mode in (DCR, CRD) else None
+
+
+def pixel_unshuffled(shape: Sizes, _at: Setting, block: int) -> Sizes | None:
+    """Return the output shape of an ordinary pixel_unshuffle; None for any other."""
+    return _unshuffled(shape, block) if len(shape) >= SPACE else None
+
+
+def _unshuffled(shape: Sizes, block: int) -> Sizes | None:
+    *front, channels, height, width = shape
+    if block < 1 or height % block or width % block:
+        return None
+    return [*front, channels * block * block, height // block, width // block]
+
+
+MODE_HELP = "ONNX since 28: DCR, the default, puts the places of a block outermost in the channels; CRD, the channels"
+
+SPACE_TO_DEPTH = Op(
+    name="space_to_depth",
+    summary="Move blocks of rows and columns into channels (pixel unshuffle).",
+    params=(BLOCK, Param("mode", Holds.WORD, MODE_HELP, words=(DCR, CRD))),
+    steps=space_to_depth,
+    fast=spaced,
+    operators={
+        "onnx": Operator("SpaceToDepth", {1: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, since={"mode": 28}),
+        "onnxruntime": Operator("SpaceToDepth", {1: ORT_TYPES, 13: ORT_TYPES}, since={"mode": 28}),
+        "torch": Operator("pixel_unshuffle", since={"mode": None}, steps=pixel_unshuffle, fast=pixel_unshuffled),
+    },
+    examples=(
+        "space_to_depth 1,2,4,6 2",
+        "space_to_depth N,C,H,W 2 --mode CRD --opset 28 --explain",
+        "space_to_depth 2,4,6 2 -d torch",
+    ),
+    vectors=tuple(
+        (shape, {"block": block} | ({"mode": mode} if mode else {}))
+        for shape, block, mode in (
+            ("1,2,4,6", "2", ""),
+            ("1,2,4,6", "2", "DCR"),
+            ("1,2,4,6", "2", "CRD"),
+            ("2,1,6,3", "3", ""),
+            ("1,2,3,6", "2", ""),
+            ("1,2,4,5", "2", ""),
+            ("1,2,4,6", "1", ""),
+            ("1,2,4,6", "0", ""),
+            ("1,2,4,6", "-2", ""),
+            ("2,4,6", "2", ""),
+            ("2,1,2,4,6", "2", ""),
+            ("4,6", "2", ""),
+            ("0,2,4,6", "2", ""),
+            ("1,0,4,6", "2", ""),
+            ("1,2,0,6", "2", ""),
+            ("N,C,H,W", "2", ""),
+            ("N,C,4,2*W", "2", ""),
+        )
+    ),
+    changes={INDIVISIBLE: nearest_blocks, BAD_BLOCK: nearest_blocks},
+)

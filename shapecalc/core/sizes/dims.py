@@ -116,7 +116,7 @@ def product(dims: Iterable[Dim]) -> Dim:
     (24, '4*N*N')
     """
     dims = dims if isinstance(dims, tuple) else tuple(dims)
-    if Monomial not in map(type, dims):
+    if all_known(dims):
         return prod(dims)
     numerator, denominator, powers = 1, 1, dict[str, int]()
     for dim in map(monomial, dims):
@@ -132,7 +132,10 @@ def all_known(dims: Iterable[Dim]) -> bool:
     >>> all_known((2, 3)), all_known((named_dim("N"), 3))
     (True, False)
     """
-    return Monomial not in map(type, dims)
+    for dim in dims:  # noqa: SIM110 - `any` takes twice as long, on every shape
+        if type(dim) is Monomial:
+            return False
+    return True
 
 
 def names(dims: Iterable[Dim]) -> tuple[str, ...]:

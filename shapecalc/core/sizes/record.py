@@ -43,6 +43,8 @@ class Record:
         own = [name for name, kind in cls.__annotations__.items() if not str(kind).startswith("ClassVar")]
         cls.__match_args__ += tuple(name for name in own if name not in cls.__match_args__)  # type: ignore[misc]
         cls._defaults = cls._defaults | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
+        if not cls._defaults and 0 < len(cls.__match_args__) < 4 and cls.__init__.__module__ == __name__:
+            cls.__init__ = _init_of(*cls.__match_args__)  # type: ignore[method-assign]
 
     def __init__(self, *values: Any, **named: Any) -> None:
         """Set the fields; raise `TypeError` if there are too many or too few, or if a name is not a field."""
@@ -71,6 +73,38 @@ class Record:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in fields(self).items())})"
+
+
+_MISSING: Any = object()
+
+
+def _init_of(first: str, second: str = "", third: str = "") -> Any:
+    """Return what sets one, two or three fields: most records have so few, and it takes half the time."""
+    general = Record.__init__
+
+    def set_one(self: Record, a: Any = _MISSING, /, *more: Any, **named: Any) -> None:
+        if a is _MISSING or more or named:
+            return general(self, *(value for value in (a, *more) if value is not _MISSING), **named)
+        self.__dict__[first] = a
+        return None
+
+    def set_two(self: Record, a: Any = _MISSING, b: Any = _MISSING, /, *more: Any, **named: Any) -> None:
+        if b is _MISSING or more or named:
+            return general(self, *(value for value in (a, b, *more) if value is not _MISSING), **named)
+        made = self.__dict__
+        made[first], made[second] = a, b
+        return None
+
+    def set_three(
+        self: Record, a: Any = _MISSING, b: Any = _MISSING, c: Any = _MISSING, /, *more: Any, **named: Any
+    ) -> None:
+        if c is _MISSING or more or named:
+            return general(self, *(value for value in (a, b, c, *more) if value is not _MISSING), **named)
+        made = self.__dict__
+        made[first], made[second], made[third] = a, b, c
+        return None
+
+    return set_three if third else set_two if second else set_one
 
 
 def fields(record: Record) -> dict[str, Any]:

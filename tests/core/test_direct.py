@@ -14,8 +14,9 @@ from shapecalc.cli.checking.judge import judge_block
 from shapecalc.cli.checking.lines import Block
 from shapecalc.cli.checking.reports import Report, Style
 from shapecalc.core.cases import fast_answers
-from shapecalc.core.cases.case import case_of, plain_object, read_object
+from shapecalc.core.cases.case import case_of, read_object
 from shapecalc.core.cases.fast_answers import fast_answer
+from shapecalc.core.cases.plain_objects import plain_object
 from shapecalc.core.cases.vectors import vectors
 from shapecalc.core.dialects import DIALECTS, SWITCHES
 from shapecalc.core.ops import OPS

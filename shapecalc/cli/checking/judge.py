@@ -9,15 +9,14 @@ from shapecalc.core.cases.case import (
     DEFAULT,
     Case,
     case_of,
-    is_exact,
     is_object,
-    plain_object,
     read_case,
     read_default,
     read_object,
 )
 from shapecalc.core.cases.expectations import REFUSED, met, refused_by
 from shapecalc.core.cases.fast_answers import fast_answer
+from shapecalc.core.cases.plain_objects import is_exact, plain_objects
 from shapecalc.core.cases.rewriting import rewritten
 from shapecalc.core.sizes.problem import USAGE, Problem, ShapeError, misuse
 from shapecalc.core.sizes.record import Record
@@ -105,12 +104,13 @@ class _Judge:
     def judge_lines(self, whole: str, first: int) -> str | None:
         """Judge every line of a text; return the text with expectations rewritten, None if none were."""
         report, style, passed = self.report, self.style, 0
-        lines, is_utf8 = whole.split("\n"), _is_utf8(whole)
-        for number, text in enumerate(whole.replace("\r\n", "\n").split("\n") if "\r" in whole else lines, first):
-            case = plain_object(text) if is_utf8 or text.isascii() else None
+        lines = whole.split("\n")
+        texts = whole.replace("\r\n", "\n").split("\n") if "\r" in whole else lines
+        for number, (text, case) in enumerate(zip(texts, plain_objects(texts), strict=True), first):
             answer = None
             if case is not None:
-                answer, expected = fast_answer(self._with_defaults(case)), case.get("expect")
+                answer = fast_answer(self._with_defaults(case) if self.defaults else case)
+                expected = case.get("expect")
                 if type(answer) is list and answer == expected and not style.detailed:
                     passed += 1
                     continue
@@ -162,7 +162,7 @@ class _Judge:
             self.report.add_unread(number, text, misuse("it is nested too deep to be read").problem, case.id)
 
     def _with_defaults(self, case: dict[str, Any]) -> dict[str, Any]:
-        return {**with_defaults(case.get("op", ""), self.defaults, case)} if self.defaults else case
+        return {**with_defaults(case.get("op", ""), self.defaults, case)}
 
     def _fits(self, answer: Dims | str | None, expected: Expectation | None) -> bool:
         """Say whether a fast answer is all that there is to tell."""
@@ -205,11 +205,3 @@ def _check_bytes(text: str) -> None:
     except UnicodeEncodeError as error:
         byte = ord(text[error.start]) & 0xFF
         raise misuse(f"it is no UTF-8: byte {byte:#04x} at character {error.start + 1}") from None
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        _check_bytes(text)
-    except ShapeError:
-        return False
-    return True

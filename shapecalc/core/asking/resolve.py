@@ -11,11 +11,11 @@ from shapecalc.core.answers.request import Request
 from shapecalc.core.answers.stage import Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.asking.ask import ask, check_names_known, with_sizes
-from shapecalc.core.asking.setting import check_attributes, setting
+from shapecalc.core.asking.setting import check_attributes, fast_answer_of, setting
 from shapecalc.core.dialects.element_types import spelled
 from shapecalc.core.dialects.limits import check_rank, checked_volume
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.op import fast_of, reasons_of
+from shapecalc.core.ops.op import reasons_of
 from shapecalc.core.rules.refusals import CONTRADICTION, INDIVISIBLE
 from shapecalc.core.rules.steps import WRITTEN_FRACTION
 from shapecalc.core.sizes.conditions import Conditions, Never, combine, divides, holds, put_sizes_in
@@ -66,7 +66,7 @@ def _fast_output(request: Request, at: Setting) -> Shape | None:
     shape, most = request.input, at.row.max_rank
     if not 0 < prod(shape) <= INT64_MAX or (most is not None and len(shape) > most):  # type: ignore[arg-type]
         return None
-    found = fast_of(OPS[request.op], at.operator)(shape, at, **request.arguments)
+    found = fast_answer_of(request, at)(shape, **request.arguments)
     return None if found is None or isinstance(found, str) else tuple(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.element_types import spelled
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.op import NONE, Setting, accepted_types, operator_of
+from shapecalc.core.ops.op import NONE, Setting, accepted_types, fast_of, operator_of
 from shapecalc.core.rules.refusals import DTYPE, MISSING_SWITCH, NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION
 from shapecalc.core.sizes.problem import refusal
 from shapecalc.core.sizes.record import FrozenDict
@@ -14,13 +14,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.request import Request
     from shapecalc.core.dialects.dialect import Dialect, Operator
-    from shapecalc.core.ops.op import Op
+    from shapecalc.core.ops.op import FastAnswer, Op
     from shapecalc.core.sizes.problem import ShapeError
 
 DEFAULT_OPSET = 25
 
 _settings: dict[tuple[str, str, int | None, bool | None], Setting] = {}
 """The settings that were asked for; there are some hundreds at most."""
+_fast_answers: dict[tuple[str, str, int | None, bool | None], FastAnswer] = {}
+"""What answers ordinary requests under them."""
 
 
 def setting(dialect: str, op: str, opset: int | None, switch: bool | None) -> Setting:
@@ -35,6 +37,15 @@ def setting(dialect: str, op: str, opset: int | None, switch: bool | None) -> Se
     found = _settings.get(asked)
     if found is None:
         found = _settings[asked] = _setting(DIALECTS[dialect], OPS[op], opset, switch)
+    return found
+
+
+def fast_answer_of(request: Request, at: Setting) -> FastAnswer:
+    """Return what answers ordinary requests of the same op under the same rules."""
+    asked = (request.dialect, request.op, request.opset, request.switch)
+    found = _fast_answers.get(asked)
+    if found is None:
+        found = _fast_answers[asked] = fast_of(OPS[request.op], at)
     return found
 
 

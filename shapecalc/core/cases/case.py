@@ -150,54 +150,6 @@ def _default(name: str, value: str) -> object:
     return read_flag(value, name) if name in SWITCHES else value
 
 
-class Fractional(str):
-    """A number with a fraction or an exponent, as it was written: it equals no whole number."""
-
-    __slots__ = ()
-
-
-_scan = JSONDecoder(parse_float=Fractional, parse_constant=Fractional).scan_once  # type: ignore[attr-defined]
-
-
-def plain_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object of an ordinary line; None where it must be read with care.
-
-    What comes back has no key twice, no floats, and no booleans but for the switches.
-
-    >>> plain_object('{"op": "shape", "input": [2, 3]}'), plain_object('{"op": "shape", "op": "reshape"}')
-    ({'op': 'shape', 'input': [2, 3]}, None)
-    """
-    try:
-        case, end = _scan(text, 0)
-    except (StopIteration, ValueError, RecursionError):
-        return None
-    if end != len(text) or type(case) is not dict:
-        return None
-    if text.count(":") != len(case) and ("\\" in text or text.count(":") != _colons(case)):
-        return None
-    return case if not ("true" in text or "false" in text) or is_exact(case) else None
-
-
-def _colons(case: Mapping[str, object]) -> int:
-    """Return how many colons the text of a case has, where no key is said twice and none is written as an escape."""
-    count = len(case)
-    for value in case.values():
-        if isinstance(value, str):
-            count += value.count(":")
-        elif isinstance(value, dict):
-            count += _colons(value)
-    return count
-
-
-def is_exact(case: Mapping[str, object]) -> bool:
-    """Say whether the whole numbers of a case are that: no float, and no boolean but for the switches."""
-    for name, value in case.items():
-        kinds = {*map(type, value)} if type(value) is list else {type(value)}
-        if float in kinds or (bool in kinds and name not in SWITCHES and name != "id"):
-            return False
-    return True
-
-
 def read_object(text: str) -> dict[str, Any]:
     """Return the JSON object that a line holds; raise `ShapeError` (usage) for anything else, and for keys said twice.
 

@@ -12,9 +12,9 @@ from operator import itemgetter
 
 from shapecalc.core.asking.ask import COMMON, ask
 from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.asking.setting import check_attributes, setting
+from shapecalc.core.asking.setting import check_attributes, fast_answer_of, setting
 from shapecalc.core.ops import OPS, params_of
-from shapecalc.core.ops.op import Holds, fast_of
+from shapecalc.core.ops.op import Holds
 from shapecalc.core.sizes.dims import INT64_MAX
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import Record, replace
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.core.answers.request import Request
-    from shapecalc.core.ops.op import Setting
+    from shapecalc.core.ops.op import FastAnswer
 
     Dims = list[int]
     Case = dict[str, Any]
@@ -48,17 +48,15 @@ class Route(Record):
     request: Request
     """A request of that setting, without its dims. An argument that is a list is (), a whole number is 0. A word, and a
     yes or no, are there as they were read."""
-    at: Setting
     most: int
     """The largest rank."""
-    fast: Callable[..., Any]
-    """The op's fast answer."""
+    fast: FastAnswer
     chosen: Mapping[str, object]
     """The arguments that are words, or yes and no."""
-    names: tuple[str, ...]
-    """The names of the other arguments."""
-    lists: tuple[str, ...]
-    """The names of those that are lists."""
+    types: Mapping[str, type]
+    """The types of the other arguments, by name."""
+    first: str | None
+    """The name of the op's first argument if that is the only one."""
 
 
 class Form(Record):
@@ -83,27 +81,39 @@ def fast_answer(case: Case) -> Dims | str | None:
     'indivisible'
     """
     try:
-        form = _forms.get(tuple(case))
-        route = (form and form.routes.get(form.settings(case))) or _find_route(case)
-    except (ShapeError, KeyError, TypeError, RecursionError):
-        return None
-    shape = case["input"]
-    answer = None
+        form = _forms[tuple(case)]
+        route = form.routes[form.settings(case)]
+    except (KeyError, TypeError):
+        try:
+            route = _find_route(case)
+        except (ShapeError, KeyError, TypeError, RecursionError):
+            return None
+    shape, first, answer = case["input"], route.first, None
     try:
         if type(shape) is not list or (shape and min(shape) < 0):
             return None
-        for name in route.lists:
-            if type(case[name]) is not list:
-                return None
         if 0 < prod(shape) <= INT64_MAX and len(shape) <= route.most:
-            answer = route.fast(shape, route.at, **route.chosen, **{name: case[name] for name in route.names})
-    except TypeError:  # names among the numbers
+            if first is not None and type(case[first]) is route.types[first]:
+                answer = route.fast(shape, case[first])
+            else:
+                answer = route.fast(shape, **route.chosen, **_arguments(route, case))
+    except TypeError:  # names among the numbers, or another type of argument
         return None
     except (ShapeError, ValueError, IndexError):
         pass
     if answer is None:
         return _resolved(shape, route.request, case)
     return answer if type(answer) is list or isinstance(answer, str) else list(answer)
+
+
+def _arguments(route: Route, case: Case) -> dict[str, Any]:
+    """Return the arguments of a case by name; raise `TypeError` if one has not the type that all on its route have."""
+    arguments = {}
+    for name, kind in route.types.items():
+        arguments[name] = argument = case[name]
+        if type(argument) is not kind:
+            raise TypeError(name)
+    return arguments
 
 
 def _resolved(shape: Dims, like: Request, case: Case) -> Dims | str | None:
@@ -142,10 +152,16 @@ def _find_route(case: Case) -> Route:
     check_attributes(request, at)
     chosen = {name: value for name, value in request.arguments.items() if isinstance(value, (str, bool))}
     kinds = {name: () if type(value) is tuple else 0 for name, value in request.arguments.items() if name not in chosen}
-    lists = tuple(name for name, value in kinds.items() if value == ())
-    like = replace(request, input=(), arguments=chosen | kinds, written={})
-    fast = fast_of(OPS[request.op], at.operator)
-    route = Route(like, at, at.row.max_rank or MOST_DIMS, fast, chosen, tuple(kinds), lists)
+    types = {name: list if value == () else int for name, value in kinds.items()}
+    first = [param.name for param in OPS[request.op].params[:1]]
+    route = Route(
+        request=replace(request, input=(), arguments=chosen | kinds, written={}),
+        most=at.row.max_rank or MOST_DIMS,
+        fast=fast_answer_of(request, at),
+        chosen=chosen,
+        types=types,
+        first=first[0] if first and list(types) == first and not chosen else None,
+    )
     _remember(case, route)
     return route
 

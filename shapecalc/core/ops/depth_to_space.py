@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Setting, Sizes
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
 
 SPACE = 3
 """The axes that are rearranged, the last ones: channels, height, width."""
@@ -175,14 +175,22 @@ def _part(out: int, cut: Cut, dim: Dim, by: int) -> Step:
     return Step(SplitBlocks(cut.counts, dim, by), out, (cut.axis,), left, conditions)
 
 
-def spaced(shape: Sizes, _at: Setting, block: int, mode: str = DCR) -> Sizes | None:
-    """Return the output shape of an ordinary DepthToSpace; None for any other."""
-    return _shuffled(shape, block) if len(shape) == SPACE + 1 and mode in (DCR, CRD) else None
+def fast_depth_to_space(_at: Setting) -> FastAnswer:
+    """Return what answers ordinary requests for DepthToSpace with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, block: int, mode: str = DCR) -> Sizes | None:
+        return _shuffled(shape, block) if len(shape) == SPACE + 1 and mode in (DCR, CRD) else None
+
+    return answer
 
 
-def pixel_shuffled(shape: Sizes, _at: Setting, block: int) -> Sizes | None:
-    """Return the output shape of an ordinary pixel_shuffle; None for any other."""
-    return _shuffled(shape, block) if len(shape) >= SPACE else None
+def fast_pixel_shuffle(_at: Setting) -> FastAnswer:
+    """Return what answers ordinary requests for pixel_shuffle with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, block: int) -> Sizes | None:
+        return _shuffled(shape, block) if len(shape) >= SPACE else None
+
+    return answer
 
 
 def _shuffled(shape: Sizes, block: int) -> Sizes | None:
@@ -211,11 +219,11 @@ DEPTH_TO_SPACE = Op(
     summary="Move channels into blocks of rows and columns (pixel shuffle).",
     params=(BLOCK, Param("mode", Holds.WORD, MODE_HELP, words=(DCR, CRD))),
     steps=depth_to_space,
-    fast=spaced,
+    fast=fast_depth_to_space,
     operators={
         "onnx": Operator("DepthToSpace", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, since={"mode": 11}),
         "onnxruntime": Operator("DepthToSpace", {1: FLOATS, 11: ORT_TYPES, 13: ORT_TYPES}, since={"mode": 11}),
-        "torch": Operator("pixel_shuffle", since={"mode": None}, steps=pixel_shuffle, fast=pixel_shuffled),
+        "torch": Operator("pixel_shuffle", since={"mode": None}, steps=pixel_shuffle, fast=fast_pixel_shuffle),
     },
     examples=(
         "depth_to_space 1,8,2,3 2",

@@ -19,7 +19,7 @@ from shapecalc.core.sizes.problem import refusal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Setting, Sizes
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
 
 
 def expand(shape: Shape, at: Setting, target: Shape) -> Reasons:
@@ -87,20 +87,24 @@ def _answers(dim: Dim, wanted: Dim, *, both: bool) -> list[tuple[Dim, Conditions
     return [(value, conditions) for conditions, value in found.items()]
 
 
-def expanded(shape: Sizes, at: Setting, target: Sizes) -> Sizes | None:
-    """Return the output shape of an ordinary expand; None for any other."""
-    rank = max(len(shape), len(target))
-    both = at.row.broadcast is Broadcast.BOTH_WAYS
-    if rank > (at.row.max_rank or rank) or (target and min(target) < 1) or not (both or rank == len(target)):
-        return None
-    output = []
-    for out in range(-rank, 0):
-        dim = shape[out] if out >= -len(shape) else 1
-        wanted = target[out] if out >= -len(target) else 1
-        if dim not in (wanted, 1) and not (both and wanted == 1):
+def fast_expand(at: Setting) -> FastAnswer:
+    """Return what answers ordinary expands with the output shape, and any other with None."""
+    both, most = at.row.broadcast is Broadcast.BOTH_WAYS, at.row.max_rank
+
+    def answer(shape: Sizes, target: Sizes) -> Sizes | None:
+        rank = max(len(shape), len(target))
+        if (most is not None and rank > most) or (target and min(target) < 1) or not (both or rank == len(target)):
             return None
-        output.append(dim if wanted == 1 else wanted)
-    return output if prod(output) <= INT64_MAX else None
+        output = []
+        for out in range(-rank, 0):
+            dim = shape[out] if out >= -len(shape) else 1
+            wanted = target[out] if out >= -len(target) else 1
+            if dim not in (wanted, 1) and not (both and wanted == 1):
+                return None
+            output.append(dim if wanted == 1 else wanted)
+        return output if prod(output) <= INT64_MAX else None
+
+    return answer
 
 
 EXPAND = Op(
@@ -108,7 +112,7 @@ EXPAND = Op(
     summary="Repeat dims of 1 (broadcast).",
     params=(Param("target", Holds.TARGET, "the shape to broadcast to", positional=True, required=True),),
     steps=expand,
-    fast=expanded,
+    fast=fast_expand,
     operators={"onnx": Operator("Expand", {8: UP_TO_12, 13: SINCE_13})},
     examples=("expand 8,1,1 1,2", "expand 3,1 2,-1,4 -d torch", "expand 1,C N,C"),
     vectors=tuple(

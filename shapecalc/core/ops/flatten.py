@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Reasons
     from shapecalc.core.dialects.dialect import Dialect
-    from shapecalc.core.ops.op import Axes, Setting, Sizes
+    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
     from shapecalc.core.sizes.dims import Shape
 
 
@@ -57,15 +57,23 @@ def merged_axes(
     return [*before, axes[first : last + 1], *after]
 
 
-def flattened(
-    shape: Sizes, at: Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
-) -> Sizes | None:
-    """Return the output shape of an ordinary flatten; None for any other."""
-    try:
-        parts = merged_axes(len(shape), at, axis, start_dim, end_dim)
-    except ShapeError:
-        return None
-    return [prod([shape[axis] for axis in part]) for part in parts]
+def fast_flatten(at: Setting) -> FastAnswer:
+    """Return what answers ordinary flattens with the output shape, and any other with None."""
+    by_axis = at.row.flattens is Flattens.AXIS
+
+    def answer(
+        shape: Sizes, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
+    ) -> Sizes | None:
+        cut = 1 if axis is None else axis
+        if by_axis and 0 <= cut <= len(shape):
+            return [prod(shape[:cut]), prod(shape[cut:])]
+        try:
+            parts = merged_axes(len(shape), at, axis, start_dim, end_dim)
+        except ShapeError:
+            return None
+        return [prod([shape[axis] for axis in part]) for part in parts]
+
+    return answer
 
 
 def _takes_axis(row: Dialect) -> bool:
@@ -85,7 +93,7 @@ FLATTEN = Op(
         Param("end_dim", Holds.INT, "PyTorch: the last dim to merge, by default -1", taken_by=_takes_range),
     ),
     steps=flatten,
-    fast=flattened,
+    fast=fast_flatten,
     operators={"onnx": Operator("Flatten", {1: FLOATS, 9: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
     examples=("flatten 2,3,4", "flatten N,C,H,W --axis 2", "flatten N,C,H,W --start-dim 1 -d torch"),
     vectors=(

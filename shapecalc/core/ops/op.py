@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     Axes = tuple[int, ...]
     Sizes = Sequence[int]
+    FastAnswer = Callable[..., Sizes | Rule | None]
+    """Called with the input shape and the arguments by name, or with the op's first argument by its place, for an
+    ordinary request: whole numbers, no empty tensor, no more dims than the dialect takes. Returns the output shape,
+    or the rule that refuses; None to leave the request to the steps."""
 
 __all__ = ["NONE", "Holds", "Op", "Param", "Setting", "accepted_types", "fast_of", "operator_of", "reasons_of"]
 
@@ -44,9 +48,8 @@ class Op(Record):
     params: tuple[Param, ...]
     steps: Callable[..., Reasons]
     """Called with the input shape, the setting and the arguments by name: yields its reasons, returns its answer."""
-    fast: Callable[..., Sizes | Rule | None]
-    """Called with the same for an ordinary request: whole numbers, no empty tensor, no more dims than the dialect
-    takes. Returns the output shape, or the rule that refuses; None to leave the request to `steps`."""
+    fast: Callable[[Setting], FastAnswer]
+    """Called with a setting: returns what answers ordinary requests under it."""
     operators: Mapping[str, Operator]
     """What dialects call it, by the dialect's name: ONNX with its versions, and those that are older than the op."""
     examples: tuple[str, ...]
@@ -89,19 +92,23 @@ def reasons_of(op: Op, at: Setting, shape: Shape, arguments: Mapping[str, Any]) 
     return own or op.steps(shape, at, **arguments)
 
 
-def fast_of(op: Op, operator: Operator) -> Callable[..., Sizes | Rule | None]:
-    """Return the function of the fast answers: the operator's if it has one, otherwise the op's.
+def fast_of(op: Op, at: Setting) -> FastAnswer:
+    """Return what answers ordinary requests under a setting: the operator's own if it has one, otherwise the op's.
 
     The op's is not asked what the operator resolves in its own way.
     """
-    own = operator.steps
-    if operator.fast is not None or own is None:
-        return operator.fast or op.fast
+    own, operator = at.operator.steps, at.operator
+    if operator.fast is not None:
+        answer: FastAnswer = operator.fast(at)
+        return answer
+    fast = op.fast(at)
+    if own is None:
+        return fast
 
-    def fast(shape: Sizes, at: Setting, **arguments: Any) -> Sizes | Rule | None:
-        return None if own(shape, at, **arguments) else op.fast(shape, at, **arguments)
+    def left_to_the_op(shape: Sizes, *values: Any, **arguments: Any) -> Sizes | Rule | None:
+        return None if own(shape, at, *values, **arguments) else fast(shape, *values, **arguments)
 
-    return fast
+    return left_to_the_op
 
 
 def accepted_types(op: Op, row: Dialect, version: int | None) -> frozenset[str]:

@@ -44,7 +44,7 @@ from shapecalc.core.sizes.text import shape_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Facts, Reasons
-    from shapecalc.core.ops.op import Setting, Sizes
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
     from shapecalc.core.sizes.rule import Rule
 
 
@@ -210,31 +210,36 @@ def _same_count(asked: Asked, settled: Shape, have: Dim, want: Dim) -> Condition
     raise asked.refused(VOLUME_MISMATCH, message)
 
 
-def reshaped(shape: Sizes, at: Setting, target: Sizes) -> Sizes | Rule | None:
-    """Return the output shape of an ordinary reshape, or the rule that refuses it; None for any other."""
-    most = at.row.max_rank
-    if most is not None and len(target) > most:
-        return None
-    have = prod(shape)
-    if not target:
-        return () if have == 1 else None
-    least, dims = min(target), target
-    if least < 1 and 0 in dims:
-        if at.reading.zero is not Zero.COPIES or (len(dims) > len(shape) and 0 in dims[len(shape) :]):
+def fast_reshape(at: Setting) -> FastAnswer:
+    """Return what answers ordinary reshapes: with the output shape or the rule that refuses; None for any other."""
+    row, copies = at.row, at.reading.zero is Zero.COPIES
+    most, largest = row.max_rank, row.max_inferred or INT64_MAX
+
+    def answer(shape: Sizes, target: Sizes) -> Sizes | Rule | None:
+        if most is not None and len(target) > most:
             return None
-        dims = [dim or shape[out] for out, dim in enumerate(dims)]
-    known = prod(dims)
-    if least > -1:
-        return (dims if known == have else VOLUME_MISMATCH) if known <= INT64_MAX else None
-    known = -known
-    if least < -1 or not 0 < known <= INT64_MAX:
-        return None
-    dims = list(dims)
-    size, over = divmod(have, known)
-    dims[dims.index(-1)] = size or 1
-    if min(dims) < 1 or size > (at.row.max_inferred or size):
-        return None
-    return INDIVISIBLE if over else dims
+        have = prod(shape)
+        if not target:
+            return () if have == 1 else None
+        least, dims = min(target), list(target)
+        if least < 1 and 0 in dims:
+            if not copies or (len(dims) > len(shape) and 0 in dims[len(shape) :]):
+                return None
+            while 0 in dims:
+                out = dims.index(0)
+                dims[out] = shape[out]
+        known = prod(dims)
+        if least > -1:
+            return (dims if known == have else VOLUME_MISMATCH) if known <= INT64_MAX else None
+        if least < -1 or dims.count(-1) > 1 or known < -INT64_MAX:
+            return None
+        size, over = divmod(have, -known)
+        if size > largest:
+            return None
+        dims[dims.index(-1)] = size
+        return INDIVISIBLE if over else dims
+
+    return answer
 
 
 TARGET = "the shape asked for, 0 and -1 as the dialect reads them"
@@ -244,7 +249,7 @@ RESHAPE = Op(
     summary="Cut the same elements into another shape.",
     params=(Param("target", Holds.TARGET, TARGET, positional=True, required=True),),
     steps=reshape,
-    fast=reshaped,
+    fast=fast_reshape,
     operators={
         "onnx": Operator("Reshape", {1: FLOATS, 5: UP_TO_12, 13: SINCE_13, 14: SINCE_13, 19: SINCE_19} | NEWEST)
     },

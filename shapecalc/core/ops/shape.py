@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Reasons
     from shapecalc.core.dialects.dialect import Dialect
-    from shapecalc.core.ops.op import Setting, Sizes
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
 
 
 def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None = None) -> Reasons:
@@ -37,9 +37,13 @@ def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None =
     return output
 
 
-def sliced(dims: Sizes, _at: Setting, start: int | None = None, end: int | None = None) -> Sizes | None:
-    """Return the output of an ordinary shape; None for any other."""
-    return dims[start:end] if abs(start or 0) <= INT64_MAX >= abs(end or 0) else None
+def fast_shape(_at: Setting) -> FastAnswer:
+    """Return what answers ordinary questions for a shape with the output, and any other with None."""
+
+    def answer(dims: Sizes, start: int | None = None, end: int | None = None) -> Sizes | None:
+        return dims[start:end] if abs(start or 0) <= INT64_MAX >= abs(end or 0) else None
+
+    return answer
 
 
 def _slices(row: Dialect) -> bool:
@@ -59,7 +63,7 @@ SHAPE = Op(
         ),
     ),
     steps=shape,
-    fast=sliced,
+    fast=fast_shape,
     operators={
         "onnx": Operator(
             "Shape", {1: UP_TO_12, 13: SINCE_13, 15: SINCE_13, 19: SINCE_19} | NEWEST, since={"start": 15, "end": 15}

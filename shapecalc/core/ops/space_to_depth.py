@@ -25,7 +25,7 @@ from shapecalc.core.rules.refusals import INDIVISIBLE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Setting, Sizes
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
     from shapecalc.core.sizes.dims import Shape
 
 
@@ -69,14 +69,22 @@ def _into_depth(shape: Shape, at: Setting, block: int, mode: str) -> Reasons:
     return (yield from merge(shape, (*((axis,) for axis in front), merged, (channels + 3,), (channels + 4,))))
 
 
-def spaced(shape: Sizes, _at: Setting, block: int, mode: str = DCR) -> Sizes | None:
-    """Return the output shape of an ordinary SpaceToDepth; None for any other."""
-    return _unshuffled(shape, block) if len(shape) == SPACE + 1 and mode in (DCR, CRD) else None
+def fast_space_to_depth(_at: Setting) -> FastAnswer:
+    """Return what answers ordinary requests for SpaceToDepth with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, block: int, mode: str = DCR) -> Sizes | None:
+        return _unshuffled(shape, block) if len(shape) == SPACE + 1 and mode in (DCR, CRD) else None
+
+    return answer
 
 
-def pixel_unshuffled(shape: Sizes, _at: Setting, block: int) -> Sizes | None:
-    """Return the output shape of an ordinary pixel_unshuffle; None for any other."""
-    return _unshuffled(shape, block) if len(shape) >= SPACE else None
+def fast_pixel_unshuffle(_at: Setting) -> FastAnswer:
+    """Return what answers ordinary requests for pixel_unshuffle with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, block: int) -> Sizes | None:
+        return _unshuffled(shape, block) if len(shape) >= SPACE else None
+
+    return answer
 
 
 def _unshuffled(shape: Sizes, block: int) -> Sizes | None:
@@ -93,11 +101,11 @@ SPACE_TO_DEPTH = Op(
     summary="Move blocks of rows and columns into channels (pixel unshuffle).",
     params=(BLOCK, Param("mode", Holds.WORD, MODE_HELP, words=(DCR, CRD))),
     steps=space_to_depth,
-    fast=spaced,
+    fast=fast_space_to_depth,
     operators={
         "onnx": Operator("SpaceToDepth", {1: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, since={"mode": 28}),
         "onnxruntime": Operator("SpaceToDepth", {1: ORT_TYPES, 13: ORT_TYPES}, since={"mode": 28}),
-        "torch": Operator("pixel_unshuffle", since={"mode": None}, steps=pixel_unshuffle, fast=pixel_unshuffled),
+        "torch": Operator("pixel_unshuffle", since={"mode": None}, steps=pixel_unshuffle, fast=fast_pixel_unshuffle),
     },
     examples=(
         "space_to_depth 1,2,4,6 2",

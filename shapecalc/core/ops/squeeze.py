@@ -16,7 +16,7 @@ from shapecalc.core.sizes.problem import ShapeError, refusal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Axes, Setting, Sizes
+    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
     from shapecalc.core.sizes.dims import Dim, Shape
 
 
@@ -62,17 +62,21 @@ def _dropped(axis: int, dim: Dim, index: int) -> Step:
     return Step(DROPPED_ONE, None, (axis,), dim, conditions)
 
 
-def squeezed(shape: Sizes, at: Setting, axes: Sizes | None = None) -> Sizes | None:
-    """Return the output shape of an ordinary squeeze; None for any other."""
-    if axes is None:
-        return [dim for dim in shape if dim != 1]
-    try:
-        dropped = axes_from_zero(axes, len(shape), at, at.row.squeeze_repeats)
-    except ShapeError:
-        return None
-    if not axes or not shape or any(shape[axis] != 1 for axis in dropped):
-        return None
-    return [dim for axis, dim in enumerate(shape) if axis not in dropped]
+def fast_squeeze(at: Setting) -> FastAnswer:
+    """Return what answers ordinary squeezes with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, axes: Sizes | None = None) -> Sizes | None:
+        if axes is None:
+            return [dim for dim in shape if dim != 1]
+        try:
+            dropped = axes_from_zero(axes, len(shape), at, at.row.squeeze_repeats)
+        except ShapeError:
+            return None
+        if not axes or not shape or any(shape[axis] != 1 for axis in dropped):
+            return None
+        return [dim for axis, dim in enumerate(shape) if axis not in dropped]
+
+    return answer
 
 
 SQUEEZE = Op(
@@ -80,7 +84,7 @@ SQUEEZE = Op(
     summary="Drop dims of 1.",
     params=(Param("axes", Holds.AXES, "the axes to drop; left out, every dim of 1"),),
     steps=squeeze,
-    fast=squeezed,
+    fast=fast_squeeze,
     operators={"onnx": Operator("Squeeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
     examples=("squeeze 1,3,1", "squeeze 1,3,1 --axes 0", "squeeze 1,N --axes 0,1 -d torch"),
     vectors=tuple(

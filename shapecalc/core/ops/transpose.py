@@ -14,7 +14,7 @@ from shapecalc.core.sizes.problem import ShapeError, refusal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Axes, Setting, Sizes
+    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
     from shapecalc.core.sizes.dims import Shape
 
 
@@ -75,17 +75,19 @@ def checked_permutation(perm: Axes, rank: int, at: Setting, argument: str) -> Ax
     return tuple(axes)
 
 
-def transposed(shape: Sizes, at: Setting, perm: Sizes | None = None) -> Sizes | None:
-    """Return the output shape of an ordinary transpose; None for any other."""
-    if perm:
-        if sorted(perm) != [*range(len(shape))]:
+def fast_transpose(at: Setting) -> FastAnswer:
+    """Return what answers ordinary transposes with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, perm: Sizes | None = None) -> Sizes | None:
+        if perm:
+            return [shape[axis] for axis in perm] if sorted(perm) == [*range(len(shape))] else None
+        try:
+            axes, _ = permutation(None if perm is None else (), len(shape), at)
+        except ShapeError:
             return None
-        return [shape[axis] for axis in perm]
-    try:
-        axes, _ = permutation(None if perm is None else (), len(shape), at)
-    except ShapeError:
-        return None
-    return [shape[axis] for axis in axes]
+        return [shape[axis] for axis in axes]
+
+    return answer
 
 
 PERM = "output dim i is the input dim that entry i names"
@@ -95,7 +97,7 @@ TRANSPOSE = Op(
     summary="Move axes.",
     params=(Param("perm", Holds.AXES, f"{PERM}; left out, the dims reverse", positional=True),),
     steps=transpose,
-    fast=transposed,
+    fast=fast_transpose,
     operators={"onnx": Operator("Transpose", {1: UP_TO_12, 13: SINCE_13} | NEWEST)},
     examples=("transpose 2,3,4 1,2,0", "transpose N,H,W,C 0,3,1,2 --json", "transpose 2,3,4 -1,0,1 -d torch"),
     vectors=tuple(

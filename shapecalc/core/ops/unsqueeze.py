@@ -16,7 +16,7 @@ from shapecalc.core.sizes.problem import ShapeError, refusal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Axes, Setting, Sizes
+    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
     from shapecalc.core.sizes.dims import Dim, Shape
 
 
@@ -66,19 +66,29 @@ def _places(shape: Shape, axes: Axes, at: Setting) -> dict[int, int]:
     return moved
 
 
-def unsqueezed(shape: Sizes, at: Setting, axes: Sizes | None = None) -> Sizes | None:
-    """Return the output shape of an ordinary unsqueeze; None for any other."""
-    if axes is None:
-        return None
-    rank = len(shape) + len(axes)
-    try:
-        inserted = axes_from_zero(axes, rank, at, at.row.unsqueeze_repeats)
-    except ShapeError:
-        return None
-    if len(inserted) != len(axes) or rank > (at.row.max_rank or rank):
-        return None
-    dims = iter(shape)
-    return [1 if out in inserted else next(dims) for out in range(rank)]
+def fast_unsqueeze(at: Setting) -> FastAnswer:
+    """Return what answers ordinary unsqueezes with the output shape, and any other with None."""
+    most, repeats = at.row.max_rank, at.row.unsqueeze_repeats
+
+    def answer(shape: Sizes, axes: Sizes | None = None) -> Sizes | None:
+        if axes is None:
+            return None
+        rank, places = len(shape) + len(axes), sorted(axes)
+        if most is not None and rank > most:
+            return None
+        if places and not 0 <= places[0] <= places[-1] < rank:
+            try:
+                places = sorted(axes_from_zero(axes, rank, at, repeats))
+            except ShapeError:
+                return None
+        if len({*places}) != len(axes):
+            return None
+        output = list(shape)
+        for place in places:
+            output.insert(place, 1)
+        return output
+
+    return answer
 
 
 UNSQUEEZE = Op(
@@ -86,7 +96,7 @@ UNSQUEEZE = Op(
     summary="Insert dims of 1.",
     params=(Param("axes", Holds.AXES, "where the new dims stand in the output"),),
     steps=unsqueeze,
-    fast=unsqueezed,
+    fast=fast_unsqueeze,
     operators={"onnx": Operator("Unsqueeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
     examples=("unsqueeze 2,3 --axes 0", "unsqueeze 2,3 --axes 0,-1", "unsqueeze N,C --axes 2,3 -d numpy"),
     vectors=tuple(

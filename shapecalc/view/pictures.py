@@ -7,7 +7,7 @@ from rich.text import Text
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.rules.refusals import INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
 from shapecalc.core.rules.steps import CopiedZero, Merged
-from shapecalc.view.budget import budget
+from shapecalc.view.budget import budget, budget_of
 from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.flow import flow
 from shapecalc.view.lanes import lanes
@@ -52,7 +52,7 @@ def _drawing(answer: Trace | Chain, layout: Layout, at: int) -> Draw:
     if not layout.cuts:
         return _lanes
     if at >= len(answer.steps):
-        return _budget if layout.problem and layout.problem.rule in COUNTED else _lanes
+        return _budget if _is_about_counts(layout) else _lanes
     step = answer.steps[at]
     if isinstance(step.facts, INFERS):
         return _budget
@@ -97,9 +97,14 @@ def _steps_to_show(answer: Trace | Chain, width: int) -> list[int]:
             numbers.append(copies[-1][0])
         numbers += [number for number, step in steps if isinstance(step.facts, INFERS)]
         numbers += [number for number, step in steps if regroups(step) and is_worth_drawing(layout, width)]
-        if layout.problem and layout.problem.rule in COUNTED:
+        if _is_about_counts(layout):
             numbers.append(len(answer.steps))
     return numbers
+
+
+def _is_about_counts(layout: Layout) -> bool:
+    """Say whether a stage was refused over element counts that are known but for one dim."""
+    return layout.problem is not None and layout.problem.rule in COUNTED and budget_of(layout) is not None
 
 
 def _copies_elsewhere(layout: Layout, step: Step) -> bool:

@@ -138,8 +138,9 @@ NEGATIVE_SIZE = Rule(
 )
 NEEDS_SIZE = Rule(
     "needs-size",
-    "the answer depends on whether a named size is 1",
-    "Expanding N to M repeats where N is 1 and does nothing where N is M. Put sizes in with --where.",
+    "the answer depends on what a named size is",
+    "Expanding N to M repeats where N is 1 and does nothing where N is M; whether strides in numbers fit a dim N is as "
+    "open. Put sizes in with --where.",
     "shapecalc expand N,4 8,4",
     "ONNX Expand",
 )

@@ -214,13 +214,14 @@ def dropped_axes(stage: Stage) -> list[int]:
 
 
 def _recut_links(stage: Stage) -> tuple[Group, ...]:
-    """Return which axes became which: as the steps say if each says what its dim is a part of, otherwise by the cuts.
+    """Return which axes became which: as the steps say if they say it of all axes, otherwise by the cuts.
 
     A copied 0 and a -1 say where a size comes from, not the elements.
     """
     settling = {step.out: step for step in stage.steps if step.out is not None}
     told = [step for step in settling.values() if step.sources and not isinstance(step.facts, (CopiedZero, *INFERS))]
-    if not told or len(told) < len(settling):
+    named = {axis for step in told for axis in step.sources}
+    if not told or len(told) < len(settling) or len(named) < len(stage.before):
         return groups(stage.before, stage.after or ())
     outs: dict[tuple[int, ...], tuple[int, ...]] = {}
     for out in sorted(settling):

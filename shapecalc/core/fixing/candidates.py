@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers.stage import Kind
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.dialect import Infers
 from shapecalc.core.fixing.nearest import nearest_sizes
 from shapecalc.core.ops import OPS
 from shapecalc.core.rules import refusals as rules
@@ -61,7 +62,10 @@ class Refused(Record):
     @property
     def hole(self) -> int | None:
         """The index of the first dim to infer."""
-        return next((out for out, dim in enumerate(self.value) if isinstance(dim, int) and dim < 0), None)
+        readings = DIALECTS[self.trace.dialect].readings.values()
+        only = None if any(reading.infers is Infers.ANY_NEGATIVE for reading in readings) else -1
+        negative = (out for out, dim in enumerate(self.value) if isinstance(dim, int) and dim < 0)
+        return next((out for out in negative if only in (None, self.value[out])), None)
 
     def put(self, *dims: Any, at: int | None = None) -> Any:
         """Return the argument with `dims` in place of the token at fault, or of the one at an index."""

@@ -7,6 +7,7 @@ from typing import assert_never
 from shapecalc.core.answers.stage import Kind, Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.rules.steps import CopiedZero, DroppedOne, Inferred, InferredEmpty, InsertedOne, KeptDim, Merged
+from shapecalc.core.sizes.conditions import Never, differ
 from shapecalc.core.sizes.dims import Dim
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.record import Record
@@ -113,8 +114,18 @@ def inserted_axes(stage: Stage) -> tuple[int, ...]:
 
 
 def drops_every_one(stage: Stage) -> bool:
-    """Say whether a squeeze names no axes, so that it drops every dim of 1."""
-    return len(_steps_of(stage, DroppedOne, KeptDim)) == len(stage.before) and not stage.asked
+    """Say whether a squeeze names no axes, and takes every dim of 1 there is."""
+    kept = _steps_of(stage, KeptDim)
+    every = len(kept) + len(_steps_of(stage, DroppedOne)) == len(stage.before) and not stage.asked
+    return every and not any(map(_may_be_one, kept))
+
+
+def _may_be_one(step: Step) -> bool:
+    """Say whether a dim that stays can be 1 under the conditions of its step."""
+    try:
+        return not {*differ(step.dim, 1)} <= {*step.conditions}
+    except Never:
+        return True
 
 
 def title(answer: Trace | Chain) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Axes = str | int | Iterable[int]
 
 __version__ = "0.1.0"
-NOT_GIVEN = (None,) * 6
+NOT_GIVEN = (None,) * 7
 """The options of reshape that most calls leave out."""
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "compare", "depth_to_space", "expand", "flatten", "reshape", "shape", "shape_text", "shuffle"]
@@ -48,11 +48,13 @@ def reshape(
     allowzero: bool | None = None,
     special_zero: bool | None = None,
     zero_is_placeholder: bool | None = None,
+    reverse: bool | None = None,
     dtype: str | None = None,
     where: Mapping[str, int] | None = None,
 ) -> Trace:
     """Cut the same elements into another shape; 0 and -1 in `target` mean what the dialect says.
 
+    `reverse` is MXNet's: both shapes are read from the right.
     Source: ONNX Reshape, TensorRT Shuffle, oneDNN StaticReshape, and the runtimes of `shapecalc dialects`.
     Raises `ShapeError` with the rule that refused.
 
@@ -60,9 +62,9 @@ def reshape(
     (3, 4, 0)
     """
     options: dict[str, object] = {"target": target, "dialect": dialect}
-    if (opset, dtype, where, allowzero, special_zero, zero_is_placeholder) != NOT_GIVEN:
+    if (opset, dtype, where, allowzero, special_zero, zero_is_placeholder, reverse) != NOT_GIVEN:
         options |= {"opset": opset, "dtype": dtype, "where": where, "allowzero": allowzero}
-        options |= {"special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder}
+        options |= {"special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder, "reverse": reverse}
     return _answer("reshape", input, options)
 
 

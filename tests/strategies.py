@@ -49,6 +49,26 @@ def permutations(draw):
     return shape, tuple(perm)
 
 
+@st.composite
+def coded_reshapes(draw, sizes, lowest=-4):
+    """Draw an input shape and a requested shape with MXNet's codes, entry by entry, many of which fit."""
+    shape = draw(st.lists(sizes, max_size=4))
+    target, cursor = [], 0
+    while cursor < len(shape):
+        kind = draw(st.sampled_from(["copy", "copy", "same", "infer", "merge", "split", "split", "rest", "other"]))
+        if kind == "split":
+            part = draw(st.sampled_from([1, 2, 3, -1, 0]))
+            exact = type(shape[cursor]) is int and part > 0 and draw(st.integers(0, 3))
+            target += [-4, *draw(st.permutations([part, shape[cursor] // part if exact else -1]))]
+        else:
+            other = draw(st.integers(lowest, 6))
+            codes = {"copy": 0, "same": shape[cursor], "infer": -1, "merge": -3, "rest": -2, "other": other}
+            target.append(codes[kind])
+        cursor += {"merge": 2, "rest": len(shape)}.get(kind, 1)
+    target += draw(st.lists(st.integers(lowest, 2), max_size=1))
+    return tuple(shape), tuple(target)
+
+
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
 images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)
 """Shapes of images, whose channels, height and width are often divisible by a block."""

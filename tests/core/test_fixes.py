@@ -90,6 +90,10 @@ FIRST = [
     ("space_to_depth 1,2,4,6 2 --mode CRD", "no-such-attribute", "opset", "28", "use opset 28"),
     ("depth_to_space 1,8,2,3 2 --mode CRD --opset 1", "no-such-attribute", "opset", "11", "use opset 11"),
     ("depth_to_space 1,8,2,3 2 --mode CRD -d torch", "no-such-attribute", "mode", None, "leave mode out"),
+    ("reshape 2,3,4 -2,-1 -d mxnet", "shifted-infer", "target", "2,-1", "write 2,-1"),
+    ("reshape 2,3,4 -3,-3 -d mxnet", "no-dim-left", "target", "-3,-1", "write -3,-1"),
+    ("reshape 2,3,4 -4,2 -d mxnet", "split-incomplete", "target", "-1,2", "write -1,2"),
+    ("reshape 2,3,4 -4,3,2,-2 -d mxnet", "split-mismatch", "target", "-4,-1,2,-2", "write -4,-1,2,-2"),
     ("reshape 2,3 6 --dtype bfloat16 --opset 5", "dtype", "opset", "13", "use opset 13"),
 ]
 
@@ -97,6 +101,8 @@ NONE = {
     "contradiction": "it lies between the stages of a chain, not in one request",
     "file": "it lies outside of the request",
     "usage": "the request was never read",
+    "unknown-shape": "the array itself is refused",
+    "one-axis": "it takes another request for each further axis",
     "wrong-rank": "it lies in the input, which is what it is",
 }
 """The rules that no small change mends."""

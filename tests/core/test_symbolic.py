@@ -17,6 +17,7 @@ from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.text import read_dims, shape_text
 from tests.cases import cases
 from tests.sampling import examples
+from tests.strategies import coded_reshapes
 
 NAMES = ("N", "C", "H")
 MANY = examples(400)
@@ -65,7 +66,7 @@ def check_law(request: Request, put_in) -> None:
 
 def never_split(request: Request) -> bool:
     """Say whether the op has one answer for all sizes; a squeeze that leaves dims alone has one for each."""
-    return request.op != "squeeze" or (request.dialect in ("onnx", "numpy") and "axes" in request.arguments)
+    return request.op != "squeeze" or (request.dialect in ("onnx", "numpy", "mxnet") and "axes" in request.arguments)
 
 
 @MANY
@@ -78,6 +79,13 @@ def never_split(request: Request) -> bool:
 def test_reshape(shape, target, setting, put_in):
     dialect, switch = setting
     check_law(Request("reshape", tuple(shape), {"target": tuple(target)}, dialect, switch=switch), put_in)
+
+
+@MANY
+@given(coded_reshapes(dims), st.booleans(), sizes)
+def test_reshape_with_codes(drawn, reverse, put_in):
+    shape, target = (part[::-1] for part in drawn) if reverse else drawn
+    check_law(Request("reshape", shape, {"target": target, "reverse": reverse}, "mxnet"), put_in)
 
 
 @st.composite
@@ -100,7 +108,7 @@ def test_reshape_of_shapes_that_often_fit(request_, put_in):
 @given(
     st.lists(dims, max_size=4),
     st.lists(st.integers(-3, 3), max_size=2),
-    st.sampled_from(["onnx", "numpy", "torch", "paddle"]),
+    st.sampled_from(["onnx", "numpy", "torch", "paddle", "mxnet"]),
     sizes,
 )
 def test_squeeze_with_axes(shape, axes, dialect, put_in):
@@ -109,7 +117,10 @@ def test_squeeze_with_axes(shape, axes, dialect, put_in):
 
 @MANY
 @given(
-    st.lists(dims, max_size=4), st.lists(dims, max_size=4), st.sampled_from(["onnx", "numpy", "torch", "paddle"]), sizes
+    st.lists(dims, max_size=4),
+    st.lists(dims, max_size=4),
+    st.sampled_from(["onnx", "numpy", "torch", "paddle", "mxnet"]),
+    sizes,
 )
 def test_expand(shape, target, dialect, put_in):
     check_law(Request("expand", tuple(shape), {"target": tuple(target)}, dialect), put_in)

@@ -29,13 +29,42 @@ def paddle_operators():
     return operators, lambda shape, dtype: paddle.zeros(shape).astype(getattr(paddle, dtype))
 
 
-LIBRARIES = {"paddle": paddle_operators}
+def mxnet_operators():
+    """Return MXNet's operators by name, and what makes an array of a shape: also a scalar, and an empty one."""
+    import mxnet
+    import numpy
+
+    nd = mxnet.nd
+    operators = {
+        "reshape": lambda x, target, reverse=False: x.reshape(tuple(target), reverse=reverse),
+        "operator": lambda x, target: nd.reshape(x, shape=tuple(target)),
+        "transpose": lambda x, perm=(): nd.transpose(x, axes=tuple(perm)),
+        "flatten": lambda x: nd.flatten(x),
+        "squeeze": lambda x, axes=None: nd.squeeze(x) if axes is None else nd.squeeze(x, axis=tuple(axes)),
+        "unsqueeze": lambda x, axes: nd.expand_dims(x, axis=axes[0] if len(axes) == 1 else tuple(axes)),
+        "expand": lambda x, target: nd.broadcast_to(x, shape=tuple(target)),
+        "shape": lambda x: nd.shape_array(x),
+    }
+
+    def make(shape, dtype):
+        made = nd.array(numpy.zeros(shape, "float32"))
+        if dtype == "bfloat16":
+            return nd.amp_cast(made, dtype=numpy.dtype([("bfloat16", numpy.uint16)]))
+        return made if dtype == "float32" else made.astype(dtype)  # which is an operator: it takes no empty array
+
+    return operators, make
+
+
+LIBRARIES = {"paddle": paddle_operators, "mxnet": mxnet_operators}
 
 
 def shape_of(made, op):
-    """Return the shape of what an operator made; of `shape` the dims that it returns. It waits for the data."""
-    values = made.asnumpy() if hasattr(made, "asnumpy") else made.numpy() if op == "shape" else made
-    return [int(dim) for dim in (values if op == "shape" else made.shape)]
+    """Return the shape of what an operator made, once it is made; of `shape` the dims that it returns."""
+    if hasattr(made, "wait_to_read"):
+        made.wait_to_read()
+    if op == "shape":
+        made = made.asnumpy() if hasattr(made, "asnumpy") else made.numpy()
+    return [int(dim) for dim in (made if op == "shape" else made.shape)]
 
 
 def main():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.dialects.dialect import Dialect, Zero
+from shapecalc.core.dialects.mxnet import MXNET
 from shapecalc.core.dialects.numpy import NUMPY
 from shapecalc.core.dialects.onednn import ONEDNN
 from shapecalc.core.dialects.onnx import ONNX
@@ -15,7 +16,7 @@ from shapecalc.core.dialects.torch import TORCH
 __all__ = ["DIALECTS", "NUMPY", "ONEDNN", "ONNX", "SWITCHES"]
 
 DIALECTS: dict[str, Dialect] = {
-    row.name: row for row in (ONNX, TENSORRT, ONEDNN, OPENVINO, NUMPY, TORCH, PADDLE, ONNXRUNTIME)
+    row.name: row for row in (ONNX, TENSORRT, ONEDNN, OPENVINO, NUMPY, TORCH, PADDLE, MXNET, ONNXRUNTIME)
 }
 
 SWITCHES: dict[str, Zero] = {

@@ -36,7 +36,7 @@ NOT_GIVEN = (None,) * 7
 """The options of reshape that most calls leave out."""
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "compare", "depth_to_space", "expand", "flatten", "reshape", "shape", "shape_text", "shuffle"]
-__all__ += ["space_to_depth", "squeeze", "transpose", "unsqueeze"]
+__all__ += ["space_to_depth", "squeeze", "transpose", "unsqueeze", "view"]
 
 
 def reshape(
@@ -255,6 +255,24 @@ def space_to_depth(
     """
     options = {"block": block, "mode": mode, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
     return _answer("space_to_depth", input, options)
+
+
+def view(
+    input: Dims,
+    target: Dims,
+    *,
+    strides: Axes | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Read the same memory as another shape, if a tensor with these `strides`, in elements, has such a view.
+
+    Source: Tensor.view; without `strides` the tensor is contiguous. Raises `ShapeError`.
+
+    >>> view((3, 4), (3, 2, -1), strides=(1, 3)).output
+    (3, 2, 2)
+    """
+    return _answer("view", input, {"target": target, "strides": strides, "dtype": dtype, "where": where})
 
 
 def chain(

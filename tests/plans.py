@@ -37,6 +37,7 @@ def requests(draw, shape, last):
                 "squeeze",
                 "unsqueeze",
                 "expand",
+                "view",
                 *blocks,
                 *blocks,
             ]
@@ -77,6 +78,7 @@ def arguments(op, shape, row):
         "unsqueeze": {"axes": axes.filter(bool)},
         "expand": {"target": st.one_of(grown, grown.map(lambda target: (2, *target)))},
         "shape": ends if row.slices_shape else {},
+        "view": {"target": targets(shape)},
         **dict.fromkeys(BLOCKS, {"block": st.integers(1, 3)} | ({"mode": modes} if row.newest_opset else {})),
     }
     return st.fixed_dictionaries(table[op])

@@ -33,6 +33,7 @@ ANSWERS = [
     (["expand", "3,1", "-1,4", "-d", "torch"], "3,4"),
     (["depth_to_space", "1,8,2,3", "2", "--mode", "crd"], "1,2,4,6"),
     (["space_to_depth", "1,2,4,6", "2"], "1,8,2,3"),
+    (["view", "3,4", "3,2,-1", "--strides", "1,3"], "3,2,2"),
     (["chain", "2,3,4 | transpose 1,0,2 | reshape 2,-1,3"], "2,4,3"),
     (["chain", "2,3,4|reshape [0, -1]|flatten --axis 0"], "1,24"),
     (["chain", "N,C,H,W | reshape 0,0,-1", "--where", "N=1,C=2,H=3,W=4"], "1,2,12"),

@@ -86,6 +86,9 @@ FIRST = [
     ("expand 3,1 3,4 --opset 7", "no-such-version", "opset", "8", "use opset 8"),
     ("depth_to_space 1,18,2,3 2", "indivisible", "block", "3", "write 3"),
     ("depth_to_space 1,8,2,3 0", "bad-block", "block", "2", "write 2"),
+    ("view 3,4 12 --strides 1,3", "stride-incompatible", "strides", None, "leave strides out"),
+    ("view 3,4 12 --strides 4,-1", "bad-strides", "strides", None, "leave strides out"),
+    ("view 2,3,4 5,-1", "indivisible", "target", "4,-1", "write 4,-1"),
     ("space_to_depth 1,2,4,6 4", "indivisible", "block", "2", "write 2"),
     ("space_to_depth 1,2,4,6 2 --mode CRD", "no-such-attribute", "opset", "28", "use opset 28"),
     ("depth_to_space 1,8,2,3 2 --mode CRD --opset 1", "no-such-attribute", "opset", "11", "use opset 11"),
@@ -202,6 +205,7 @@ def requests(draw):
     shape, target = draw(strategies.reshapes())
     permuted, perm = draw(strategies.permutations())
     axes = draw(strategies.axes)
+    strides = st.lists(st.integers(-1, 6), min_size=max(0, len(shape) - 1), max_size=len(shape)).map(tuple)
     mode = draw(st.sampled_from([None, None, "DCR", "CRD"]))
     given = {
         "reshape": (shape, {"target": target}),
@@ -212,6 +216,7 @@ def requests(draw):
         "unsqueeze": (shape, {"axes": axes}),
         "flatten": (shape, {name: draw(st.integers(-5, 5)) for name in FLATTENS[row.flattens]}),
         "depth_to_space": (draw(strategies.images), {"block": draw(st.integers(-1, 5)), "mode": mode}),
+        "view": (shape, {"target": target, "strides": draw(st.one_of(st.none(), strides))}),
         "space_to_depth": (draw(strategies.images), {"block": draw(st.integers(-1, 5)), "mode": mode}),
     }
     dims, arguments = given[op]

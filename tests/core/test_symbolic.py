@@ -133,6 +133,12 @@ def test_flatten(shape, axis, put_in):
 
 
 @MANY
+@given(st.lists(dims, max_size=4), st.lists(st.one_of(dims, st.just(-1)), max_size=4), sizes)
+def test_view(shape, target, put_in):
+    check_law(Request("view", tuple(shape), {"target": tuple(target)}, "torch"), put_in)
+
+
+@MANY
 @given(
     st.sampled_from(["depth_to_space", "space_to_depth"]),
     st.lists(dims, min_size=2, max_size=5),

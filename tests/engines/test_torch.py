@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shapecalc.core.asking.ask import ask
@@ -14,7 +14,7 @@ from shapecalc.core.dialects.element_types import SINCE_25
 from shapecalc.core.dialects.torch import TORCH
 from shapecalc.engine import run
 from tests.sampling import examples
-from tests.strategies import axes, images, ones, permutations, reshapes, shapes
+from tests.strategies import axes, images, ones, permutations, reshapes, shapes, targets
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 MANY = examples(150)
@@ -75,6 +75,52 @@ def test_unsqueeze(shape, axis):
 @given(ones, st.lists(st.integers(-2, 3), max_size=4).map(tuple))
 def test_expand(shape, target):
     assert answer("expand", shape, target=target) == ran(lambda: torch.zeros(shape).expand(target))
+
+
+@st.composite
+def views(draw):
+    """Draw a tensor with strides of many kinds, and a target of its volume or any other."""
+    shape = draw(st.lists(st.sampled_from([1, 2, 2, 3, 4, 6, 0]), max_size=4).map(tuple))
+    if draw(st.booleans()):
+        order = draw(st.permutations(range(len(shape))))
+        whole = torch.empty([shape[axis] for axis in order])
+        made = whole.permute([order.index(axis) for axis in range(len(shape))])
+        return made[::2] if shape and draw(st.booleans()) else made, draw(targets(tuple(made.shape)))
+    strides = draw(st.lists(st.integers(0, 12), min_size=len(shape), max_size=len(shape)))
+    return torch.empty(1000).as_strided(shape, strides), draw(targets(shape))
+
+
+@examples(600)
+@given(views())
+@example((torch.empty(1000).as_strided((2, 1, 3), (3, 7, 1)), (6,)))
+@example((torch.empty(1000).as_strided((2, 3, 1), (3, 1, 7)), (6, 1, 1)))
+@example((torch.empty(1000).as_strided((0, 3), (7, 5)), (0, 3)))
+@example((torch.empty(1000).as_strided((1, 1), (7, 5)), ()))
+def test_view_has_the_strides_of_torch_or_both_refuse(drawn):
+    tensor, target = drawn
+    shape, strides = tuple(tensor.shape), tuple(tensor.stride())
+    trace = resolve(ask("view", shape, {"target": target, "strides": strides}))
+    try:
+        theirs = tensor.view(target)
+    except RuntimeError:
+        assert trace.output is None
+        return
+    if any(dim < 0 for dim in theirs.shape):
+        assert trace.output is None
+        return
+    assert trace.output == tuple(theirs.shape)
+    assert trace.steps[-1].shape == theirs.stride()
+    contiguous = resolve(ask("view", shape, {"target": target}))
+    assert contiguous.steps[-1].shape == torch.empty(shape).view(target).stride()
+
+
+def test_a_refused_view_names_the_dims_that_forbid_it():
+    trace = resolve(ask("view", (2, 3, 4, 1), {"target": (2, 12), "strides": (12, 1, 3, 9)}))
+    assert trace.problem.message == (
+        "a dim would span dims 1 and 2, and dim 1 has stride 1 where 12 is needed (dim 2 is 4 of stride 3); "
+        "contiguous() or reshape would copy"
+    )
+    assert (trace.problem.argument, trace.problem.index) == ("strides", 1)
 
 
 def rearranged(op, shape, block, theirs):

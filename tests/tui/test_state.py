@@ -29,6 +29,7 @@ LINES = [
     "shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1 --second 1,0",
     "shapecalc shape 2,3,4 --start 1",
     "shapecalc depth_to_space 1,8,2,3 2 --mode CRD",
+    "shapecalc view 3,4 3,2,2 --strides 1,3",
     "shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 0,-1'",
     "shapecalc chain '8,N | reshape 0,-1,2 --dialect torch' --where N=4",
 ]

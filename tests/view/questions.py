@@ -61,6 +61,7 @@ def arguments(draw, op, shape):
         "shape": {"start": st.one_of(st.none(), st.integers(-4, 4)), "end": st.one_of(st.none(), st.integers(-4, 4))},
         "depth_to_space": blocks,
         "space_to_depth": blocks,
+        "view": {"target": target, "strides": st.one_of(st.none(), st.permutations([6, 2, 1, 12, 24][:rank]))},
     }[op]
     found = {name: draw(each) for name, each in drawn.items()}
     return {name: shape_text(value) if isinstance(value, list | tuple) else value for name, value in found.items()}

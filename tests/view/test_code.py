@@ -140,6 +140,7 @@ SYMBOLIC = [
     ("depth_to_space C,H,W 2 -d torch", "C=8,H=2,W=3", "onnx tensorrt"),
     ("space_to_depth N,C,H,W 2", "N=2,C=3,H=4,W=6", "onnx tensorrt"),
     ("space_to_depth N,C,4,6 2 -d torch", "N=2,C=3", ""),
+    ("view N,C,H N,-1", "N=2,C=3,H=4", ""),
     (
         "chain 'N,12,H,W | reshape 0,3,2,2,H,W | transpose 0,1,4,2,5,3 | reshape 0,3,2*H,2*W'",
         "N=2,H=3,W=5",

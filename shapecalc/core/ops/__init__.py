@@ -14,6 +14,7 @@ from shapecalc.core.ops.space_to_depth import SPACE_TO_DEPTH
 from shapecalc.core.ops.squeeze import SQUEEZE
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE
+from shapecalc.core.ops.view import VIEW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ OPS: dict[str, Op] = {
         EXPAND,
         DEPTH_TO_SPACE,
         SPACE_TO_DEPTH,
+        VIEW,
     )
 }
 

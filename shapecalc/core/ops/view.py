@@ -1,0 +1,239 @@
+"""View: PyTorch's reshape that never copies. Yes, with the strides of the view; or the strides that forbid it."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.moves import Reshape
+from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.reshape import fast_reshape, settle
+from shapecalc.core.rules.refusals import NEEDS_SIZE
+from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, all_known, product
+from shapecalc.core.sizes.problem import refusal
+from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.sizes.text import shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
+
+SOURCE = "Tensor.view, and at::detail::computeStride of PyTorch 2.13.0"
+
+STRIDE_INCOMPATIBLE = Rule(
+    "stride-incompatible",
+    "no strides would read the requested shape from the same memory",
+    "A dim of a view lies inside one input dim, or spans dims that lie in memory as one: the stride of each is the "
+    "stride times the size of the next. Where it would span others, contiguous() or reshape makes a copy first.",
+    "shapecalc view 3,4 12 --strides 1,3",
+    "Tensor.view: 'the new view size must be compatible with its original size and stride'",
+)
+BAD_STRIDES = Rule(
+    "bad-strides",
+    "there is one stride for each dim, and none is negative",
+    "A stride is how many elements apart two neighbours along a dim are in memory. Dims of 1 have one, too; a stride "
+    "of 0 reads the same element again. PyTorch has no negative strides.",
+    "shapecalc view 3,4 12 --strides 4",
+    "Tensor.stride, torch.as_strided",
+)
+
+
+class ViewStrides(Facts):
+    """The strides of a view."""
+
+    name = "strides"
+    rule = Rule(
+        "view-strides",
+        "a view reads the same memory with strides of its own",
+        "Dims that lie in memory as one are a chunk, which can be cut anew: a new dim has the stride of the last dim "
+        "of the chunk, times what follows it there. A tensor without elements always has a view.",
+        "shapecalc view 3,4 3,2,2 --strides 1,3",
+        SOURCE,
+    )
+    strides: Shape | None
+    """The strides of the input; None if it is contiguous."""
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        before = "of a contiguous tensor" if self.strides is None else f"of strides {shape_text(self.strides)}"
+        return f"a view {before}: its strides are {shape_text(step.shape)}"
+
+
+class Clash(Record):
+    """Two input dims that a dim of the view would have to span, and that do not lie in memory as one."""
+
+    outer: int
+    inner: int
+    needed: int
+    """The stride that the outer one would need."""
+
+
+def view(shape: Shape, at: Setting, target: Shape, strides: Axes | None = None) -> Reasons:
+    """Resolve `target` as reshape does, and return it if a view of the tensor can have it.
+
+    `strides` are those of the input in elements; left out, the input is contiguous, and every target of its volume has
+    a view. Source: Tensor.view. Raises `ShapeError`: bad-strides, needs-size, stride-incompatible, and what
+    `settle` raises.
+    """
+    yield Stage(Kind.VIEW, "view", "target", shape, target)
+    if strides is not None:
+        _check_strides(shape, strides)
+    settled = yield from settle(shape, at, target)
+    found: Shape | Clash = contiguous_strides(settled)
+    if strides is not None:
+        if not all_known((*shape, *settled)):
+            message = "whether strides in numbers allow a view depends on the sizes"
+            raise refusal(NEEDS_SIZE, message, argument="strides")
+        found = view_strides(_known(shape), strides, _known(settled))
+    if isinstance(found, Clash):
+        raise refusal(STRIDE_INCOMPATIBLE, _said(found, shape, strides or ()), argument="strides", index=found.outer)
+    yield Step(ViewStrides(strides), None, tuple(range(len(shape))), found)
+    yield Reshape(settled)
+    return settled
+
+
+def _check_strides(shape: Shape, strides: Axes) -> None:
+    """Raise `ShapeError` (bad-strides) unless there is a stride for each dim, none of them negative."""
+    if len(strides) != len(shape):
+        given = "1 stride is given" if len(strides) == 1 else f"{len(strides)} strides are given"
+        dims = "1 dim" if len(shape) == 1 else f"{len(shape)} dims"
+        raise refusal(BAD_STRIDES, f"{given}, and the input has {dims}", argument="strides")
+    for index, stride in enumerate(strides):
+        if stride < 0:
+            raise refusal(BAD_STRIDES, f"{stride} is a negative stride", argument="strides", index=index)
+
+
+def contiguous_strides(shape: Shape) -> Shape:
+    """Return the strides of a contiguous tensor.
+
+    >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 0, 4))
+    ((12, 4, 1), (4, 4, 1))
+    """
+    strides = list[Dim]()
+    for axis in range(len(shape)):
+        strides.append(product([dim for dim in shape[axis + 1 :] if dim != 0]))
+    return tuple(strides)
+
+
+def view_strides(shape: Sizes, strides: Sizes, target: Sizes) -> tuple[int, ...] | Clash:
+    """Return the strides with which `target` reads the memory of a tensor, or the dims that forbid it.
+
+    The counts agree. Source: at::detail::computeStride.
+
+    >>> view_strides((3, 4), (1, 3), (3, 2, 2)), view_strides((3, 4), (1, 3), (12,))
+    ((1, 6, 3), Clash(outer=0, inner=1, needed=12))
+    """
+    if 0 in shape:
+        return tuple(strides) if tuple(shape) == tuple(target) else _known(contiguous_strides(tuple(target)))
+    found = list[int]()
+    waiting = list(target)
+    for chunk in reversed(_chunks(shape, strides)):
+        size, base = 1, strides[chunk[-1]]
+        for axis in chunk:
+            size *= shape[axis]
+        taken = 1
+        while waiting and (taken < size or waiting[-1] == 1):
+            found.append(taken * base)
+            taken *= waiting.pop()
+        if taken != size:
+            inner = next(axis for axis in chunk if shape[axis] != 1)
+            return Clash(chunk[0] - 1, inner, size * base)
+    found += [1] * len(waiting)
+    return tuple(reversed(found))
+
+
+def _known(dims: Shape) -> tuple[int, ...]:
+    return tuple([dim for dim in dims if isinstance(dim, int)])
+
+
+def _chunks(shape: Sizes, strides: Sizes) -> list[list[int]]:
+    """Return the axes in runs that lie in memory as one: of each but the last, the stride is that of what follows it.
+
+    A dim of 1 joins what follows it, whatever its stride.
+    """
+    chunks = list[list[int]]()
+    size = base = 0
+    for axis in reversed(range(len(shape))):
+        if chunks and (shape[axis] == 1 or strides[axis] == size * base):
+            chunks[0].insert(0, axis)
+            size *= shape[axis]
+        else:
+            chunks.insert(0, [axis])
+            size, base = shape[axis], strides[axis]
+    return chunks
+
+
+def _said(clash: Clash, shape: Shape, strides: Axes) -> str:
+    """Return what forbids a view: the two dims, their strides, and the one that is needed."""
+    outer, inner = clash.outer, clash.inner
+    texts = [brief(str(number)) for number in (strides[outer], clash.needed, shape[inner], strides[inner])]
+    return (
+        f"a dim would span dims {outer} and {inner}, and dim {outer} has stride {texts[0]} where {texts[1]} is needed "
+        f"(dim {inner} is {texts[2]} of stride {texts[3]}); contiguous() or reshape would copy"
+    )
+
+
+def fast_view(at: Setting) -> FastAnswer:
+    """Return what answers ordinary views: with the output shape or the rule that refuses; None for any other."""
+    reshaped = fast_reshape(at)
+
+    def answer(shape: Sizes, target: Sizes, strides: Sizes | None = None) -> Sizes | Rule | None:
+        settled = reshaped(shape, target)
+        if strides is None:
+            return settled
+        ordinary = len(strides) == len(shape) and all(
+            type(stride) is int and 0 <= stride <= INT64_MAX for stride in strides
+        )
+        if not ordinary or settled is None or isinstance(settled, str):
+            return None
+        return None if isinstance(view_strides(shape, strides, settled), Clash) else settled
+
+    return answer
+
+
+def _copied_first(_shape: Shape, _arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the strides left out: those of a copy."""
+    yield "strides", None
+
+
+VIEW = Op(
+    name="view",
+    summary="Read the same memory as another shape, without a copy.",
+    params=(
+        Param("target", Holds.TARGET, "the shape asked for, with at most one -1", positional=True, required=True),
+        Param("strides", Holds.AXES, "the input's strides in elements; left out, those of a contiguous tensor"),
+    ),
+    steps=view,
+    fast=fast_view,
+    operators={"torch": Operator("view")},
+    examples=("view 2,3,4 6,-1", "view 3,4 3,2,2 --strides 1,3 --explain", "view N,C,H,W N,-1"),
+    vectors=tuple(
+        (shape, {"target": target} | ({"strides": strides} if strides else {}))
+        for shape, target, strides in (
+            ("2,3,4", "6,-1", ""),
+            ("2,3,4", "6,4", "12,4,1"),
+            ("3,4", "12", "1,3"),
+            ("3,4", "3,2,2", "1,3"),
+            ("3,4", "12", "5,1"),
+            ("3,1,4", "12", "4,9,1"),
+            ("3,4", "12", "0,0"),
+            ("0,4", "2,0", "1,3"),
+            ("[]", "1,1", "[]"),
+            ("3,4", "12", "4"),
+            ("3,4", "12", "4,-1"),
+            ("2,3,4", "5,-1", ""),
+            ("2,3,4", "2,5", ""),
+            ("N,C,H,W", "N,-1", ""),
+            ("N,4", "-1", "4,1"),
+        )
+    ),
+    default_dialect="torch",
+    facts=(ViewStrides,),
+    refusals=(STRIDE_INCOMPATIBLE, BAD_STRIDES),
+    changes={STRIDE_INCOMPATIBLE: _copied_first, BAD_STRIDES: _copied_first},
+)

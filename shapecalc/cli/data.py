@@ -88,7 +88,6 @@ def tell_elements(answer: Trace | Chain, source: Source | None, out: Output) -> 
 
 def tell_plan(answer: Trace | Chain, source: Source | None, out: Output) -> None:
     """Tell whether the data would move, how much of it, and why; strides are in elements, of a file in bytes."""
-    from shapecalc.engine.atoms import contiguous_strides
     from shapecalc.engine.plan import plan_moves
 
     if not answer.concrete or not answer.moves:
@@ -96,8 +95,8 @@ def tell_plan(answer: Trace | Chain, source: Source | None, out: Output) -> None
     if isinstance(answer.moves[-1], Slice):
         return
     shape: Any = answer.input
-    strides = contiguous_strides(shape, 1) if source is None else load_array(source).strides
-    plan = plan_moves(answer.moves, shape, strides, 1 if source is None else source.kind.itemsize)
+    itemsize = 1 if source is None else source.kind.itemsize
+    plan = plan_moves(answer.moves, shape, _strides(answer, source), itemsize)
     unit = "elements" if source is None else "bytes"
     if plan.copies:
         first, second = plan.copies[0].culprits
@@ -108,6 +107,17 @@ def tell_plan(answer: Trace | Chain, source: Source | None, out: Output) -> None
         tell(f"engine: {shape_text(stage.shape)} with strides {shape_text(stage.strides)}")
     if source is not None:
         tell(f"engine: backend {'numpy' if out.backend == 'auto' else out.backend}")
+
+
+def _strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
+    """Return the strides of the data: of a file its own, else those that the request names or of contiguous data."""
+    from shapecalc.engine.atoms import contiguous_strides
+
+    if source is not None:
+        return tuple(load_array(source).strides)
+    named: tuple[int, ...] | None = answer.traces[0].request.arguments.get("strides")
+    shape: Any = answer.input
+    return contiguous_strides(shape, 1) if named is None else named
 
 
 def write_output(answer: Trace | Chain, source: Source, out: Output) -> None:

@@ -233,6 +233,11 @@ def test_cupy_is_refused_with_the_reason_where_there_is_none(tmp_path):
         assert (ran.returncode, told) == (4 if problem else 0, True)
 
 
+def test_the_strides_that_a_view_names_are_those_of_the_data(shapecalc):
+    ran = shapecalc("view", "3,4", "3,2,2", "--strides", "1,3", "--explain")
+    assert "engine: view, nothing moves\nengine: 3,2,2 with strides 1,6,3\n" in ran.err
+
+
 def test_following_an_element_there_and_back(shapecalc):
     words = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "2,-1,3")
     ran = shapecalc(*words, "--follow", "1,0,0", "--follow-out", "0,1,1")

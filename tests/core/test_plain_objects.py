@@ -1,0 +1,75 @@
+"""Lines that are read together must come out as each does alone, whatever their neighbours hold."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shapecalc.core.cases.case import read_object
+from shapecalc.core.cases.plain_objects import is_exact, plain_objects
+from shapecalc.core.sizes.problem import ShapeError
+from tests.sampling import examples
+
+PLAIN = [
+    '{"op": "shape", "input": [2, 3]}',
+    '{"op": "reshape", "input": [2, 3], "target": [6], "expect": {"refused": "indivisible"}}',
+]
+HOSTILE = [
+    '{"op": "shape", "op": "reshape", "input": [2]}',
+    '{"op": "shape", "input": [2], "id": "a:b"}',
+    '{"op": "shape", "op": "reshape", "id": "no colon: one key less"}',
+    '{"op": "shape", "input": {"a": 1}, "op": "flatten"}',
+    '{"op": "shape", "input": [true, 2]}',
+    '{"op": "shape", "input": [2.0, 1e3, NaN]}',
+    '{"op": "shape", "\\u006fp": "flatten"}',
+    '{"op": "shape", "expect": {"refused": "a", "refused": "b"}}',
+    '{"op": "shape"},"\x7f",{"op": "flatten"}',
+    '{"op": "shape"},{"op": "flatten"}',
+    '{"op": "sh',
+    'ape"}',
+    '{"op": "shape", "input": [2',
+    ", 3]}",
+    "[1, 2]",
+    "7",
+    '"text"',
+    "null",
+    "",
+    "# comment",
+    '"\x7f"',
+    "],[",
+    "é",
+    '{"op": "é"}',
+    '{"op": "\udc80"}',
+    "[" * 100_000,
+    " ",
+    "//",
+]
+
+
+def object_of(text):
+    """Return the object of a line as it is read with care; None if it is none, or is not exact."""
+    try:
+        found = read_object(text)
+    except ShapeError:
+        return None
+    return found if is_exact(found) else None
+
+
+@examples(200)
+@given(st.lists(st.one_of(st.sampled_from(PLAIN), st.sampled_from(HOSTILE)), max_size=6))
+def test_a_line_that_is_read_fast_is_read_right(texts):
+    for text, found in zip(texts, plain_objects(texts), strict=True):
+        if found is not None:
+            assert found == object_of(text)
+
+
+def test_plain_lines_are_read_together():
+    assert list(plain_objects(PLAIN * 100)) == [object_of(text) for text in PLAIN] * 100
+
+
+@examples(200)
+@given(st.lists(st.text(alphabet='{}[]":,op1\x7f', max_size=12), max_size=5))
+def test_no_text_between_lines_is_taken_for_another(texts):
+    for text, found in zip(texts, plain_objects(texts), strict=True):
+        if found is not None:
+            assert found == object_of(text)

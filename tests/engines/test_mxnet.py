@@ -58,13 +58,13 @@ def check_reshape(mxnet, drawn, reverse):
         assert ours.output == mxnet.ask("reshape", shape, target=target, reverse=reverse)
 
 
-@examples(600)
+@examples(200)
 @given(drawn=coded_reshapes(sizes, -5), reverse=st.booleans())
 def test_reshape(mxnet, drawn, reverse):
     check_reshape(mxnet, drawn, reverse)
 
 
-@examples(60)
+@examples(40)
 @given(drawn=coded_reshapes(st.sampled_from([0, 1, 2, 3])), reverse=st.booleans())
 def test_reshape_of_empty_arrays(mxnet, drawn, reverse):
     check_reshape(mxnet, drawn, reverse)  # which often ends the library's process

@@ -322,10 +322,9 @@ def _check_hole(asked: Asked, place: int, count: int, hole: int | None) -> None:
     if hole is not None:
         raise asked.refused(TWO_INFERS, "at most one dim can be inferred, and this is the second", place)
     if place != count:
-        message = (
-            f"MXNet writes the size of this -1, entry {place}, to output dim {place}, and it stands for dim {count}"
-        )
-        raise asked.refused(SHIFTED_INFER, message + (", read from the right" if asked.reverse else ""), place)
+        order = ", read from the right" if asked.reverse else ""
+        message = f"MXNet writes the size of entry {place} to output dim {place}, and this -1 is dim {count}{order}"
+        raise asked.refused(SHIFTED_INFER, message, place)
 
 
 def _entry(asked: Asked, place: int, cursor: int) -> list[Read]:
@@ -405,7 +404,7 @@ def _step(asked: Asked, read: Read, out: int, count: int) -> Step:
 
 def _inferred(asked: Asked, read: list[Read], hole: int, have: Dim, known: Dim) -> Step:
     """Return the step that infers -1: the elements there are, divided by the product of the known dims."""
-    place = asked.codes.index(-1)
+    place = asked.from_left(hole, len(read))  # as many dims are in front of it as entries
     if known == 0:
         message = "the known dims hold 0 elements, so no size of -1 can be told from another: MXNet divides by 0"
         raise asked.refused(ZERO_VOLUME_INFER, message, place)
@@ -597,7 +596,7 @@ MXNET = Dialect(
     | {"bool_": "bool"},
     note="in reshape -2 copies the dims that are left, -3 merges two, -4 splits one, and reverse reads from the right; "
     "squeeze keeps one dim at least; expand keeps the rank, and 0 a dim; no array holds over 2**31 elements, which is "
-    "not checked here; mx.np is another dialect",
+    "not checked here; mx.np is left out",
     facts=(CopiedNext, CopiedRest, MergedTwo, SplitOne, UncheckedCount, KeptLast),
     refusals=(SHIFTED_INFER, NO_DIM_LEFT, SPLIT_INCOMPLETE, SPLIT_MISMATCH, UNKNOWN_SHAPE, ONE_AXIS),
 )

@@ -83,12 +83,12 @@ def view(shape: Shape, at: Setting, target: Shape, strides: Axes | None = None) 
     yield Stage(Kind.VIEW, "view", "target", shape, target)
     if strides is not None:
         _check_strides(shape, strides)
+        if not all_known((*shape, *target)):
+            message = "whether strides in numbers allow a view depends on the sizes"
+            raise refusal(NEEDS_SIZE, message, argument="strides")
     settled = yield from settle(shape, at, target)
     found: Shape | Clash = contiguous_strides(settled)
     if strides is not None:
-        if not all_known((*shape, *settled)):
-            message = "whether strides in numbers allow a view depends on the sizes"
-            raise refusal(NEEDS_SIZE, message, argument="strides")
         found = view_strides(_known(shape), strides, _known(settled))
     if isinstance(found, Clash):
         raise refusal(STRIDE_INCOMPATIBLE, _said(found, shape, strides or ()), argument="strides", index=found.outer)
@@ -206,7 +206,11 @@ VIEW = Op(
     summary="Read the same memory as another shape, without a copy.",
     params=(
         Param("target", Holds.TARGET, "the shape asked for, with at most one -1", positional=True, required=True),
-        Param("strides", Holds.AXES, "the input's strides in elements; left out, those of a contiguous tensor"),
+        Param(
+            "strides",
+            Holds.AXES,
+            "the input's strides in elements; left out, also in a chain, it is contiguous",
+        ),
     ),
     steps=view,
     fast=fast_view,

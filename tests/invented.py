@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core.asking import setting
+from shapecalc.core.cases import fast_answers
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import Holds, Param
@@ -28,19 +29,25 @@ def steps(shape, at, axes=None, reverse=None, mode="HEAD", keep_one=None):
     return shape
 
 
-def fast(shape, _at, reverse=None, mode="HEAD", keep_one=None):
-    """Return the output shape of an ordinary request."""
-    assert mode in MODE.words
-    dims = [dim for dim in shape if dim != 1]
-    if keep_one:
-        dims.insert(0 if mode == "HEAD" else len(dims), 1)
-    return tuple(dims[::-1] if reverse else dims)
+def fast(_at):
+    """Return what answers ordinary requests with the output shape."""
+
+    def answer(shape, axes=None, reverse=None, mode="HEAD", keep_one=None):
+        assert axes is None
+        assert mode in MODE.words
+        dims = [dim for dim in shape if dim != 1]
+        if keep_one:
+            dims.insert(0 if mode == "HEAD" else len(dims), 1)
+        return tuple(dims[::-1] if reverse else dims)
+
+    return answer
 
 
 @pytest.fixture
 def invented(monkeypatch):
     """Let squeeze have the invented parameters for the time of a test."""
-    monkeypatch.setattr(setting, "_settings", {})
+    for module, kept in ((setting, "_settings"), (setting, "_fast_answers"), (fast_answers, "_forms")):
+        monkeypatch.setattr(module, kept, {})  # what was made for squeeze as it is
     op = OPS["squeeze"]
     monkeypatch.setitem(OPS, "squeeze", replace(op, params=(*op.params, REVERSE), steps=steps, fast=fast))
     torch = DIALECTS["torch"]

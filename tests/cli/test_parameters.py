@@ -83,7 +83,6 @@ def test_json_cases_take_them_on_both_ways(keys, output, shapecalc, monkeypatch)
     names = ("reverse", "mode", "keep_one")
     monkeypatch.setattr(case, "KEYS", {**case.KEYS, **dict.fromkeys(names)})
     monkeypatch.setattr(fast_answers, "SETTINGS", (*fast_answers.SETTINGS, *names))
-    monkeypatch.setattr(fast_answers, "_forms", {})
     line = f'{{"op": "squeeze", "input": [2, 1, 3], {keys}, "expect": {output}}}\n'
     first = '{"op": "squeeze", "input": [2, 1, 3], "dialect": "torch", "keep_one": 1, "mode": "TAIL"}\n'
     for number in ("0", "1"):

@@ -1,7 +1,8 @@
 """What `-m "not slow"` leaves: of every law that takes long, a sample with a seed, and never none of it.
 
 `examples` are for laws that Hypothesis draws, `@pytest.mark.sampled(8)` for tests with many rows, of which it leaves
-eight, and `some_and_all` for a test that goes through rows in one go.
+eight, `pytestmark = pytest.mark.sessions(8)` for files of whole sessions, of which it leaves eight tests, and
+`some_and_all` for a test that goes through rows in one go.
 """
 
 from __future__ import annotations
@@ -45,11 +46,12 @@ def some_and_all(rows, count):
 
 
 def mark_slow(items):
-    """Mark the rows of tests that are `sampled` as slow, but for those that are drawn."""
-    for law, group in groupby(items, lambda item: item.nodeid.partition("[")[0]):
-        rows = list(group)
-        if mark := rows[0].get_closest_marker("sampled"):
-            kept = drawn(law, rows, *mark.args)
-            for row in rows:
-                if row not in kept:
-                    row.add_marker("slow")
+    """Mark the rows of tests that are `sampled`, and the tests of files of `sessions`, as slow, but for some."""
+    for separator, marker in (("[", "sampled"), ("::", "sessions")):
+        for name, group in groupby(items, lambda item, separator=separator: item.nodeid.partition(separator)[0]):
+            rows = list(group)
+            if mark := rows[0].get_closest_marker(marker):
+                kept = drawn(name, rows, *mark.args)
+                for row in rows:
+                    if row not in kept:
+                        row.add_marker("slow")

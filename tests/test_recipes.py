@@ -13,6 +13,8 @@ import pytest
 
 from tests.sessions import ROOT
 
+pytestmark = pytest.mark.slow
+
 GUIDE = (ROOT / ".github" / "CONTRIBUTING.md").read_text("utf-8")
 FILES = dict(re.findall(r"^`(core/\S+\.py)`:\n\n```python\n(.*?)```", GUIDE, re.M | re.S))
 PICTURE = re.search(r"### A picture.*?```python\n(.*?)```", GUIDE, re.S).group(1)

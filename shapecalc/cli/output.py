@@ -81,7 +81,11 @@ def stream_error(stream: str, reason: object) -> RunEnded:
 
 def abandon_stdout() -> None:
     """Let the interpreter's own last flush go nowhere, so that it cannot fail a second time."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _abandon(1)
+
+
+def _abandon(descriptor: int) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def escape_what_cannot_be_written() -> None:
@@ -99,7 +103,7 @@ def tell(text: str) -> None:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
     except OSError:
-        pass  # contextlib's suppress would say it shorter, and take a while to import
+        _abandon(2)
 
 
 def show(story: RenderableType) -> None:

@@ -43,8 +43,9 @@ def shapecalc(monkeypatch, capsys):
 
 
 def environment():
-    """Return the environment of a run in a process of its own: this checkout, no colours."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "TERM": "dumb"}
+    """Return the environment of a run in a process of its own: this checkout, no colours, buffered streams."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return {**inherited, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "TERM": "dumb"}
 
 
 def command(*words):

@@ -13,6 +13,8 @@ from shapecalc.core.ops import OPS
 from shapecalc.view.code import TARGETS
 from tests.sessions import environment, folder_with_shapecalc
 
+pytestmark = pytest.mark.sessions(8)
+
 OPENED = [*OPS, "chain"]
 COMPLETED = [
     (["res"], ["reshape"]),

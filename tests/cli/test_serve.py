@@ -16,6 +16,8 @@ import pytest
 
 from tests.cli.conftest import ROOT, command
 
+pytestmark = pytest.mark.sessions(3)
+
 aiohttp = pytest.importorskip("aiohttp", reason="aiohttp comes with textual-serve, which is not installed")
 pytest.importorskip("textual_serve", reason="textual-serve is not installed")
 

@@ -163,6 +163,7 @@ def test_a_case_that_says_a_key_twice_is_never_ordinary():
     assert plain_object(f'{{{twice}, "id": "a:b", "expect": {{"error": "x:y"}}}}')
 
 
+@pytest.mark.slow
 def test_what_is_remembered_is_bounded_whatever_comes():
     fast_answers._forms.clear()
     names = ["op", "input", "target", "dialect", "dtype", "allowzero", "opset", "id"]

@@ -70,6 +70,7 @@ def test_an_op_imports_nothing_heavy(words):
     assert loaded(question, HEAVY) == []
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "words",
     [

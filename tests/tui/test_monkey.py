@@ -11,6 +11,8 @@ from shapecalc.core.asking.command_line import split
 from shapecalc.tui.keys import KEYS
 from tests.tui.driven import using
 
+pytestmark = pytest.mark.sessions(1)
+
 LEAVING = ("f10", "ctrl+q")
 KEYS_PRESSED = [
     *(key.key for key in KEYS if key.key not in LEAVING and key.key != "f9"),

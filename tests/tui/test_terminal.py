@@ -15,6 +15,8 @@ import pytest
 
 from tests.cli.conftest import ROOT, command
 
+pytestmark = pytest.mark.sessions(4)
+
 PATIENCE = 30
 """Seconds for which a text is waited for; nothing is timed."""
 

@@ -175,11 +175,12 @@ def test_an_output_is_written_once_and_never_onto_its_input(tmp_path, shapecalc)
 
 
 SLOW = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 import shapecalc as sc
 from shapecalc.engine.files import open_array
 from shapecalc.engine.writing import carry_out
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's job in the background ignores
 def tick(done):
     os.write(1, b"w")
     time.sleep(3)

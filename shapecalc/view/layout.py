@@ -71,24 +71,14 @@ class Layout(Record):
     """Which dims of `before` became which of `cells`."""
     mixed: frozenset[int]
     """The indices of the links whose new cuts fall across old ones."""
-    problem: Problem | None = None
+    problem: Problem | None
+    fault: int | None
+    """The index of the dim that was refused; None if it was no single one."""
 
     @property
     def cuts(self) -> bool:
         """Whether the stage cuts the elements anew."""
         return self.stage.kind in CUTTING
-
-    @property
-    def fault(self) -> int | None:
-        """The index of the dim that was refused; None if it was no single one.
-
-        What is refused may be a dim of the input. Then it is the dim that could not be made of it.
-        """
-        if self.problem is None:
-            return None
-        if self.problem.argument == self.stage.argument or not self.stage.steps:
-            return self.problem.index
-        return next((out for out, cell in enumerate(self.cells) if cell.dim is None), None)
 
 
 def layouts(answer: Trace | Chain) -> tuple[Layout, ...]:
@@ -160,7 +150,24 @@ def _layout(
     links = _links(stage)
     cells, mixed = _carry_marks(before, blank, links)
     numbers = range(first, first + len(own)) if own else range(never, never)
-    return Layout(stage, _title(trace.request, stage), numbers, before, cells, links, mixed, problem)
+    fault = None if problem is None else _fault(trace.request, stage, cells, problem)
+    return Layout(stage, _title(trace.request, stage), numbers, before, cells, links, mixed, problem, fault)
+
+
+def _fault(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
+    """Return the index of the dim that a problem is about.
+
+    What is refused may be a dim of the input. Then it is the dim that could not be made of it. An entry of the
+    requested shape may stand for other than one dim. Then it is the dim for which that entry is still written.
+    """
+    if problem.argument != stage.argument and stage.steps:
+        return next((out for out, cell in enumerate(cells) if cell.dim is None), None)
+    given = request.arguments.get(stage.argument)
+    if problem.index is None or given == stage.asked or not isinstance(given, tuple):
+        return problem.index
+    refused = str(given[problem.index])
+    rows = [out for out, cell in enumerate(cells) if cell.dim is None and cell.token == refused]
+    return rows[0] if len(rows) == 1 else None
 
 
 def _finished_cells(stage: Stage, own: list[tuple[int, Step]]) -> list[Cell]:

@@ -85,11 +85,11 @@ def collect(shape: Shape, reasons: Reasons) -> tuple[tuple[Stage, ...], Shape | 
     steps: list[Step] = []
     try:
         for event in reasons:
-            if type(event) is Step:
+            if isinstance(event, Step):
                 steps.append(event)
             elif isinstance(event, Stage):
                 begun, steps = [event], []
-            elif not isinstance(event, Step):
+            else:
                 done += [stage.finish(steps, event) for stage in begun]
                 begun = []
     except ShapeError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from math import prod
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -103,6 +104,15 @@ def test_layouts_are_those_of_the_stages(answer):
     for stage in found:
         for cell in stage.cells:
             assert (cell.dim is None) == (cell.step == len(answer.steps))
+
+
+@pytest.mark.parametrize(
+    ("line", "entry"),
+    [("reshape 2,3,4 -2,-1 --dialect mxnet", "-1"), ("reshape 2,3,4 -4,1,2,-4,2 --dialect mxnet", "-4")],
+)
+def test_the_cross_stands_beside_the_entry_that_is_refused(line, entry):
+    (crossed,) = [row for row in flow(answer_to(line)).plain.split("\n") if row.endswith("✗   ?")]
+    assert crossed.split()[-3] == entry
 
 
 @given(answers())

@@ -101,6 +101,7 @@ class Broadcast(Choice):
     BOTH_WAYS = "input and target"
     ONE_WAY = "the input only"
     ONE_WAY_KEEPS = "the input only; -1 keeps an existing dim"
+    RANK_STAYS = "the input only, and no dims are added; 0 keeps a dim"
 
 
 class Switch(Record):

@@ -6,9 +6,10 @@ the library departs from its documents, the library was followed.
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Expand, Reshape
+from shapecalc.core.answers.moves import Reshape
 from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import COPIES, Dialect, Flattens, Operator
+from shapecalc.core.dialects.counts import same_count, second_infer
+from shapecalc.core.dialects.dialect import COPIES, Broadcast, Dialect, Flattens, Operator
 from shapecalc.core.dialects.element_types import FLOATS
 from shapecalc.core.dialects.limits import checked_volume
 from shapecalc.core.dialects.params import Holds, Param
@@ -16,25 +17,18 @@ from shapecalc.core.rules.refusals import (
     AXIS_NOT_ONE,
     BELOW_MINUS_ONE,
     INDIVISIBLE,
-    NEEDS_SIZE,
-    NEGATIVE_SIZE,
-    NOT_BROADCASTABLE,
     RANK_LIMIT,
     TWO_INFERS,
-    VOLUME_MISMATCH,
     ZERO_OUT_OF_RANGE,
     ZERO_VOLUME_INFER,
 )
 from shapecalc.core.rules.steps import (
-    BROADCASTED,
     DROPPED_ONE,
     GIVEN,
-    KEPT_DIM,
     CopiedZero,
     Inferred,
     KeptDim,
     Regrouped,
-    Stretched,
 )
 from shapecalc.core.sizes.conditions import Conditions, Never, divides, equal
 from shapecalc.core.sizes.dims import Dim, Shape, product, quotient
@@ -285,7 +279,7 @@ def reshape(shape: Shape, _at: Any, target: Shape, reverse: bool = False) -> Rea
         settled = (*settled[:hole], step.dim, *settled[hole + 1 :])
     elif have != known:
         yield Step(UNCHECKED_COUNT, None, (), settled)
-        conditions = _same_count(asked, settled, have, known)
+        conditions = same_count(shape, settled, have, known, "target")
     yield Step(Regrouped(shape, settled), None, tuple(range(len(shape))), settled, conditions)
     yield Reshape(settled)
     return settled
@@ -320,7 +314,7 @@ def _read(asked: Asked) -> Iterator[Read]:
 def _check_hole(asked: Asked, place: int, count: int, hole: int | None) -> None:
     """Refuse a second -1, and one that MXNet would write to another place."""
     if hole is not None:
-        raise asked.refused(TWO_INFERS, "at most one dim can be inferred, and this is the second", place)
+        raise second_infer("target", asked.from_left(place, len(asked.codes)))
     if place != count:
         order = ", read from the right" if asked.reverse else ""
         message = f"MXNet writes the size of entry {place} to output dim {place}, and this -1 is dim {count}{order}"
@@ -419,17 +413,6 @@ def _inferred(asked: Asked, read: list[Read], hole: int, have: Dim, known: Dim) 
     return Step(Inferred(shape, have, known), hole, sources, quotient(have, known), conditions)
 
 
-def _same_count(asked: Asked, settled: Shape, have: Dim, want: Dim) -> Conditions:
-    """Return the conditions under which the input fills the requested shape exactly."""
-    try:
-        return equal(have, want)
-    except Never:
-        shape, requested = asked.in_order(asked.shape), brief(shape_text(settled))
-        volume = count_text(settled, product(settled))
-        message = f"the input has {count_text(shape, have)}, the requested {requested} has {volume}"
-        raise asked.refused(VOLUME_MISMATCH, message) from None
-
-
 def transpose(shape: Shape, _at: Any, perm: Axes | None = None) -> Reasons | None:
     """Refuse what transpose does not take; the rest is left to the op."""
     error = _unknown(shape)
@@ -524,52 +507,9 @@ def _squeeze_but_one(shape: Shape, kept: int) -> Reasons:
 
 
 def broadcast_to(shape: Shape, _at: Any, target: Shape) -> Reasons | None:
-    """Resolve a broadcast with a 0, which keeps a dim, or to another number of dims; the rest is left to the op."""
+    """Refuse what broadcast_to does not take; the rest is left to the op."""
     error = _unknown(shape)
-    if error is None and len(target) != len(shape):
-        message = f"{len(target)} dims are requested, and the input has {len(shape)}: broadcast_to adds none"
-        error = refusal(NOT_BROADCASTABLE, message, argument="target")
-    if error is not None:
-        return _refuse(error, Stage(Kind.EXPAND, "expand", "target", shape, target))
-    return _broadcast_with_zeros(shape, target) if 0 in target else None
-
-
-def _broadcast_with_zeros(shape: Shape, target: Shape) -> Reasons:
-    """Repeat dims of 1; a 0 in the target keeps the dim there.
-
-    Source: MXNet broadcast_to. Raises `ShapeError`: not-broadcastable, negative-size, needs-size, overflow.
-    """
-    yield Stage(Kind.EXPAND, "expand", "target", shape, target)
-    output = tuple([dim if wanted == 0 else wanted for dim, wanted in zip(shape, target, strict=True)])
-    for out, (dim, wanted) in enumerate(zip(shape, target, strict=True)):
-        if wanted == 0:
-            yield Step(KEPT_DIM, out, (out,), dim)
-        else:
-            yield Step(Stretched(dim), out, (out,), wanted, _growth(dim, wanted, out))
-    checked_volume(output, "target")
-    yield Step(BROADCASTED, None, tuple(range(len(shape))), output)
-    yield Expand(output)
-    return output
-
-
-def _growth(dim: Dim, wanted: Dim, place: int) -> Conditions:
-    """Return the conditions under which a dim is, or becomes, what is wanted."""
-    if isinstance(wanted, int) and wanted < 0:
-        raise refusal(NEGATIVE_SIZE, f"{wanted} is no size to expand to", argument="target", index=place)
-    if dim in (wanted, 1):
-        return ()
-    ways = set[Conditions]()
-    for size in (wanted, 1):
-        try:
-            ways.add(equal(dim, size))
-        except Never:
-            continue
-    if len(ways) == 1:
-        return ways.pop()
-    rule = NEEDS_SIZE if ways else NOT_BROADCASTABLE
-    only = "becomes it for some sizes only" if ways else "only an input dim of 1 can grow"
-    message = f"input dim {place} is {dim}, {wanted} is requested, and {only}"
-    raise refusal(rule, message, argument="target", index=place)
+    return _refuse_for(error, Stage(Kind.EXPAND, "expand", "target", shape, target))
 
 
 REVERSE = Param("reverse", Holds.FLAG, "MXNet: read the input's dims and the requested shape from the right")
@@ -589,6 +529,7 @@ MXNET = Dialect(
     readings={None: COPIES},
     empty_perm_reverses=True,
     flattens=Flattens.REST,
+    broadcast=Broadcast.RANK_STAYS,
     slices_shape=False,
     types=FLOATS | {"bool", "uint8", "int8", "int32", "int64", "bfloat16"},
     lacks_types={"transpose": frozenset({"bool", "bfloat16"})},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers.moves import Expand, Reshape
 from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.dialects.counts import below_minus_one, same_count, second_infer
 from shapecalc.core.dialects.dialect import (
     Broadcast,
     Dialect,
@@ -20,11 +21,8 @@ from shapecalc.core.dialects.element_types import COMPLEX, FLOATS, INTEGERS
 from shapecalc.core.dialects.limits import check_rank, checked_volume
 from shapecalc.core.rules.refusals import (
     AXIS_OUT_OF_RANGE,
-    BELOW_MINUS_ONE,
     INDIVISIBLE,
     RANK_LIMIT,
-    TWO_INFERS,
-    VOLUME_MISMATCH,
     ZERO_VOLUME_INFER,
 )
 from shapecalc.core.rules.steps import (
@@ -41,8 +39,6 @@ from shapecalc.core.rules.steps import (
 from shapecalc.core.sizes.conditions import Never, divides
 from shapecalc.core.sizes.dims import Dim, Shape, product, quotient
 from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief, count_text
-from shapecalc.core.sizes.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,9 +76,8 @@ def _reshape_empty(shape: Shape, at: Any, target: Shape) -> Reasons:
         step = _inferred(shape, target, hole, known)
         yield step
         settled = (*target[:hole], step.dim, *target[hole + 1 :])
-    elif known != 0:
-        message = f"the requested {brief(shape_text(target))} has {count_text(target, known)}, and the input has none"
-        raise refusal(VOLUME_MISMATCH, message, argument="target")
+    else:
+        same_count(shape, target, 0, known, "target")
     yield Step(Regrouped(shape, settled), None, tuple(range(len(shape))), settled)
     yield Reshape(settled)
     return settled
@@ -91,11 +86,9 @@ def _reshape_empty(shape: Shape, at: Any, target: Shape) -> Reasons:
 def _check_hole(out: int, dim: int, hole: int | None) -> None:
     """Refuse a second dim to infer, and what is below -1."""
     if dim < -1:
-        message = f"{dim} is below -1, the only negative that has a meaning"
-        raise refusal(BELOW_MINUS_ONE, message, argument="target", index=out)
+        raise below_minus_one(dim, "target", out)
     if hole is not None:
-        message = "at most one dim can be inferred, and this is the second"
-        raise refusal(TWO_INFERS, message, argument="target", index=out)
+        raise second_infer("target", out)
 
 
 def _inferred(shape: Shape, target: Shape, hole: int, known: Dim) -> Step:

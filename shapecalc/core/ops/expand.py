@@ -14,7 +14,7 @@ from shapecalc.core.rules.refusals import NEEDS_SIZE, NEGATIVE_SIZE, NOT_BROADCA
 from shapecalc.core.rules.steps import BROADCASTED, KEPT_DIM, NEW_DIM, Stretched
 from shapecalc.core.sizes.conditions import Conditions, Never, equal
 from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape
-from shapecalc.core.sizes.problem import refusal
+from shapecalc.core.sizes.problem import ShapeError, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,19 +22,24 @@ if TYPE_CHECKING:
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
 
 
+KEEPS = {Broadcast.ONE_WAY_KEEPS: -1, Broadcast.RANK_STAYS: 0}
+"""What keeps a dim as it is, in the target of frameworks that have a code for it."""
+
+
 def expand(shape: Shape, at: Setting, target: Shape) -> Reasons:
     """Repeat dims of 1 until the tensor has the requested shape, aligned at the right.
 
     Source: ONNX Expand (broadcasts both ways), numpy.broadcast_to and OpenVINO Broadcast (one way), Tensor.expand
-    (one way, -1 keeps a dim).
+    (one way, -1 keeps a dim), MXNet broadcast_to (one way, of as many dims, 0 keeps a dim).
     Raises `ShapeError`: not-broadcastable, negative-size, needs-size, rank-limit, overflow.
     """
     yield Stage(Kind.EXPAND, "expand", "target", shape, target)
     check_rank(target, at.row, "target")
     added = len(target) - len(shape)
+    if added > 0 and at.row.broadcast is Broadcast.RANK_STAYS:
+        raise _other_rank(shape, target, "adds a dim")
     if added < 0 and at.row.broadcast is not Broadcast.BOTH_WAYS:
-        message = f"{len(target)} dims are requested, and the input has {len(shape)}: expand never drops a dim"
-        raise refusal(NOT_BROADCASTABLE, message, argument="target")
+        raise _other_rank(shape, target, "drops a dim")
     output = list[Dim]()
     for out in range(max(len(target), len(shape))):
         axis, index = out - max(added, 0), out + min(added, 0)
@@ -50,11 +55,17 @@ def expand(shape: Shape, at: Setting, target: Shape) -> Reasons:
     return moved
 
 
+def _other_rank(shape: Shape, target: Shape, never: str) -> ShapeError:
+    """Return the error for a target of more or fewer dims than the input."""
+    message = f"{len(target)} dims are requested, and the input has {len(shape)}: the operator never {never}"
+    return refusal(NOT_BROADCASTABLE, message, argument="target")
+
+
 def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at: Setting) -> Step:
     """Return the step that settles one output dim; `dim` is None in front of the input's dims."""
+    if dim is not None and wanted == KEEPS.get(at.row.broadcast):
+        return Step(KEPT_DIM, out, (axis,), dim)
     if isinstance(wanted, int) and wanted < 0:
-        if wanted == -1 and dim is not None and at.row.broadcast is Broadcast.ONE_WAY_KEEPS:
-            return Step(KEPT_DIM, out, (axis,), dim)
         raise refusal(NEGATIVE_SIZE, f"{wanted} is no size to expand to", argument="target", index=index)
     if dim is None:
         return Step(NEW_DIM, out, (), wanted)
@@ -90,10 +101,13 @@ def _answers(dim: Dim, wanted: Dim, *, both: bool) -> list[tuple[Dim, Conditions
 def fast_expand(at: Setting) -> FastAnswer:
     """Return what answers ordinary expands with the output shape, and any other with None."""
     both, most = at.row.broadcast is Broadcast.BOTH_WAYS, at.row.max_rank
+    rank_stays = at.row.broadcast is Broadcast.RANK_STAYS
 
     def answer(shape: Sizes, target: Sizes) -> Sizes | None:
         rank = max(len(shape), len(target))
         if (most is not None and rank > most) or (target and min(target) < 1) or not (both or rank == len(target)):
+            return None
+        if rank_stays and rank != len(shape):
             return None
         output = []
         for out in range(-rank, 0):

@@ -11,15 +11,14 @@ from math import prod
 
 from shapecalc.core.answers.moves import Reshape
 from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.dialects.counts import below_minus_one, same_count, second_infer
 from shapecalc.core.dialects.dialect import EmptyInfer, Infers, Operator, Zero, ZeroBeside
 from shapecalc.core.dialects.element_types import FLOATS, NEWEST, SINCE_13, SINCE_19, UP_TO_12
 from shapecalc.core.dialects.limits import check_rank, checked_volume
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.rules.refusals import (
-    BELOW_MINUS_ONE,
     INDIVISIBLE,
     INFER_LIMIT,
-    TWO_INFERS,
     VOLUME_MISMATCH,
     ZERO_BESIDE_INFER,
     ZERO_OUT_OF_RANGE,
@@ -34,7 +33,7 @@ from shapecalc.core.rules.steps import (
     LeftOut,
     Regrouped,
 )
-from shapecalc.core.sizes.conditions import Conditions, Never, divides, equal
+from shapecalc.core.sizes.conditions import Conditions, Never, divides
 from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, exceeds, product, quotient
 from shapecalc.core.sizes.problem import ShapeError, refusal
 from shapecalc.core.sizes.quoting import brief, count_text
@@ -108,7 +107,7 @@ def settle(shape: Shape, at: Setting, target: Shape, argument: str = "target") -
     have, known = product(shape), checked_volume(settled, argument)
     conditions: Conditions = ()
     if hole is None:
-        conditions = _same_count(asked, settled, have, known)
+        conditions = same_count(shape, settled, have, known, argument)
     else:
         step = _inferred(asked, settled, hole, have, known)
         yield step
@@ -120,9 +119,9 @@ def settle(shape: Shape, at: Setting, target: Shape, argument: str = "target") -
 def _hole(asked: Asked, out: int, dim: int, hole: int | None) -> int:
     """Return the index of the dim to infer. Refuse a second one, and what is below -1."""
     if dim < -1 and asked.at.reading.infers is Infers.MINUS_ONE:
-        raise asked.refused(BELOW_MINUS_ONE, f"{dim} is below -1, the only negative that has a meaning", out)
+        raise below_minus_one(dim, asked.argument, out)
     if hole is not None:
-        raise asked.refused(TWO_INFERS, "at most one dim can be inferred, and this is the second", out)
+        raise second_infer(asked.argument, out)
     return out
 
 
@@ -193,21 +192,6 @@ def _indivisible(asked: Asked, settled: Shape, hole: int, have: Dim, known: Dim)
     factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
     message = f"{count_text(asked.shape, have)} cannot be divided by {known}{factors}{over}"
     return asked.refused(INDIVISIBLE, message, hole)
-
-
-def _same_count(asked: Asked, settled: Shape, have: Dim, want: Dim) -> Conditions:
-    """Return the conditions under which the input fills the requested shape exactly."""
-    if have == want:
-        return ()
-    try:
-        return equal(have, want)
-    except Never:
-        pass
-    requested = f"the requested {brief(shape_text(settled))} has {count_text(settled, want)}"
-    message = f"the input has {count_text(asked.shape, have)}, {requested}"
-    if have == 0 and isinstance(want, int):
-        message += f": 0 elements cannot fill {want} places"
-    raise asked.refused(VOLUME_MISMATCH, message)
 
 
 def fast_reshape(at: Setting) -> FastAnswer:

@@ -296,10 +296,10 @@ class KeptDim(Facts):
     rule = Rule(
         "keep-dim",
         "a dim stays as it is",
-        "PyTorch and OpenVINO leave a dim alone that is named for squeeze and is not 1. In Tensor.expand, -1 keeps "
-        "a dim.",
+        "PyTorch and OpenVINO leave a dim alone that is named for squeeze and is not 1. In expand, -1 "
+        "keeps a dim in PyTorch, and 0 in MXNet.",
         "shapecalc squeeze 1,3,1 --axes 1 --dialect torch",
-        "torch.squeeze, Tensor.expand, OpenVINO Squeeze",
+        "torch.squeeze, Tensor.expand, OpenVINO Squeeze, MXNet broadcast_to",
     )
 
     def why(self, step: Step) -> str:

@@ -179,7 +179,7 @@ PRINTING = by_name(
     Option("follow_out", "Tell where this output element came from.", metavar="INDEX"),
     Option("out", "Carry it out on INPUT's data, into this .npy file.", metavar="FILE", short="-o"),
     Option("force", "Write over an output that exists.", Takes.NOTHING),
-    Option("backend", "What carries it out: auto, numpy or cupy.", default=Output.backend, completions=_backends),
+    Option("backend", "What carries it out: auto, numpy or cupy.", default=Output().backend, completions=_backends),
     Option(
         "code",
         "Print code that does the same, in place of the answer",

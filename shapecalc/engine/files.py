@@ -42,6 +42,8 @@ class FileError(Exception):
 class Source(Record):
     """An array in a file: what its header says, and how to load its elements."""
 
+    __slots__ = ("__dict__",)
+
     text: str
     path: Path
     shape: tuple[int, ...]

@@ -48,7 +48,7 @@ class Question(Record):
 
     def __init__(self, op: str, texts: Mapping[str, str], settings: Mapping[str, object] = NONE) -> None:
         """Set the fields, so that they cannot change."""
-        self.__dict__.update(op=op, texts=FrozenDict(texts), settings=FrozenDict(settings))
+        self._op, self._texts, self._settings = op, FrozenDict(texts), FrozenDict(settings)
 
     @property
     def is_chain(self) -> bool:

@@ -120,7 +120,7 @@ class Point(Record):
     [lambda: Point(), lambda: Point(1, 2, 3), lambda: Point(1, z=2), lambda: Point(y=1), lambda: Point(z=1, x=2)],
 )
 def test_a_record_takes_its_fields_and_no_others(make):
-    with pytest.raises(TypeError, match="Point has the fields x, y"):
+    with pytest.raises(TypeError, match=r"Point\.__init__\(\)"):
         make()
 
 

@@ -11,17 +11,33 @@ class Permute(Record):
 
     axes: tuple[int, ...]
 
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of a tensor of `shape` after the move.
+
+        >>> Permute((1, 2, 0)).after((2, 3, 4))
+        (3, 4, 2)
+        """
+        return tuple([shape[axis] for axis in self.axes])
+
 
 class Reshape(Record):
     """Keep the elements in order and cut them into `shape`."""
 
     shape: Shape
 
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of a tensor of `shape` after the move: the new one."""
+        return self.shape
+
 
 class Expand(Record):
     """Repeat the elements along axes of size one until the tensor has `shape`."""
 
     shape: Shape
+
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of a tensor of `shape` after the move: the new one."""
+        return self.shape
 
 
 class Slice(Record):
@@ -30,18 +46,9 @@ class Slice(Record):
     start: int
     end: int
 
+    def after(self, shape: Shape) -> Shape:
+        """Return the dims that the vector holds."""
+        return shape[self.start : self.end]
+
 
 Move = Permute | Reshape | Expand | Slice
-
-
-def moved_shape(shape: Shape, move: Move) -> Shape:
-    """Return the shape of a tensor of `shape` after a move; for a `Slice`, the dims that it returns.
-
-    >>> moved_shape((2, 3, 4), Permute((1, 2, 0))), moved_shape((2, 3), Reshape((6,)))
-    ((3, 4, 2), (6,))
-    """
-    if isinstance(move, Reshape | Expand):
-        return move.shape
-    if isinstance(move, Permute):
-        return tuple([shape[axis] for axis in move.axes])
-    return shape[move.start : move.end]

@@ -39,11 +39,15 @@ class Request(Record):
         switch: bool | None = None,
         written: Mapping[str, str] = NONE,
     ) -> None:
-        """Set the fields; this is faster than `Record` does it for any fields."""
-        made = self.__dict__
-        made["op"], made["input"], made["arguments"], made["dialect"] = op, input, FrozenDict(arguments), dialect
-        made["opset"], made["dtype"], made["switch"] = opset, dtype, switch
-        made["written"] = FrozenDict(written) if written else NONE
+        """Set the fields, so that they cannot change."""
+        self._op = op
+        self._input = input
+        self._arguments = FrozenDict(arguments)
+        self._dialect = dialect
+        self._opset = opset
+        self._dtype = dtype
+        self._switch = switch
+        self._written = FrozenDict(written) if written else NONE
 
     @property
     def shapes(self) -> tuple[Shape, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from shapecalc.core.answers.moves import Move, moved_shape
+from shapecalc.core.answers.moves import Move
 from shapecalc.core.sizes.conditions import Conditions
 from shapecalc.core.sizes.dims import Dim, Monomial, Shape
 from shapecalc.core.sizes.record import Choice, Record
@@ -57,14 +57,6 @@ class Step(Record):
     value: Dim | Shape
     """The dim that is settled; for a step about all dims, the whole shape."""
     conditions: Conditions = ()
-
-    def __init__(
-        self, facts: Facts, out: int | None, sources: tuple[int, ...], value: Dim | Shape, conditions: Conditions = ()
-    ) -> None:
-        """Set the fields; this is faster than `Record` does it for any fields."""
-        made = self.__dict__
-        made["facts"], made["out"], made["sources"], made["value"] = facts, out, sources, value
-        made["conditions"] = conditions
 
     @property
     def rule(self) -> Rule:
@@ -122,10 +114,15 @@ class Stage(Record):
         after: Shape | None = None,
         move: Move | None = None,
     ) -> None:
-        """Set the fields; this is faster than `Record` does it for any fields."""
-        made = self.__dict__
-        made["kind"], made["label"], made["argument"], made["before"] = kind, label, argument, before
-        made["asked"], made["steps"], made["after"], made["move"] = asked, steps, after, move
+        """Set the fields."""
+        self._kind = kind
+        self._label = label
+        self._argument = argument
+        self._before = before
+        self._asked = asked
+        self._steps = steps
+        self._after = after
+        self._move = move
 
     @property
     def finished(self) -> bool:
@@ -137,9 +134,9 @@ class Stage(Record):
 
         The stage itself changes, because nothing but the caller has seen it yet.
         """
-        made = self.__dict__
-        made["steps"], made["move"] = tuple(steps), move
-        made["after"] = None if move is None else moved_shape(self.before, move)
+        self._steps = tuple(steps)
+        self._move = move
+        self._after = None if move is None else move.after(self._before)
         return self
 
 

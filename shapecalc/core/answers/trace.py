@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 class Answer(Record):
     """What a `Trace` and a `Chain` have in common."""
 
+    __slots__ = ("_assumes", "_concrete", "_moves")
+
     input: Shape
     """The shape of the input tensor."""
     output: Shape | None
@@ -36,6 +38,23 @@ class Answer(Record):
     problem: Problem | None
     conditions: Conditions
     """What the named sizes must satisfy for the output to hold. Together they are necessary and sufficient."""
+
+    def __init__(
+        self,
+        input: Shape,
+        output: Shape | None,
+        problem: Problem | None,
+        conditions: Conditions,
+        assumes: Names | Callable[[], Names],
+    ) -> None:
+        """Set the fields. `assumes` may be a function, which is called when the field is first read."""
+        self._input = input
+        self._output = output
+        self._problem = problem
+        self._conditions = conditions
+        self._assumes = assumes
+        self._moves: tuple[Move, ...] | None = None
+        self._concrete: bool | None = None
 
     def __str__(self) -> str:
         if self.output is None:
@@ -48,18 +67,12 @@ class Answer(Record):
         """The trace of each op in turn."""
         raise TypeError(f"{type(self).__name__} has no traces")
 
-    def _make_once(self, name: str) -> Any:
-        """Return a field that is made when it is first read, and keep it."""
-        kept = self.__dict__[name]
-        if callable(kept):
-            kept = self.__dict__[name] = kept()
-        return kept
-
     @property
     def assumes(self) -> Names:
-        """The names that must not be 0 for the answer to hold."""
-        names: Names = self._make_once("_assumes")
-        return names
+        """The names that must not be 0 for the answer to hold; they are found when they are first read."""
+        if callable(self._assumes):
+            self._assumes = self._assumes()
+        return self._assumes
 
     @property
     def stages(self) -> Stages:
@@ -74,20 +87,16 @@ class Answer(Record):
     @property
     def moves(self) -> tuple[Move, ...]:
         """What is to be done to the data, in order."""
-        moves: tuple[Move, ...] | None = self.__dict__.get("_moves")
-        if moves is None:
-            moves = tuple([stage.move for stage in self.stages if stage.move is not None])
-            self.__dict__["_moves"] = moves
-        return moves
+        if self._moves is None:
+            self._moves = tuple([stage.move for stage in self.stages if stage.move is not None])
+        return self._moves
 
     @property
     def concrete(self) -> bool:
         """Whether there is an output, and every dim has a number."""
-        concrete: bool | None = self.__dict__.get("_concrete")
-        if concrete is None:
-            concrete = self.output is not None and all_known(self.input + self.output)
-            self.__dict__["_concrete"] = concrete
-        return concrete
+        if self._concrete is None:
+            self._concrete = self.output is not None and all_known(self.input + self.output)
+        return self._concrete
 
     def _conditions_json(self) -> dict[str, object]:
         return {"conditions": [str(condition) for condition in self.conditions], "assumes": list(self.assumes)}
@@ -95,6 +104,8 @@ class Answer(Record):
 
 class Trace(Answer):
     """A request, the stages and steps that answer it, and the answer or the problem that stopped it."""
+
+    __slots__ = ("_stages",)
 
     request: Request
     version: int | None
@@ -117,11 +128,12 @@ class Trace(Answer):
         given: tuple[Step, ...] = (),
     ) -> None:
         """Set the fields. `stages` and `assumes` may be functions, which are called when the fields are first read."""
-        made = self.__dict__
-        made["input"], made["output"], made["problem"], made["conditions"] = request.input, output, problem, conditions
-        made["request"], made["version"], made["given"] = request, version, given
-        made["options"] = options if type(options) is FrozenDict else FrozenDict(options or {})
-        made["_stages"], made["_assumes"] = stages, assumes
+        super().__init__(request.input, output, problem, conditions, assumes)
+        self._request = request
+        self._version = version
+        self._options = options if type(options) is FrozenDict else FrozenDict(options or {})
+        self._stages = stages
+        self._given = given
 
     @property
     def op(self) -> str:
@@ -141,8 +153,9 @@ class Trace(Answer):
     @property
     def stages(self) -> Stages:
         """The stages of the op, in order, as far as the request got."""
-        stages: Stages = self._make_once("_stages")
-        return stages
+        if callable(self._stages):
+            self._stages = self._stages()
+        return self._stages
 
     @property
     def own_steps(self) -> tuple[Step, ...]:
@@ -174,6 +187,8 @@ class Trace(Answer):
 class Chain(Answer):
     """Several requests, each on the output of the one before."""
 
+    __slots__ = ("_traces",)
+
     def __init__(
         self,
         input: Shape,
@@ -184,9 +199,8 @@ class Chain(Answer):
         assumes: Names | Callable[[], Names] = (),
     ) -> None:
         """Set the fields. `assumes` may be a function, which is called when the field is first read."""
-        made = self.__dict__
-        made["input"], made["output"], made["problem"], made["conditions"] = input, output, problem, conditions
-        made["_traces"], made["_assumes"] = traces, assumes
+        super().__init__(input, output, problem, conditions, assumes)
+        self._traces = traces
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(other) is True and self.traces == other.traces  # type: ignore[attr-defined]
@@ -202,8 +216,7 @@ class Chain(Answer):
     @property
     def traces(self) -> tuple[Trace, ...]:
         """The trace of each op in turn, up to the one that was refused."""
-        traces: tuple[Trace, ...] = self.__dict__["_traces"]
-        return traces
+        return self._traces
 
     def as_json(self) -> dict[str, object]:
         """Return the chain as the JSON object that the command line documents."""

@@ -60,12 +60,6 @@ class Asked(Record):
     copies: bool
     """Whether 0 copies a dim."""
 
-    def __init__(self, shape: Shape, target: Shape, at: Setting, argument: str) -> None:
-        """Set the fields; faster than a record of any fields would."""
-        made = self.__dict__
-        made["shape"], made["target"], made["at"], made["argument"] = shape, target, at, argument
-        made["copies"] = at.reading.zero is Zero.COPIES
-
     def refused(self, rule: Rule, message: str, index: int | None = None) -> ShapeError:
         """Return the error for a token of the target, or for the whole of it."""
         return refusal(rule, message, argument=self.argument, index=index)
@@ -89,7 +83,7 @@ def settle(shape: Shape, at: Setting, target: Shape, argument: str = "target") -
     below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch,
     rank-limit, infer-limit, overflow.
     """
-    asked = Asked(shape, target, at, argument)
+    asked = Asked(shape, target, at, argument, at.reading.zero is Zero.COPIES)
     check_rank(target, at.row, argument)
     hole, dims = None, list(target)
     for out, dim in enumerate(target):

@@ -46,7 +46,7 @@ def fast(_at):
 @pytest.fixture
 def invented(monkeypatch):
     """Let squeeze have the invented parameters for the time of a test."""
-    for module, kept in ((setting, "_settings"), (setting, "_fast_answers"), (fast_answers, "_forms")):
+    for module, kept in ((setting, "_known"), (fast_answers, "_forms")):
         monkeypatch.setattr(module, kept, {})  # what was made for squeeze as it is
     op = OPS["squeeze"]
     monkeypatch.setitem(OPS, "squeeze", replace(op, params=(*op.params, REVERSE), steps=steps, fast=fast))

@@ -184,7 +184,7 @@ def test_what_an_operator_lacks_is_a_problem_and_what_it_never_has_is_no_field(m
         "torch": Operator("squeeze", since={"axes": None}),
         "onnx": Operator("Squeeze", {11: UP_TO_12}, since={"axes": 13}),
     }
-    monkeypatch.setattr(setting, "_settings", {})
+    monkeypatch.setattr(setting, "_known", {})
     monkeypatch.setitem(OPS, "squeeze", replace(OPS["squeeze"], operators=lacking))
     monkeypatch.setitem(setting.DIALECTS, "torch", replace(DIALECTS["torch"], operators={}))
     request = ask("squeeze", "1,3", {"axes": "0", "dialect": dialect})

@@ -16,7 +16,6 @@ from shapecalc.core.sizes.text import shape_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
     from shapecalc.core.answers.moves import Move
     from shapecalc.core.answers.request import Request
@@ -82,7 +81,7 @@ class Answer(Record):
     @property
     def steps(self) -> tuple[Step, ...]:
         """The steps of every stage, in order."""
-        return tuple([step for trace in self.traces for step in (*trace.given, *trace.own_steps)])
+        return tuple([step for trace in self.traces for step in trace.steps])
 
     @property
     def moves(self) -> tuple[Move, ...]:
@@ -158,9 +157,12 @@ class Trace(Answer):
         return self._stages
 
     @property
-    def own_steps(self) -> tuple[Step, ...]:
-        """The steps of the op's stages, in order."""
-        return tuple([step for stage in self.stages for step in stage.steps])
+    def steps(self) -> tuple[Step, ...]:
+        """What the request itself says of the sizes, and the steps of the op's stages, in order."""
+        steps = [*self._given]
+        for stage in self.stages:
+            steps += stage.steps
+        return tuple(steps)
 
     def with_problem(self, problem: Problem) -> Trace:
         """Return the trace with `problem` in place of its output."""

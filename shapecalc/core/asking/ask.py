@@ -51,17 +51,20 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
                 written[name] = value
         elif param.required:
             raise misuse(f"{op} needs a {name}", argument=name)
-    given = {
-        name: value
-        for name, value in options.items()
-        if value is not None and name not in arguments and name != "dialect"
-    }
+    given = {} if len(options) == len(arguments) + ("dialect" in options) else _others(options, arguments)
     if not given:
         return Request(op, dims, arguments, row.name, None, None, None, written)
     _check_names(given, spec, row)
     opset, dtype, switch = _opset(given, row), _dtype(given, row), _switch(given, row, spec)
     request = Request(op, dims, arguments, row.name, opset, dtype, switch, written)
     return _filled(request, read_sizes(given["where"])) if "where" in given else request
+
+
+def _others(options: Mapping[str, object], arguments: Mapping[str, object]) -> dict[str, object]:
+    """Return the options that were given beside the op's own arguments and the dialect."""
+    given = {name: value for name, value in options.items() if value is not None and name not in arguments}
+    given.pop("dialect", None)
+    return given
 
 
 def operator_in(op: Op, name: object) -> tuple[Dialect, Operator]:

@@ -11,7 +11,7 @@ from shapecalc.core.answers.request import Request
 from shapecalc.core.answers.stage import Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.asking.ask import ask, check_names_known, with_sizes
-from shapecalc.core.asking.setting import check_attributes, fast_answer_of, setting
+from shapecalc.core.asking.setting import check_attributes, setting_of
 from shapecalc.core.dialects.element_types import spelled
 from shapecalc.core.dialects.limits import check_rank, checked_volume
 from shapecalc.core.ops import OPS
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Setting
+    from shapecalc.core.ops.op import FastAnswer, Setting
 
 
 def resolve(request: Request) -> Trace:
@@ -42,11 +42,11 @@ def resolve(request: Request) -> Trace:
     """
     symbolic = request.symbolic
     try:
-        at = setting(request.dialect, request.op, request.opset, request.switch)
+        at, fast = setting_of(request)
         if at.operator.since or request.dtype:
             check_attributes(request, at)
         if not symbolic:
-            output = _fast_output(request, at)
+            output = _fast_output(request, at, fast)
             if output is not None:
                 return Trace(request, at.version, _options(request, at), lambda: _stages(request, at)[0], output)
         check_rank(request.input, at.row, "input")
@@ -61,12 +61,12 @@ def _options(request: Request, at: Setting) -> Mapping[str, object]:
     return {**at.options, "dtype": spelled(request.dtype, at.row)} if request.dtype else at.options
 
 
-def _fast_output(request: Request, at: Setting) -> Shape | None:
+def _fast_output(request: Request, at: Setting, fast: FastAnswer) -> Shape | None:
     """Return the output of an ordinary request, which nothing refuses; None for any other."""
     shape, most = request.input, at.row.max_rank
     if not 0 < prod(shape) <= INT64_MAX or (most is not None and len(shape) > most):  # type: ignore[arg-type]
         return None
-    found = fast_answer_of(request, at)(shape, **request.arguments)
+    found = fast(shape, **request.arguments)
     return None if found is None or isinstance(found, str) else tuple(found)
 
 
@@ -81,19 +81,20 @@ def collect(shape: Shape, reasons: Reasons) -> tuple[tuple[Stage, ...], Shape | 
     A stage that was begun and then left without a step is dropped: an op may check an argument before its turn.
     """
     done: list[Stage] = []
-    begun: list[Stage] = []
+    begun: Stage | None = None
     steps: list[Step] = []
     try:
         for event in reasons:
             if isinstance(event, Step):
                 steps.append(event)
             elif isinstance(event, Stage):
-                begun, steps = [event], []
-            else:
-                done += [stage.finish(steps, event) for stage in begun]
-                begun = []
+                begun, steps = event, []
+            elif begun is not None:
+                done.append(begun.finish(steps, event))
+                begun = None
     except ShapeError as error:
-        return (*done, *(stage.finish(steps, None) for stage in begun)), None, error.problem
+        stopped = [] if begun is None else [begun.finish(steps, None)]
+        return (*done, *stopped), None, error.problem
     return tuple(done), done[-1].after if done else shape, None
 
 

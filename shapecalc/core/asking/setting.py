@@ -19,33 +19,25 @@ if TYPE_CHECKING:
 
 DEFAULT_OPSET = 25
 
-_settings: dict[tuple[str, str, int | None, bool | None], Setting] = {}
-"""The settings that were asked for; there are some hundreds at most."""
-_fast_answers: dict[tuple[str, str, int | None, bool | None], FastAnswer] = {}
-"""What answers ordinary requests under them."""
+_known: dict[tuple[str, str, int | None, bool | None], tuple[Setting, FastAnswer]] = {}
+"""The settings that were asked for, with what answers ordinary requests under them; there are some hundreds at most."""
 
 
-def setting(dialect: str, op: str, opset: int | None, switch: bool | None) -> Setting:
-    """Return the rules of a dialect's op in the version that a model's opset selects.
+def setting_of(request: Request) -> tuple[Setting, FastAnswer]:
+    """Return the rules of a dialect's op in the version that a model's opset selects, and their fast answer.
 
     Raises `ShapeError`: no-such-version, no-such-attribute, missing-switch.
 
-    >>> setting("onnx", "reshape", 18, None).version
+    >>> from shapecalc.core.asking.ask import ask
+    >>> setting_of(ask("reshape", "2,3", {"target": "6", "opset": 18}))[0].version
     14
     """
-    asked = (dialect, op, opset, switch)
-    found = _settings.get(asked)
-    if found is None:
-        found = _settings[asked] = _setting(DIALECTS[dialect], OPS[op], opset, switch)
-    return found
-
-
-def fast_answer_of(request: Request, at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests of the same op under the same rules."""
     asked = (request.dialect, request.op, request.opset, request.switch)
-    found = _fast_answers.get(asked)
+    found = _known.get(asked)
     if found is None:
-        found = _fast_answers[asked] = fast_of(OPS[request.op], at)
+        op = OPS[request.op]
+        at = _setting(DIALECTS[request.dialect], op, request.opset, request.switch)
+        found = _known[asked] = (at, fast_of(op, at))
     return found
 
 

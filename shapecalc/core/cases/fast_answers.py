@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from shapecalc.core.asking.ask import COMMON, ask
 from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.asking.setting import check_attributes, fast_answer_of, setting
+from shapecalc.core.asking.setting import check_attributes, setting_of
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import Holds
 from shapecalc.core.sizes.dims import INT64_MAX
@@ -148,7 +148,7 @@ def _find_route(case: Case) -> Route:
     if "where" in options or None in options.values():
         raise KeyError("sizes and nulls are not the same for all cases")
     request = ask(case["op"], case["input"], options)
-    at = setting(request.dialect, request.op, request.opset, request.switch)
+    at, fast = setting_of(request)
     check_attributes(request, at)
     chosen = {name: value for name, value in request.arguments.items() if isinstance(value, (str, bool))}
     kinds = {name: () if type(value) is tuple else 0 for name, value in request.arguments.items() if name not in chosen}
@@ -157,7 +157,7 @@ def _find_route(case: Case) -> Route:
     route = Route(
         request=replace(request, input=(), arguments=chosen | kinds, written={}),
         most=at.row.max_rank or MOST_DIMS,
-        fast=fast_answer_of(request, at),
+        fast=fast,
         chosen=chosen,
         types=types,
         first=first[0] if first and list(types) == first and not chosen else None,

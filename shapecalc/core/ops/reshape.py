@@ -43,26 +43,12 @@ from shapecalc.core.sizes.text import shape_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Facts, Reasons
+    from shapecalc.core.dialects.dialect import Dialect, Reading
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
     from shapecalc.core.sizes.rule import Rule
 
 
 IN_PLACE, FROM_LEFT = CopiedZero(False), CopiedZero(True)
-
-
-class Asked(Record):
-    """What is asked of one reshape, and by which argument of the request."""
-
-    shape: Shape
-    target: Shape
-    at: Setting
-    argument: str
-    copies: bool
-    """Whether 0 copies a dim."""
-
-    def refused(self, rule: Rule, message: str, index: int | None = None) -> ShapeError:
-        """Return the error for a token of the target, or for the whole of it."""
-        return refusal(rule, message, argument=self.argument, index=index)
 
 
 def reshape(shape: Shape, at: Setting, target: Shape, label: str = "reshape", argument: str = "target") -> Reasons:
@@ -83,109 +69,116 @@ def settle(shape: Shape, at: Setting, target: Shape, argument: str = "target") -
     below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch,
     rank-limit, infer-limit, overflow.
     """
-    asked = Asked(shape, target, at, argument, at.reading.zero is Zero.COPIES)
+    asked = Asked(shape, target, at.row, at.reading, argument)
     check_rank(target, at.row, argument)
     hole, dims = None, list(target)
+    copied: list[int] = []
     for out, dim in enumerate(target):
         if dim == 0:
-            step = _zero(asked, out)
-            dims[out] = step.dim
+            step = asked.zero(out)
+            if step.sources:
+                copied.append(out)
+                dims[out] = shape[out]
             yield step
         elif isinstance(dim, int) and dim < 0:
-            hole = _hole(asked, out, dim, hole)
+            hole = asked.hole(out, dim, hole)
         else:
             yield Step(GIVEN, out, (), dim)
+    axes = tuple(range(len(shape)))
+    conditions: Conditions = ()
     if hole is not None:
         dims[hole] = 1
-    settled = tuple(dims)
-    have, known = product(shape), checked_volume(settled, argument)
-    conditions: Conditions = ()
-    if hole is None:
-        conditions = same_count(shape, settled, have, known, argument)
-    else:
-        step = _inferred(asked, settled, hole, have, known)
+        sources = tuple([axis for axis in axes if axis not in copied]) if copied else axes
+        step = asked.inferred(tuple(dims), hole, sources)
         yield step
-        settled = (*settled[:hole], step.dim, *settled[hole + 1 :])
-    yield Step(Regrouped(shape, settled), None, tuple(range(len(shape))), settled, conditions)
+        dims[hole] = step.dim
+    settled = tuple(dims)
+    if hole is None:
+        conditions = same_count(shape, settled, product(shape), checked_volume(settled, argument), argument)
+    yield Step(Regrouped(shape, settled), None, axes, settled, conditions)
     return settled
 
 
-def _hole(asked: Asked, out: int, dim: int, hole: int | None) -> int:
-    """Return the index of the dim to infer. Refuse a second one, and what is below -1."""
-    if dim < -1 and asked.at.reading.infers is Infers.MINUS_ONE:
-        raise below_minus_one(dim, asked.argument, out)
-    if hole is not None:
-        raise second_infer(asked.argument, out)
-    return out
+class Asked(Record):
+    """What is asked of one reshape, and by which argument of the request."""
 
+    shape: Shape
+    target: Shape
+    row: Dialect
+    reading: Reading
+    argument: str
 
-def _zero(asked: Asked, out: int) -> Step:
-    """Return the step that settles a 0: a copied dim, or a dim of size zero."""
-    shape = asked.shape
-    if not asked.copies:
-        return Step(LITERAL_ZERO, out, (), 0)
-    if out >= len(shape):
-        dims = "1 dim" if len(shape) == 1 else f"{len(shape)} dims"
-        raise asked.refused(ZERO_OUT_OF_RANGE, f"0 copies dim {out}, and {brief(shape_text(shape))} has {dims}", out)
-    from_left = len(shape) != len(asked.target) and out != 0
-    return Step(FROM_LEFT if from_left else IN_PLACE, out, (out,), shape[out])
+    def hole(self, out: int, dim: int, hole: int | None) -> int:
+        """Return the index of the dim to infer. Refuse a second one, and what is below -1."""
+        if dim < -1 and self.reading.infers is Infers.MINUS_ONE:
+            raise below_minus_one(dim, self.argument, out)
+        if hole is not None:
+            raise second_infer(self.argument, out)
+        return out
 
+    def zero(self, out: int) -> Step:
+        """Return the step that settles a 0: a copied dim, or a dim of size zero."""
+        shape = self.shape
+        if self.reading.zero is not Zero.COPIES:
+            return Step(LITERAL_ZERO, out, (), 0)
+        if out >= len(shape):
+            dims = "1 dim" if len(shape) == 1 else f"{len(shape)} dims"
+            message = f"0 copies dim {out}, and {brief(shape_text(shape))} has {dims}"
+            raise self._refused(ZERO_OUT_OF_RANGE, message, out)
+        from_left = len(shape) != len(self.target) and out != 0
+        return Step(FROM_LEFT if from_left else IN_PLACE, out, (out,), shape[out])
 
-def _sources(asked: Asked) -> tuple[int, ...]:
-    """Return the input axes that no 0 has copied: those the inferred dim is made from."""
-    rank, target = len(asked.shape), asked.target
-    if not asked.copies or 0 not in target:
-        return tuple(range(rank))
-    return tuple([axis for axis in range(rank) if axis >= len(target) or target[axis] != 0])
+    def inferred(self, settled: Shape, hole: int, sources: tuple[int, ...]) -> Step:
+        """Return the step that infers -1: the elements there are, divided by the product of the known dims."""
+        shape, row = self.shape, self.row
+        have, known = product(shape), checked_volume(settled, self.argument)
+        facts: Facts = Inferred(shape, have, known)
+        if known == 0:
+            have, known, left_out = self._without_zeros(settled, hole)
+            facts = InferredEmpty(have, known, left_out)
+        if have == 0 and known == 0:
+            return Step(facts, hole, sources, 1)
+        dim = quotient(have, known)
+        try:
+            conditions = () if isinstance(dim, int) else divides(have, known)
+        except Never:
+            raise self._indivisible(settled, hole, have, known) from None
+        if row.max_inferred is not None and exceeds(dim, row.max_inferred):
+            message = f"-1 would be {dim}, and {row.name} infers at most {row.max_inferred}"
+            raise self._refused(INFER_LIMIT, message, hole)
+        return Step(facts, hole, sources, dim, conditions)
 
+    def _without_zeros(self, settled: Shape, hole: int) -> tuple[Dim, Dim, LeftOut]:
+        """Return the two products to divide if the known dims hold nothing and the dialect has an answer."""
+        reading, shape, target = self.reading, self.shape, self.target
+        copies = reading.zero is Zero.COPIES
+        if not copies and reading.zero_beside is ZeroBeside.REFUSED:
+            message = f"0 is a dim of size zero here, and -1 at index {hole} beside it has no single answer"
+            raise self._refused(ZERO_BESIDE_INFER, message, target.index(0))
+        if reading.empty is EmptyInfer.WITHOUT_COPIES:
+            copied = [out for out, dim in enumerate(target) if dim == 0 and copies]
+            have = product(dim for axis, dim in enumerate(shape) if axis not in copied)
+            known = product(dim for out, dim in enumerate(settled) if out not in copied)
+            if known != 0 or have == 0:
+                return have, known, LeftOut.COPIES
+        elif reading.empty is EmptyInfer.WITHOUT_ZEROS and 0 in shape:
+            have, known = (product(dim for dim in dims if dim != 0) for dims in (shape, settled))
+            return have, known, LeftOut.ZEROS
+        zero = settled.index(0)
+        message = f"the known dims hold 0 elements (dim {zero} is 0), so no size of -1 can be told from another"
+        raise self._refused(ZERO_VOLUME_INFER, message, hole)
 
-def _inferred(asked: Asked, settled: Shape, hole: int, have: Dim, known: Dim) -> Step:
-    """Return the step that infers -1: the elements there are, divided by the product of the known dims."""
-    facts: Facts = Inferred(asked.shape, have, known)
-    if known == 0:
-        have, known, left_out = _without_zeros(asked, settled, hole)
-        facts = InferredEmpty(have, known, left_out)
-    if have == 0 and known == 0:
-        return Step(facts, hole, _sources(asked), 1)
-    dim = quotient(have, known)
-    try:
-        conditions = () if isinstance(dim, int) else divides(have, known)
-    except Never:
-        raise _indivisible(asked, settled, hole, have, known) from None
-    row = asked.at.row
-    if row.max_inferred is not None and exceeds(dim, row.max_inferred):
-        message = f"-1 would be {dim}, and {row.name} infers at most {row.max_inferred}"
-        raise asked.refused(INFER_LIMIT, message, hole)
-    return Step(facts, hole, _sources(asked), dim, conditions)
+    def _indivisible(self, settled: Shape, hole: int, have: Dim, known: Dim) -> ShapeError:
+        """Return the error for a -1 that is no whole number."""
+        over = f", {have % known} left over" if isinstance(have, int) and isinstance(known, int) else ""
+        others = settled[:hole] + settled[hole + 1 :]
+        factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
+        message = f"{count_text(self.shape, have)} cannot be divided by {known}{factors}{over}"
+        return self._refused(INDIVISIBLE, message, hole)
 
-
-def _without_zeros(asked: Asked, settled: Shape, hole: int) -> tuple[Dim, Dim, LeftOut]:
-    """Return the two products to divide if the known dims hold nothing and the dialect has an answer."""
-    reading, shape, target = asked.at.reading, asked.shape, asked.target
-    if not asked.copies and reading.zero_beside is ZeroBeside.REFUSED:
-        message = f"0 is a dim of size zero here, and -1 at index {hole} beside it has no single answer"
-        raise asked.refused(ZERO_BESIDE_INFER, message, target.index(0))
-    if reading.empty is EmptyInfer.WITHOUT_COPIES:
-        copied = [out for out, dim in enumerate(target) if dim == 0 and asked.copies]
-        have = product(dim for axis, dim in enumerate(shape) if axis not in copied)
-        known = product(dim for out, dim in enumerate(settled) if out not in copied)
-        if known != 0 or have == 0:
-            return have, known, LeftOut.COPIES
-    elif reading.empty is EmptyInfer.WITHOUT_ZEROS and 0 in shape:
-        have, known = (product(dim for dim in dims if dim != 0) for dims in (shape, settled))
-        return have, known, LeftOut.ZEROS
-    zero = settled.index(0)
-    message = f"the known dims hold 0 elements (dim {zero} is 0), so no size of -1 can be told from another"
-    raise asked.refused(ZERO_VOLUME_INFER, message, hole)
-
-
-def _indivisible(asked: Asked, settled: Shape, hole: int, have: Dim, known: Dim) -> ShapeError:
-    """Return the error for a -1 that is no whole number."""
-    over = f", {have % known} left over" if isinstance(have, int) and isinstance(known, int) else ""
-    others = settled[:hole] + settled[hole + 1 :]
-    factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
-    message = f"{count_text(asked.shape, have)} cannot be divided by {known}{factors}{over}"
-    return asked.refused(INDIVISIBLE, message, hole)
+    def _refused(self, rule: Rule, message: str, index: int) -> ShapeError:
+        """Return the error for a token of the target."""
+        return refusal(rule, message, argument=self.argument, index=index)
 
 
 def fast_reshape(at: Setting) -> FastAnswer:

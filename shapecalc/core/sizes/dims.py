@@ -115,11 +115,21 @@ def product(dims: Iterable[Dim]) -> Dim:
     >>> product((2, 3, 4)), str(product((named_dim("N"), 4, named_dim("N"))))
     (24, '4*N*N')
     """
-    dims = dims if isinstance(dims, tuple) else tuple(dims)
-    if all_known(dims):
-        return prod(dims)
-    numerator, denominator, powers = 1, 1, dict[str, int]()
-    for dim in map(monomial, dims):
+    dims = tuple(dims)
+    for dim in dims:
+        if type(dim) is Monomial:
+            return _monomial_product(dims)
+    return prod(dims)  # type: ignore[arg-type]  # no dim is a monomial
+
+
+def _monomial_product(dims: Shape) -> Dim:
+    """Return the product of `dims` if some of them have names."""
+    numerator, denominator = 1, 1
+    powers: dict[str, int] = {}
+    for dim in dims:
+        if isinstance(dim, int):
+            numerator *= dim
+            continue
         numerator, denominator = numerator * dim.numerator, denominator * dim.denominator
         for name, power in dim.powers:
             powers[name] = powers.get(name, 0) + power

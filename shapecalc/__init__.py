@@ -16,6 +16,7 @@ from __future__ import annotations
 from shapecalc.core.answers.stage import Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.at_once import answer_at_once
 from shapecalc.core.asking.command_line import read_stage, split
 from shapecalc.core.asking.compare import Comparison
 from shapecalc.core.fixing import answer as _answers
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     Axes = str | int | Iterable[int]
 
 __version__ = "0.1.0"
-NOT_GIVEN = (None,) * 7
-"""The options of reshape that most calls leave out."""
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "compare", "depth_to_space", "expand", "flatten", "reshape", "shape", "shape_text", "shuffle"]
 __all__ += ["space_to_depth", "squeeze", "transpose", "unsqueeze", "view"]
@@ -62,7 +61,8 @@ def reshape(
     (3, 4, 0)
     """
     options: dict[str, object] = {"target": target, "dialect": dialect}
-    if (opset, dtype, where, allowzero, special_zero, zero_is_placeholder, reverse) != NOT_GIVEN:
+    no_switch = allowzero is None and special_zero is None and zero_is_placeholder is None
+    if not (no_switch and opset is None and dtype is None and where is None and reverse is None):
         options |= {"opset": opset, "dtype": dtype, "where": where, "allowzero": allowzero}
         options |= {"special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder, "reverse": reverse}
     return _answer("reshape", input, options)
@@ -311,6 +311,9 @@ def compare(
 
 
 def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:
+    at_once = answer_at_once(op, input, options)
+    if at_once is not None:
+        return at_once
     trace = _answers.answer(ask(op, input, options))
     if trace.problem:
         raise ShapeError(trace.problem, trace)

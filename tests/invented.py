@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.asking import setting
+from shapecalc.core.asking import at_once, setting
 from shapecalc.core.cases import fast_answers
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
@@ -46,7 +46,7 @@ def fast(_at):
 @pytest.fixture
 def invented(monkeypatch):
     """Let squeeze have the invented parameters for the time of a test."""
-    for module, kept in ((setting, "_known"), (fast_answers, "_forms")):
+    for module, kept in ((setting, "_known"), (at_once, "_known"), (fast_answers, "_forms")):
         monkeypatch.setattr(module, kept, {})  # what was made for squeeze as it is
     op = OPS["squeeze"]
     monkeypatch.setitem(OPS, "squeeze", replace(op, params=(*op.params, REVERSE), steps=steps, fast=fast))

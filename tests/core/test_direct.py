@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from shapecalc.cli.checking.judge import judge_block
 from shapecalc.cli.checking.lines import Block
 from shapecalc.cli.checking.reports import Report, Style
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.at_once import answer_at_once
+from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.cases import fast_answers
 from shapecalc.core.cases.case import case_of, read_object
 from shapecalc.core.cases.fast_answers import fast_answer
@@ -111,6 +114,27 @@ def test_an_answer_that_needs_no_steps_is_the_one_of_the_steps(case):
         return
     if answer.output is not None and answer.stages:
         assert answer.stages[-1].after == answer.output
+
+
+def hashable(value):
+    """Return a value of a JSON case as a Python call has it: lists as tuples."""
+    return tuple(map(hashable, value)) if isinstance(value, list) else value
+
+
+@examples(800)
+@given(json_cases())
+@example({"op": "transpose", "input": [2, 3], "perm": [0, 10**5000], "dialect": "onnx"})
+@example({"op": "flatten", "input": [2, 3], "axis": 10**5000, "dialect": "onnx"})
+@example({"op": "reshape", "input": [-2, -3], "target": [6], "dialect": "onnx"})
+@example({"op": "unsqueeze", "input": [2, 3], "axes": None, "dialect": "onnx"})
+def test_an_answer_at_once_is_the_answer(case):
+    options = {name: hashable(value) for name, value in case.items() if name not in ("op", "input")}
+    at_once = answer_at_once(case["op"], hashable(case["input"]), options)
+    if at_once is not None:
+        trace = resolve(ask(case["op"], hashable(case["input"]), options))
+        assert trace.problem is None
+        assert at_once == trace
+        assert at_once.steps == trace.steps
 
 
 @pytest.mark.parametrize("first", [{"opset": 1}, {"allowzero": 0, "opset": 14}, {"start": None, "opset": 13}])

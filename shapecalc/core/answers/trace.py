@@ -30,8 +30,6 @@ class Answer(Record):
 
     __slots__ = ("_assumes", "_concrete", "_moves")
 
-    input: Shape
-    """The shape of the input tensor."""
     output: Shape | None
     """The shape of the result; None if the request is refused."""
     problem: Problem | None
@@ -40,14 +38,12 @@ class Answer(Record):
 
     def __init__(
         self,
-        input: Shape,
         output: Shape | None,
         problem: Problem | None,
         conditions: Conditions,
         assumes: Names | Callable[[], Names],
     ) -> None:
         """Set the fields. `assumes` may be a function, which is called when the field is first read."""
-        self._input = input
         self._output = output
         self._problem = problem
         self._conditions = conditions
@@ -60,6 +56,11 @@ class Answer(Record):
             return str(self.problem)
         conditions = " and ".join(map(str, self.conditions))
         return shape_text(self.output) + (f" when {conditions}" if conditions else "")
+
+    @property
+    def input(self) -> Shape:
+        """The shape of the input tensor."""
+        raise TypeError(f"{type(self).__name__} has no input")
 
     @property
     def traces(self) -> tuple[Trace, ...]:
@@ -104,9 +105,8 @@ class Answer(Record):
 class Trace(Answer):
     """A request, the stages and steps that answer it, and the answer or the problem that stopped it."""
 
-    __slots__ = ("_stages",)
+    __slots__ = ("_request", "_stages")
 
-    request: Request
     version: int | None
     """The operator's version; None if operators of the dialect have no versions."""
     options: Mapping[str, object]
@@ -116,7 +116,7 @@ class Trace(Answer):
 
     def __init__(
         self,
-        request: Request,
+        request: Request | Callable[[], Request],
         version: int | None = None,
         options: Mapping[str, object] | None = None,
         stages: Stages | Callable[[], Stages] = (),
@@ -126,13 +126,31 @@ class Trace(Answer):
         assumes: Names | Callable[[], Names] = (),
         given: tuple[Step, ...] = (),
     ) -> None:
-        """Set the fields. `stages` and `assumes` may be functions, which are called when the fields are first read."""
-        super().__init__(request.input, output, problem, conditions, assumes)
+        """Set the fields. What may be a function is called when the field is first read."""
+        Answer.__init__(self, output, problem, conditions, assumes)  # faster than super(), and each answer makes one
         self._request = request
         self._version = version
         self._options = options if type(options) is FrozenDict else FrozenDict(options or {})
         self._stages = stages
         self._given = given
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) is True and self.request == other.request  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((Trace, self.request, self.output))
+
+    @property
+    def request(self) -> Request:
+        """The question."""
+        if callable(self._request):
+            self._request = self._request()
+        return self._request
+
+    @property
+    def input(self) -> Shape:
+        """The shape of the input tensor."""
+        return self.request.input
 
     @property
     def op(self) -> str:
@@ -159,10 +177,10 @@ class Trace(Answer):
     @property
     def steps(self) -> tuple[Step, ...]:
         """What the request itself says of the sizes, and the steps of the op's stages, in order."""
-        steps = [*self._given]
+        steps = self._given
         for stage in self.stages:
             steps += stage.steps
-        return tuple(steps)
+        return steps
 
     def with_problem(self, problem: Problem) -> Trace:
         """Return the trace with `problem` in place of its output."""
@@ -191,6 +209,9 @@ class Chain(Answer):
 
     __slots__ = ("_traces",)
 
+    input: Shape
+    """The shape of the input tensor."""
+
     def __init__(
         self,
         input: Shape,
@@ -201,7 +222,8 @@ class Chain(Answer):
         assumes: Names | Callable[[], Names] = (),
     ) -> None:
         """Set the fields. `assumes` may be a function, which is called when the field is first read."""
-        super().__init__(input, output, problem, conditions, assumes)
+        super().__init__(output, problem, conditions, assumes)
+        self._input = input
         self._traces = traces
 
     def __eq__(self, other: object) -> bool:

@@ -15,7 +15,7 @@ from shapecalc.core.asking.setting import check_attributes, setting_of
 from shapecalc.core.dialects.element_types import spelled
 from shapecalc.core.dialects.limits import check_rank, checked_volume
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.op import reasons_of
+from shapecalc.core.ops.op import steps_of
 from shapecalc.core.rules.refusals import CONTRADICTION, INDIVISIBLE
 from shapecalc.core.rules.steps import WRITTEN_FRACTION
 from shapecalc.core.sizes.conditions import Conditions, Never, combine, divides, holds, put_sizes_in
@@ -29,6 +29,7 @@ from shapecalc.core.sizes.text import shape_text, tokens
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
     from shapecalc.core.answers.stage import Reasons
     from shapecalc.core.ops.op import FastAnswer, Setting
@@ -46,9 +47,10 @@ def resolve(request: Request) -> Trace:
         if at.operator.since or request.dtype:
             check_attributes(request, at)
         if not symbolic:
-            output = _fast_output(request, at, fast)
+            output = fast_output(request.input, request.arguments, at.row.max_rank, fast)
             if output is not None:
-                return Trace(request, at.version, _options(request, at), lambda: _stages(request, at)[0], output)
+                stages = lambda: _collect(request, at)[0]  # noqa: E731
+                return Trace(request, at.version, _options(request, at), stages, output)
         check_rank(request.input, at.row, "input")
         checked_volume(request.input, "input")
         given = _fractions(request) if symbolic else ()
@@ -61,18 +63,21 @@ def _options(request: Request, at: Setting) -> Mapping[str, object]:
     return {**at.options, "dtype": spelled(request.dtype, at.row)} if request.dtype else at.options
 
 
-def _fast_output(request: Request, at: Setting, fast: FastAnswer) -> Shape | None:
-    """Return the output of an ordinary request, which nothing refuses; None for any other."""
-    shape, most = request.input, at.row.max_rank
+def fast_output(shape: Shape, arguments: Mapping[str, Any], most: int | None, fast: FastAnswer) -> Shape | None:
+    """Return the output of an ordinary request, which nothing refuses; None for any other.
+
+    `most` is the most dims that the dialect takes.
+    """
     if not 0 < prod(shape) <= INT64_MAX or (most is not None and len(shape) > most):  # type: ignore[arg-type]
         return None
-    found = fast(shape, **request.arguments)
+    found = fast(shape, **arguments)
     return None if found is None or isinstance(found, str) else tuple(found)
 
 
-def _stages(request: Request, at: Setting) -> tuple[tuple[Stage, ...], Shape | None, Problem | None]:
+def _collect(request: Request, at: Setting) -> tuple[tuple[Stage, ...], Shape | None, Problem | None]:
     """Return the stages of a request as far as they get, and its output or problem."""
-    return collect(request.input, reasons_of(OPS[request.op], at, request.input, request.arguments))
+    steps = steps_of(OPS[request.op], at.operator)
+    return collect(request.input, steps(request.input, at, **request.arguments))
 
 
 def collect(shape: Shape, reasons: Reasons) -> tuple[tuple[Stage, ...], Shape | None, Problem | None]:
@@ -85,12 +90,12 @@ def collect(shape: Shape, reasons: Reasons) -> tuple[tuple[Stage, ...], Shape | 
     steps: list[Step] = []
     try:
         for event in reasons:
-            if isinstance(event, Step):
+            if type(event) is Step:
                 steps.append(event)
-            elif isinstance(event, Stage):
+            elif type(event) is Stage:
                 begun, steps = event, []
             elif begun is not None:
-                done.append(begun.finish(steps, event))
+                done.append(begun.finish(steps, event))  # type: ignore[arg-type]  # it is a move: nothing else is left
                 begun = None
     except ShapeError as error:
         stopped = [] if begun is None else [begun.finish(steps, None)]
@@ -100,7 +105,7 @@ def collect(shape: Shape, reasons: Reasons) -> tuple[tuple[Stage, ...], Shape | 
 
 def _resolved(request: Request, at: Setting, given: tuple[Step, ...]) -> Trace:
     """Return the trace of a request by its steps."""
-    stages, output, problem = _stages(request, at)
+    stages, output, problem = _collect(request, at)
     options = _options(request, at)
     if problem is not None:
         return Trace(request, at.version, options, stages, problem=placed(problem, request), given=given)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     ordinary request: whole numbers, no empty tensor, no more dims than the dialect takes. Returns the output shape,
     or the rule that refuses; None to leave the request to the steps."""
 
-__all__ = ["NONE", "Holds", "Op", "Param", "Setting", "accepted_types", "fast_of", "operator_of", "reasons_of"]
+__all__ = ["NONE", "Holds", "Op", "Param", "Setting", "accepted_types", "fast_of", "operator_of", "steps_of"]
 
 NONE: FrozenDict = FrozenDict()
 
@@ -86,10 +86,12 @@ def operator_of(op: Op, row: Dialect) -> Operator | None:
     return operator_of(op, row.follows) if found is None and row.follows is not None else found
 
 
-def reasons_of(op: Op, at: Setting, shape: Shape, arguments: Mapping[str, Any]) -> Reasons:
-    """Return what resolves a request: the operator's own way if it has one for it, otherwise the op's."""
-    own = at.operator.steps and at.operator.steps(shape, at, **arguments)
-    return own or op.steps(shape, at, **arguments)
+def steps_of(op: Op, operator: Operator) -> Callable[..., Reasons]:
+    """Return what resolves requests: the operator's own way for those that it has one for, otherwise the op's."""
+    own, steps = operator.steps, op.steps
+    if own is None:
+        return steps
+    return lambda shape, at, **arguments: own(shape, at, **arguments) or steps(shape, at, **arguments)
 
 
 def fast_of(op: Op, at: Setting) -> FastAnswer:

@@ -37,13 +37,11 @@ from shapecalc.core.sizes.conditions import Conditions, Never, divides
 from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, exceeds, product, quotient
 from shapecalc.core.sizes.problem import ShapeError, refusal
 from shapecalc.core.sizes.quoting import brief, count_text
-from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Facts, Reasons
-    from shapecalc.core.dialects.dialect import Dialect, Reading
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
     from shapecalc.core.sizes.rule import Rule
 
@@ -69,55 +67,41 @@ def settle(shape: Shape, at: Setting, target: Shape, argument: str = "target") -
     below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch,
     rank-limit, infer-limit, overflow.
     """
-    asked = Asked(shape, target, at.row, at.reading, argument)
-    check_rank(target, at.row, argument)
-    hole, dims = None, list(target)
-    copied: list[int] = []
+    asked = Target(shape, at, target, argument)
+    check_rank(target, asked.row, argument)
     for out, dim in enumerate(target):
         if dim == 0:
-            step = asked.zero(out)
-            if step.sources:
-                copied.append(out)
-                dims[out] = shape[out]
-            yield step
+            yield asked.zero(out)
         elif isinstance(dim, int) and dim < 0:
-            hole = asked.hole(out, dim, hole)
+            asked.open_hole(out, dim)
         else:
             yield Step(GIVEN, out, (), dim)
-    axes = tuple(range(len(shape)))
+    if asked.hole is not None:
+        yield asked.inferred(asked.hole)
+    settled = tuple(asked.dims)
     conditions: Conditions = ()
-    if hole is not None:
-        dims[hole] = 1
-        sources = tuple([axis for axis in axes if axis not in copied]) if copied else axes
-        step = asked.inferred(tuple(dims), hole, sources)
-        yield step
-        dims[hole] = step.dim
-    settled = tuple(dims)
-    if hole is None:
+    if asked.hole is None:
         conditions = same_count(shape, settled, product(shape), checked_volume(settled, argument), argument)
-    yield Step(Regrouped(shape, settled), None, axes, settled, conditions)
+    yield Step(Regrouped(shape, settled), None, asked.axes, settled, conditions)
     return settled
 
 
-class Asked(Record):
-    """What is asked of one reshape, and by which argument of the request."""
+class Target:
+    """A requested shape while its dims are settled, one after the other."""
 
-    shape: Shape
-    target: Shape
-    row: Dialect
-    reading: Reading
-    argument: str
-
-    def hole(self, out: int, dim: int, hole: int | None) -> int:
-        """Return the index of the dim to infer. Refuse a second one, and what is below -1."""
-        if dim < -1 and self.reading.infers is Infers.MINUS_ONE:
-            raise below_minus_one(dim, self.argument, out)
-        if hole is not None:
-            raise second_infer(self.argument, out)
-        return out
+    def __init__(self, shape: Shape, at: Setting, target: Shape, argument: str) -> None:
+        """Begin with the dims as they are asked for."""
+        self.shape, self.target, self.argument = shape, target, argument
+        self.row, self.reading = at.row, at.reading
+        self.axes = tuple(range(len(shape)))
+        self.dims = list(target)
+        self.copied: set[int] = set()
+        """The indices at which 0 copies a dim."""
+        self.hole: int | None = None
+        """The index of the dim to infer."""
 
     def zero(self, out: int) -> Step:
-        """Return the step that settles a 0: a copied dim, or a dim of size zero."""
+        """Settle a 0, and return the step: a copied dim, or a dim of size zero."""
         shape = self.shape
         if self.reading.zero is not Zero.COPIES:
             return Step(LITERAL_ZERO, out, (), 0)
@@ -125,40 +109,50 @@ class Asked(Record):
             dims = "1 dim" if len(shape) == 1 else f"{len(shape)} dims"
             message = f"0 copies dim {out}, and {brief(shape_text(shape))} has {dims}"
             raise self._refused(ZERO_OUT_OF_RANGE, message, out)
+        self.copied.add(out)
+        self.dims[out] = dim = shape[out]
         from_left = len(shape) != len(self.target) and out != 0
-        return Step(FROM_LEFT if from_left else IN_PLACE, out, (out,), shape[out])
+        return Step(FROM_LEFT if from_left else IN_PLACE, out, (out,), dim)
 
-    def inferred(self, settled: Shape, hole: int, sources: tuple[int, ...]) -> Step:
-        """Return the step that infers -1: the elements there are, divided by the product of the known dims."""
-        shape, row = self.shape, self.row
-        have, known = product(shape), checked_volume(settled, self.argument)
-        facts: Facts = Inferred(shape, have, known)
+    def open_hole(self, out: int, dim: int) -> None:
+        """Leave a dim to be inferred. Refuse a second one, and what is below -1."""
+        if dim < -1 and self.reading.infers is Infers.MINUS_ONE:
+            raise below_minus_one(dim, self.argument, out)
+        if self.hole is not None:
+            raise second_infer(self.argument, out)
+        self.hole = out
+        self.dims[out] = 1
+
+    def inferred(self, hole: int) -> Step:
+        """Settle -1, and return the step: the elements there are, divided by the product of the known dims."""
+        copied = self.copied
+        sources = tuple([axis for axis in self.axes if axis not in copied])
+        have, known = product(self.shape), checked_volume(tuple(self.dims), self.argument)
+        facts: Facts = Inferred(self.shape, have, known)
         if known == 0:
-            have, known, left_out = self._without_zeros(settled, hole)
+            have, known, left_out = self._without_zeros(hole)
             facts = InferredEmpty(have, known, left_out)
         if have == 0 and known == 0:
             return Step(facts, hole, sources, 1)
-        dim = quotient(have, known)
+        self.dims[hole] = dim = quotient(have, known)
         try:
             conditions = () if isinstance(dim, int) else divides(have, known)
         except Never:
-            raise self._indivisible(settled, hole, have, known) from None
-        if row.max_inferred is not None and exceeds(dim, row.max_inferred):
-            message = f"-1 would be {dim}, and {row.name} infers at most {row.max_inferred}"
-            raise self._refused(INFER_LIMIT, message, hole)
+            raise self._indivisible(hole, have, known) from None
+        most = self.row.max_inferred
+        if most is not None and exceeds(dim, most):
+            raise self._refused(INFER_LIMIT, f"-1 would be {dim}, and {self.row.name} infers at most {most}", hole)
         return Step(facts, hole, sources, dim, conditions)
 
-    def _without_zeros(self, settled: Shape, hole: int) -> tuple[Dim, Dim, LeftOut]:
+    def _without_zeros(self, hole: int) -> tuple[Dim, Dim, LeftOut]:
         """Return the two products to divide if the known dims hold nothing and the dialect has an answer."""
-        reading, shape, target = self.reading, self.shape, self.target
-        copies = reading.zero is Zero.COPIES
-        if not copies and reading.zero_beside is ZeroBeside.REFUSED:
+        reading, shape, settled = self.reading, self.shape, self.dims
+        if reading.zero is Zero.LITERAL and reading.zero_beside is ZeroBeside.REFUSED:
             message = f"0 is a dim of size zero here, and -1 at index {hole} beside it has no single answer"
-            raise self._refused(ZERO_BESIDE_INFER, message, target.index(0))
+            raise self._refused(ZERO_BESIDE_INFER, message, self.target.index(0))
         if reading.empty is EmptyInfer.WITHOUT_COPIES:
-            copied = [out for out, dim in enumerate(target) if dim == 0 and copies]
-            have = product(dim for axis, dim in enumerate(shape) if axis not in copied)
-            known = product(dim for out, dim in enumerate(settled) if out not in copied)
+            have = product(dim for axis, dim in enumerate(shape) if axis not in self.copied)
+            known = product(dim for out, dim in enumerate(settled) if out not in self.copied)
             if known != 0 or have == 0:
                 return have, known, LeftOut.COPIES
         elif reading.empty is EmptyInfer.WITHOUT_ZEROS and 0 in shape:
@@ -168,10 +162,10 @@ class Asked(Record):
         message = f"the known dims hold 0 elements (dim {zero} is 0), so no size of -1 can be told from another"
         raise self._refused(ZERO_VOLUME_INFER, message, hole)
 
-    def _indivisible(self, settled: Shape, hole: int, have: Dim, known: Dim) -> ShapeError:
+    def _indivisible(self, hole: int, have: Dim, known: Dim) -> ShapeError:
         """Return the error for a -1 that is no whole number."""
         over = f", {have % known} left over" if isinstance(have, int) and isinstance(known, int) else ""
-        others = settled[:hole] + settled[hole + 1 :]
+        others = self.dims[:hole] + self.dims[hole + 1 :]
         factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
         message = f"{count_text(self.shape, have)} cannot be divided by {known}{factors}{over}"
         return self._refused(INDIVISIBLE, message, hole)

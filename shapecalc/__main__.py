@@ -5,6 +5,8 @@ An op's question is answered before Typer is imported, since that takes several 
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 
 from shapecalc.cli.direct import answer_directly
@@ -50,6 +52,7 @@ def _run(words: list[str]) -> int:
     try:
         code = answer_directly(words)
         if code is not None:
+            atexit.register(gc.freeze)  # the process ends sooner if it need not search for garbage
             return code
         from shapecalc.cli.app import run_typer
 

@@ -17,7 +17,6 @@ from shapecalc.core.answers.stage import Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.at_once import answer_at_once
-from shapecalc.core.asking.command_line import read_stage, split
 from shapecalc.core.asking.compare import Comparison
 from shapecalc.core.fixing import answer as _answers
 from shapecalc.core.sizes.problem import Problem, ShapeError, misuse
@@ -322,6 +321,8 @@ def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:
 
 def _stage(stage: object) -> tuple[str, Mapping[str, object]]:
     if isinstance(stage, str):
+        from shapecalc.core.asking.command_line import read_stage, split
+
         read = read_stage(split(stage), with_input=False)
         return read.op, read.options
     match stage:

@@ -49,8 +49,8 @@ def invented(monkeypatch):
     for module, kept in ((setting, "_known"), (at_once, "_known"), (fast_answers, "_forms")):
         monkeypatch.setattr(module, kept, {})  # what was made for squeeze as it is
     op = OPS["squeeze"]
-    monkeypatch.setitem(OPS, "squeeze", replace(op, params=(*op.params, REVERSE), steps=steps, fast=fast))
+    monkeypatch.setitem(OPS.found, "squeeze", replace(op, params=(*op.params, REVERSE), steps=steps, fast=fast))
     torch = DIALECTS["torch"]
     own = replace(torch.operators["squeeze"], params=(MODE, KEEP_ONE))
     operators = FrozenDict({**torch.operators, "squeeze": own})
-    monkeypatch.setitem(DIALECTS, "torch", replace(torch, operators=operators))
+    monkeypatch.setitem(DIALECTS.found, "torch", replace(torch, operators=operators))

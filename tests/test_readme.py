@@ -10,7 +10,6 @@ import pytest
 
 from shapecalc import __version__
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.ops import OPS
 from tests.sessions import ROOT, commands, folder_with_shapecalc, printed
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -37,17 +36,6 @@ def test_the_readme_shows_commands():
     assert len(commands(SESSIONS)) > 12
 
 
-@pytest.fixture
-def tables():
-    """Take back what the README adds to the tables."""
-    kept = [(table, dict(table)) for table in (DIALECTS, OPS)]
-    yield
-    for table, before in kept:
-        table.clear()
-        table.update(before)
-
-
-@pytest.mark.usefixtures("tables")
 def test_its_python_is_right():
     assert doctest.testfile(str(ROOT / "README.md"), module_relative=False).failed == 0
 

@@ -19,10 +19,12 @@ GUIDE = (ROOT / ".github" / "CONTRIBUTING.md").read_text("utf-8")
 FILES = dict(re.findall(r"^`(core/\S+\.py)`:\n\n```python\n(.*?)```", GUIDE, re.M | re.S))
 PICTURE = re.search(r"### A picture.*?```python\n(.*?)```", GUIDE, re.S).group(1)
 LISTS = {
-    "core/dialects/toyframe.py": ("core/dialects/__init__.py", "toyframe", "TOYFRAME", "for row in ("),
-    "core/ops/swap_ends.py": ("core/ops/__init__.py", "swap_ends", "SWAP_ENDS", "for op in ("),
+    "core/dialects/toyframe.py": ("core/dialects/__init__.py", "toyframe"),
+    "core/ops/swap_ends.py": ("core/ops/__init__.py", "swap_ends"),
 }
-"""For each file of a recipe: the list it belongs to, its module, its value, and what begins the list."""
+"""For each file of a recipe: the list it belongs to, and its name there."""
+START = "__name__,"
+"""What begins a list."""
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +33,10 @@ def house(tmp_path_factory):
     folder = tmp_path_factory.mktemp("house")
     package = folder / "shapecalc"
     shutil.copytree(ROOT / "shapecalc", package, ignore=shutil.ignore_patterns("__pycache__"))
-    for file, (list_file, module, value, start) in LISTS.items():
+    for file, (list_file, name) in LISTS.items():
         (package / file).write_text(FILES[file], "utf-8")
-        room = list_file.rpartition("/")[0].replace("/", ".")
         text = (package / list_file).read_text("utf-8")
-        text = text.replace(start, f"{start}{value}, ", 1)
-        line = f"from shapecalc.{room}.{module} import {value}\n"
-        first = "from __future__ import annotations\n\n"
-        (package / list_file).write_text(text.replace(first, first + line, 1), "utf-8")
+        (package / list_file).write_text(text.replace(START, f'{START} "{name}",', 1), "utf-8")
     return folder
 
 

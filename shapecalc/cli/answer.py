@@ -8,7 +8,6 @@ from shapecalc.cli.data import check_data_options, element_paths, tell_elements,
 from shapecalc.cli.inputs import input_text, read_input
 from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
 from shapecalc.core.asking.ask import ask, default_dialect
-from shapecalc.core.asking.command_line import command_pieces, texts_of
 from shapecalc.core.fixing.answer import answer as answer_request
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import fields
@@ -16,7 +15,7 @@ from shapecalc.core.sizes.text import read_dims, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.cli.options import Output
+    from shapecalc.cli.output import Output
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.core.sizes.problem import Problem
     from shapecalc.engine.files import Source
@@ -102,6 +101,8 @@ def _write_code(answer: Trace | Chain, out: Output) -> Code | None:
 
 def _tell_refusal(answer: Trace | Chain) -> None:
     """Tell the problem under the command line of the op that has it."""
+    from shapecalc.core.asking.command_line import command_pieces, texts_of
+
     trace = answer.traces[-1]
     if answer.problem:
         tell_problem(answer.problem, command_pieces(trace.op, texts_of(trace.request)))
@@ -112,6 +113,8 @@ def print_error(error: ShapeError, op: str, texts: dict[str, object], out: Outpu
     if out.json and not out.quiet:
         put_json(unread_json(error.problem, op, texts))
     elif not out.quiet:
+        from shapecalc.core.asking.command_line import command_pieces
+
         tell_problem(error.problem, command_pieces(op, {**texts, "expect": out.expect}))
     return problem_code(error.problem)
 

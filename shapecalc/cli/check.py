@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from shapecalc.cli.checking.judge import BlockResult
     from shapecalc.cli.checking.lines import Block
-    from shapecalc.cli.options import Output
+    from shapecalc.cli.output import Output
 
 SUMMARY = "Check many cases, from files or standard input."
 HELP = f"""\b

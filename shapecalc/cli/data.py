@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-    from shapecalc.cli.options import Output
+    from shapecalc.cli.output import Output
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.engine.files import Source
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import typer
 
-    from shapecalc.cli.options import Output
+    from shapecalc.cli.output import Output
     from shapecalc.core.dialects.dialect import Dialect
 
 SUMMARY = "Print the dialects: what each says of 0 and -1, its limits, its source."

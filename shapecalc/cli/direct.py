@@ -1,6 +1,6 @@
 """The way around Typer: an op's command line is answered at once, since importing Typer takes longest of all.
 
-Typer's command and this reader are made of the same table of options. What the table does not say, such as help,
+Typer's command and this reader are made of the same parameters and options. What the table does not say, such as help,
 completion and mistakes, is left to Typer.
 """
 
@@ -10,7 +10,7 @@ import os
 
 from shapecalc.cli.answer import answer_op
 from shapecalc.cli.inputs import is_value, without_padding
-from shapecalc.cli.options import PRINTING, Argument, Output, Takes, parameters_of
+from shapecalc.cli.output import Output
 from shapecalc.core.ops import OPS
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ def answer_directly(words: Sequence[str]) -> int | None:
     given = read_words(op, words[1:])
     if given is None:
         return None
-    printing = {name: given.pop(name) for name in PRINTING if name in given}
+    printing = {name: given.pop(name) for name in Output.__match_args__ if name in given}
     return answer_op(op.name, given, Output(**printing))
 
 
@@ -47,9 +47,7 @@ def read_words(op: Op, words: Sequence[str]) -> dict[str, Any] | None:
     >>> read_words(OPS["reshape"], ["2,3,4", "--help"]) is read_words(OPS["reshape"], ["2,3,4"]) is None
     True
     """
-    parameters = parameters_of(op)
-    known = _spellings([each for each in parameters if not isinstance(each, Argument)])
-    arguments = [each for each in parameters if isinstance(each, Argument)]
+    known = {} if all(map(is_value, words)) else _options_of(op)
     values: list[str] = []
     given: dict[str, Any] = {}
     waiting = iter(words)
@@ -58,15 +56,24 @@ def read_words(op: Op, words: Sequence[str]) -> dict[str, Any] | None:
             values.append(without_padding(word))
         elif not _read_option(word, waiting, known, given):
             return None
-    if not sum(each.required for each in arguments) <= len(values) <= len(arguments):
+    arguments = ("input", *op.slots)
+    required = 1 + sum(param.required and param.positional for param in op.params)
+    if not required <= len(values) <= len(arguments):
         return None
-    return given | {each.name: value for each, value in zip(arguments, values, strict=False)}
+    return given | dict(zip(arguments, values, strict=False))
 
 
-def _spellings(options: Sequence[Option]) -> Known:
-    """Return options by their spellings, each with the setting that this spelling stands for; None if it is a text."""
+def _options_of(op: Op) -> Known:
+    """Return an op's options by their spellings, each with the setting that this spelling stands for; None for a text.
+
+    The table of options is imported here, because it names every dialect's and a bare question has none.
+    """
+    from shapecalc.cli.options import Option, Takes, parameters_of
+
     known: dict[str, tuple[Option, bool | None]] = {}
-    for option in options:
+    for option in parameters_of(op):
+        if not isinstance(option, Option):
+            continue
         setting = None if option.takes is Takes.TEXT else True
         known[option.spelling] = option, setting
         if option.short:

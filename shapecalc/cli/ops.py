@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import typer
 
-    from shapecalc.cli.options import Output
+    from shapecalc.cli.output import Output
     from shapecalc.core.ops.op import Op
 
 

@@ -5,10 +5,12 @@ Typer's commands are made of these tables, and so is the way around Typer for op
 
 from __future__ import annotations
 
+from shapecalc.cli.output import Output
 from shapecalc.core.asking.ask import switch_name
 from shapecalc.core.asking.setting import DEFAULT_OPSET
-from shapecalc.core.dialects import DIALECTS, SWITCHES
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.element_types import KNOWN
+from shapecalc.core.dialects.switches import SWITCHES
 from shapecalc.core.ops import dialects_with, params_of
 from shapecalc.core.ops.op import Holds
 from shapecalc.core.sizes.problem import misuse
@@ -98,23 +100,6 @@ class Argument(Record):
     completions: Callable[[], Iterable[str]] | None = None
     completes_first: bool = False
     """Whether a shell offers the completions for the first of repeated words only."""
-
-
-class Output(Record):
-    """What a command is to print, and what decides its exit code."""
-
-    explain: bool = False
-    json: bool = False
-    expect: str | None = None
-    quiet: bool = False
-    strict: bool = False
-    values: bool = False
-    follow: str | None = None
-    follow_out: str | None = None
-    out: str | None = None
-    force: bool = False
-    backend: str = "auto"
-    code: str | None = None
 
 
 def _opsets() -> list[str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
+from shapecalc.core.sizes.record import Record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,6 +32,23 @@ class Exit:
     UNRESOLVED = 3
     FILE = 4
     INTERRUPTED = 130
+
+
+class Output(Record):
+    """What a command is to print, and what decides its exit code."""
+
+    explain: bool = False
+    json: bool = False
+    expect: str | None = None
+    quiet: bool = False
+    strict: bool = False
+    values: bool = False
+    follow: str | None = None
+    follow_out: str | None = None
+    out: str | None = None
+    force: bool = False
+    backend: str = "auto"
+    code: str | None = None
 
 
 class RunEnded(Exception):

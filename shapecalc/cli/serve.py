@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from shapecalc.cli.options import Output
+    from shapecalc.cli.output import Output
     from shapecalc.cli.tui import TerminalApp
 
 SUMMARY = "Serve the terminal app to a browser on this machine."

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from shapecalc.cli.inputs import without_padding
-from shapecalc.cli.options import PRINTING, Argument, Option, Output, Takes, read_number
+from shapecalc.cli.options import PRINTING, Argument, Option, Takes, read_number
+from shapecalc.cli.output import Output
 from shapecalc.core.sizes.problem import ShapeError
 
 TYPE_CHECKING = False

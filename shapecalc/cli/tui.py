@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from shapecalc.cli.options import Output
+    from shapecalc.cli.output import Output
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.core.sizes.problem import Problem
 

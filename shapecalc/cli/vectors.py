@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import DIALECTS_ONLY, Output
-from shapecalc.cli.output import Exit, put_json
+from shapecalc.cli.options import DIALECTS_ONLY
+from shapecalc.cli.output import Exit, Output, put_json
 from shapecalc.cli.signature import make_command
 from shapecalc.core.asking.ask import dialect_called
 from shapecalc.core.cases.vectors import vectors

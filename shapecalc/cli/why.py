@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import typer
 
-    from shapecalc.cli.options import Output
+    from shapecalc.cli.output import Output
     from shapecalc.core.sizes.rule import Rule
 
 SUMMARY = "Explain a rule, with an example to run; without a rule, list them."

@@ -5,8 +5,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.asking.ask import COMMON, ask, default_dialect, dialect_called, switch_name
+from shapecalc.core.asking.ask import ask, default_dialect, dialect_called, switch_name
 from shapecalc.core.asking.command_line import command_line, command_pieces, read_chain, read_stage
+from shapecalc.core.asking.common import COMMON
 from shapecalc.core.asking.defaults import with_defaults
 from shapecalc.core.asking.resolve import ask_chain, resolve_chain
 from shapecalc.core.dialects.element_types import element_type

@@ -6,7 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from shapecalc.core.asking.compare import Compared, Comparison
-from shapecalc.core.dialects import DIALECTS, ONNX
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import operators_of
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.steps import setting_text

@@ -21,7 +21,8 @@ from shapecalc.core.cases.case import case_of, read_object
 from shapecalc.core.cases.fast_answers import fast_answer
 from shapecalc.core.cases.plain_objects import plain_object
 from shapecalc.core.cases.vectors import vectors
-from shapecalc.core.dialects import DIALECTS, SWITCHES
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.switches import SWITCHES
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import Holds, operator_of
 from shapecalc.core.sizes.problem import ShapeError

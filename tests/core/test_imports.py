@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import shapecalc
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS
 
 PACKAGE = Path(shapecalc.__file__).parent
 CORE = sorted(
@@ -53,6 +55,13 @@ def test_a_bare_question_imports_nothing_slow():
         "import sys; sys.argv = ['shapecalc', 'reshape', '2,3,4', '0,-1']; from shapecalc.__main__ import main; main()"
     )
     assert loaded(question, HEAVY + SLOW_TO_IMPORT) == []
+
+
+def test_a_bare_question_imports_its_own_op_and_dialect():
+    rooms = {"ops": OPS, "dialects": DIALECTS}
+    files = [f"shapecalc.core.{room}.{name}" for room, names in rooms.items() for name in names]
+    question = "from shapecalc.__main__ import main; import sys; sys.argv = ['shapecalc', 'squeeze', '1,3']; main()"
+    assert loaded(question, files) == ["shapecalc.core.ops.squeeze", "shapecalc.core.dialects.onnx"]
 
 
 @pytest.mark.sampled(2)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import shapecalc
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.dialect import Dialect
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import Op
+from shapecalc.core.sizes.lookup import Table
 
 PACKAGE = Path(shapecalc.__file__).parent
 FLOORS = {"core": 1, "view": 2, "engine": 2, "models": 3, "doctor": 3, "cli": 4, "tui": 4}
@@ -87,6 +93,24 @@ def test_every_folder_has_a_floor_and_every_room_its_place():
     rooms = {name.split(".")[2] for name in SOURCES if name.startswith("shapecalc.core.")}
     assert folders <= FLOORS.keys()
     assert rooms <= {*ROOMS}
+
+
+@pytest.mark.parametrize(("table", "kind"), [(OPS, Op), (DIALECTS, Dialect)])
+def test_every_file_that_holds_an_op_or_a_dialect_is_listed_by_its_name(table, kind):
+    files = [path.stem for path in PACKAGE.parent.joinpath(*table.room.split(".")).glob("*.py")]
+    holding = {
+        name for name in files if isinstance(getattr(import_module(f"{table.room}.{name}"), name.upper(), None), kind)
+    }
+    assert holding == {*table}
+    assert [value.name for value in table.values()] == [*table]
+
+
+def test_a_table_has_what_it_lists_and_nothing_else():
+    table = Table("shapecalc.core.ops", "view", "squeeze")
+    assert ("view" in table, "axes" in table, len(table), table.get("axes")) == (True, False, 2, None)
+    assert dict(table) == {"view": OPS["view"], "squeeze": OPS["squeeze"]}
+    with pytest.raises(KeyError, match="axes"):
+        table["axes"]
 
 
 def circle(graph):

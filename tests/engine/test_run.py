@@ -17,7 +17,7 @@ from onnx.backend.test.case import node as onnx_nodes
 
 import shapecalc as sc
 from shapecalc.core.answers.moves import Expand, Permute, Reshape
-from shapecalc.core.dialects import ONNX
+from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import operators_of
 from shapecalc.engine import copying, run, ways
 from shapecalc.engine.backends import BackendError, backend_for

@@ -10,7 +10,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
-from shapecalc.core.dialects import ONNX
+from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 

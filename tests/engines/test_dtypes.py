@@ -8,8 +8,9 @@ from onnx import TensorProto
 
 from shapecalc.core.answers.request import Request
 from shapecalc.core.asking.setting import setting_of
-from shapecalc.core.dialects import DIALECTS, ONNX
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.element_types import SINCE_25, element_type, spelled
+from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import accepted_types
 from tests.engines.onnx_models import _session, model

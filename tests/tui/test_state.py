@@ -163,7 +163,7 @@ def test_the_default_dialect_and_settings_that_it_does_not_take_are_left_out():
 
 def test_a_word_that_an_op_takes_can_be_typed_letter_by_letter(monkeypatch):
     mode = Param("mode", Holds.WORD, "which order", words=("DCR", "CRD"))
-    monkeypatch.setitem(OPS, "squeeze", replace(OPS["squeeze"], params=(mode,)))
+    monkeypatch.setitem(OPS.found, "squeeze", replace(OPS["squeeze"], params=(mode,)))
     question = question_of(["squeeze", "1,3", "--mode", "d"])
     assert question.fields == ("input", "mode")
     assert question.texts["mode"] == "d"
@@ -185,8 +185,8 @@ def test_what_an_operator_lacks_is_a_problem_and_what_it_never_has_is_no_field(m
         "onnx": Operator("Squeeze", {11: UP_TO_12}, since={"axes": 13}),
     }
     monkeypatch.setattr(setting, "_known", {})
-    monkeypatch.setitem(OPS, "squeeze", replace(OPS["squeeze"], operators=lacking))
-    monkeypatch.setitem(setting.DIALECTS, "torch", replace(DIALECTS["torch"], operators={}))
+    monkeypatch.setitem(OPS.found, "squeeze", replace(OPS["squeeze"], operators=lacking))
+    monkeypatch.setitem(setting.DIALECTS.found, "torch", replace(DIALECTS["torch"], operators={}))
     request = ask("squeeze", "1,3", {"axes": "0", "dialect": dialect})
     assert str(resolve(request).problem) == said
     question = question_of(["squeeze", "1,3", "--dialect", dialect])

@@ -6,7 +6,7 @@ Every front end comes through here: the command line, the prompt, the case files
 from __future__ import annotations
 
 from shapecalc.core.answers.request import Request
-from shapecalc.core.dialects import DIALECTS, SWITCHES
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.element_types import element_type
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Holds, operator_of
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from shapecalc.core.dialects.dialect import Dialect, Operator
     from shapecalc.core.ops.op import Op, Param
 
-COMMON = ("dialect", "opset", "dtype", "where", *SWITCHES)
-"""The options that every op has in every front end."""
-
 
 def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -> Request:
     """Return the request that an op's name, an input shape and named options make.
@@ -38,7 +35,7 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     >>> ask("reshape", "2,3,4", {"target": "0,-1"}).arguments
     {'target': (0, -1)}
     """
-    spec = OPS.get(op) or lookup(op, OPS, "operation")
+    spec = OPS.found.get(op) or lookup(op, OPS, "operation")
     row, operator = operator_in(spec, options.get("dialect"))
     dims = read_shape(shape) if isinstance(shape, str) else dims_of(shape, "input", lowest=0)
     written = {"input": shape} if isinstance(shape, str) else {}
@@ -72,7 +69,7 @@ def operator_in(op: Op, name: object) -> tuple[Dialect, Operator]:
 
     Raises `ShapeError` (usage) if there is no such dialect, or if it does not have the op.
     """
-    row = DIALECTS.get(name) if isinstance(name, str) else None
+    row = DIALECTS.found.get(name) if isinstance(name, str) else None
     if row is None:
         row = dialect_called(op.default_dialect if name is None else str(name))
     operator = operator_of(op, row)
@@ -94,6 +91,8 @@ def default_dialect(op: str) -> str:
 
 def _check_names(given: Iterable[str], spec: Op, row: Dialect) -> None:
     """Refuse options that the op does not have, in any dialect or in this one."""
+    from shapecalc.core.asking.common import COMMON
+
     params = [param.name for param in params_of(spec)]
     known = [*params, *COMMON]
     for name in given:
@@ -210,6 +209,8 @@ def switch_name(op: Op, row: Dialect) -> str | None:
 
 def _switch(given: Mapping[str, object], row: Dialect, op: Op) -> bool | None:
     """Return the setting of the dialect's switch if it was given; refuse another dialect's."""
+    from shapecalc.core.dialects.switches import SWITCHES
+
     own = switch_name(op, row)
     for name in SWITCHES:
         if name in given and name != own:

@@ -10,8 +10,10 @@ commands have. Blanks inside brackets or quotes do not separate.
 from __future__ import annotations
 
 from shapecalc.core.answers.request import Request
-from shapecalc.core.asking.ask import COMMON, read_flag
-from shapecalc.core.dialects import DIALECTS, SWITCHES
+from shapecalc.core.asking.ask import read_flag
+from shapecalc.core.asking.common import COMMON
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.switches import SWITCHES
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import Holds, Op
 from shapecalc.core.sizes.lookup import lookup, suggestion

@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 from shapecalc.core.asking.ask import default_dialect, operator_in, switch_name
-from shapecalc.core.dialects import DIALECTS, SWITCHES
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.switches import SWITCHES
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import misuse
 

@@ -13,13 +13,14 @@ from json import JSONDecodeError, JSONDecoder
 
 from shapecalc.core.answers.request import Request
 from shapecalc.core.answers.trace import Trace
-from shapecalc.core.asking.ask import COMMON, ask, dialect_called, read_flag
+from shapecalc.core.asking.ask import ask, dialect_called, read_flag
 from shapecalc.core.asking.command_line import read_chain, read_stage, split
+from shapecalc.core.asking.common import COMMON
 from shapecalc.core.asking.defaults import with_defaults
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.cases.expectations import Expectation, expectation_of, read_expectation
 from shapecalc.core.cases.fast_answers import options_of
-from shapecalc.core.dialects import SWITCHES
+from shapecalc.core.dialects.switches import SWITCHES
 from shapecalc.core.fixing.answer import answer, answer_chain
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.sizes.lookup import lookup, suggestion

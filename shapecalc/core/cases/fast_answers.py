@@ -10,7 +10,8 @@ from __future__ import annotations
 from math import prod
 from operator import itemgetter
 
-from shapecalc.core.asking.ask import COMMON, ask
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.common import COMMON
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.asking.setting import check_attributes, setting_of
 from shapecalc.core.ops import OPS, params_of

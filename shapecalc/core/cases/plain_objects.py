@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from json import JSONDecoder
 
-from shapecalc.core.dialects import SWITCHES
+from shapecalc.core.dialects.switches import SWITCHES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -42,7 +42,8 @@ KNOWN |= {"longdouble", "clongdouble", "bytes", "object", "datetime64", "timedel
 def element_type(text: str, row: Dialect) -> str | None:
     """Return the element type that `text` names in a dialect; None if it names none.
 
-    >>> from shapecalc.core.dialects import NUMPY, ONNX
+    >>> from shapecalc.core.dialects.numpy import NUMPY
+    >>> from shapecalc.core.dialects.onnx import ONNX
     >>> element_type("float", ONNX), element_type("float", NUMPY), element_type("tensor(float16)", ONNX)
     ('float32', 'float64', 'float16')
     """
@@ -57,7 +58,8 @@ def element_type(text: str, row: Dialect) -> str | None:
 def spelled(dtype: str, row: Dialect) -> str:
     """Return how a dialect spells an element type.
 
-    >>> from shapecalc.core.dialects import ONEDNN, ONNX
+    >>> from shapecalc.core.dialects.onednn import ONEDNN
+    >>> from shapecalc.core.dialects.onnx import ONNX
     >>> spelled("float32", ONNX), spelled("float32", ONEDNN), spelled("int8", ONNX)
     ('float', 'f32', 'int8')
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.asking.ask import switch_name
 from shapecalc.core.asking.resolve import resolve, with_zeros
-from shapecalc.core.dialects import DIALECTS, SWITCHES
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.dialect import Zero
 from shapecalc.core.fixing.candidates import refused_request
 from shapecalc.core.fixing.fixes import first_fix
@@ -100,7 +100,7 @@ def _switch(request: Request, problem: Problem) -> str:
 
 def _answer_with(request: Request, name: str, on: bool) -> str:
     answer = resolve(replace(request, switch=on))
-    copies = (SWITCHES[name] is Zero.COPIES) is on
+    copies = DIALECTS[request.dialect].readings[on].zero is Zero.COPIES
     means = "0 copies" if copies else "0 is a dim of size zero"
     if answer.problem:
         return f"with {name} {'on' if on else 'off'} ({means}) it is refused: {answer.problem.rule}"

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.ops.depth_to_space import DEPTH_TO_SPACE
-from shapecalc.core.ops.expand import EXPAND
-from shapecalc.core.ops.flatten import FLATTEN
-from shapecalc.core.ops.op import Op, operator_of
-from shapecalc.core.ops.reshape import RESHAPE
-from shapecalc.core.ops.shape import SHAPE
-from shapecalc.core.ops.shuffle import SHUFFLE
-from shapecalc.core.ops.space_to_depth import SPACE_TO_DEPTH
-from shapecalc.core.ops.squeeze import SQUEEZE
-from shapecalc.core.ops.transpose import TRANSPOSE
-from shapecalc.core.ops.unsqueeze import UNSQUEEZE
-from shapecalc.core.ops.view import VIEW
+from shapecalc.core.ops.op import operator_of
+from shapecalc.core.sizes.lookup import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.dialects.dialect import Dialect, Operator
     from shapecalc.core.dialects.params import Param
+    from shapecalc.core.ops.op import Op
 
-OPS: dict[str, Op] = {
-    op.name: op
-    for op in (
-        RESHAPE,
-        TRANSPOSE,
-        SHUFFLE,
-        SHAPE,
-        FLATTEN,
-        SQUEEZE,
-        UNSQUEEZE,
-        EXPAND,
-        DEPTH_TO_SPACE,
-        SPACE_TO_DEPTH,
-        VIEW,
-    )
-}
+OPS: Table[Op] = Table(
+    __name__,
+    "reshape",
+    "transpose",
+    "shuffle",
+    "shape",
+    "flatten",
+    "squeeze",
+    "unsqueeze",
+    "expand",
+    "depth_to_space",
+    "space_to_depth",
+    "view",
+)
 
 
 def params_of(op: Op) -> tuple[Param, ...]:

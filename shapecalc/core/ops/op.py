@@ -1,4 +1,4 @@
-"""`Op`: one operation as a value. Each op is one file of this room, and its line in `ops/__init__.py`."""
+"""`Op`: one operation as a value. Each op is one file of this room, and its name in `ops/__init__.py`."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
-"""Looking a name up in a table. An unknown name is an error with the name that was probably meant."""
+"""Values by name, and looking a name up. An unknown name is an error with the name that was probably meant."""
 
 from __future__ import annotations
+
+from _collections_abc import Mapping
 
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator
     from typing import TypeVar
 
     Value = TypeVar("Value")
@@ -16,6 +18,42 @@ MOST_LISTED = 16
 """The most names that a hint lists."""
 LONGEST_COMPARED = 80
 """The most characters of a name that are compared with the known names."""
+
+
+class Table(Mapping[str, "Value"]):
+    """The values of a room by name. Each stands in the file of its name, which is imported when it is first asked for.
+
+    A question asks for one op and one dialect, and to import the others takes longer than to answer it.
+
+    >>> table = Table("shapecalc.core.ops", "reshape", "squeeze")
+    >>> list(table), list(table.found), table["squeeze"].name, list(table.found)
+    (['reshape', 'squeeze'], [], 'squeeze', ['squeeze'])
+    """
+
+    def __init__(self, room: str, *names: str) -> None:
+        """Keep the name of the room's package, and the names of its values in order."""
+        self.room = room
+        self.names = dict.fromkeys(names)
+        self.found: dict[str, Value] = {}
+        """The values that were asked for."""
+
+    def __getitem__(self, name: str) -> Value:
+        if name not in self.found:
+            if name not in self.names:
+                raise KeyError(name)
+            # `importlib.import_module` would do, but to import it takes half a millisecond.
+            file = __import__(f"{self.room}.{name}", fromlist=[name])
+            self.found[name] = getattr(file, name.upper())
+        return self.found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
 
 
 def lookup(name: str, table: Mapping[str, Value], kind: str) -> Value:

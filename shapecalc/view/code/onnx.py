@@ -7,8 +7,8 @@ from typing import assert_never
 from shapecalc.core.answers.moves import Permute, Slice
 from shapecalc.core.answers.stage import Kind
 from shapecalc.core.asking.setting import DEFAULT_OPSET
-from shapecalc.core.dialects import ONNX
 from shapecalc.core.dialects.element_types import SINCE_25, spelled
+from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.dims import Dim, Monomial
 from shapecalc.core.sizes.problem import misuse

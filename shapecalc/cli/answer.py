@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from shapecalc.cli.data import check_data_options, element_paths, tell_elements, tell_plan, write_output
 from shapecalc.cli.inputs import input_text, read_input
 from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
 from shapecalc.core.asking.ask import ask, default_dialect
@@ -15,6 +14,7 @@ from shapecalc.core.sizes.text import read_dims, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from shapecalc.cli.data import Paths
     from shapecalc.cli.output import Output
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.core.sizes.problem import Problem
@@ -38,37 +38,43 @@ def print_answer(answer: Trace | Chain, out: Output, source: Source | None = Non
 
     Raises `ShapeError` (usage, file) for options that cannot be met.
     """
-    check_data_options(answer, out, source)
+    paths: Paths = {}
+    if out.about_data:
+        from shapecalc.cli.data import checked_paths
+
+        paths = checked_paths(answer, out, source)
     expected = None if out.expect is None else shape_text(read_dims(out.expect, "expect"))
     coded = _write_code(answer, out)
     code = exit_code_of(answer, expected, strict=out.strict)
     if code == Exit.YES and out.out is not None and source is not None:
+        from shapecalc.cli.data import write_output
+
         write_output(answer, source, out)
     if out.quiet:
         return code
     if out.json:
-        put_json(answer.as_json() | element_paths(answer, out) | ({"code": fields(coded)} if coded else {}))
+        put_json(answer.as_json() | paths | ({"code": fields(coded)} if coded else {}))
         return code
     if out.explain:
-        _explain(answer)
-        tell_plan(answer, source, out)
+        _explain(answer, out, source)
     if answer.output is None:
         _tell_refusal(answer)
         return code
-    tell_elements(answer, source, out)
-    put(coded.text if coded else shape_text(answer.output))
-    for warning in coded.warnings if coded else ():
-        tell(f"shapecalc: {warning}")
-    if not out.explain and not coded:
-        for condition in answer.conditions:
-            tell(f"shapecalc: holds when {condition.words}")
-    if expected not in (None, shape_text(answer.output)):
-        tell(f"shapecalc: expected {expected}, got {shape_text(answer.output)}")
+    if out.about_data:
+        from shapecalc.cli.data import tell_elements
+
+        tell_elements(answer, source, paths, values=out.values)
+    shown = shape_text(answer.output)
+    put(coded.text if coded else shown)
+    _tell_limits(answer, out, coded)
+    if expected not in (None, shown):
+        tell(f"shapecalc: expected {expected}, got {shown}")
     return code
 
 
-def _explain(answer: Trace | Chain) -> None:
-    """Tell the pictures of an answer, then every step in words."""
+def _explain(answer: Trace | Chain, out: Output, source: Source | None) -> None:
+    """Tell the pictures of an answer, then every step in words, then whether the data would move."""
+    from shapecalc.cli.data import tell_plan
     from shapecalc.view.pictures import explain
     from shapecalc.view.steps import steps_text
     from shapecalc.view.strokes import strokes_for
@@ -76,6 +82,17 @@ def _explain(answer: Trace | Chain) -> None:
     show(explain(answer, width=story_width(), strokes=strokes_for(getattr(sys.stderr, "encoding", None))))
     tell("")
     show(steps_text(answer))
+    tell_plan(answer, source, out)
+
+
+def _tell_limits(answer: Trace | Chain, out: Output, coded: Code | None) -> None:
+    """Tell what limits a printed answer: of code what it leaves out, otherwise its conditions."""
+    if coded:
+        for warning in coded.warnings:
+            tell(f"shapecalc: {warning}")
+    elif not out.explain:
+        for condition in answer.conditions:
+            tell(f"shapecalc: holds when {condition.words}")
 
 
 def exit_code_of(answer: Trace | Chain, expected: str | None, *, strict: bool) -> int:

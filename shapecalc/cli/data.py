@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.engine.files import Source
 
+    Paths = dict[str, list[dict[str, Any]]]
+    """The paths of elements as JSON has them, by the option that asks for one."""
+
 PATIENCE = 1.0
 """Seconds after which a bar shows how far the work has come."""
 
@@ -37,14 +40,16 @@ def load_array(source: Source) -> Any:
         raise file_error(error) from None
 
 
-def check_data_options(answer: Trace | Chain, out: Output, source: Source | None) -> None:
-    """Raise `ShapeError` (usage) for options that ask for data if there is none."""
+def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> Paths:
+    """Return the paths of the elements that were asked after, by option.
+
+    Raises `ShapeError` (usage) for options that ask for data if there is none, or for an element that there is not.
+    """
     if out.out is not None and source is None:
         raise misuse("--out carries data out, and the input is a shape only", "give a file: x.npy")
     if out.backend != "auto":
         _check_backend(out.backend)
-    if answer.output is not None:
-        element_paths(answer, out)
+    return {} if answer.output is None else _element_paths(answer, out)
 
 
 def _check_backend(wanted: str) -> None:
@@ -63,21 +68,20 @@ PATHS = {"follow": ("goes", follow), "follow_out": ("came", follow_back)}
 """The options that ask for the path of an element: how it is told, and what finds it."""
 
 
-def element_paths(answer: Trace | Chain, out: Output) -> dict[str, list[dict[str, Any]]]:
-    """Return the paths of the elements that were asked after, by option, for JSON."""
-    asked = {name: text for name in PATHS if (text := getattr(out, name)) is not None and answer.output is not None}
+def _element_paths(answer: Trace | Chain, out: Output) -> Paths:
+    asked = {name: text for name in PATHS if (text := getattr(out, name)) is not None}
     return {
         name: [{"stage": stage, "index": list(at)} for stage, at in PATHS[name][1](answer, read_axes(text, name))]
         for name, text in asked.items()
     }
 
 
-def tell_elements(answer: Trace | Chain, source: Source | None, out: Output) -> None:
-    """Tell the elements before and after, and the path of one, if that was asked."""
-    for name, path in element_paths(answer, out).items():
+def tell_elements(answer: Trace | Chain, source: Source | None, paths: Paths, *, values: bool) -> None:
+    """Tell the paths of elements, and if `values` are asked for the elements before and after."""
+    for name, path in paths.items():
         places = (f"{at['stage']} [{','.join(map(str, at['index']))}]" for at in path)
         tell(f"{PATHS[name][0]}: {' -> '.join(places)}")
-    if out.values:
+    if values:
         from shapecalc.engine.samples import samples
         from shapecalc.view.values import values_text
 

@@ -50,6 +50,12 @@ class Output(Record):
     backend: str = "auto"
     code: str | None = None
 
+    @property
+    def about_data(self) -> bool:
+        """Whether it asks for elements, for their ways, or for data to be carried out."""
+        texts = (self.follow, self.follow_out, self.out)
+        return self.values or self.backend != Output.backend or any(text is not None for text in texts)
+
 
 class RunEnded(Exception):
     """A run that cannot go on: the reader of its output has gone, or a stream cannot be used."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import io
 import sys
 from unittest import mock
@@ -117,6 +119,14 @@ def run(words, *, by_typer):
         else:
             code = __main__.main()
     return code, out.buffer.getvalue(), err.buffer.getvalue()
+
+
+@pytest.mark.parametrize("by_typer", [False, True])
+def test_only_a_process_that_answers_directly_ends_without_a_search_for_garbage(monkeypatch, by_typer):
+    at_the_end = []
+    monkeypatch.setattr(atexit, "register", at_the_end.append)
+    assert run(["reshape", "2,3", "6"], by_typer=by_typer) == (0, b"6\n", b"")
+    assert (gc.freeze in at_the_end) is not by_typer
 
 
 def is_direct(words):

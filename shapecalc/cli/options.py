@@ -5,7 +5,6 @@ Typer's commands are made of these tables, and so is the way around Typer for op
 
 from __future__ import annotations
 
-from shapecalc.cli.output import Output
 from shapecalc.core.asking.ask import switch_name
 from shapecalc.core.asking.setting import DEFAULT_OPSET
 from shapecalc.core.dialects import DIALECTS
@@ -164,7 +163,7 @@ PRINTING = by_name(
     Option("follow_out", "Tell where this output element came from.", metavar="INDEX"),
     Option("out", "Carry it out on INPUT's data, into this .npy file.", metavar="FILE", short="-o"),
     Option("force", "Write over an output that exists.", Takes.NOTHING),
-    Option("backend", "What carries it out: auto, numpy or cupy.", default=Output().backend, completions=_backends),
+    Option("backend", "What carries it out: auto, numpy or cupy.", default="auto", completions=_backends),
     Option(
         "code",
         "Print code that does the same, in place of the answer",

@@ -54,7 +54,7 @@ class Output(Record):
     def about_data(self) -> bool:
         """Whether it asks for elements, for their ways, or for data to be carried out."""
         texts = (self.follow, self.follow_out, self.out)
-        return self.values or self.backend != Output.backend or any(text is not None for text in texts)
+        return self.values or self.backend != "auto" or any(text is not None for text in texts)
 
 
 class RunEnded(Exception):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import stat
 import sys
 import tempfile
 import zipfile
@@ -12,27 +14,26 @@ from contextlib import contextmanager
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
+from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.record import Record
+from shapecalc.engine.npy_headers import Header, read_header
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-UNREADABLE = (  # everything that reading a cut, oddly packed or false header can raise
-    OSError,
-    ValueError,
-    EOFError,
-    KeyError,
-    SyntaxError,
-    zipfile.BadZipFile,
-    zlib.error,
-    OverflowError,
-    RuntimeError,
-)
+UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+"""Everything that reading a file can raise that is cut, damaged, or packed in an unknown way."""
+MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
+"""How many bytes a packed byte can become at most, for each way in which NumPy packs. Source: RFC 1951, 3.2.5."""
+ENCRYPTED = 1
+"""The bit that marks a member of an archive that needs a password."""
+NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+"""The flag with which opening a pipe does not wait for a writer."""
 
 
 class FileError(Exception):
@@ -60,15 +61,6 @@ class Source(Record):
         """The array, mapped; raises `FileError` if the data do not match the header."""
         with _raise_file_errors(self.text):
             return self.load()
-
-
-class Header(Record):
-    """The header of a .npy file, and the byte at which the elements start."""
-
-    shape: tuple[int, ...]
-    fortran: bool
-    kind: np.dtype[Any]
-    start: int
 
 
 def open_array(text: str) -> Source:
@@ -106,22 +98,22 @@ def _safetensors_error() -> type[Exception]:
     return module.SafetensorError if module else ValueError
 
 
-def _header(file: Any) -> Header:
-    """Return the header of a .npy file; raise `ValueError` if its elements cannot be used."""
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    header = Header(*read(file), file.tell())
-    if header.kind.hasobject:
-        raise ValueError("it holds pickled objects, which are not read")
-    if any(size < 0 for size in header.shape):
-        raise ValueError("its header gives a negative size")
-    return header
+@contextmanager
+def _regular_file(path: str) -> Iterator[IO[bytes]]:
+    """Yield a file to read; raise `ValueError` for a pipe or a device, which may never come to an end."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no regular file")
+        yield file
 
 
 def _map_array(path: str) -> Any:
     """Return the array of a .npy file, mapped. An empty array is not mapped, because it has no bytes."""
-    with Path(path).open("rb") as file:
-        header = _header(file)
+    with _regular_file(path) as file:
+        header = read_header(file)
+        held = os.fstat(file.fileno()).st_size
+    if header.end > held:
+        raise _wrong_size(header, held)
     if 0 in header.shape or header.kind.itemsize == 0:
         return np.empty(header.shape, header.kind)
     flat = np.memmap(path, header.kind, "r", header.start, (prod(header.shape),))
@@ -130,23 +122,38 @@ def _map_array(path: str) -> Any:
 
 def _member_header(path: str, member: str) -> Header:
     """Return the header of an array in a .npz archive; no more of the archive is unpacked."""
-    with zipfile.ZipFile(path) as archive:
-        names = [name.removesuffix(".npy") for name in archive.namelist()]
-        if member not in names:
-            raise ValueError(f"it has {', '.join(names[:16])}; write {path}:NAME")
-        with archive.open(f"{member}.npy") as packed:
-            header = _header(packed)
-        wanted = header.start + prod(header.shape) * header.kind.itemsize
-        held = archive.getinfo(f"{member}.npy").file_size
-    if wanted > held:
-        raise ValueError(f"its header asks for {wanted} bytes, and it holds {held}")
+    with _regular_file(path) as file, zipfile.ZipFile(file) as archive:
+        info = _member_info(archive, path, member)
+        with archive.open(info) as packed:
+            header = read_header(packed)
+    if header.end != info.file_size:
+        raise _wrong_size(header, info.file_size)
     return header
+
+
+def _wrong_size(header: Header, held: int) -> ValueError:
+    return ValueError(f"its header asks for {header.end} bytes, and it holds {held}")
+
+
+def _member_info(archive: zipfile.ZipFile, path: str, member: str) -> zipfile.ZipInfo:
+    """Return what an archive says of an array; raise `ValueError` if it has none, or if that cannot be true."""
+    held = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+    if member not in held:
+        raise ValueError(f"it has {', '.join(map(brief, [*held][:16]))}; write {path}:NAME")
+    info = held[member]
+    if info.flag_bits & ENCRYPTED or info.compress_type not in MOST_UNPACKED:
+        raise ValueError("it is packed in a way that NumPy does not use")
+    if info.file_size > info.compress_size * MOST_UNPACKED[info.compress_type]:
+        raise ValueError(
+            f"the archive says that {info.compress_size} bytes unpack to {info.file_size}, which cannot be"
+        )
+    return info
 
 
 def _unpack(path: str, member: str) -> Any:
     """Return an array of a .npz archive: it is unpacked to a scratch file, mapped, and the file removed."""
     with zipfile.ZipFile(path) as archive, tempfile.NamedTemporaryFile(suffix=".npy") as scratch:
-        with archive.open(f"{member}.npy") as packed:
+        with archive.open(_member_info(archive, path, member)) as packed:
             shutil.copyfileobj(packed, scratch, 1 << 20)
         scratch.flush()
         return _map_array(scratch.name)
@@ -164,11 +171,11 @@ def _tensor(path: str, member: str) -> Any:
         from safetensors import safe_open
     except ImportError:
         raise ValueError("safetensors is not installed; pip install 'shapecalc[safetensors]'") from None
-    with safe_open(path, framework="numpy") as tensors:
-        names = list(tensors.keys())
-    if member not in names:
-        raise ValueError(f"it has {', '.join(names[:16])}; write {path}:NAME")
-    with Path(path).open("rb") as file:
+    with _regular_file(path) as file:
+        with safe_open(path, framework="numpy") as tensors:
+            names = list(tensors.keys())
+        if member not in names:
+            raise ValueError(f"it has {', '.join(map(brief, names[:16]))}; write {path}:NAME")
         length = int.from_bytes(file.read(8), "little")
         tensor = json.loads(file.read(length))[member]
     if tensor["dtype"] not in SAFETENSORS:

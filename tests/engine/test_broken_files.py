@@ -1,0 +1,276 @@
+"""Files that are damaged, or that lie: each is read as NumPy reads it, or refused in one line."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_dtypes, array_shapes, scalar_dtypes
+
+from shapecalc.engine.files import FileError, open_array
+from shapecalc.engine.literals import DEEPEST, read_literal
+from shapecalc.engine.npy_headers import LONGEST_HEADER, read_header
+from tests.sampling import examples
+
+LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
+
+
+def header(descr="'<f8'", shape="(2, 3)", order="False", version=(1, 0), length=None):
+    """Return the start of a .npy file, with whatever is to be wrong in it."""
+    text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n"
+    data = text.encode("utf-8" if version == (3, 0) else "latin-1")
+    return b"\x93NUMPY" + bytes(version) + struct.pack(LENGTHS[version], len(data) if length is None else length) + data
+
+
+def read_by_numpy(data):
+    """Return what NumPy reads in a header: shape, order, type and place of the elements; None if it refuses."""
+    file = io.BytesIO(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            version = np.lib.format.read_magic(file)
+            two = version == (1, 0)
+            found = (np.lib.format.read_array_header_1_0 if two else np.lib.format.read_array_header_2_0)(file)
+        except Exception:
+            return None
+    return (*found, file.tell())
+
+
+def read_by_us(data):
+    """Return what we read in a header, in the same form; None if we refuse, in one short line."""
+    try:
+        found = read_header(io.BytesIO(data))
+    except ValueError as error:
+        assert 0 < len(str(error)) < 200
+        return None
+    return found.shape, found.fortran, found.kind, found.start
+
+
+@examples(300)
+@given(array_dtypes(scalar_dtypes()) | scalar_dtypes(), array_shapes(min_dims=0, min_side=0), st.booleans())
+def test_every_header_that_numpy_writes_is_read(kind, shape, fortran):
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy warns of versions that it needs
+        fields = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": fortran, "shape": shape}
+        try:
+            np.lib.format.write_array_header_1_0(file, fields)
+        except ValueError:
+            file = io.BytesIO(header(repr(fields["descr"]), shape, fortran, (3, 0)))
+    found = read_header(io.BytesIO(file.getvalue()))
+    assert (found.shape, found.fortran, found.kind) == (shape, fortran, np.lib.format.descr_to_dtype(fields["descr"]))
+
+
+PIECES = [
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    "'",
+    '"',
+    "\\",
+    "\n",
+    " ",
+    "L",
+    "3",
+    "-",
+    "0",
+    "True",
+    "False",
+    "<f8",
+    "'a'",
+]
+PIECES += [
+    "|O",
+    "\x00",
+    "\xe9",
+    "lambda:0",
+    "1_0",
+    "1e9",
+    "None",
+    "b'x'",
+    "('a', '<i4')",
+    "(2,)",
+    "#",
+    "\\x41",
+    "1" * 19,
+]
+WHOLE = [
+    header(),
+    header(shape="(2L, 3L)"),
+    header("[('a', '<f8'), ('b', '|V3', (2, 2))]", "(0,)", "True", (2, 0)),
+    header("[(('title', 'name'), '>i2'), ('', '|V4')]", "()"),
+]
+
+
+@st.composite
+def damaged(draw):
+    """Draw a header in which some bytes are other bytes, missing, repeated or strange pieces of a literal."""
+    data = bytearray(draw(st.sampled_from(WHOLE)))
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(data)))
+        new = draw(st.binary(max_size=2) | st.sampled_from([piece.encode("latin-1") for piece in PIECES]))
+        data[place : place + draw(st.integers(0, 6))] = new
+    return bytes(data)
+
+
+@examples(3000)
+@given(damaged())
+def test_a_damaged_header_is_read_as_numpy_reads_it_or_refused(data):
+    found = read_by_us(data)
+    assert found is None or found == read_by_numpy(data)
+
+
+REFUSED = {
+    "a truth value for a size": (header(shape="(True,)"), "no tuple of whole numbers"),
+    "no tuple": (header(shape="(3)"), "no tuple of whole numbers"),
+    "negative": (header(shape="(-2, 3)"), "a negative size"),
+    "huge": (header(shape="(99999999999999999999,)"), "more elements than a file can hold"),
+    "huge and empty": (header(shape="(0, 9223372036854775807, 2)"), "more elements than a file can hold"),
+    "deep": (header("[" * 5000), f"more than {DEEPEST} brackets"),
+    "deep and closed": (header("(" * 5000 + ")" * 5000), f"more than {DEEPEST} brackets"),
+    "deep fields": (header("[('a', " * DEEPEST + "'<f8'" + ")]" * DEEPEST), f"more than {DEEPEST} brackets"),
+    "version 4.0": (header().replace(b"NUMPY\x01", b"NUMPY\x04"), "version 4.0"),
+    "Python 2 in version 3.0": (header(shape="(3L,)", version=(3, 0)), r"on: 3L,\), }$"),
+    "not UTF-8": (header("'é'", version=(3, 0)).replace("é".encode(), b"\xff\xff"), "not the UTF-8"),
+    "code": (header("__import__('os').system('true')"), "on: __import__"),
+    "half a character": (header("[('\\ud800', '<f8')]"), r"on: '\\ud800'"),
+    "twice the same": (header(order="False, 'fortran_order': True"), "one thing twice"),
+    "an order that is none": (header(order="0"), "neither True nor False"),
+    "an array for a type": (header("('<f8', (2,))"), "no element type"),
+    "objects": (header("'|O'"), "pickled objects"),
+    "objects in a structure": (header("[('a', '|O')]"), "pickled objects"),
+    "a type of gigabytes": (header("'|V9999999999'"), "no element type"),
+    "an old name": (header("'a8'"), "no element type"),
+    "a list": (header().replace(b"{", b"[").replace(b"}", b"]"), "on: :"),
+    "a number": (header(length=1).replace(b"{", b"3"), "descr, fortran_order and shape"),
+    "cut": (header()[:40], "ends before its header"),
+    "nothing": (b"", "does not start"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_header_that_cannot_be_used_is_refused_with_the_reason(what):
+    data, reason = REFUSED[what]
+    with pytest.raises(ValueError, match=reason):
+        read_header(io.BytesIO(data))
+
+
+def test_what_python_2_wrote_and_other_alphabets_are_read():
+    assert read_by_us(header(shape="(2L, 3L)"))[0] == (2, 3)
+    assert read_by_us(header("[('größe', '<f8')]", version=(3, 0)))[2].names == ("größe",)
+    assert read_literal("('a\\x41\\n\\\\', )") == ("aA\n\\",)
+
+
+class Measured(io.BytesIO):
+    """A file that holds little, and notes how much it was asked for at once."""
+
+    most = 0
+
+    def read(self, size=-1):
+        """Note the size, and read."""
+        assert size is not None
+        assert size >= 0
+        self.most = max(self.most, size)
+        return super().read(size)
+
+
+@pytest.mark.parametrize("length", [LONGEST_HEADER + 1, 2**31, 2**32 - 1])
+def test_no_more_than_the_longest_header_is_asked_for(length):
+    file = Measured(header(version=(2, 0), length=length))
+    with pytest.raises(ValueError, match=f"{length} bytes long"):
+        read_header(file)
+    assert file.most <= LONGEST_HEADER
+
+
+def packed(folder, data, *, packing=zipfile.ZIP_DEFLATED, name="w.npy"):
+    """Write an archive with one member, and return how the command line names it."""
+    with zipfile.ZipFile(folder / "x.npz", "w", packing) as archive:
+        archive.writestr(name, data)
+    return f"{folder / 'x.npz'}:w"
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def claim(folder, size):
+    """Have the archive say that its member unpacks to so many bytes."""
+    data = bytearray((folder / "x.npz").read_bytes())
+    place = data.rindex(b"PK\x01\x02") + 24
+    data[place : place + 4] = struct.pack("<I", size)
+    (folder / "x.npz").write_bytes(data)
+
+
+def test_an_archive_that_cannot_unpack_to_what_it_says_is_refused(tmp_path):
+    text = packed(tmp_path, header("'|u1'", "(2000000000,)"))
+    claim(tmp_path, len(header("'|u1'", "(2000000000,)")) + 2_000_000_000)
+    with pytest.raises(FileError, match="bytes unpack to 2000000"):
+        open_array(text)
+
+
+def test_a_member_is_as_long_as_its_header_says(tmp_path):
+    for extra in (b"x", bytes(1 << 20)):
+        text = packed(tmp_path, npy(np.zeros(3)) + extra)
+        with pytest.raises(FileError, match="asks for 152 bytes, and it holds"):
+            open_array(text)
+
+
+def test_what_numpy_does_not_pack_is_refused(tmp_path):
+    for packing in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
+        text = packed(tmp_path, npy(np.zeros(3)), packing=packing)
+        with pytest.raises(FileError, match="packed in a way"):
+            open_array(text)
+
+
+def test_a_member_without_an_ending_is_read(tmp_path):
+    text = packed(tmp_path, npy(np.arange(3)), name="w")
+    assert open_array(text).array.tolist() == [0, 1, 2]
+
+
+@examples(400)
+@given(data=st.data())
+def test_a_damaged_archive_is_read_or_refused_in_one_line(data, tmp_path_factory):
+    folder = tmp_path_factory.getbasetemp()
+    array = np.arange(600, dtype="u1").reshape(2, 300)
+    text = packed(folder, npy(array), packing=data.draw(st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])))
+    held = bytearray((folder / "x.npz").read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(held)) | st.integers(max(0, len(held) - 120), len(held)))
+        held[place : place + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
+    (folder / "x.npz").write_bytes(held)
+    try:
+        source = open_array(text)
+        assert source.array.shape == source.shape
+    except FileError as error:
+        assert str(error).startswith(text)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz:w", "x.safetensors:w"])
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_a_pipe_with_a_name_is_refused_at_once(tmp_path, name):
+    if "safetensors" in name:
+        pytest.importorskip("safetensors", reason="safetensors is not installed")
+    os.mkfifo(tmp_path / name.partition(":")[0])
+    with pytest.raises(FileError, match="no regular file"):
+        open_array(str(tmp_path / name))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="this system has no endless device")
+def test_a_device_is_refused(tmp_path):
+    (tmp_path / "x.npy").symlink_to("/dev/zero")
+    with pytest.raises(FileError, match="no regular file"):
+        open_array(str(tmp_path / "x.npy"))

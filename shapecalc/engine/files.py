@@ -88,7 +88,7 @@ def _raise_file_errors(text: str) -> Iterator[None]:
     try:
         yield
     except (*UNREADABLE, _safetensors_error()) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or "it ends too early"
         raise FileError(f"{text}: {reason}".rstrip(".")) from None
 
 
@@ -114,7 +114,7 @@ def _map_array(path: str) -> Any:
         held = os.fstat(file.fileno()).st_size
     if header.end > held:
         raise _wrong_size(header, held)
-    if 0 in header.shape or header.kind.itemsize == 0:
+    if 0 in header.shape:
         return np.empty(header.shape, header.kind)
     flat = np.memmap(path, header.kind, "r", header.start, (prod(header.shape),))
     return flat.reshape(header.shape, order="F" if header.fortran else "C")

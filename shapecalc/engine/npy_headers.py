@@ -54,7 +54,7 @@ def read_header(file: Any) -> Header:
     if not isinstance(found["fortran_order"], bool):
         raise ValueError("fortran_order in its header is neither True nor False")
     shape, kind = _checked_shape(found["shape"]), _element_kind(found["descr"])
-    if prod(size or 1 for size in shape) * (kind.itemsize or 1) > MOST_BYTES:
+    if prod(size or 1 for size in shape) * kind.itemsize > MOST_BYTES:
         raise ValueError("its header asks for more elements than a file can hold")
     return Header(shape, found["fortran_order"], kind, start)
 
@@ -104,6 +104,8 @@ def _element_kind(descr: Any) -> np.dtype[Any]:
         raise unknown from None
     if kind.hasobject:
         raise ValueError("it holds pickled objects, which are not read")
+    if not kind.itemsize:
+        raise ValueError("its elements have no bytes, so nothing says whether they are there")
     return kind
 
 

@@ -5,6 +5,7 @@ Only the elements that are shown are made. Arithmetic on their indices says whic
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,15 @@ import numpy as np
 from shapecalc.core.answers.element_path import index_before, ravel, unravel, waypoints
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.sizes.dims import Shape
+from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
 
 MOST_SHOWN = 1000
 """Up to this many elements, all are shown, as NumPy does."""
 EDGE = 3
 """How many positions are shown at each end of a long axis."""
+MOST_DIMS = 32
+"""The most dims of a tensor whose elements are shown. NumPy before version 2 has no arrays of more."""
 
 
 class Sample(Record):
@@ -31,7 +35,8 @@ class Sample(Record):
 def samples(answer: Trace | Chain, data: Any = None) -> tuple[Sample, Sample]:
     """Return elements of the input and of the output. They are those of `data`, or 0, 1, 2 ... without it.
 
-    `data` has the answer's input shape. Raises `ShapeError` (usage) if the request is refused or names have no size.
+    `data` has the answer's input shape. Raises `ShapeError` (usage) if the request is refused, if names have no size,
+    or if there are more than `MOST_DIMS` dims.
 
     >>> import shapecalc as sc
     >>> [sample.elements for sample in samples(sc.transpose((2, 3)))]
@@ -39,8 +44,11 @@ def samples(answer: Trace | Chain, data: Any = None) -> tuple[Sample, Sample]:
     """
     way = waypoints(answer)
     output = answer.output or ()
+    rank = max(len(answer.input), len(output))
+    if rank > MOST_DIMS:
+        raise misuse(f"the elements of at most {MOST_DIMS} dims are shown, and there are {rank}", argument="values")
     index = _index(output)
-    for _, shape, move in reversed(way):
+    for _, shape, move in reversed(way if 0 not in output else ()):
         index = index_before(index, shape, move)
     return _sample(answer.input, _index(answer.input), answer.input, data), _sample(answer.input, index, output, data)
 
@@ -48,16 +56,19 @@ def samples(answer: Trace | Chain, data: Any = None) -> tuple[Sample, Sample]:
 def _sample(source: Shape, index: tuple[Any, ...], shape: Shape, data: Any) -> Sample:
     """Return the elements of the input at `index`, as a sample of a tensor of `shape`."""
     positions = _shown_positions(shape)
-    flat = np.broadcast_to(np.asarray(ravel(index, source), dtype=np.int64), list(map(len, positions)))
-    elements = flat if data is None else data[tuple(np.asarray(at) for at in unravel(flat, source))]
+    counts = list(map(len, positions))
+    if 0 in shape:
+        elements = np.empty(counts)
+    else:
+        flat = np.broadcast_to(np.asarray(ravel(index, source), dtype=np.int64), counts)
+        elements = flat if data is None else data[tuple(np.asarray(at) for at in unravel(flat, source))]
     gaps = tuple(EDGE if len(shown) < size else None for shown, size in zip(positions, shape, strict=True))  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
 
 
 def _shown_positions(shape: Any) -> list[list[int]]:
-    """Return the positions shown along each axis: all, or the first and last few."""
-    volume = int(np.prod(np.array(shape, dtype=object))) if shape else 1
-    if volume <= MOST_SHOWN:
+    """Return the positions shown along each axis: all, or the first and last few. An axis of 0 hides none."""
+    if prod(size or 1 for size in shape) <= MOST_SHOWN:
         return [list(range(size)) for size in shape]
     axes, room = [], MOST_SHOWN
     for size in reversed(shape):
@@ -65,7 +76,7 @@ def _shown_positions(shape: Any) -> list[list[int]]:
         axes.append(
             list(range(size)) if size <= 2 * edge else [*range(edge), *range(size - edge, size)] if edge else [0]
         )
-        room //= len(axes[-1])
+        room //= len(axes[-1]) or 1
     return axes[::-1]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import struct
+import tracemalloc
 import warnings
 import zipfile
 
@@ -152,6 +153,7 @@ REFUSED = {
     "objects": (header("'|O'"), "pickled objects"),
     "objects in a structure": (header("[('a', '|O')]"), "pickled objects"),
     "a type of gigabytes": (header("'|V9999999999'"), "no element type"),
+    "elements of nothing": (header("'|V0'", "(99999, 99999999999)"), "no bytes"),
     "an old name": (header("'a8'"), "no element type"),
     "a list": (header().replace(b"{", b"[").replace(b"}", b"]"), "on: :"),
     "a number": (header(length=1).replace(b"{", b"3"), "descr, fortran_order and shape"),
@@ -274,3 +276,34 @@ def test_a_device_is_refused(tmp_path):
     (tmp_path / "x.npy").symlink_to("/dev/zero")
     with pytest.raises(FileError, match="no regular file"):
         open_array(str(tmp_path / "x.npy"))
+
+
+@pytest.mark.parametrize(
+    ("op", "words"),
+    [
+        ("flatten", ["0,30000000"]),
+        ("transpose", ["30000000,0"]),
+        ("reshape", ["30000000,0,5", "0,-1"]),
+        ("transpose", ["0,9223372036854775807,9"]),
+        ("expand", ["1", "1000000000"]),
+        ("reshape", ["x.npy", "-1"]),
+    ],
+)
+def test_values_allocate_what_they_show(shapecalc, tmp_path, monkeypatch, op, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.npy").write_bytes(header("'|u1'", "(100000000,)"))
+    os.truncate(tmp_path / "x.npy", 200_000_000)
+    tracemalloc.start()
+    try:
+        ran = shapecalc(op, *words, "--values")
+        assert ran.code == 0
+        assert len(ran.err) < 100_000
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_elements_of_many_dims_are_not_shown(shapecalc):
+    ran = shapecalc("reshape", "1," * 39 + "2", "2", "--values")
+    assert (ran.code, ran.err) == (2, "shapecalc: usage: the elements of at most 32 dims are shown, and there are 40\n")
+    assert shapecalc("reshape", "2", "1," * 31 + "2", "--values").code == 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from shapecalc.core.answers.moves import Expand, Move, Permute, Reshape
 from shapecalc.core.sizes.dims import Shape
 from shapecalc.core.sizes.problem import misuse
@@ -93,7 +91,8 @@ def index_after(index: Index, shape: Shape, move: Move) -> Index:
 def index_before(index: Any, shape: Shape, move: Move) -> Any:
     """Return an element's index before a move. `index` is the one after it, and `shape` the shape before it."""
     if isinstance(move, Permute):
-        return tuple(index[move.axes.index(axis)] for axis in range(len(shape)))
+        places = {axis: out for out, axis in enumerate(move.axes)}
+        return tuple(index[places[axis]] for axis in range(len(shape)))
     if isinstance(move, Expand):
         kept = index[len(move.shape) - len(shape) :]
         return tuple(at * (size != 1) for at, size in zip(kept, shape, strict=True))
@@ -108,7 +107,10 @@ def ravel(index: Any, shape: Sequence[Any]) -> Any:
     >>> ravel((1, 0, 2), (2, 3, 4))
     14
     """
-    return sum(at * prod(shape[axis + 1 :]) for axis, at in enumerate(index))
+    flat: Any = 0
+    for at, size in zip(index, shape, strict=True):
+        flat = flat * size + at
+    return flat
 
 
 def unravel(flat: Any, shape: Sequence[Any]) -> Any:

@@ -28,7 +28,8 @@ def folder_with_shapecalc(folder, files):
 
 def environment(folder):
     """Return the environment in which `shapecalc` is the one in that folder."""
-    return {**os.environ, "PATH": f"{folder}:{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONUTF8": "1"}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return {**inherited, "PATH": f"{folder}:{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONUTF8": "1"}
 
 
 def printed(command, folder):

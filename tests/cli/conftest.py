@@ -44,7 +44,7 @@ def shapecalc(monkeypatch, capsys):
 
 def environment():
     """Return the environment of a run in a process of its own: this checkout, no colours, buffered streams."""
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return {**inherited, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "TERM": "dumb"}
 
 

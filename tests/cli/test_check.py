@@ -234,6 +234,16 @@ def test_github_annotations(shapecalc, tmp_path):
     assert shapecalc("check", str(path), "--github", "--json").code == 2
 
 
+@pytest.mark.parametrize("name", ["::error file=a", " ::stop-commands::x", "\t::debug::"])
+def test_a_file_has_no_name_that_github_obeys(shapecalc, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(FAILS)
+    ran = shapecalc("check", name)
+    shown = name.replace("\t", "\\t")
+    assert (ran.code, ran.out.partition(":1: ")[0]) == (1, f"./{shown}")
+    assert shapecalc("check", "--github", name).out.startswith("::error file=")
+
+
 def test_junit_holds_every_case(shapecalc, tmp_path):
     path, report = tmp_path / "<cases>&.txt", tmp_path / "junit.xml"
     path.write_text(
@@ -625,12 +635,14 @@ def test_the_pre_commit_hook_runs(tmp_path):
         if ": " in line and not line.startswith("#")
     )
     assert (hook["id"], hook["language"]) == ("shapecalc-check", "python")
-    words = hook["entry"].split()
+    words = [*hook["entry"].split(), *json.loads(hook["args"])]
     assert words[0] == "shapecalc"
-    for text, code in ((PASSES, 0), (FAILS, 1)):
-        path = tmp_path / "model.shapes"
-        path.write_text(text)
-        assert process(*words[1:], str(path), capture_output=True).returncode == code
+    for name in ("model.shapes", "--update.shapes", "-x.shapes", "::error file=a.shapes"):
+        for text, code in ((PASSES, 0), (FAILS, 1)):
+            (tmp_path / name).write_text(text)
+            ran = subprocess.run(command(*words[1:], name), env=environment(), cwd=tmp_path, capture_output=True)
+            assert (ran.returncode, ran.stdout.startswith(b"::")) == (code, False)
+            assert (tmp_path / name).read_text() == text
 
 
 def test_the_steps_of_the_workflow_in_the_readme_run(tmp_path):

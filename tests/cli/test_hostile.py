@@ -131,6 +131,12 @@ def test_json_is_json_whatever_the_mistake(shapecalc, words):
         ("2>/dev/full", ["reshape", "2,3", "7"], 3, ""),
         ("2>/dev/full", ["reshape", "N,3", "6", "--explain"], 0, "6\n"),
         ("2>/dev/full", ["reshape", "2,3", "7", "--nope"], 2, ""),
+        ("2>/dev/full", ["reshape", "2,3", "6", "--values"], 0, "6\n"),
+        ("2>/dev/full", ["chain", "2,3 | flatten --axis 0", "--explain"], 0, "1,6\n"),
+        ("2>/dev/full", ["check", "missing"], 4, ""),
+        ("2>&-", ["check", "missing"], 4, ""),
+        (">/dev/full 2>/dev/full", ["reshape", "2,3", "6"], 4, ""),
+        (">&- 2>&-", ["reshape", "2,3", "6"], 4, ""),
     ],
 )
 def test_a_stream_that_cannot_be_used(redirection, words, code, out):

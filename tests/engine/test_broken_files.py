@@ -307,3 +307,13 @@ def test_the_elements_of_many_dims_are_not_shown(shapecalc):
     ran = shapecalc("reshape", "1," * 39 + "2", "2", "--values")
     assert (ran.code, ran.err) == (2, "shapecalc: usage: the elements of at most 32 dims are shown, and there are 40\n")
     assert shapecalc("reshape", "2", "1," * 31 + "2", "--values").code == 0
+
+
+@pytest.mark.parametrize("words", [("reshape", "{}", "-1"), ("chain", "{} | reshape -1"), ("compare", "{}", "-1")])
+@pytest.mark.parametrize(("dialect", "code"), [("onn", 2), ("ONNX", 0), ("TensorRT", 0)])
+def test_a_dialect_is_looked_up_for_files_as_for_shapes(shapecalc, tmp_path, words, dialect, code):
+    np.save(tmp_path / "x.npy", np.zeros((2, 3), "f4"))
+    ran, plain = (
+        shapecalc(*(word.format(given) for word in words), "-d", dialect) for given in (tmp_path / "x.npy", "2,3")
+    )
+    assert (ran.code, ran.out, ran.err) == (code, plain.out, plain.err)

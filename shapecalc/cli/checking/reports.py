@@ -156,7 +156,9 @@ class Report:
             self._add_testcase(number, title, message, failed=verdict is Verdict.FAILED)
 
     def _message_line(self, number: int, message: str) -> str:
-        return visible(f"{self.file}:{number}: {message}")
+        """Return the line that tells a message. GitHub obeys lines that begin with `::`, so no file's name does."""
+        here = "./" if self.file.lstrip().startswith("::") else ""
+        return visible(f"{here}{self.file}:{number}: {message}")
 
     def _annotation(self, number: int, message: str) -> str:
         """Return the line that makes GitHub show a message beside its line."""

@@ -12,6 +12,7 @@ from shapecalc.core.answers.stage import Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.asking.ask import ask, check_names_known, with_sizes
 from shapecalc.core.asking.setting import check_attributes, setting_of
+from shapecalc.core.asking.zeros import zero_verdicts
 from shapecalc.core.dialects.element_types import spelled
 from shapecalc.core.dialects.limits import check_rank, checked_volume
 from shapecalc.core.ops import OPS
@@ -159,8 +160,16 @@ def with_zeros(request: Request, sizes: Mapping[str, int]) -> Trace:
 def _zero_sensitive(
     answer: Trace | Chain, dims: Shape, again: Callable[[Mapping[str, int]], Trace | Chain]
 ) -> tuple[str, ...]:
-    """Return the names in `dims` whose being 0 would change `answer`, by asking again with 0 put in."""
-    return tuple(sorted(name for name in names(dims) if _changed(answer, again({name: 0}), {name: 0})))
+    """Return the names in `dims` whose being 0 would change `answer`, by asking again with 0 put in if need be."""
+    sensitive = []
+    sure = [zero_verdicts(trace) for trace in answer.traces]
+    for name in names(dims):
+        verdicts = {verdict.get(name, False) for verdict in sure}
+        if verdicts == {True} and len(sure) == 1:
+            sensitive.append(name)
+        elif verdicts != {False} and _changed(answer, again({name: 0}), {name: 0}):
+            sensitive.append(name)
+    return tuple(sorted(sensitive))
 
 
 def _changed(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, int]) -> bool:

@@ -1,0 +1,62 @@
+"""The law of names that must not be 0: what is told at once is what asking again would tell."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shapecalc as sc
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.resolve import _changed, resolve, with_zeros
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import operator_of
+from shapecalc.core.sizes.dims import names
+from shapecalc.core.sizes.problem import ShapeError
+from tests.sampling import examples
+
+DIMS = st.sampled_from(["A", "B", "C", "A", "B", "C", "A*B", "2*A", "A/2", "A*C/4", "B/A", "1", "2", "3", "4", "0"])
+TARGETS = DIMS | st.sampled_from(["0", "-1", "0", "-1", "-2", "4"])
+REQUESTS = {
+    "reshape": st.fixed_dictionaries({"target": st.lists(TARGETS, max_size=4).map(tuple)}),
+    "expand": st.fixed_dictionaries({"target": st.lists(TARGETS, max_size=4).map(tuple)}),
+    "view": st.fixed_dictionaries({"target": st.lists(TARGETS, max_size=4).map(tuple)}),
+    "shuffle": st.fixed_dictionaries({"to": st.lists(TARGETS, max_size=4).map(tuple)}),
+    "transpose": st.just({}),
+    "flatten": st.just({}),
+    "squeeze": st.just({}) | st.fixed_dictionaries({"axes": st.sampled_from([(0,), (1,), (0, 1), (-1,)])}),
+    "unsqueeze": st.fixed_dictionaries({"axes": st.sampled_from([(0,), (1,), (0, 1)])}),
+    "shape": st.just({}),
+    "depth_to_space": st.just({"block": 2}),
+    "space_to_depth": st.just({"block": 2}),
+}
+EVERY = [
+    (op, row.name, on) for op in REQUESTS for row in DIALECTS.values() if operator_of(OPS[op], row) for on in (0, 1)
+]
+
+
+def asked_again(request):
+    """Return the names that must not be 0, each of them asked."""
+    answer = resolve(request)
+    zeros = ((name, with_zeros(request, {name: 0})) for name in names(request.dims))
+    return tuple(sorted(name for name, zero in zeros if _changed(answer, zero, {name: 0})))
+
+
+@examples(3000)
+@given(data=st.data())
+def test_the_names_that_must_not_be_0_are_those_that_asking_again_finds(data):
+    op, dialect, on = data.draw(st.sampled_from(EVERY))
+    options = {"dialect": dialect, **data.draw(REQUESTS[op])}
+    row = DIALECTS[dialect]
+    if row.switch is not None and OPS[op].switched:
+        options[row.switch.name] = bool(on)
+    rank = {"depth_to_space": 4, "space_to_depth": 4}.get(op)
+    shape = tuple(data.draw(st.lists(DIMS, min_size=rank or 0, max_size=rank or 4)))
+    try:
+        request = ask(op, shape, options)
+    except ShapeError:
+        return
+    answer = resolve(request)
+    if answer.output is not None:
+        assert answer.assumes == asked_again(request)

@@ -19,7 +19,7 @@ class Canvas:
 
     def draw_across(self, y: int, left: int, right: int, style: Style | str = "") -> None:
         """Draw a line on row `y` from the left edge of cell `left` to the left edge of cell `right`."""
-        for x in range(left, right):
+        for x in range(left, right if y < len(self._lines) else left):
             self._join(x, y, LEFT | RIGHT, style)
 
     def join(self, x: int, y: int, directions: int, style: Style | str = "") -> None:
@@ -28,7 +28,7 @@ class Canvas:
 
     def draw_down(self, x: int, top: int, bottom: int, style: Style | str = "") -> None:
         """Draw a line in column `x` from the middle of row `top` to the middle of row `bottom`."""
-        for y in range(top, bottom + 1):
+        for y in range(top, min(bottom + 1, len(self._lines))):
             self._join(x, y, (UP if y > top else 0) | (DOWN if y < bottom else 0), style)
 
     def put(self, x: int, y: int, text: str, style: Style | str = "") -> None:

@@ -177,7 +177,7 @@ def _finished_cells(stage: Stage, own: list[tuple[int, Step]]) -> list[Cell]:
     settled = _settled_cells(own)
     if stage.kind is Kind.SQUEEZE:
         keeps = {step.sources[0]: number for number, step in own if isinstance(step.facts, KeptDim)}
-        gone = dropped_axes(stage)
+        gone = {*dropped_axes(stage)}
         kept = [axis for axis in range(len(stage.before)) if axis not in gone]
         settled = {out: Cell(dims[out], keeps.get(axis, last)) for out, axis in enumerate(kept)}
     return [settled.get(out) or Cell(dim, last) for out, dim in enumerate(dims)]
@@ -243,10 +243,10 @@ def _links(stage: Stage) -> tuple[Group, ...]:
     if stage.kind in (Kind.RESHAPE, Kind.VIEW) and stage.finished:
         return _recut_links(stage)
     if stage.kind is Kind.SQUEEZE:
-        gone = dropped_axes(stage)
+        gone = {*dropped_axes(stage)}
         kept = [axis for axis in before if axis not in gone] if stage.finished else []
-        ends = [(axis, (kept.index(axis),) if axis in kept else ()) for axis in before]
-        return tuple(Group((axis,), outs) for axis, outs in ends if axis in gone or stage.finished)
+        outs = {axis: (out,) for out, axis in enumerate(kept)}
+        return tuple(Group((axis,), outs.get(axis, ())) for axis in before if axis in gone or stage.finished)
     links = [
         Group(step.sources, (step.out,))
         for step in stage.steps

@@ -93,7 +93,7 @@ def _steps_to_show(answer: Trace | Chain, width: int) -> list[int]:
             continue
         steps = list(zip(layout.numbers, layout.stage.steps, strict=False))
         copies = [(number, step) for number, step in steps if isinstance(step.facts, CopiedZero)]
-        if any(_copies_elsewhere(layout, step) for _, step in copies):
+        if _copy_elsewhere(layout, [step for _, step in copies]):
             numbers.append(copies[-1][0])
         numbers += [number for number, step in steps if isinstance(step.facts, INFERS)]
         numbers += [number for number, step in steps if regroups(step) and is_worth_drawing(layout, width)]
@@ -107,8 +107,7 @@ def _is_about_counts(layout: Layout) -> bool:
     return layout.problem is not None and layout.problem.rule in COUNTED and budget_of(layout) is not None
 
 
-def _copies_elsewhere(layout: Layout, step: Step) -> bool:
+def _copy_elsewhere(layout: Layout, copies: list[Step]) -> bool:
     """Say whether a 0 copies the size of an axis that does not become its dim."""
-    if not layout.stage.finished or step.value == 0:
-        return False
-    return not any(step.out in link.outs and step.out in link.sources for link in layout.links)
+    own = {out for link in layout.links for out in {*link.outs} & {*link.sources}}
+    return layout.stage.finished and any(step.value != 0 and step.out not in own for step in copies)

@@ -13,6 +13,10 @@ from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.text import shape_text
 
 
+WIDEST = 60
+"""The widest cell that the others of its column are filled up to."""
+
+
 def steps_text(answer: Trace | Chain) -> Text:
     """Return every step of an answer, stage by stage, then its conditions and the sources of its rules.
 
@@ -30,7 +34,7 @@ def steps_text(answer: Trace | Chain) -> Text:
         labelled = [("input", step) for step in trace.given]
         labelled += [(stage.label, step) for stage in trace.stages for step in stage.steps]
         rows = [_cells(label, step) for label, step in labelled]
-        widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+        widths = [max((len(row[at]) for row in rows if len(row[at]) <= WIDEST), default=0) for at in range(4)]
         for (_, step), row in zip(labelled, rows, strict=True):
             cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             text.append(f"{cells}  {visible(step.why)}")

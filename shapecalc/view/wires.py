@@ -93,7 +93,8 @@ def _tracks(links: Sequence[Group]) -> tuple[int, ...]:
                 track -= 1
             above = link
         tracks.append(track)
-    return tuple(track - min(tracks) for track in tracks)
+    least = min(tracks, default=0)
+    return tuple(track - least for track in tracks)
 
 
 def draw(canvas: Canvas, wired: Wiring, left: int, right: int, top: int, styles: Sequence[Style | str]) -> None:
@@ -105,8 +106,9 @@ def draw(canvas: Canvas, wired: Wiring, left: int, right: int, top: int, styles:
     elif wired.layers:
         _braid(canvas, wired, left, right, top, styles)
     else:
+        walls = wired.walls
         for link, track, style in zip(wired.links, wired.tracks, styles, strict=True):
-            _bracket(canvas, link, (left, left + 1 + wired.walls + 2 * track, right), top, style)
+            _bracket(canvas, link, (left, left + 1 + walls + 2 * track, right), top, style)
 
 
 def _braid(canvas: Canvas, wired: Wiring, left: int, right: int, top: int, styles: Sequence[Style | str]) -> None:

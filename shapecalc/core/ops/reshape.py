@@ -190,9 +190,7 @@ def fast_reshape(at: Setting) -> FastAnswer:
         if least < 1 and 0 in dims:
             if not copies or (len(dims) > len(shape) and 0 in dims[len(shape) :]):
                 return None
-            while 0 in dims:
-                out = dims.index(0)
-                dims[out] = shape[out]
+            dims = [dim or shape[out] for out, dim in enumerate(dims)]
         known = prod(dims)
         if least > -1:
             return (dims if known == have else VOLUME_MISMATCH) if known <= INT64_MAX else None

@@ -51,7 +51,7 @@ def written_dims(stage: Stage) -> tuple[WrittenDim, ...]:
         case Kind.MERGE:
             return _flatten_dims(stage)
         case Kind.SQUEEZE:
-            gone = dropped_axes(stage)
+            gone = {*dropped_axes(stage)}
             return tuple(WrittenDim(dim, (axis,)) for axis, dim in enumerate(stage.before) if axis not in gone)
         case Kind.UNSQUEEZE:
             return tuple(WrittenDim(step.dim, step.sources or None) for step in _steps_of(stage, InsertedOne, KeptDim))
@@ -83,8 +83,10 @@ def _may_be_inferred(stage: Stage, step: Step) -> bool:
     """Say whether a dim may be written as -1: it was asked for so, and the other dims hold something."""
     if isinstance(step.facts, InferredEmpty) or step.out is None:
         return False
-    others = [dim for out, dim in enumerate(shape_after(stage)) if out != step.out]
-    return isinstance(step.facts, Inferred) or (stage.asked[step.out] == -1 and 0 not in others)
+    if isinstance(step.facts, Inferred) or stage.asked[step.out] != -1:
+        return isinstance(step.facts, Inferred)
+    after = shape_after(stage)
+    return 0 not in after[: step.out] + after[step.out + 1 :]
 
 
 def _flatten_dims(stage: Stage) -> tuple[WrittenDim, ...]:

@@ -136,12 +136,16 @@ def show(story: RenderableType) -> None:
     from io import StringIO
 
     from rich.console import Console
+    from rich.text import Text
 
     if sys.stderr is None:
         return
     terminal = Console(file=sys.stderr, highlight=False, emoji=False, markup=False)
     if terminal.is_terminal:
         terminal.print(story)
+        return
+    if isinstance(story, Text):
+        tell(story.plain.rstrip("\n"))
         return
     plain = Console(file=StringIO(), highlight=False, emoji=False, markup=False, no_color=True)
     plain.print(story, soft_wrap=True)

@@ -7,7 +7,8 @@ falls inside it. If all cuts of a row of moves line up, the row reorders atoms o
 
 from __future__ import annotations
 
-from math import prod
+from itertools import accumulate
+from operator import mul
 
 from shapecalc.core.sizes.record import Record
 
@@ -42,7 +43,7 @@ def contiguous_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     >>> contiguous_strides((2, 3, 4), 4)
     (48, 16, 4)
     """
-    return tuple(prod(shape[axis + 1 :]) * itemsize for axis in range(len(shape)))
+    return tuple(accumulate(reversed(shape), mul, initial=itemsize))[-2::-1]
 
 
 def merge(atoms: Iterable[Atom]) -> tuple[Atom, ...]:

@@ -58,7 +58,7 @@ def _sample(source: Shape, index: tuple[Any, ...], shape: Shape, data: Any) -> S
     positions = _shown_positions(shape)
     counts = list(map(len, positions))
     if 0 in shape:
-        elements = np.empty(counts)
+        elements: Any = np.empty(counts)
     else:
         flat = np.broadcast_to(np.asarray(ravel(index, source), dtype=np.int64), counts)
         elements = flat if data is None else data[tuple(np.asarray(at) for at in unravel(flat, source))]

@@ -6,8 +6,14 @@ and of the new shape line up there. The axes between two such cuts belong togeth
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.dims import Dim, Shape, product
+from math import gcd
+
+from shapecalc.core.sizes.dims import Dim, Shape, monomial, product
 from shapecalc.core.sizes.record import Record
+
+Key = tuple[int, int, int]
+"""What a product is found by: its numerator, its denominator, and a number for its names."""
+ONE: Key = (1, 1, 0)
 
 MOST_LISTED = 12
 """The most axes that a sentence lists one by one."""
@@ -59,17 +65,28 @@ def groups(before: Shape, after: Shape) -> tuple[Group, ...]:
 
 def _next_cut(before: Shape, i: int, after: Shape, j: int) -> tuple[int, int]:
     """Return the next places after `i` and `j` at which the running products agree; both ends if there are none."""
-    reached: dict[Dim, int] = {}
-    volume: Dim = 1
-    for end in range(i, len(before)):
-        volume = product((volume, before[end]))
-        reached.setdefault(volume, end + 1)
-    volume = 1
-    for end in range(j, len(after)):
-        volume = product((volume, after[end]))
-        if volume != 0 and volume in reached:
-            return reached[volume], end + 1
+    sides = (before, i), (after, j)
+    reached: tuple[dict[Key, int], dict[Key, int]] = ({}, {})
+    keys = [ONE, ONE]
+    for length in range(max(len(before) - i, len(after) - j)):
+        for side, (dims, start) in enumerate(sides):
+            if start + length >= len(dims):
+                continue
+            key = keys[side] = _times(keys[side], dims[start + length])
+            reached[side].setdefault(key, start + length + 1)
+            if key[0] and key in reached[1 - side]:
+                ends = reached[0][key], reached[1][key]
+                if product(before[i : ends[0]]) == product(after[j : ends[1]]):
+                    return ends
     return len(before), len(after)
+
+
+def _times(key: Key, dim: Dim) -> Key:
+    """Return the key of a product with one more factor. Equal products have equal keys, and others hardly ever do."""
+    factor = monomial(dim)
+    above, below = key[0] * factor.numerator, key[1] * factor.denominator
+    common = gcd(above, below)
+    return above // common, below // common, key[2] + sum([hash(name) * power for name, power in factor.powers])
 
 
 def regrouping(before: Shape, after: Shape) -> str:

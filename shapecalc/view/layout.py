@@ -6,6 +6,8 @@ and the problem. A stage whose conditions no sizes can meet has all its dims, an
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from shapecalc.core.answers.regrouping import Group, groups
 from shapecalc.core.answers.request import Request
 from shapecalc.core.answers.stage import Kind, Stage, Step
@@ -81,6 +83,7 @@ class Layout(Record):
         return self.stage.kind in CUTTING
 
 
+@lru_cache(maxsize=1)
 def layouts(answer: Trace | Chain) -> tuple[Layout, ...]:
     """Return the layouts of an answer's stages, in order. If the request is refused, the last is unfinished.
 

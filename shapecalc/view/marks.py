@@ -7,7 +7,7 @@ any more. Such dims are marked `~1` and `~2`.
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.dims import Dim, Monomial, Shape, quotient
+from shapecalc.core.sizes.dims import Dim, Monomial, Shape, product, quotient
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.view.strokes import Strokes, clip
 
@@ -104,6 +104,8 @@ def recut(sources: Sequence[Mark], dims: Sequence[Dim], mixes: int = 0) -> Recut
     marks: list[Mark] = []
     counts: dict[str, int] = {}
     for place, dim in enumerate(dims):
+        if place == len(dims) - 1 and dim not in (0, 1) and dim == product(part.size for part in parts):
+            return Recut((*marks, tuple([_last_part(part, counts) for part in parts])), mixed=False)
         mark = _take(parts, dim, counts)
         if mark is None:
             axes = tuple((Part(f"~{mixes + out + 1}", None, size),) for out, size in enumerate(dims))

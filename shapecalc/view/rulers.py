@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import accumulate
 from math import prod
+from operator import mul
 
 from rich.text import Text
 
@@ -59,12 +62,20 @@ class Rulers(Record):
 
     @property
     def clash(self) -> tuple[int, int] | None:
-        """The steps of the first old and new axis whose cuts do not line up; None if all cuts line up."""
+        """The steps of the first old and new axis whose cuts do not line up; None if all cuts line up.
+
+        An old step divides all larger ones, so those next to a new step tell of all.
+        """
+        steps = sorted(old.step for old in self.before)
         for new in self.after:
-            for old in self.before:
-                if new.step % old.step and old.step % new.step:
-                    return old.step, new.step
+            place = bisect_left(steps, new.step)
+            if any(_cross(step, new.step) for step in steps[max(place - 1, 0) : place + 1]):
+                return next((old.step, new.step) for old in self.before if _cross(old.step, new.step))
         return None
+
+
+def _cross(old: int, new: int) -> bool:
+    return bool(new % old and old % new)
 
 
 def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, strokes: Strokes) -> Text:
@@ -136,10 +147,11 @@ def _side(cells: Sequence[Cell], sizes: Mapping[str, int], strokes: Strokes) -> 
     """Return the axes of one side, the outermost first. Axes of 1 have no cuts, so they are left out."""
     dims = [int(str(substitute(cell.dim or 0, sizes))) for cell in cells]
     texts = [clip(str(dim), LONGEST_DIM, strokes) for dim in dims]
+    steps = list(accumulate(reversed(dims), mul, initial=1))[-2::-1]
     wide = max(map(len, texts), default=0)
     return tuple(
-        Ruler(f"{mark_text(cell.mark, strokes)} {text.rjust(wide)}", colour(cell.mark), dim, prod(dims[place + 1 :]))
-        for place, (cell, dim, text) in enumerate(zip(cells, dims, texts, strict=True))
+        Ruler(f"{mark_text(cell.mark, strokes)} {text.rjust(wide)}", colour(cell.mark), dim, step)
+        for cell, dim, text, step in zip(cells, dims, texts, steps, strict=True)
         if dim != 1
     )
 
@@ -151,16 +163,17 @@ def _draw(made: Rulers, width: int, strokes: Strokes) -> Text:
     left = max(map(len, labels), default=0) + 1
     room = max(8, width - left - 1)
     long = min(WIDEST_ELEMENT, room // made.volume) * made.volume if made.volume <= room else room
-    canvas, y = Canvas(strokes, len(labels) + 2 + bool(made.clash)), 1
+    clash = made.clash
+    canvas, y = Canvas(strokes, len(labels) + 2 + bool(clash)), 1
     _write_numbers(canvas, made, left, long)
     for place, (ruler, label) in enumerate(zip((*made.before, *made.after), labels, strict=True)):
-        if place == len(made.before) and made.clash:
-            _mark_clashes(canvas, made, made.clash, (left, long, y))
+        if place == len(made.before) and clash:
+            _mark_clashes(canvas, made, clash, (left, long, y))
             y += 1
         canvas.put(left - 1 - len(label), y, label, ruler.colour)
         _draw_ruler(canvas, ruler, made.volume, (left, long, y), strokes)
         y += 1
-    canvas.put(left, y, _conclusion(made, to_scale=made.volume > long), "bold" if made.clash else "dim")
+    canvas.put(left, y, _conclusion(made, to_scale=made.volume > long), "bold" if clash else "dim")
     return canvas.text(width)
 
 

@@ -12,7 +12,6 @@ from shapecalc.core.ops.op import operator_of
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.text import shape_text
 
-
 WIDEST = 60
 """The widest cell that the others of its column are filled up to."""
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import shapecalc as sc
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import _changed, resolve, with_zeros
 from shapecalc.core.dialects import DIALECTS
@@ -17,7 +15,7 @@ from shapecalc.core.sizes.problem import ShapeError
 from tests.sampling import examples
 
 DIMS = st.sampled_from(["A", "B", "C", "A", "B", "C", "A*B", "2*A", "A/2", "A*C/4", "B/A", "1", "2", "3", "4", "0"])
-TARGETS = DIMS | st.sampled_from(["0", "-1", "0", "-1", "-2", "4"])
+TARGETS = DIMS | st.sampled_from(["0", "-1", "0", "-1", "-2", "-3", "-4", "4"])
 REQUESTS = {
     "reshape": st.fixed_dictionaries({"target": st.lists(TARGETS, max_size=4).map(tuple)}),
     "expand": st.fixed_dictionaries({"target": st.lists(TARGETS, max_size=4).map(tuple)}),

@@ -165,9 +165,8 @@ def _zero_sensitive(
     sure = [zero_verdicts(trace) for trace in answer.traces]
     for name in names(dims):
         verdicts = {verdict.get(name, False) for verdict in sure}
-        if verdicts == {True} and len(sure) == 1:
-            sensitive.append(name)
-        elif verdicts != {False} and _changed(answer, again({name: 0}), {name: 0}):
+        told = len(sure) == 1 and verdicts == {True}
+        if told or (verdicts != {False} and _changed(answer, again({name: 0}), {name: 0})):
             sensitive.append(name)
     return tuple(sorted(sensitive))
 

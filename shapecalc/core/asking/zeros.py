@@ -31,14 +31,17 @@ def zero_verdicts(trace: Trace) -> Verdicts:
     request = trace.request
     at, _ = setting_of(request)
     known = names(request.dims)
-    if at.operator.steps is not None or any(stage.kind is Kind.VIEW for stage in trace.stages):
+    own = at.operator.steps is not None
+    if (own and at.operator.heeds_empty) or any(stage.kind is Kind.VIEW for stage in trace.stages):
         return dict.fromkeys(known)
     compared = any(condition.relation == "==" for condition in trace.conditions)
     verdicts: Verdicts = dict.fromkeys(known, None if compared else False)
     broken = _broken_by_zero(trace)
     for stage in trace.stages:
-        if stage.kind is Kind.RESHAPE and stage.asked == request.arguments.get(stage.argument):
+        target = request.arguments.get(stage.argument)
+        if stage.kind is Kind.RESHAPE and isinstance(target, tuple):
             verdicts |= _reshape_verdicts(stage, at.reading, broken)
+            verdicts |= dict.fromkeys(names(target)) if own else {}
     return verdicts | dict.fromkeys(_divisors(trace))
 
 
@@ -65,10 +68,8 @@ def _reshape_verdicts(stage: Stage, reading: Reading, broken: set[str]) -> Verdi
     before, after = stage.before, stage.after or ()
     if 0 in before or 0 in after:
         return dict.fromkeys(names(before + after))
-    if hole is None:
-        counted = {*names(before)} ^ {*names(after)}
-    else:
-        counted = {*names(after[:hole] + after[hole + 1 :])}
+    settled = after if hole is None else after[:hole] + after[hole + 1 :]
+    counted = {*names(before)} ^ {*names(settled)} if hole is None else {*names(settled)}
     told = hole is None or reading.empty is EmptyInfer.REFUSED
     verdicts: Verdicts = {name: name not in broken if told else None for name in counted}
     return verdicts | _code_verdicts(stage, broken) if reading.zero is Zero.COPIES else verdicts

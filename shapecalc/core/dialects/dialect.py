@@ -130,6 +130,8 @@ class Operator(Record):
     None for a request that is left to the op, and decides that before it begins: the fast answers ask, too."""
     fast: Callable[..., Any] | None = None
     """The fast answer, called as `Op.fast` is; without it the op's answers what `steps` leaves to the op."""
+    heeds_empty: bool = True
+    """Whether its own `steps` have other rules for a tensor that holds nothing."""
 
 
 class Dialect(Record):

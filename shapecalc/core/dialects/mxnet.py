@@ -518,7 +518,7 @@ MXNET = Dialect(
     name="mxnet",
     source="MXNet reference, and MXNet 1.9.1",
     operators={
-        "reshape": Operator("NDArray.reshape", params=(REVERSE,), steps=reshape),
+        "reshape": Operator("NDArray.reshape", params=(REVERSE,), steps=reshape, heeds_empty=False),
         "transpose": Operator("transpose", steps=transpose),
         "flatten": Operator("flatten", steps=flatten),
         "squeeze": Operator("squeeze", steps=squeeze),

@@ -1,0 +1,70 @@
+"""How the time of an answer grows with the names and the dims of a shape: whole processes, medians of some rounds.
+
+Run it from a checkout: `python tests/benchmarks/growth.py`. Ten times the names may take fifty times as long at most,
+and under two seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+from time import perf_counter
+
+ROUNDS = 5
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
+def named(count):
+    """Return the text of a shape of so many names."""
+    return ",".join(f"A{place}" for place in range(count))
+
+
+def ones(count):
+    """Return the text of a shape of so many dims, all of them 1 but for the last."""
+    return "1," * (count - 1) + "2"
+
+
+def questions(shape):
+    """Return what each front end is asked about a shape: its words, and its standard input."""
+    dims = shape.split(",")
+    reversed_dims, zeros = ",".join(dims[::-1]), ",".join(["0"] * (len(dims) - 1) + ["-1"])
+    return {
+        "reshape -1": (["reshape", shape, "-1"], ""),
+        "reshape to the dims reversed": (["reshape", shape, reversed_dims], ""),
+        "the same --explain": (["reshape", shape, reversed_dims, "--explain"], ""),
+        "the same --json": (["reshape", shape, reversed_dims, "--json"], ""),
+        "reshape 0,0,...,-1 --json": (["reshape", shape, zeros, "--json"], ""),
+        "transpose --explain": (["transpose", shape, "--explain"], ""),
+        "squeeze --json, as openvino": (["squeeze", shape, "-d", "openvino", "--json"], ""),
+        "unsqueeze --explain": (["unsqueeze", shape, "--axes", "0", "--explain"], ""),
+        "compare": (["compare", shape, "-1", "--json"], ""),
+        "check": (["check", "-"], f"reshape {shape} -1\ntranspose {shape}\n"),
+        "check --json": (["check", "-", "--json"], f"reshape {shape} {reversed_dims}\n"),
+        "chain --explain": (["chain", f"{shape} | transpose | reshape -1", "--explain"], ""),
+    }
+
+
+def seconds(words, stdin):
+    """Return the median wall time of a process."""
+    taken = []
+    for _ in range(ROUNDS):
+        start = perf_counter()
+        command = [sys.executable, "-m", "shapecalc", *words]
+        subprocess.run(command, input=stdin, text=True, capture_output=True, check=False, env=ENVIRONMENT)
+        taken.append(perf_counter() - start)
+    return statistics.median(taken)
+
+
+def table(few, many):
+    """Print what each front end takes for the smaller and for the larger shape, and their ratio."""
+    for (name, small), large in zip(questions(few).items(), questions(many).values(), strict=True):
+        before, after = seconds(*small), seconds(*large)
+        print(f"{name.ljust(32)} {before:8.2f} s {after:8.2f} s  {after / before:6.1f}")
+
+
+if __name__ == "__main__":
+    for what, shape, few, many in (("names", named, 100, 1000), ("dims", ones, 1000, 10_000)):
+        print(f"\n{f'{few} and {many} {what}'.ljust(32)}")
+        table(shape(few), shape(many))

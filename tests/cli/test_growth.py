@@ -1,0 +1,37 @@
+"""How the work of an answer grows with its shape: in calls, since `tests/benchmarks/growth.py` has the seconds."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.benchmarks.growth import named, ones, questions
+
+FEW = 40
+MOST = 15
+"""How many times the calls ten times the dims may take."""
+
+
+def calls(shapecalc, words, stdin):
+    """Return how many calls of functions a command line takes, those in C included."""
+    count = 0
+
+    def profile(_frame, event, _argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    shapecalc(*words, stdin=stdin)  # what is imported or kept at the first time is not counted
+    sys.setprofile(profile)
+    try:
+        shapecalc(*words, stdin=stdin)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("shape", [named, ones])
+@pytest.mark.parametrize("name", questions("2"))
+def test_ten_times_the_dims_take_about_ten_times_the_calls(shapecalc, shape, name):
+    few, many = (calls(shapecalc, *questions(shape(count))[name]) for count in (FEW, 10 * FEW))
+    assert many < MOST * few

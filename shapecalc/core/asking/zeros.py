@@ -40,8 +40,11 @@ def zero_verdicts(trace: Trace) -> Verdicts:
     for stage in trace.stages:
         target = request.arguments.get(stage.argument)
         if stage.kind is Kind.RESHAPE and isinstance(target, tuple):
-            verdicts |= _reshape_verdicts(stage, at.reading, broken)
-            verdicts |= dict.fromkeys(names(target)) if own else {}
+            verdicts |= _count_verdicts(stage, at.reading, broken)
+            if own:
+                verdicts |= dict.fromkeys(names(target))
+            elif at.reading.zero is Zero.COPIES:
+                verdicts |= _code_verdicts(stage, broken)
     return verdicts | dict.fromkeys(_divisors(trace))
 
 
@@ -62,8 +65,8 @@ def _divisors(trace: Trace) -> set[str]:
     return divided.union(*[names((each.right,)) for each in trace.conditions if each.relation == "%"])
 
 
-def _reshape_verdicts(stage: Stage, reading: Reading, broken: set[str]) -> Verdicts:
-    """Return the verdicts on the names for which a reshape is refused at 0, or reads 0 as a code."""
+def _count_verdicts(stage: Stage, reading: Reading, broken: set[str]) -> Verdicts:
+    """Return the verdicts on the names for which a reshape is refused at 0, since the counts differ or say nothing."""
     hole = next((out for out, dim in enumerate(stage.asked) if isinstance(dim, int) and dim < 0), None)
     before, after = stage.before, stage.after or ()
     if 0 in before or 0 in after:
@@ -71,8 +74,7 @@ def _reshape_verdicts(stage: Stage, reading: Reading, broken: set[str]) -> Verdi
     settled = after if hole is None else after[:hole] + after[hole + 1 :]
     counted = {*names(before)} ^ {*names(settled)} if hole is None else {*names(settled)}
     told = hole is None or reading.empty is EmptyInfer.REFUSED
-    verdicts: Verdicts = {name: name not in broken if told else None for name in counted}
-    return verdicts | _code_verdicts(stage, broken) if reading.zero is Zero.COPIES else verdicts
+    return {name: name not in broken if told else None for name in counted}
 
 
 def _code_verdicts(stage: Stage, broken: set[str]) -> Verdicts:

@@ -12,7 +12,6 @@ from shapecalc.core.answers.stage import Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.asking.ask import ask, check_names_known, with_sizes
 from shapecalc.core.asking.setting import check_attributes, setting_of
-from shapecalc.core.asking.zeros import zero_verdicts
 from shapecalc.core.dialects.element_types import spelled
 from shapecalc.core.dialects.limits import check_rank, checked_volume
 from shapecalc.core.ops import OPS
@@ -161,6 +160,8 @@ def _zero_sensitive(
     answer: Trace | Chain, dims: Shape, again: Callable[[Mapping[str, int]], Trace | Chain]
 ) -> tuple[str, ...]:
     """Return the names in `dims` whose being 0 would change `answer`, by asking again with 0 put in if need be."""
+    from shapecalc.core.asking.zeros import zero_verdicts  # a bare question has no names, and starts without it
+
     sensitive = []
     sure = [zero_verdicts(trace) for trace in answer.traces]
     for name in names(dims):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.checking.lines import regular_size, split_blocks
-from shapecalc.cli.checking.outputs import Progress, WholeLines, junit_file, replace_file, summary, worst_code
+from shapecalc.cli.checking.outputs import Progress, WholeLines, junit_file, summary, updated_file, worst_code
 from shapecalc.cli.checking.reports import Style, Verdict
 from shapecalc.cli.checking.workers import WORTH_IT, count_cores, judge_in_parallel, judge_in_turn
 from shapecalc.cli.options import Argument, Option, Takes, printing_options
@@ -121,6 +121,7 @@ class _Run:
 
     def _judge_file(self, file: str, cases: IO[str] | None) -> bool:
         """Judge one file; return whether a failure in it ends the run."""
+        updated_before = self.counts[Verdict.UPDATED]
         try:
             with ExitStack() as closing_all:
                 stream = _open_file(file, closing_all)
@@ -135,13 +136,15 @@ class _Run:
                     if self._count(result, cases):
                         return True
         except OSError as error:
+            self.counts[Verdict.FAILED] += self.counts[Verdict.UPDATED] - updated_before
+            self.counts[Verdict.UPDATED] = updated_before
             self._tell_unusable(file, error)
         return False
 
     def _updated_file(self, file: str) -> AbstractContextManager[IO[bytes]]:
         """Return what takes the lines of a file that is updated. It takes the file's place if a line has changed."""
         before = self.counts[Verdict.UPDATED]
-        return replace_file(Path(file), lambda: self.counts[Verdict.UPDATED] > before)
+        return updated_file(Path(file), lambda: self.counts[Verdict.UPDATED] > before)
 
     def _results(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, BlockResult]]:
         """Return the blocks of a file with what each comes to."""

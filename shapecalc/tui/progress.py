@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from platformdirs import user_data_path
 
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.engine.whole_files import whole_file
 
 LARGEST = 1 << 20
 """Bytes of the largest file that is read."""
@@ -73,14 +72,6 @@ class Progress:
         return frozenset()
 
     def _write(self) -> None:
-        """Write the file beside its place and move it there whole."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=self.file.parent, prefix=".lessons", encoding="utf-8", delete=False) as new:
-            try:
-                json.dump({"done": sorted(self.done)}, new)
-                new.close()
-                Path(new.name).replace(self.file)
-            except OSError:
-                with suppress(OSError):
-                    Path(new.name).unlink()
-                raise
+        with whole_file(self.file, force=True) as file:
+            file.write(json.dumps({"done": sorted(self.done)}).encode())

@@ -112,7 +112,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(file, monk
         raise OSError(28, "No space left on device")
 
     found = Progress(file)
-    monkeypatch.setattr(progress.json, "dump", full)
+    monkeypatch.setattr(os, "fsync", full)
     found.mark("allowzero")
     assert found.complaint() == f"progress is not kept: {file} cannot be written: No space left on device"
     assert Progress(file).done == {"hole"}

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import sys
 import tempfile
-import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
 from shapecalc.cli.checking.reports import Verdict
 from shapecalc.cli.output import Exit, put
+from shapecalc.engine.endings import Endings
+from shapecalc.engine.whole_files import report_file, whole_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from types import TracebackType
     from typing import IO
 
 CODES = {Verdict.FAILED: Exit.NO, Verdict.UNREAD: Exit.USAGE, Verdict.UNRESOLVED: Exit.UNRESOLVED}
-ENDING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-"""The signals that end a run: whatever was begun is taken back, and no temporary file stays."""
 FIRST_PROGRESS, NEXT_PROGRESS = 1.0, 0.2
 """Seconds before progress is told, and from one telling to the next."""
 
@@ -73,20 +69,10 @@ def _is_terminal(stream: IO[str] | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-class WholeLines:
+class WholeLines(Endings):
     """Writing that an interrupt does not cut: it waits for the lines at hand, a second one does not."""
 
-    def __enter__(self) -> WholeLines:
-        """Take over what an interrupt does."""
-        self._writing = self._waiting = False
-        ours = threading.current_thread() is threading.main_thread()
-        self._before = {number: signal.signal(number, self._interrupt) for number in ENDING} if ours else {}
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Give it back."""
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+    _writing = _waiting = False
 
     def put(self, lines: str) -> None:
         """Write lines to stdout; raise `RunEnded` if that fails."""
@@ -98,13 +84,15 @@ class WholeLines:
         finally:
             self._writing = False
         if self._waiting:
+            self.asked = True
             raise KeyboardInterrupt
 
-    def _interrupt(self, number: int, frame: object) -> None:
+    def end(self, number: int, frame: object) -> None:
+        """Take a signal."""
         if self._writing and not self._waiting:
             self._waiting = True
-            return
-        raise KeyboardInterrupt
+        else:
+            super().end(number, frame)
 
 
 @contextmanager
@@ -116,7 +104,7 @@ def junit_file(path: str | None, counts: Mapping[Verdict, int]) -> Iterator[IO[s
     if path is None:
         yield None
         return
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as cases, replace_file(Path(path)) as file:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as cases, report_file(Path(path)) as file:
         yield cases
         errors = counts[Verdict.UNREAD] + counts[Verdict.UNRESOLVED]
         totals = f'tests="{sum(counts.values())}" failures="{counts[Verdict.FAILED]}" errors="{errors}"'
@@ -128,49 +116,23 @@ def junit_file(path: str | None, counts: Mapping[Verdict, int]) -> Iterator[IO[s
 
 
 @contextmanager
-def replace_file(path: Path, wanted: Callable[[], bool] = lambda: True) -> Iterator[IO[bytes]]:
-    """Yield a file that takes the place of `path`, whole, once it is written and `wanted`; else `path` stays as it is.
+def updated_file(path: Path, changed: Callable[[], bool]) -> Iterator[IO[bytes]]:
+    """Yield a file that takes the place of `path` if something has `changed`.
 
-    Raises `OSError` if it cannot be written.
+    Raises `OSError` if it cannot be written, or if `path` is not what it was at first.
     """
-    target = path.resolve()
-    if target.exists() and not target.is_file():  # a device is written to, not replaced
-        with target.open("wb") as file:
-            yield file
-        return
-    seen = _state(target)
-    handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if not wanted():
-            os.unlink(beside)  # noqa: PTH108 - a name that is a text
-            return
-        if _state(target) != seen:
+    before = _state(path)
+
+    def wanted() -> bool:
+        if changed() and _state(path) != before:
             raise OSError(0, "it was changed by somebody else meanwhile")
-        if target.exists():
-            shutil.copymode(target, beside)
-        else:
-            Path(beside).chmod(0o666 & ~_umask())
-        os.replace(beside, target)  # noqa: PTH105 - the same
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(beside)  # noqa: PTH108 - the same
-        raise
+        return changed()
+
+    with whole_file(path, force=True, wanted=wanted) as file:
+        yield file
 
 
-def _state(path: Path) -> tuple[int, ...] | None:
-    """Return what tells a file from what it was before; None if there is no file."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
+def _state(path: Path) -> tuple[int, ...]:
+    """Return what tells a file from what it was before."""
+    found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import sys
 from collections import deque
 from contextlib import contextmanager
 
 from shapecalc.cli.checking.judge import BlockResult, defaults_after, judge_block
+from shapecalc.engine.endings import child_starting, leave_to_parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ def _start_workers(jobs: int, file: str, style: Style) -> Iterator[list[Connecti
             process = context.Process(
                 target=_work, args=(there, [*ends, here] if forks else [], file, style), daemon=True
             )
-            process.start()
+            with child_starting():
+                process.start()
             there.close()
             processes.append(process)
             ends.append(here)
@@ -107,7 +108,7 @@ def _start_workers(jobs: int, file: str, style: Style) -> Iterator[list[Connecti
 
 def _work(connection: Connection, others: list[Connection], file: str, style: Style) -> None:
     """Judge blocks until there are no more; the parent's ends are closed, so that its death is an end, too."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leave_to_parent()
     for other in others:
         other.close()
     try:

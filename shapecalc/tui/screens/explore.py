@@ -5,6 +5,7 @@ The dialogs are imported when they are asked for, so that the first picture is t
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -19,6 +20,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Rule
 
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.engine.whole_files import whole_file
 from shapecalc.tui import story
 from shapecalc.tui.keys import KEYS, keys_line
 from shapecalc.tui.question import Question, caret, command, element_reader
@@ -191,12 +193,14 @@ class Explore(Screen[None]):
         if self.app.is_web:
             self.app.deliver_screenshot()
             return
+        saved = Path.cwd() / f"shapecalc_{datetime.now():%Y-%m-%dT%H_%M_%S_%f}.svg"
         try:
-            saved = self.app.save_screenshot(path=str(Path.cwd()))
+            with whole_file(saved) as file:
+                file.write(self.app.export_screenshot().encode())
         except OSError as error:
-            self.notify(visible(f"{Path.cwd()}: {error.strerror}"), title="not saved", severity="error", markup=False)
+            self.notify(visible(f"{saved.parent}: {error.strerror}"), title="not saved", severity="error", markup=False)
         else:
-            self.notify(Path(saved).name, title="saved", markup=False)
+            self.notify(saved.name, title="saved", markup=False)
 
     def action_theme(self) -> None:
         """Change between dark and light."""

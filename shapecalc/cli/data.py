@@ -82,11 +82,15 @@ def tell_elements(answer: Trace | Chain, source: Source | None, paths: Paths, *,
         places = (f"{at['stage']} [{','.join(map(str, at['index']))}]" for at in path)
         tell(f"{PATHS[name][0]}: {' -> '.join(places)}")
     if values:
+        from shapecalc.engine.files import FileError
         from shapecalc.engine.samples import samples
         from shapecalc.view.values import values_text
 
-        data = None if source is None else load_array(source)
-        for title, sample in zip(("before", "after"), samples(answer, data), strict=True):
+        try:
+            shown = samples(answer, source)
+        except FileError as error:
+            raise file_error(error) from None
+        for title, sample in zip(("before", "after"), shown, strict=True):
             tell(f"{title} {shape_text(sample.shape)}\n{values_text(sample.elements, sample.gaps)}")
 
 

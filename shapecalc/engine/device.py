@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from shapecalc.engine.backends import BackendError, cupy
 from shapecalc.engine.copying import tiles_of
 from shapecalc.engine.execute import run
+from shapecalc.engine.reading import part_of
 from shapecalc.engine.ways import chunk
 
 TYPE_CHECKING = False
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.engine.files import Source
 
 PIECE = 1 << 26
 """The bytes of a piece that is sent or brought back."""
@@ -26,21 +26,22 @@ NUMBERS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 """The number types that stand for elements, by their width in bytes."""
 
 
-def fill_by_device(target: Any, source: Any, answer: Trace | Chain, tick: Callable[[int], object]) -> None:
+def fill_by_device(target: Any, source: Source, answer: Trace | Chain, tick: Callable[[int], object]) -> None:
     """Fill `target` with what an answer makes of `source` on the device; call `tick` with the bytes of each piece.
 
     `source` has the answer's input shape, and `target` its output shape. Raises `BackendError` if there is no
-    device, if it has no room, or if it knows no elements of that width.
+    device, if it has no room, or if it knows no elements of that width; `FileError` if `source` is cut short.
     """
-    device, source, target = cupy(), _numbers(source), _numbers(target)
+    device, array, target = cupy(), _numbers(source.array), _numbers(target)
     try:
-        sent = device.empty(source.shape, source.dtype)
-        for piece in _pieces(sent):
-            sent[piece] = device.asarray(np.asarray(source[piece], order="C"))
+        sent = device.empty(array.shape, array.dtype)
+        into, array = (sent, array) if array.flags.c_contiguous else (sent.T, array.T)
+        for piece in _pieces(array):
+            into[piece] = device.asarray(part_of(source, array[(*piece, ...)]))
         made = run(answer, sent, "cupy", contiguous=True).array
     except MemoryError:
         raise BackendError(
-            f"the device has no room for {source.nbytes} bytes and the result; numpy needs little"
+            f"the device has no room for {array.nbytes} bytes and the result; numpy needs little"
         ) from None
     for piece in _pieces(made):
         target[piece] = made[piece].get()

@@ -25,6 +25,7 @@ from shapecalc.engine.npy_headers import Header, read_header
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import IO
 
 UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 """Everything that reading a file can raise that is cut, damaged, or packed in an unknown way."""
@@ -40,6 +41,14 @@ class FileError(Exception):
     """A file that cannot be used. The message names it and gives the reason."""
 
 
+class Place(Record):
+    """Where the elements of a mapped array start, and in which file: its device and number tell it from later ones."""
+
+    path: str
+    start: int
+    file: tuple[int, int]
+
+
 class Source(Record):
     """An array in a file: what its header says, and how to load its elements."""
 
@@ -50,6 +59,8 @@ class Source(Record):
     shape: tuple[int, ...]
     kind: np.dtype[Any]
     load: Callable[[], Any]
+    place: Place | None = None
+    """Where others may change the elements or cut them short; None if they are unpacked for us alone."""
 
     @property
     def dtype(self) -> str | None:
@@ -71,7 +82,8 @@ def open_array(text: str) -> Source:
     archive, _, member = (text, "", "") if text.endswith((".npy", ".npz", ".safetensors")) else text.rpartition(":")
     with _raise_file_errors(text):
         if archive.endswith(".npy"):
-            return _mapped_source(text, archive, _map_array(archive))
+            with _regular_file(archive) as file:
+                return _mapped_source(text, archive, _map_array(file))
         if archive.endswith(".safetensors"):
             return _mapped_source(text, archive, _tensor(archive, member))
         header = _member_header(archive, member)
@@ -79,7 +91,11 @@ def open_array(text: str) -> Source:
 
 
 def _mapped_source(text: str, path: str, array: Any) -> Source:
-    return Source(text, Path(path), array.shape, array.dtype, lambda: array)
+    place = None
+    if isinstance(array, np.memmap):
+        found = Path(path).stat()
+        place = Place(str(Path(path).absolute()), array.offset, (found.st_dev, found.st_ino))
+    return Source(text, Path(path), array.shape, array.dtype, lambda: array, place)
 
 
 @contextmanager
@@ -107,16 +123,15 @@ def _regular_file(path: str) -> Iterator[IO[bytes]]:
         yield file
 
 
-def _map_array(path: str) -> Any:
+def _map_array(file: IO[bytes]) -> Any:
     """Return the array of a .npy file, mapped. An empty array is not mapped, because it has no bytes."""
-    with _regular_file(path) as file:
-        header = read_header(file)
-        held = os.fstat(file.fileno()).st_size
+    header = read_header(file)
+    held = os.fstat(file.fileno()).st_size
     if header.end > held:
         raise _wrong_size(header, held)
     if 0 in header.shape:
         return np.empty(header.shape, header.kind)
-    flat = np.memmap(path, header.kind, "r", header.start, (prod(header.shape),))
+    flat = np.memmap(file, header.kind, "r", header.start, (prod(header.shape),))
     return flat.reshape(header.shape, order="F" if header.fortran else "C")
 
 
@@ -151,12 +166,12 @@ def _member_info(archive: zipfile.ZipFile, path: str, member: str) -> zipfile.Zi
 
 
 def _unpack(path: str, member: str) -> Any:
-    """Return an array of a .npz archive: it is unpacked to a scratch file, mapped, and the file removed."""
-    with zipfile.ZipFile(path) as archive, tempfile.NamedTemporaryFile(suffix=".npy") as scratch:
+    """Return an array of a .npz archive: it is unpacked to a scratch file that has no name, and mapped."""
+    with zipfile.ZipFile(path) as archive, tempfile.TemporaryFile() as scratch:
         with archive.open(_member_info(archive, path, member)) as packed:
             shutil.copyfileobj(packed, scratch, 1 << 20)
-        scratch.flush()
-        return _map_array(scratch.name)
+        scratch.seek(0)
+        return _map_array(scratch)
 
 
 SAFETENSORS = {"BOOL": "?", "U8": "u1", "I8": "i1", "U16": "u2", "I16": "i2", "U32": "u4", "I32": "i4"}

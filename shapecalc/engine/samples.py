@@ -15,6 +15,11 @@ from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.sizes.dims import Shape
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
+from shapecalc.engine.reading import elements_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.engine.files import Source
 
 MOST_SHOWN = 1000
 """Up to this many elements, all are shown, as NumPy does."""
@@ -32,11 +37,11 @@ class Sample(Record):
     gaps: tuple[int | None, ...]
 
 
-def samples(answer: Trace | Chain, data: Any = None) -> tuple[Sample, Sample]:
+def samples(answer: Trace | Chain, data: Source | None = None) -> tuple[Sample, Sample]:
     """Return elements of the input and of the output. They are those of `data`, or 0, 1, 2 ... without it.
 
     `data` has the answer's input shape. Raises `ShapeError` (usage) if the request is refused, if names have no size,
-    or if there are more than `MOST_DIMS` dims.
+    or if there are more than `MOST_DIMS` dims; `FileError` if the file of `data` does not hold them any more.
 
     >>> import shapecalc as sc
     >>> [sample.elements for sample in samples(sc.transpose((2, 3)))]
@@ -53,7 +58,7 @@ def samples(answer: Trace | Chain, data: Any = None) -> tuple[Sample, Sample]:
     return _sample(answer.input, _index(answer.input), answer.input, data), _sample(answer.input, index, output, data)
 
 
-def _sample(source: Shape, index: tuple[Any, ...], shape: Shape, data: Any) -> Sample:
+def _sample(source: Shape, index: tuple[Any, ...], shape: Shape, data: Source | None) -> Sample:
     """Return the elements of the input at `index`, as a sample of a tensor of `shape`."""
     positions = _shown_positions(shape)
     counts = list(map(len, positions))
@@ -61,7 +66,7 @@ def _sample(source: Shape, index: tuple[Any, ...], shape: Shape, data: Any) -> S
         elements: Any = np.empty(counts)
     else:
         flat = np.broadcast_to(np.asarray(ravel(index, source), dtype=np.int64), counts)
-        elements = flat if data is None else data[tuple(np.asarray(at) for at in unravel(flat, source))]
+        elements = flat if data is None else elements_at(data, unravel(flat, source))
     gaps = tuple(EDGE if len(shown) < size else None for shown, size in zip(positions, shape, strict=True))  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
 

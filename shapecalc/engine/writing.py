@@ -1,7 +1,6 @@
-"""Outputs: an answer is carried out on a file's array and written to another file.
+"""Outputs: an answer is carried out on a file's array and written to another file, whole or not at all.
 
-The target is either whole or not there. It is written to a file without a name in the target's folder, and gets
-its name when it is whole. So an interrupt, a full disk or a crash leaves the folder as it was.
+The copy is made between two mapped files, in a child process: if somebody cuts the input short, only the child dies.
 """
 
 from __future__ import annotations
@@ -9,28 +8,30 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from contextlib import contextmanager, suppress
 from math import prod
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from shapecalc.core.answers.moves import Slice
 from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.engine import apart
 from shapecalc.engine.backends import NUMPY
 from shapecalc.engine.copying import copy_into
 from shapecalc.engine.device import fill_by_device
 from shapecalc.engine.execute import run
 from shapecalc.engine.files import FileError, Source
 from shapecalc.engine.plan import StridedView, concrete_moves, plan_moves
+from shapecalc.engine.reading import copy_of, cut_short
+from shapecalc.engine.whole_files import whole_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
 
-UNNAMED = getattr(os, "O_TMPFILE", 0)
-"""The flag that opens a file without a name. A system without it refuses to open a folder; the file is then hidden."""
+SMALL = 1 << 22
+"""Up to this many bytes an array is read into memory. That takes less time than to start a child."""
 
 
 def carry_out(
@@ -44,34 +45,64 @@ def carry_out(
 ) -> None:
     """Write what an answer makes of a file's array to another file; call `tick` with the bytes of each piece.
 
-    Raises `FileError` if the target is the input itself, cannot be written, or exists and `force` is not given.
-    Raises `BackendError` if `backend` is `cupy` and the device cannot be used.
+    Raises `FileError` if the target is the input itself, cannot be written, or exists and `force` is not given, and
+    if the input is cut short meanwhile. Raises `BackendError` if `backend` is `cupy` and the device cannot be used.
     """
-    _check_target(source, target, force=force)
-    moves, array = concrete_moves(answer), source.array
+    _check_target(source, target)
     try:
-        if moves and isinstance(moves[-1], Slice):
-            vector = run(answer, array).array
-            with _whole_file(target, vector.shape, vector.dtype) as out:
-                out[...] = vector
-            return
-        with _whole_file(target, tuple(answer.output or ()), source.kind) as out:  # type: ignore[arg-type]
-            if backend == "cupy":
-                fill_by_device(out, array, answer, tick)
-            else:
-                _fill(out, array, moves, tick)
+        with whole_file(target, force=force) as file:
+            _write_array(file, answer, source, tick, backend)
+    except FileExistsError:
+        raise FileError(f"{target}: it exists; --force writes over it") from None
+    except apart.KilledError as error:
+        raise FileError(f"{target}: the copy was ended by {error}") from None
     except OSError as error:
-        raise FileError(f"{target}: {error.strerror}") from None
+        raise FileError(f"{target}: {error.strerror or error}") from None
 
 
-def _check_target(source: Source, target: Path, *, force: bool) -> None:
+def _check_target(source: Source, target: Path) -> None:
     if target.suffix != ".npy":
         raise FileError(f"{target}: an output is a .npy file")
-    if target.exists():
-        if source.path.exists() and target.samefile(source.path):
-            raise FileError(f"{target}: the output is the input file")
-        if not force:
-            raise FileError(f"{target}: it exists; --force writes over it")
+    if target.exists() and source.path.exists() and target.samefile(source.path):
+        raise FileError(f"{target}: the output is the input file")
+
+
+def _write_array(
+    file: IO[bytes], answer: Trace | Chain, source: Source, tick: Callable[[int], object], backend: str
+) -> None:
+    """Write what an answer makes of an array, as a .npy file. Nothing is mapped any more when it is done."""
+    moves = concrete_moves(answer)
+    if moves and isinstance(moves[-1], Slice):
+        vector = run(answer, source.array).array
+        _mapped(file, vector.shape, vector.dtype)[...] = vector
+        return
+    out = _mapped(file, tuple(answer.output or ()), source.kind)  # type: ignore[arg-type]
+    if backend == "cupy":
+        fill_by_device(out, source, answer, tick)
+    elif source.place is not None and source.array.nbytes > SMALL and apart.FORKS:
+        _fill_apart(out, source, moves, tick)
+    else:
+        _fill(out, copy_of(source, SMALL), moves, tick)
+
+
+def _fill_apart(out: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:
+    """Fill a mapped output in a child process; raise `FileError` if the input is cut short, which kills the child."""
+    before = _state(source)
+    try:
+        apart.done_apart(lambda tell: _fill(out, source.array, moves, tell), tick)
+    except apart.KilledError:
+        if _state(source) != before:
+            raise cut_short(source) from None
+        raise
+
+
+def _state(source: Source) -> tuple[int, int]:
+    """Return what a file's size and age are; nothing if it has no name any more."""
+    try:
+        found = source.path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
 
 
 def _fill(out: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> None:
@@ -100,59 +131,31 @@ def _is_contiguous(view: StridedView, itemsize: int) -> bool:
 
 def _scratch_copy(view: Any, tick: Callable[[int], object]) -> Any:
     with tempfile.TemporaryFile() as file:
-        file.truncate(max(view.nbytes, 1))
+        _reserve(file, max(view.nbytes, 1))
         copied = np.memmap(file, view.dtype, "r+", 0, view.shape)
     copy_into(copied, view, tick)
     return copied
 
 
-@contextmanager
-def _whole_file(target: Path, shape: tuple[int, ...], dtype: Any) -> Iterator[Any]:
-    """Yield a mapped array to fill. The file gets the name `target` after the array is filled and on the disk."""
-    with _nameless_file(target.parent) as (file, give_name):
-        np.lib.format.write_array_header_1_0(
-            file, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-        )
-        start, size = file.tell(), prod(shape) * dtype.itemsize
-        file.flush()
-        if size:
-            _reserve(file, start + size)
-            out = np.memmap(file, dtype, "r+", start, shape or (1,)).reshape(shape)
-            yield out
-            out.flush() if isinstance(out, np.memmap) else None
-        else:
-            yield np.empty(shape, dtype)
-        os.fsync(file.fileno())
-        give_name(target)
+def _mapped(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
+    """Write the header of a .npy file; return its array, to be filled: mapped, unless it holds nothing."""
+    np.lib.format.write_array_header_1_0(
+        file, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    )
+    start, size = file.tell(), prod(shape) * dtype.itemsize
+    file.flush()
+    if not size:
+        return np.empty(shape, dtype)
+    _reserve(file, start + size)
+    return np.memmap(file, dtype, "r+", start, shape or (1,)).reshape(shape)
 
 
 def _reserve(file: IO[bytes], size: int) -> None:
     """Make a file as long as it will be. If the system can reserve room on the disk, a full disk raises now."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file.fileno(), 0, size)
-    else:
-        file.truncate(size)
-
-
-@contextmanager
-def _nameless_file(folder: Path) -> Iterator[tuple[IO[bytes], Callable[[Path], None]]]:
-    """Yield a file in `folder` that nobody sees, and a function that names it. A file that gets no name is deleted."""
-    beside = folder / f".shapecalc-{os.getpid()}.part"
     try:
-        descriptor = os.open(folder, UNNAMED | os.O_RDWR, 0o666)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
     except OSError as error:
-        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
             raise
-        descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
-
-    def give_name(target: Path) -> None:
-        if not beside.exists():
-            os.link(f"/proc/self/fd/{descriptor}", beside, src_dir_fd=descriptor)  # linkat, which follows the link
-        beside.replace(target)
-
-    try:
-        with os.fdopen(descriptor, "r+b") as file:
-            yield file, give_name
-    finally:
-        with suppress(FileNotFoundError):
-            beside.unlink()
+    file.truncate(size)

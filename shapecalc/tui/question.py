@@ -284,5 +284,16 @@ def caret(question: Question, problem: Problem) -> tuple[str, int, int] | None:
 
 
 def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object] | None:
-    """Return a function that gives a file's element at an index; None if there is no file."""
-    return None if source is None else lambda index: source.array[index]
+    """Return a function that gives a file's element at an index, `?` if it cannot be read; None if there is no file."""
+    if source is None:
+        return None
+    from shapecalc.engine.files import FileError
+    from shapecalc.engine.reading import elements_at
+
+    def element(index: tuple[int, ...]) -> object:
+        try:
+            return elements_at(source, index)[()]
+        except FileError:
+            return "?"
+
+    return element

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.engine import writing
+from shapecalc.engine import whole_files
 from shapecalc.engine.files import FileError, open_array
 from shapecalc.engine.writing import carry_out
 from tests.cli.conftest import ROOT, environment, process
@@ -180,7 +180,6 @@ from pathlib import Path
 import shapecalc as sc
 from shapecalc.engine.files import open_array
 from shapecalc.engine.writing import carry_out
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's job in the background ignores
 def tick(done):
     os.write(1, b"w")
     time.sleep(3)
@@ -262,7 +261,7 @@ def test_values_of_a_shape_that_no_machine_holds(shapecalc):
 
 
 def test_a_system_without_nameless_files_and_without_reserving_writes_whole_files_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "UNNAMED", 0)
+    monkeypatch.setattr(whole_files, "UNNAMED", 0)
     monkeypatch.delattr(os, "posix_fallocate")
     np.save(tmp_path / "x.npy", np.arange(6).reshape(2, 3))
     carry_out(sc.transpose((2, 3)), open_array(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=False, tick=int)

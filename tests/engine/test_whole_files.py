@@ -1,0 +1,295 @@
+"""The module that writes every file: what is there, other writers, what killed ones leave, what a system lacks."""
+
+from __future__ import annotations
+
+import ast
+import fcntl
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from platform import node
+
+import numpy as np
+import pytest
+
+from shapecalc.engine import whole_files
+from shapecalc.engine.endings import Endings
+from shapecalc.engine.whole_files import report_file, whole_file
+from tests.cli.conftest import process
+from tests.core.test_rooms import SOURCES
+
+
+def without_unnamed(monkeypatch):
+    monkeypatch.setattr(whole_files, "UNNAMED", 0)
+
+
+def without_links(monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    without_unnamed(monkeypatch)
+    monkeypatch.setattr(os, "link", refused)
+
+
+def without_locks(monkeypatch):
+    """Have a system that has no locks, and lets nobody remove or rename a file that is open or mapped."""
+    without_unnamed(monkeypatch)
+    monkeypatch.setattr(whole_files, "fcntl", None)
+    for name in ("link", "replace", "unlink"):
+        monkeypatch.setattr(os, name, refusing_open_files(getattr(os, name)))
+
+
+def refusing_open_files(call):
+    def refused(path, *new):
+        mapped = str(path) in Path("/proc/self/maps").read_text()
+        if mapped or any(same_file(path, f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")):
+            raise PermissionError(13, "The process cannot access the file because it is being used by another process")
+        return call(path, *new)
+
+    return refused
+
+
+def same_file(one, other):
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+
+
+SYSTEMS = {
+    "all": lambda _: None,
+    "no unnamed files": without_unnamed,
+    "no links": without_links,
+    "no locks": without_locks,
+}
+
+
+@pytest.fixture(params=SYSTEMS.values(), ids=SYSTEMS)
+def _system(request, monkeypatch):
+    request.param(monkeypatch)
+
+
+every_system = pytest.mark.usefixtures("_system")
+
+
+def write(target, data=b"new", **options):
+    with whole_file(target, **options) as file:
+        file.write(data)
+
+
+def part_of(target, random="0123456789abcdef", host=None):
+    return target.with_name(f".{target.name[:40]}.{(host or node())[:40]}.{random}.part")
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+def test_one_module_writes_every_file():
+    calls = {"write_text", "write_bytes", "save", "savez", "NamedTemporaryFile", "mkstemp", "replace", "rename", "link"}
+    writers = {
+        name
+        for name, source in SOURCES.items()
+        for node_ in ast.walk(ast.parse(source))
+        if isinstance(node_, ast.Call)
+        and isinstance(node_.func, ast.Attribute)
+        and (
+            (node_.func.attr in calls and len(node_.args) == 1 and not node_.keywords)
+            or (
+                node_.func.attr == "open"
+                and any(isinstance(each, ast.Constant) and each.value in ("wb", "w") for each in node_.args)
+            )
+        )
+    }
+    assert writers == {"shapecalc.engine.whole_files"}
+
+
+@every_system
+def test_a_file_is_written_whole_under_its_name(tmp_path):
+    os.umask(before := os.umask(0))
+    write(tmp_path / "y")
+    assert ((tmp_path / "y").read_bytes(), names(tmp_path)) == (b"new", ["y"])
+    assert stat.S_IMODE((tmp_path / "y").stat().st_mode) == 0o666 & ~before
+    with pytest.raises(ZeroDivisionError), whole_file(tmp_path / "z") as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert names(tmp_path) == ["y"]
+
+
+@every_system
+def test_without_force_nothing_is_written_over_even_if_it_comes_later(tmp_path):
+    target = tmp_path / "y"
+    with pytest.raises(FileExistsError), whole_file(target) as file:
+        file.write(b"ours")
+        target.write_bytes(b"theirs")
+    assert (target.read_bytes(), names(tmp_path)) == (b"theirs", ["y"])
+    (tmp_path / "link").symlink_to("nowhere")
+    for there in (target, tmp_path / "link", tmp_path):
+        with pytest.raises(FileExistsError):
+            write(there)
+
+
+@every_system
+def test_of_two_writers_one_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(whole_files, "_check_place", lambda *_, **__: None)
+    with pytest.raises(FileExistsError), whole_file(tmp_path / "y") as late:
+        late.write(b"late")
+        write(tmp_path / "y", b"first")
+    assert ((tmp_path / "y").read_bytes(), names(tmp_path)) == (b"first", ["y"])
+
+
+@every_system
+def test_force_keeps_the_mode_and_writes_through_links(tmp_path):
+    folder, target = tmp_path / "folder", tmp_path / "folder" / "y"
+    folder.mkdir()
+    target.write_bytes(b"old")
+    target.chmod(0o600)
+    (tmp_path / "link").symlink_to(target)
+    (tmp_path / "second").symlink_to("link")
+    write(tmp_path / "second", force=True)
+    assert (target.read_bytes(), stat.S_IMODE(target.stat().st_mode)) == (b"new", 0o600)
+    assert (names(tmp_path), names(folder)) == (["folder", "link", "second"], ["y"])
+    assert (tmp_path / "second").is_symlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+@every_system
+def test_force_keeps_the_owner(tmp_path):
+    target = tmp_path / "y"
+    target.write_bytes(b"old")
+    os.chown(target, 12345, 23456)
+    write(target, force=True)
+    assert (target.stat().st_uid, target.stat().st_gid) == (12345, 23456)
+
+
+def test_a_group_that_cannot_be_kept_gets_what_everybody_gets(tmp_path, monkeypatch):
+    target = tmp_path / "y"
+    target.write_bytes(b"old")
+    target.chmod(0o664)
+    other = os.stat_result([*target.stat()[:5], os.getgid() + 1, *target.stat()[6:]])
+
+    def refused(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "fchown", refused)
+    monkeypatch.setattr(Path, "stat", lambda *_, **__: other)
+    with target.open("r+b") as file:
+        whole_files._keep_mode_and_owner(file.fileno(), target)
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o644
+
+
+@every_system
+def test_what_is_no_regular_file_is_not_written_over(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "device").symlink_to(os.devnull)
+    for name in ("pipe", "loop", "device", "."):
+        with pytest.raises(OSError, match="it is no regular file"):
+            write(tmp_path / name, force=True)
+    assert names(tmp_path) == ["device", "loop", "pipe"]
+    with report_file(tmp_path / "device") as file:
+        file.write(b"new")
+    with pytest.raises(OSError, match="it is no regular file"), report_file(tmp_path):
+        pass
+
+
+@every_system
+def test_parts_that_others_have_made_are_never_used_and_those_of_others_never_removed(tmp_path):
+    target = tmp_path / "y"
+    held, planted = part_of(target, "1" * 16), tmp_path / f".shapecalc-{os.getpid()}.part"
+    kept = [planted, part_of(target, "2" * 16, "elsewhere"), part_of(target, "short"), part_of(tmp_path / "z")]
+    for each in (held, *kept):
+        each.write_bytes(b"planted")
+    os.mkfifo(part_of(target, "3" * 16))
+    part_of(target, "4" * 16).symlink_to(planted)
+    (store := part_of(target, "5" * 16)).mkdir()
+    with held.open("r+b") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        write(target)
+        remaining = {*kept, part_of(target, "3" * 16), part_of(target, "4" * 16), store, target}
+        assert {*tmp_path.iterdir()} - {held} == remaining
+        assert held.exists()
+    assert (target.read_bytes(), planted.read_bytes()) == (b"new", b"planted")
+
+
+def test_what_a_killed_writer_has_left_is_removed_by_the_next_one(tmp_path):
+    long = tmp_path / ("ä" * 120)
+    for target in (tmp_path / "y", long):
+        part_of(target).write_bytes(b"left over")
+        write(target)
+    assert names(tmp_path) == sorted(["y", long.name])
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_what_another_user_has_left_stays(tmp_path):
+    left = part_of(tmp_path / "y")
+    left.write_bytes(b"left over")
+    os.chown(left, 12345, -1)
+    write(tmp_path / "y")
+    assert left.exists()
+
+
+def test_a_part_that_is_taken_for_a_left_over_one_is_made_anew(tmp_path, monkeypatch):
+    without_unnamed(monkeypatch)
+    lock, taken = whole_files._lock, []
+
+    def swept(descriptor):
+        if not taken:
+            taken.extend(tmp_path.iterdir())
+            taken[0].unlink()
+        lock(descriptor)
+
+    monkeypatch.setattr(whole_files, "_lock", swept)
+    write(tmp_path / "y")
+    assert (len(taken), names(tmp_path)) == (1, ["y"])
+
+
+@every_system
+def test_a_signal_that_asks_for_the_end_takes_back_what_was_begun_and_a_second_one_changes_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt), whole_file(tmp_path / "y") as file:
+        file.write(b"half")
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+    assert names(tmp_path) == []
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_an_interrupt_that_got_lost_ends_the_write_before_it_counts(tmp_path):
+    with pytest.raises(KeyboardInterrupt), whole_file(tmp_path / "y"), suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert names(tmp_path) == []
+
+
+def test_signals_that_are_ignored_stay_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Endings():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_the_command_line_refuses_what_is_no_regular_file(tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(6))
+    os.mkfifo(tmp_path / "pipe.npy")
+    (tmp_path / "folder.npy").mkdir()
+    for name in ("pipe.npy", "folder.npy"):
+        words = ("reshape", str(tmp_path / "x.npy"), "2,3", "-o", str(tmp_path / name))
+        for force, reason in (((), "it exists; --force writes over it"), (("--force",), "it is no regular file")):
+            ran = process(*words, *force, capture_output=True, text=True)
+            assert (ran.returncode, ran.stdout) == (4, "")
+            assert ran.stderr == f"shapecalc: file: {tmp_path / name}: {reason}\n"
+
+
+def test_a_full_disk_never_says_updated(tmp_path):
+    cases = tmp_path / "cases"
+    cases.write_text("reshape 2,3 -1 => 7\n" * 40_000)
+    line = f"ulimit -f 600; '{sys.executable}' -m shapecalc check --update '{cases}'"
+    ran = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, "updated" in ran.stdout + ran.stderr) == (4, False)
+    assert re.fullmatch(f"shapecalc: file: {cases}: file too large\nshapecalc: [0-9,]+ failed\n", ran.stderr)
+    assert (cases.read_text(), names(tmp_path)) == ("reshape 2,3 -1 => 7\n" * 40_000, ["cases"])

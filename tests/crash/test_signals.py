@@ -1,0 +1,145 @@
+"""Random signals on every writer: its file is the old one or the new one, whole, and nothing else stays.
+
+Each trial sends signals at random moments to a writer that is slowed down where it matters. What a killed writer could
+not take away, the next one on the same target does. `python -m tests.crash.test_signals N` runs N trials of each.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import ROOT, environment
+from tests.sampling import some_and_all
+
+WRITERS = {
+    "output": (["reshape", "x.npy", "-1", "-o", "y.npy"], "y.npy", False, 0),
+    "output over another": (["reshape", "x.npy", "-1", "-o", "y.npy", "--force"], "y.npy", True, 0),
+    "update": (["check", "cases", "--update", "--jobs", "1"], "cases", True, 0),
+    "update by two": (["check", "cases", "--update", "--jobs", "2"], "cases", True, 0),
+    "report": (["check", "cases", "--junit", "report.xml"], "report.xml", True, 1),
+    "progress": (["mark", "lessons.json"], "lessons.json", True, 0),
+    "picture": (["picture", "picture.svg"], "picture.svg", False, 0),
+}
+"""Command lines, what each writes, whether that takes the place of an old file, and its exit code."""
+ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LONGEST = 0.4
+"""Seconds in which the first signal comes."""
+PATIENCE = 30
+TRIALS = range(40)
+
+
+def prepare(folder, writer):
+    """Put what a writer reads into a folder, and the old file into its place."""
+    for path in folder.iterdir():
+        path.unlink()
+    np.save(folder / "x.npy", np.ones((1 << 10, 3 << 9), np.float32))
+    (folder / "cases").write_text("reshape 2,3 -1 => 7\n" * 3)
+    _, target, exists, _ = WRITERS[writer]
+    if exists and target != "cases":
+        (folder / target).write_text('{"done": []}')
+
+
+def started(folder, writer, system):
+    """Start a writer in a session of its own; return it when it begins to work."""
+    begins, tells = os.pipe()
+    running = subprocess.Popen(
+        [sys.executable, str(ROOT / "tests" / "crash" / "slow_writer.py"), str(tells), system, *WRITERS[writer][0]],
+        cwd=folder,
+        env={**environment(), "TMPDIR": str(folder)},
+        pass_fds=[tells],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    os.close(tells)
+    assert os.read(begins, 1) == b"b"
+    os.close(begins)
+    return running
+
+
+def send_signals(running, random):
+    """Send signals to a writer, or to it and its children, at random moments; return which ask for an end."""
+    sent = random.choice(
+        [[signal.SIGKILL], [random.choice(ASKED)], random.choices(ASKED, k=3), [*ASKED, signal.SIGKILL]]
+    )
+    send = random.choice([os.kill, os.killpg])
+    time.sleep(random.uniform(0, LONGEST))
+    for number in (signal.SIGSTOP, signal.SIGCONT, *sent) if random.random() < 0.5 else sent:
+        if running.poll() is None:
+            send(running.pid, number)
+        time.sleep(random.choice([0, 0.001, 0.02]))
+    return sent
+
+
+def wait_for_all(running):
+    """Wait until a writer and all its children have ended; return its exit code and what it told."""
+    told, end = running.communicate(timeout=PATIENCE)[1], time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            os.killpg(running.pid, 0)
+        except ProcessLookupError:
+            return running.returncode, told.decode()
+        time.sleep(0.01)
+    raise AssertionError("a child lives longer than its writer")
+
+
+def content(folder, writer):
+    path = folder / WRITERS[writer][1]
+    return path.read_bytes() if path.exists() else None
+
+
+def write_once(folder, writer, system):
+    """Let a writer write; return all names that there are then."""
+    code, told = wait_for_all(started(folder, writer, system))
+    assert code == WRITERS[writer][3], told
+    return {path.name for path in folder.iterdir()}
+
+
+def check_trial(folder, writer, system, seed):
+    """Interrupt a writer; raise `AssertionError` for a file that is neither old nor new, and for litter."""
+    _, target, exists, done = WRITERS[writer]
+    prepare(folder, writer)
+    after, new = write_once(folder, writer, system), content(folder, writer)
+    prepare(folder, writer)
+    before, old = {path.name for path in folder.iterdir()}, content(folder, writer)
+    running = started(folder, writer, system)
+    sent = send_signals(running, Random(f"{writer} {system} {seed}"))
+    code, told = wait_for_all(running)
+    found, names = content(folder, writer), {path.name for path in folder.iterdir()}
+    trial = (writer, system, seed, sent, code, told, names)
+    assert found == new or (found == old and code != done), trial
+    assert code in (done, 130, *(-number for number in sent)), trial
+    assert "Traceback" not in told, trial
+    if signal.SIGKILL in sent:
+        assert all(name.endswith(".part") for name in names - after), trial
+    else:
+        assert names == (before if found == old else after), trial
+    if not exists:
+        (folder / target).unlink(missing_ok=True)
+    assert write_once(folder, writer, system) == after, trial
+
+
+@pytest.mark.parametrize("seeds", some_and_all(TRIALS, 1))
+@pytest.mark.parametrize("system", ["all", "little"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_writer_that_is_interrupted_leaves_the_old_file_or_the_new_one(tmp_path, writer, system, seeds):
+    for seed in seeds:
+        check_trial(tmp_path, writer, system, seed)
+
+
+if __name__ == "__main__":
+    for trial in range(int(sys.argv[1])):
+        for each in WRITERS:
+            for offered in ("all", "little"):
+                with tempfile.TemporaryDirectory() as scratch:
+                    check_trial(Path(scratch), each, offered, trial)

@@ -18,14 +18,24 @@ TURNS = 3
 SIDE = 1 << 14
 
 
+def private_memory(process):
+    """Return the private memory that a process and its children hold, in KiB; what children share counts twice."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:  # it has ended
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) + sum(
+        map(private_memory, children)
+    )
+
+
 def taken(command):
-    """Return the seconds that a command takes, and the most private memory it holds, in MiB."""
+    """Return the seconds that a command takes, and the most private memory it and its children hold, in MiB."""
     begin, peak = perf_counter(), 0
     with subprocess.Popen(command) as running:
         while running.poll() is None:
-            for line in Path(f"/proc/{running.pid}/status").read_text().splitlines():
-                if line.startswith("RssAnon"):
-                    peak = max(peak, int(line.split()[1]))
+            peak = max(peak, private_memory(running.pid))
             sleep(0.01)
     if running.returncode:
         raise SystemExit(f"{command} ended with {running.returncode}")

@@ -72,14 +72,12 @@ def report_file(target: Path) -> Iterator[IO[bytes]]:
 
 def _check_place(place: Path, *, force: bool) -> None:
     """Raise `OSError` if a file may not have this place."""
-    try:
-        mode = place.lstat().st_mode
-    except FileNotFoundError:
+    if not os.path.lexists(place):
         return
+    if not place.is_file() and (force or place.exists()):
+        raise OSError(errno.EINVAL, "it is no regular file")
     if not force:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "it is no regular file")
 
 
 @contextmanager

@@ -55,7 +55,8 @@ def carry_out(
     except FileExistsError:
         raise FileError(f"{target}: it exists; --force writes over it") from None
     except apart.KilledError as error:
-        raise FileError(f"{target}: the copy was ended by {error}") from None
+        reason = ": the disk is full, or cannot be read" if str(error) == "SIGBUS" else ""
+        raise FileError(f"{target}: the copy was ended by {error}{reason}") from None
     except OSError as error:
         raise FileError(f"{target}: {error.strerror or error}") from None
 

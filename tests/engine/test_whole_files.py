@@ -20,7 +20,7 @@ import pytest
 from shapecalc.engine import whole_files
 from shapecalc.engine.endings import Endings
 from shapecalc.engine.whole_files import report_file, whole_file
-from tests.cli.conftest import process
+from tests.cli.conftest import command, environment, process
 from tests.core.test_rooms import SOURCES
 
 
@@ -126,7 +126,7 @@ def test_without_force_nothing_is_written_over_even_if_it_comes_later(tmp_path):
         target.write_bytes(b"theirs")
     assert (target.read_bytes(), names(tmp_path)) == (b"theirs", ["y"])
     (tmp_path / "link").symlink_to("nowhere")
-    for there in (target, tmp_path / "link", tmp_path):
+    for there in (target, tmp_path / "link"):
         with pytest.raises(FileExistsError):
             write(there)
 
@@ -279,10 +279,20 @@ def test_the_command_line_refuses_what_is_no_regular_file(tmp_path):
     (tmp_path / "folder.npy").mkdir()
     for name in ("pipe.npy", "folder.npy"):
         words = ("reshape", str(tmp_path / "x.npy"), "2,3", "-o", str(tmp_path / name))
-        for force, reason in (((), "it exists; --force writes over it"), (("--force",), "it is no regular file")):
+        for force in ((), ("--force",)):
             ran = process(*words, *force, capture_output=True, text=True)
             assert (ran.returncode, ran.stdout) == (4, "")
-            assert ran.stderr == f"shapecalc: file: {tmp_path / name}: {reason}\n"
+            assert ran.stderr == f"shapecalc: file: {tmp_path / name}: it is no regular file\n"
+
+
+def test_of_two_command_lines_one_is_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(6))
+    words = command("reshape", str(tmp_path / "x.npy"), "2,3", "-o", str(tmp_path / "y.npy"))
+    pair = [subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [running.communicate()[1] for running in pair]
+    assert sorted(running.returncode for running in pair) == [0, 4]
+    assert "".join(told) == f"shapecalc: file: {tmp_path / 'y.npy'}: it exists; --force writes over it\n"
+    assert (np.load(tmp_path / "y.npy").tolist(), names(tmp_path)) == ([[0, 1, 2], [3, 4, 5]], ["x.npy", "y.npy"])
 
 
 def test_a_full_disk_never_says_updated(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -60,6 +61,27 @@ def cutting(path, call):
         return call(*words)
 
     return cut
+
+
+def test_room_is_reserved_before_anything_is_copied_where_the_file_system_can(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", np.arange(36).reshape(4, 9))
+    source, asked = open_array(str(tmp_path / "x.npy")), []
+    twice = sc.chain((4, 9), "transpose", "reshape 4,9", "transpose", "reshape 4,9", "transpose")
+
+    def reserve(error):
+        def reserved(_, start, size):
+            asked.append(start + size)
+            raise OSError(error, os.strerror(error))
+
+        return reserved
+
+    monkeypatch.setattr(os, "posix_fallocate", reserve(errno.EOPNOTSUPP))
+    carry_out(twice, source, tmp_path / "y.npy", force=False, tick=int)
+    assert (np.load(tmp_path / "y.npy").shape, asked) == ((9, 4), [128 + 288, 288, 288])
+    monkeypatch.setattr(os, "posix_fallocate", reserve(errno.ENOSPC))
+    with pytest.raises(FileError, match="No space left on device"):
+        carry_out(twice, source, tmp_path / "z.npy", force=False, tick=int)
+    assert names(tmp_path) == ["x.npy", "y.npy"]
 
 
 def test_a_child_that_is_killed_otherwise_is_told(tmp_path, monkeypatch):

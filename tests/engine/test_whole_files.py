@@ -196,6 +196,14 @@ def test_what_is_no_regular_file_is_not_written_over(tmp_path):
 
 
 @every_system
+def test_a_pipe_that_comes_while_a_file_is_written_stays(tmp_path):
+    with pytest.raises(OSError, match="it is no regular file"), whole_file(tmp_path / "y", force=True):
+        os.mkfifo(tmp_path / "y")
+    assert (tmp_path / "y").is_fifo()
+    assert names(tmp_path) == ["y"]
+
+
+@every_system
 def test_parts_that_others_have_made_are_never_used_and_those_of_others_never_removed(tmp_path):
     target = tmp_path / "y"
     held, planted = part_of(target, "1" * 16), tmp_path / f".shapecalc-{os.getpid()}.part"
@@ -297,9 +305,10 @@ def test_of_two_command_lines_one_is_refused(tmp_path):
 
 def test_a_full_disk_never_says_updated(tmp_path):
     cases = tmp_path / "cases"
-    cases.write_text("reshape 2,3 -1 => 7\n" * 40_000)
+    lines = f"reshape 2,3 -1 => 7 # {'why ' * 60}\n" * 3000
+    cases.write_text(lines)
     line = f"ulimit -f 600; '{sys.executable}' -m shapecalc check --update '{cases}'"
     ran = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ran.returncode, "updated" in ran.stdout + ran.stderr) == (4, False)
     assert re.fullmatch(f"shapecalc: file: {cases}: file too large\nshapecalc: [0-9,]+ failed\n", ran.stderr)
-    assert (cases.read_text(), names(tmp_path)) == ("reshape 2,3 -1 => 7\n" * 40_000, ["cases"])
+    assert (cases.read_text(), names(tmp_path)) == (lines, ["cases"])

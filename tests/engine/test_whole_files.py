@@ -20,7 +20,7 @@ import pytest
 from shapecalc.engine import whole_files
 from shapecalc.engine.endings import Endings
 from shapecalc.engine.whole_files import report_file, whole_file
-from tests.cli.conftest import command, environment, process
+from tests.cli.conftest import command, environment
 from tests.core.test_rooms import SOURCES
 
 
@@ -281,16 +281,16 @@ def test_signals_that_are_ignored_stay_ignored():
         signal.signal(signal.SIGHUP, before)
 
 
-def test_the_command_line_refuses_what_is_no_regular_file(tmp_path):
+def test_the_command_line_refuses_what_is_no_regular_file(shapecalc, tmp_path):
     np.save(tmp_path / "x.npy", np.arange(6))
     os.mkfifo(tmp_path / "pipe.npy")
     (tmp_path / "folder.npy").mkdir()
     for name in ("pipe.npy", "folder.npy"):
         words = ("reshape", str(tmp_path / "x.npy"), "2,3", "-o", str(tmp_path / name))
         for force in ((), ("--force",)):
-            ran = process(*words, *force, capture_output=True, text=True)
-            assert (ran.returncode, ran.stdout) == (4, "")
-            assert ran.stderr == f"shapecalc: file: {tmp_path / name}: it is no regular file\n"
+            ran = shapecalc(*words, *force)
+            assert (ran.code, ran.out) == (4, "")
+            assert ran.err == f"shapecalc: file: {tmp_path / name}: it is no regular file\n"
 
 
 def test_of_two_command_lines_one_is_refused(tmp_path):
@@ -308,7 +308,7 @@ def test_a_full_disk_never_says_updated(tmp_path):
     lines = f"reshape 2,3 -1 => 7 # {'why ' * 60}\n" * 3000
     cases.write_text(lines)
     line = f"ulimit -f 600; '{sys.executable}' -m shapecalc check --update '{cases}'"
-    ran = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    ran = subprocess.run(["bash", "-c", line], env=environment(), capture_output=True, text=True, check=False)
     assert (ran.returncode, "updated" in ran.stdout + ran.stderr) == (4, False)
     assert re.fullmatch(f"shapecalc: file: {cases}: file too large\nshapecalc: [0-9,]+ failed\n", ran.stderr)
     assert (cases.read_text(), names(tmp_path)) == (lines, ["cases"])

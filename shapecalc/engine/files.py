@@ -25,7 +25,6 @@ from shapecalc.engine.npy_headers import Header, read_header
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import IO
 
 UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 """Everything that reading a file can raise that is cut, damaged, or packed in an unknown way."""

@@ -35,6 +35,12 @@ class TerminalApp:
         app = ShapecalcApp(question, step, lesson=lesson)
         return app.run(), app.return_code or Exit.YES
 
+    def visit(self, question: Question) -> list[str]:
+        """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
+        from shapecalc.tui.visit import command_of
+
+        return command_of(question)
+
 
 def main() -> int:
     """Run the command line of this process and return its exit code."""

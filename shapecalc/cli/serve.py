@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import socket
-import sys
-from ipaddress import ip_address
-from shlex import join
 
 from shapecalc.cli.answer import print_error
+from shapecalc.cli.inputs import input_text
 from shapecalc.cli.options import Option, Takes
-from shapecalc.cli.output import Exit, stream_error, tell
+from shapecalc.cli.output import Exit, put, stream_error, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.tui import PARAMETERS, UNKNOWN
 from shapecalc.core.sizes.problem import ShapeError
@@ -29,9 +27,11 @@ SUMMARY = "Serve the terminal app to a browser on this machine."
 HELP = f"""\b
   shapecalc serve
   shapecalc serve shuffle 2,3,4 --first 1,0,2 --to 2,-1,3
-  shapecalc serve --port 8080
+  shapecalc serve --open --port 8080
+  shapecalc serve --host 0.0.0.0 --allow-host box.example
 
-{SUMMARY} Needs: pip install 'shapecalc[serve]'."""
+{SUMMARY} Whoever has the address that is printed can use it.
+Needs: pip install 'shapecalc[serve]'."""
 WORDS = replace(PARAMETERS[0], help="what to open with")
 HOST = Option("host", "The address to listen on.", metavar="ADDRESS", default="127.0.0.1", shows_default=True)
 PORT = Option(
@@ -46,51 +46,88 @@ PORT = Option(
 )
 
 
+ALLOW_HOST = Option(
+    "allow_host", "A further name by which browsers come; may be repeated.", Takes.TEXTS, metavar="NAME"
+)
+SESSIONS = Option(
+    "sessions",
+    "How many may use it at once, 1 to 256.",
+    Takes.NUMBER,
+    metavar="N",
+    default="8",
+    shows_default=True,
+    least=1,
+    most=256,
+)
+OPENS = Option("opens", "Open the address in a browser.", Takes.NOTHING, long="--open")
+
+
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    made = make_command(run_serve, [WORDS, HOST, PORT], with_context=True)
+    made = make_command(run_serve, [WORDS, HOST, PORT, ALLOW_HOST, SESSIONS, OPENS], with_context=True)
     app.command("serve", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
-def run_serve(context: typer.Context, words: list[str] | None, host: str, port: int, out: Output) -> int:
+def run_serve(
+    context: typer.Context,
+    words: list[str] | None,
+    host: str,
+    port: int,
+    allow_host: list[str] | None,
+    sessions: int,
+    out: Output,
+    *,
+    opens: bool,
+) -> int:
     """Serve until interrupted; every visitor gets an app of their own."""
-    app: TerminalApp[Any] = context.obj
+    from shapecalc.serving.door import new_door, url_host
+
     words = words or []
     try:
-        app.question_of(words)
+        command = _visit_command(context.obj, words)
+        door = new_door(host, allow_host or [])
     except ShapeError as error:
         return print_error(error, "serve", {"command": " ".join(words) or None}, out)
     try:
-        from rich.console import Console
-        from textual_serve.server import Server
-    except ImportError:
-        raise stream_error("serve", "textual-serve is not installed; pip install 'shapecalc[serve]'") from None
-    _check_free(host, port)
-    if not _is_loopback(host):
-        tell(
-            f"shapecalc: there is no authentication: whoever reaches {visible(host) or 'this machine'} can use the app"
-        )
-    server = Server(join([sys.executable, "-m", "shapecalc", "tui", *words]), host=host, port=port, title="shapecalc")
-    server.console = Console(stderr=True)
-    try:
-        server.serve()
-    except OSError as error:
-        raise stream_error(f"{visible(host)}:{port}", error.strerror) from None
+        import asyncio
+
+        from shapecalc.serving.server import Serving, serve
+    except ImportError as error:
+        raise stream_error("serve", f"{error.name} is not installed; pip install 'shapecalc[serve]'") from None
+    with _listening(host, port) as listening:
+        address = f"http://{url_host(host)}:{port}/?token={door.token}"
+        _tell_address(host, address, opens=opens)
+        asyncio.run(serve(Serving(command, door, sessions, tell), listening))
     return Exit.YES
 
 
-def _check_free(host: str, port: int) -> None:
-    """Raise `RunEnded` if nobody can listen at an address, before anything says that somebody does."""
+def _visit_command(app: TerminalApp[Any], words: list[str]) -> list[str]:
+    """Return what starts an app at the question of some words; raise `ShapeError` (usage, file) if there is none."""
+    question = app.question_of(words)
+    if question.texts.get("input", "").strip() == "-":
+        question = question.with_text("input", input_text("-"))
+    return app.visit(question)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address; raise `RunEnded` if nobody can."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        socket.create_server((host, port), family=family).close()
+        return socket.create_server((host, port), family=family)
     except (OSError, UnicodeError) as error:
         raise stream_error(f"{visible(host)}:{port}", getattr(error, "strerror", None) or str(error)) from None
 
 
-def _is_loopback(host: str) -> bool:
-    """Say whether an address is this machine's own."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _tell_address(host: str, address: str, *, opens: bool) -> None:
+    """Print the address, and say who can use it and what they cannot do; open it in a browser if that is asked for."""
+    from shapecalc.serving.door import is_loopback
+
+    put(address)
+    tell("shapecalc: serving until interrupted; the apps that are served open no files and write none")
+    if not is_loopback(host):
+        tell("shapecalc: the address and all that is typed can be read on the network, since nothing is encrypted")
+    if opens:
+        import webbrowser
+        from threading import Thread
+
+        Thread(target=webbrowser.open, args=[address], daemon=True).start()

@@ -61,6 +61,9 @@ if TYPE_CHECKING:
         def open(self, question: Q, step: int | None, *, lesson: bool) -> tuple[Outcome | None, int]:
             """Run the app; return what it was left with, and its own exit code."""
 
+        def visit(self, question: Q) -> list[str]:
+            """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
+
 
 SUMMARY = "See, step by step, how 0, -1 and permutations map input dims to output dims."
 HELP = f"""\b
@@ -110,7 +113,7 @@ def run_tui(context: typer.Context, words: list[str] | None, step: int | None, o
         return print_error(error, "tui", {"command": " ".join(words) or None}, out)
     with _stdout_at_terminal():
         outcome, code = app.open(question, None if step is None else step - 1, lesson=lesson)
-    if outcome is None or _is_in_a_browser():
+    if outcome is None:
         return code
     if outcome.answer is not None:
         return print_answer(outcome.answer, out)
@@ -134,8 +137,6 @@ def _shape_from_stdin() -> str:
 
 def _check_terminal() -> None:
     """Raise `ShapeError` (usage) if nobody could see the app, or could end it."""
-    if _is_in_a_browser():
-        return
     if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise misuse("the app needs a terminal, for its keys and on standard error", INSTEAD)
     if os.environ.get("TERM", "") in ("", "dumb"):
@@ -147,7 +148,7 @@ def _check_terminal() -> None:
 @contextmanager
 def _stdout_at_terminal() -> Iterator[None]:
     """Let stdout be the terminal for a while: Textual asks it for the size, and takes 80x24 if it is a pipe."""
-    if sys.stdout is None or sys.stdout.isatty() or _is_in_a_browser():
+    if sys.stdout is None or sys.stdout.isatty():
         yield
         return
     kept = os.dup(1)
@@ -157,8 +158,3 @@ def _stdout_at_terminal() -> Iterator[None]:
     finally:
         os.dup2(kept, 1)
         os.close(kept)
-
-
-def _is_in_a_browser() -> bool:
-    """Say whether the app is served: what is drawn goes to a browser, and there is no terminal."""
-    return bool(os.environ.get("TEXTUAL_DRIVER"))

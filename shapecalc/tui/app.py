@@ -21,6 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from shapecalc.tui.progress import Progress
+
 
 class Palette(CommandPalette):
     """The palette. A key may come before its list is laid out, and Textual's own then raises."""
@@ -38,10 +40,15 @@ class ShapecalcApp(App[Outcome]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
-    def __init__(self, question: Question, step: int | None = None, *, lesson: bool = False) -> None:
-        """Open with a question, at one of its steps, and with the lessons over it if `lesson` is set."""
+    def __init__(
+        self, question: Question, step: int | None = None, *, lesson: bool = False, progress: Progress | None = None
+    ) -> None:
+        """Open with a question, at one of its steps, and with the lessons over it if `lesson` is set.
+
+        `progress` says which lessons are done; if it is None, the user's file does.
+        """
         super().__init__()
-        self.explore = Explore(question, step)
+        self.explore = Explore(question, step, progress)
         self.opens_lessons = lesson
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:

@@ -75,3 +75,18 @@ class Progress:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(self.file, force=True) as file:
             file.write(json.dumps({"done": sorted(self.done)}).encode())
+
+
+class VisitorProgress(Progress):
+    """The lessons that a visitor of a served app has done: known while the app runs, and kept nowhere."""
+
+    def __init__(self) -> None:
+        """Begin with nothing done."""
+        self.done: frozenset[str] = frozenset()
+        super().__init__(Path())
+
+    def _read(self) -> frozenset[str]:
+        return self.done
+
+    def _write(self) -> None:
+        """Write nothing."""

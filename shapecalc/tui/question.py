@@ -15,10 +15,11 @@ from shapecalc.core.fixing.answer import answer as answer_request
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.sizes.lookup import suggestion
-from shapecalc.core.sizes.problem import FILE, USAGE, Problem, ShapeError, misuse
+from shapecalc.core.sizes.problem import USAGE, Problem, ShapeError, misuse
 from shapecalc.core.sizes.python_values import read_sizes
 from shapecalc.core.sizes.record import FrozenDict, Record
 from shapecalc.core.sizes.text import is_file, shape_text
+from shapecalc.tui.files import open_source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,25 +195,13 @@ def answer_question(question: Question, focused: str | None = None) -> Outcome:
     """
     source = None
     try:
-        source = _source(question.texts.get("input", ""))
+        source = open_source(question.texts.get("input", ""))
         requests = _requests(question, source)
         answer = resolve_chain(requests, answer_request) if question.is_chain else answer_request(requests[0])
     except ShapeError as error:
         typing = error.problem.rule == USAGE and focused is not None and _is_half_typed(question, focused, source)
         return Outcome(None, error.problem, typing, source)
     return Outcome(answer, answer.problem, False, source)
-
-
-def _source(text: str) -> Source | None:
-    """Return the array that an input names; None if it names no file. Raises `ShapeError` (file)."""
-    if not is_file(text):
-        return None
-    from shapecalc.engine.files import FileError, open_array
-
-    try:
-        return open_array(text)
-    except FileError as error:
-        raise ShapeError(Problem(FILE, str(error), argument="input")) from None
 
 
 def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
@@ -226,9 +215,27 @@ def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
         where = question.settings.get("where")
         _, stages = read_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
         return ask_chain(shape, stages, {} if where is None else read_sizes(str(where)))
-    known = source and source.dtype and element_type(source.dtype, question.row)
+    known = None if source is None else _type_of(source, question)
     given = {"dtype": known} if known else {}
     return (ask(question.op, shape, {**given, **texts, **question.settings}),)
+
+
+def _type_of(source: Source, question: Question) -> str | None:
+    """Return the element type of a file, as the dialect that answers knows it; None if it knows none."""
+    return element_type(source.dtype, question.row) if source.dtype else None
+
+
+def without_file(question: Question) -> Question:
+    """Return the question with a file's shape and element type in place of its name, so that the file is read once.
+
+    Raises `ShapeError` (file) if the file cannot be used.
+    """
+    source = open_source(question.texts.get("input", ""))
+    if source is None:
+        return question
+    known = None if question.is_chain else _type_of(source, question)
+    typed = Question(question.op, question.texts, {**({"dtype": known} if known else {}), **question.settings})
+    return typed.with_text("input", shape_text(source.shape))
 
 
 def _is_half_typed(question: Question, focused: str, source: Source | None) -> bool:

@@ -28,6 +28,10 @@ from shapecalc.tui.state import ARROWS, State, first_difference
 from shapecalc.tui.widgets import SENT, ClickableText, Enlarge, Field, MarkClicked, Pane, TextField
 from shapecalc.view.rail import rail, strip
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.tui.progress import Progress
+
 CALM = 0.05
 """Seconds without a picture after which the next key is drawn at once; a held key is drawn as often as it can be."""
 BESIDE_PICTURES = 12
@@ -39,10 +43,11 @@ class Explore(Screen[None]):
 
     BINDINGS = [Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS]
 
-    def __init__(self, question: Question, step: int | None = None) -> None:
+    def __init__(self, question: Question, step: int | None = None, progress: Progress | None = None) -> None:
         """Open with a question, at one of its steps; past the last if none is given."""
         super().__init__()
         self.state = State(question, step)
+        self.progress = progress
         self._due = False
         self._shown = 0.0
 
@@ -167,7 +172,7 @@ class Explore(Screen[None]):
         """Take a lesson."""
         from shapecalc.tui.screens.lessons import Lessons
 
-        self.app.push_screen(Lessons(), self._take_question)
+        self.app.push_screen(Lessons(self.progress), self._take_question)
 
     def action_code(self) -> None:
         """Show code that does the same."""

@@ -42,7 +42,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
+    "Cache-Control": "no-cache",
 }
 """What every answer says: this page runs and loads nothing else, and no other page may hold it."""
 CLOSED = Ending(1001, "the server has ended")
@@ -173,10 +173,11 @@ def _size(request: web.Request) -> tuple[int, int]:
 
 async def serve(serving: Serving, listening: socket.socket) -> None:
     """Serve until this is cancelled."""
-    runner = web.AppRunner(Server(serving).application(), access_log=None, logger=_one_line_logger(serving.tell))
+    quiet = {"access_log": None, "logger": _one_line_logger(serving.tell)}
+    runner = web.AppRunner(Server(serving).application(), shutdown_timeout=PATIENCE, **quiet)
     await runner.setup()
     try:
-        await web.SockSite(runner, listening, shutdown_timeout=PATIENCE).start()
+        await web.SockSite(runner, listening).start()
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()

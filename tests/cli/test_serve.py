@@ -1,28 +1,41 @@
-"""The app in a browser: a real server on loopback, which a real client and a real browser look at."""
+"""The app in a browser: a real server on loopback, visited by well-meaning clients, hostile ones and a real browser."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
-import shutil
+import re
 import signal
 import socket
 import subprocess
+import sys
 import time
-from urllib.request import urlopen
+from contextlib import asynccontextmanager, contextmanager
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
+import numpy as np
 import pytest
 
+from shapecalc.core.sizes.problem import ShapeError
+from tests.cli.browser import BROWSER, opened
 from tests.cli.conftest import ROOT, command
 
-pytestmark = pytest.mark.sessions(3)
-
-aiohttp = pytest.importorskip("aiohttp", reason="aiohttp comes with textual-serve, which is not installed")
+aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 pytest.importorskip("textual_serve", reason="textual-serve is not installed")
 
+from shapecalc.serving.door import Door, new_door  # noqa: E402 - aiohttp may be missing
+from shapecalc.serving.frames import LARGEST_FRAME, MOST_CELLS, Garbage, packet_of  # noqa: E402
+from shapecalc.serving.server import Serving, serve  # noqa: E402
+from shapecalc.tui.question import question_of  # noqa: E402
+from shapecalc.tui.visit import command_of  # noqa: E402
+
 PATIENCE = 30
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+READY = b"answer"
+NO_FILES = b"a served app opens no files"
+FRAME = aiohttp.WSMsgType
 
 
 def free_port():
@@ -31,22 +44,80 @@ def free_port():
         return found.getsockname()[1]
 
 
-def started(*words):
-    """Start to serve; the process, which ends with its group."""
-    return subprocess.Popen(
-        command("serve", *words),
+class Site:
+    """A server that runs, with the address that it printed."""
+
+    def __init__(self, process, port, marker):
+        self.process, self.port, self.marker = process, port, marker
+        self.address = process.stdout.readline().strip()
+        self.token = self.address.partition("token=")[2]
+
+    def url(self, path="/", token=None):
+        return f"http://127.0.0.1:{self.port}{path}?token={self.token if token is None else token}"
+
+    def get(self, url, **headers):
+        """Return the status and the text of an answer."""
+        try:
+            with urlopen(Request(url, headers=headers), timeout=PATIENCE) as answer:
+                self.headers = answer.headers
+                return answer.status, answer.read().decode()
+        except HTTPError as refused:
+            self.headers = refused.headers
+            return refused.code, refused.read().decode()
+
+    @property
+    def apps(self):
+        """The processes of the apps that were started here, also if the server is gone."""
+        listed = subprocess.run(
+            ["ps", "-A", "-ww", "-o", "pid=", "-o", "stat=", "-o", "args="], capture_output=True, text=True, check=True
+        )
+        lines = [line.split(None, 2) for line in listed.stdout.splitlines()]
+        return [
+            int(pid) for pid, stat, *args in lines if "tui.visit" in args[0] and self.marker in args[0] and stat != "Z"
+        ]
+
+    def until_apps(self, count):
+        """Wait until there are so many apps."""
+        end = time.monotonic() + PATIENCE
+        while len(self.apps) != count:
+            assert time.monotonic() < end, self.apps
+            time.sleep(0.05)
+
+    @asynccontextmanager
+    async def visitor(self, size="&width=80&height=24", **headers):
+        """Open a socket as the page does."""
+        async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE):
+            url = self.url("/ws") + size
+            async with session.ws_connect(url, headers=headers, max_msg_size=0) as opened_socket:
+                yield opened_socket
+
+
+@contextmanager
+def site(*options, words=None, **environment):
+    """Serve the app; the server and its apps end with the block."""
+    port = free_port()
+    marker = f"{port},12"
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    process = subprocess.Popen(
+        command("serve", "--port", str(port), *options, *(words or ["reshape", marker, "0,3,-1"])),
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**inherited, "PYTHONPATH": str(ROOT), **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
         start_new_session=True,
     )
+    served = Site(process, port, marker)
+    try:
+        yield served
+    finally:
+        served.told = ended(process)
 
 
 def ended(process):
-    """End a server and the apps that it started; return what it told."""
-    os.killpg(process.pid, signal.SIGTERM)
+    """End a server if it has not ended; return what it told."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
     try:
         return process.communicate(timeout=PATIENCE)[1]
     except subprocess.TimeoutExpired:
@@ -54,102 +125,478 @@ def ended(process):
         return process.communicate()[1]
 
 
-def page(port):
-    """Wait for the page and return it."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            with urlopen(f"http://127.0.0.1:{port}/", timeout=PATIENCE) as answer:
-                assert answer.status == 200
-                return answer.read().decode()
-        except OSError:
-            assert time.monotonic() < end
-            time.sleep(0.05)
-
-
 @pytest.fixture(scope="module")
-def port():
-    port = free_port()
-    process = started("--port", str(port), "reshape", "2,3,4", "0,-1")
-    page(port)
-    yield port
-    ended(process)
+def here():
+    with site() as served:
+        yield served
+    assert "Traceback" not in served.told
 
 
-def test_the_page_is_there(port):
-    assert "shapecalc" in page(port)
-
-
-async def _painted(port, text):
-    """Return what the app writes to a browser until a text is among it."""
+async def painted(visitor, text):
+    """Wait until the app has painted a text; return all that it painted until then."""
     seen = b""
-    url = f"http://127.0.0.1:{port}/ws?width=80&height=24"
-    async with aiohttp.ClientSession() as session, session.ws_connect(url) as socket_:
-        async with asyncio.timeout(PATIENCE):
-            while text not in seen:
-                message = await socket_.receive()
-                if message.type is aiohttp.WSMsgType.BINARY:
-                    seen += message.data
-                elif message.type is aiohttp.WSMsgType.TEXT and json.loads(message.data)[0] == "ping":
-                    await socket_.send_str(json.dumps(["pong", json.loads(message.data)[1]]))
-                assert message.type not in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR), seen
+    while text not in seen:
+        frame = await visitor.receive()
+        assert frame.type in (FRAME.BINARY, FRAME.TEXT), (frame, seen)
+        seen += frame.data if frame.type is FRAME.BINARY else b""
     return seen
 
 
-def test_a_browser_sees_the_question_that_it_was_started_with(port):
-    seen = asyncio.run(_painted(port, b"2,12"))
-    assert b"allowzero" in seen
+async def closed(visitor):
+    """Wait until the server closes a socket; return the code and the reason."""
+    async for _ in visitor:
+        pass
+    return visitor.close_code
+
+
+def typed(text):
+    return json.dumps(["stdin", text])
+
+
+def run(coroutine):
+    return asyncio.run(coroutine)
+
+
+# Who gets in
+
+
+def test_the_page_and_the_socket_need_the_token(here):
+    assert len(here.token) > 40
+    assert here.get(here.url())[0] == 200
+    for wrong in ("", "x", here.token[:-1], here.token + "x", "%F0%28"):
+        assert here.get(here.url(token=wrong))[0] == 403
+        assert here.get(here.url("/ws", token=wrong))[0] == 403
+    assert here.get(here.url().partition("?")[0])[0] == 403
+
+
+OURS = ("127.0.0.1", "localhost", "LOCALHOST", "[::1]", "box.example", "127.0.0.1:80", "box.example:80")
+THEIRS = (
+    "evil.example",
+    "",
+    "0.0.0.0",
+    "127.0.0.1.evil.example",
+    "x@localhost",
+    "localhost/",
+    "localhost#",
+    "[::1",
+    "a b",
+)
+
+
+@pytest.mark.parametrize("host", OURS)
+def test_a_host_is_a_loopback_name_or_a_name_that_the_owner_allows(host):
+    door = new_door("127.0.0.1", ["Box.Example"])
+    assert door.why_shut(host, None) == door.why_shut(host, f"http://{host}") == ""
+    assert door.why_shut(host, f"https://{host.lower()}") == ""
+
+
+@pytest.mark.parametrize("host", THEIRS)
+def test_no_other_host_is_served(host):
+    assert "--allow-host" in new_door("127.0.0.1", ["box.example"]).why_shut(host, None)
+
+
+@pytest.mark.parametrize(
+    "origin", ["null", "", "http://evil.example", "http://localhost", "file://", "http://box.example:81"]
+)
+def test_an_origin_is_the_page_itself(origin):
+    assert new_door("127.0.0.1", ["box.example"]).why_shut("box.example", origin)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "http://box", "box:80", "box/", "[::1]", "-d", "x\x1b[31m", "ä"])
+def test_what_is_no_name_cannot_be_allowed(name, shapecalc):
+    with pytest.raises(ShapeError):
+        new_door("127.0.0.1", [name])
+    ran = shapecalc("serve", f"--allow-host={name}")
+    assert (ran.code, ran.out) == (2, "")
+    assert "\x1b" not in ran.err
+
+
+@pytest.mark.parametrize("path", ["/", "/ws", "/page/page.js", "/download/x"])
+@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "https://evil.example"}])
+def test_the_server_asks_for_both_wherever_one_goes(here, path, headers):
+    assert here.get(here.url(path), **headers)[0] == 403
+    assert here.get(here.url(path), Origin=f"http://127.0.0.1:{here.port}")[0] != 403
+
+
+def test_an_allowed_host_comes_in():
+    with site("--host", "0.0.0.0", "--allow-host", "box.example") as served:
+        assert urlsplit(served.address).netloc == f"127.0.0.1:{served.port}"
+        assert served.get(served.url(), Host="box.example")[0] == 200
+        assert served.get(served.url(), Host="other.example")[0] == 403
+    assert "nothing is encrypted" in served.told
+
+
+def test_no_page_may_hold_the_page_and_it_runs_nothing_else(here):
+    for url in (here.url(), here.url(token="x"), here.url("/page/page.js"), here.url("/nowhere")):
+        here.get(url)
+        policy = here.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert here.headers["X-Frame-Options"] == "DENY"
+        assert here.headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_only_what_the_page_needs_is_there(here):
+    assert here.get(here.url("/terminal/js/textual.js"))[0] == 200
+    for path in ("/terminal/", "/page/", "/page/..%2fdoor.py", "/page/../door.py", "/terminal/%2e%2e/server.py"):
+        assert here.get(here.url(path))[0] in (403, 404)
+
+
+# What a visitor sees
+
+
+def test_a_visitor_sees_the_question_and_has_the_keyboard(here):
+    async def visit():
+        async with here.visitor() as visitor:
+            assert b"allowzero" in await painted(visitor, READY)
+            await visitor.send_str(typed("5"))
+            await painted(visitor, f"{here.marker}5".encode())
+
+    run(visit())
+
+
+def test_a_picture_goes_to_the_browser_once(here):
+    async def visit():
+        async with here.visitor() as visitor:
+            await painted(visitor, READY)
+            await visitor.send_str(typed("\x1b[20~"))
+            while (frame := await visitor.receive()).type is not FRAME.TEXT:
+                pass
+            return json.loads(frame.data)
+
+    kind, key = run(visit())
+    url = here.url(f"/download/{key}")
+    assert kind == "deliver_file_start"
+    assert here.get(url)[1].startswith("<svg")
+    assert here.get(url)[0] == 404
+
+
+def test_the_owner_reads_one_line_a_visitor():
+    async def visit():
+        async with served.visitor() as visitor:
+            await painted(visitor, READY)
+
+    with site() as served:
+        for _ in range(2):
+            run(visit())
+        served.get(served.url(token="x"))
+    lines = served.told.splitlines()
+    assert "open no files and write none" in lines[0]
+    assert lines[1:] == [f"shapecalc: visitor {number}, from 127.0.0.1" for number in (1, 2)]
+
+
+def test_the_address_opens_in_a_browser(tmp_path):
+    script, seen = tmp_path / "browser", tmp_path / "seen"
+    script.write_text(f'#!/bin/sh\nprintf %s "$1" > "{seen}.part"; mv "{seen}.part" "{seen}"\n')
+    script.chmod(0o755)
+    with site("--open", BROWSER=f"{script} %s") as served:
+        end = time.monotonic() + PATIENCE
+        while not seen.exists():
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert seen.read_text() == served.address
+
+
+# Files
+
+
+@pytest.mark.parametrize("paste", ["{}", "\x1b[200~{}\x1b[201~"], ids=["typed", "pasted"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_file_is_not_opened_and_nobody_learns_whether_it_exists(here, tmp_path, paste, exists):
+    file = tmp_path / "secret.npy"
+    if exists:
+        np.save(file, np.zeros((77, 55)))
+
+    async def visit():
+        async with here.visitor("&width=200&height=50") as visitor:
+            await painted(visitor, READY)
+            await visitor.send_str(typed("\x1b[1~" + "\x1b[3~" * 20 + paste.format(file)))
+            seen = await painted(visitor, NO_FILES)
+            assert b"77" not in seen
+            assert b"exist" not in seen.replace(str(tmp_path).encode(), b"")
+
+    run(visit())
+
+
+def test_the_owners_file_is_read_once_before_anybody_comes(tmp_path):
+    file = tmp_path / "own.npy"
+    np.save(file, np.zeros((77, 55), "float32"))
+
+    async def visit():
+        async with served.visitor() as visitor:
+            assert b"4235" in await painted(visitor, b"--dtype float32")
+
+    with site(words=["reshape", str(file), "-1"]) as served:
+        file.unlink()
+        run(visit())
+
+
+def test_a_file_that_cannot_be_read_is_told_before_anything_is_served(shapecalc, tmp_path):
+    ran = shapecalc("serve", "reshape", str(tmp_path / "none.npy"), "-1")
+    assert (ran.code, ran.out) == (4, "")
+    assert "none.npy: No such file or directory" in ran.err
+
+
+def test_the_question_may_come_from_standard_input(shapecalc):
+    ran = shapecalc("serve", "--allow-host", "/", "reshape", "-", "-1", stdin="2,3\n4,5\n")
+    assert (ran.code, ran.out) == (2, "")
+    assert "standard input holds 2 lines" in ran.err
+
+
+def test_an_app_writes_nothing(tmp_path):
+    async def visit():
+        async with served.visitor() as visitor:
+            await painted(visitor, READY)
+            await visitor.send_str(typed("\x1b[15~"))
+            await painted(visitor, b"enter predicts")
+            await visitor.send_str(typed("\r" + "\x1b[12~"))
+            await visitor.send_str(typed("\x1b" + "\x1b[20~"))
+            while (await visitor.receive()).type is not FRAME.TEXT:
+                pass
+
+    places = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR")}
+    with site(**places, TEXTUAL_LOG=str(tmp_path / "log")) as served:
+        run(visit())
+    assert [*tmp_path.iterdir()] == []
+
+
+# What a hostile visitor may do to the machine
+
+
+@pytest.mark.parametrize(
+    "size", [{"width": 10**9, "height": 10**9}, {"width": -1, "height": 0}, {"width": 10**400, "height": 1}]
+)
+def test_sizes_are_clamped(size):
+    told = json.loads(packet_of(json.dumps(["resize", size]))[5:])
+    assert 1 <= told["width"] <= MOST_CELLS[0]
+    assert 1 <= told["height"] <= MOST_CELLS[1]
+
+
+HUGE = (
+    json.dumps(["resize", {"width": 10**9, "height": 10**9}]),
+    typed("\x1b[48;1000000000;1000000000;0;0t"),
+)
+
+
+def test_a_huge_size_takes_no_huge_memory(here):
+    async def visit():
+        async with here.visitor("&width=1000000000&height=1000000000") as visitor:
+            await painted(visitor, READY)
+            for frame in HUGE:
+                await visitor.send_str(frame)
+            await visitor.send_str(json.dumps(["resize", {"width": 80, "height": 24}]))
+            await visitor.send_str(typed("\x1b[4~6"))
+            await painted(visitor, f"{here.marker}6".encode())
+
+    run(visit())
+
+
+def test_the_memory_of_an_app_is_bounded(tmp_path):
+    pytest.importorskip("resource", reason="the system has no limits for processes")
+    script = (
+        "from shapecalc.tui.visit import LARGEST, limit_process\nlimit_process()\n"
+        "try: bytearray(LARGEST)\nexcept MemoryError: print('bounded')\n"
+        "try:\n    with open('x', 'w', buffering=1) as file: file.write('x')\nexcept OSError: print('unwritten')\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True
+    )
+    assert ran.stdout.split() == [b"bounded", b"unwritten"], ran.stderr
+
+
+GARBAGE = (
+    "",
+    "[",
+    "[" * 100_000,
+    "null",
+    "{}",
+    "[]",
+    '["stdin"]',
+    '["stdin", 1]',
+    '["stdin", "\\ud800"]',
+    '["resize", null]',
+    '["resize", {"width": 80}]',
+    '["resize", {"width": "80", "height": 24}]',
+    '["resize", {"width": NaN, "height": 1e999}]',
+    '["quit"]',
+    '["exit", {}]',
+    f'["resize", {{"width": {"9" * 5000}, "height": 1}}]',
+)
+
+
+@pytest.mark.parametrize("frame", GARBAGE, ids=lambda frame: frame[:40])
+def test_garbage_is_known(frame):
+    with pytest.raises(Garbage):
+        packet_of(frame)
+
+
+def test_garbage_closes_one_session_and_no_other(here):
+    async def visit():
+        async with here.visitor() as other:
+            await painted(other, READY)
+            for frame, code in (
+                (GARBAGE[2], 1008),
+                (GARBAGE[8], 1008),
+                (b"\xff\x00", 1008),
+                ("x" * LARGEST_FRAME * 2, 1009),
+            ):
+                async with here.visitor() as visitor:
+                    await (visitor.send_bytes if isinstance(frame, bytes) else visitor.send_str)(frame)
+                    assert await closed(visitor) == code
+            await other.send_str(typed("7"))
+            await painted(other, f"{here.marker}7".encode())
+
+    run(visit())
+
+
+def test_sessions_are_counted_and_places_become_free():
+    async def visit():
+        async with served.visitor() as one, served.visitor() as two:
+            await painted(one, READY)
+            await painted(two, READY)
+            crowd = [served.visitor() for _ in range(8)]
+            turned_away = await asyncio.gather(*map(turn_away, crowd))
+            assert turned_away == [1013] * 8
+            assert len(served.apps) == 2
+        served.until_apps(0)
+        async with served.visitor() as next_one:
+            await painted(next_one, READY)
+
+    async def turn_away(visit):
+        async with visit as visitor:
+            return await closed(visitor)
+
+    with site("--sessions", "2") as served:
+        run(visit())
+
+
+def test_a_page_in_which_nobody_types_is_closed():
+    async def visit():
+        listening = socket.create_server(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        door = Door(frozenset(), "t")
+        serving = Serving(command_of(question_of(["2,3", "6"])), door, 1, told.append, idle=1.5)
+        server = asyncio.create_task(serve(serving, listening))
+        url = f"http://127.0.0.1:{port}/ws?token=t"
+        async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE), session.ws_connect(url) as visitor:
+            while (frame := await visitor.receive()).type is not FRAME.CLOSE:
+                pass
+        server.cancel()
+        await asyncio.gather(server, return_exceptions=True)
+        return frame.extra
+
+    told = []
+    assert run(visit()) == "nothing was typed for a long time"
+    assert told == ["shapecalc: visitor 1, from 127.0.0.1"]
+
+
+# How apps end
+
+
+def test_an_app_ends_with_its_socket_however_that_ends(here):
+    async def visit():
+        async with here.visitor() as visitor:
+            await painted(visitor, READY)
+            here.until_apps(1)
+            visitor._response.connection.transport.abort()
+
+    here.until_apps(0)
+    run(visit())
+    here.until_apps(0)
+
+
+def test_an_app_ends_although_its_visitor_reads_nothing(here):
+    """What it paints fills every buffer on the way, so that it hangs while it writes."""
+    request = (
+        f"GET /ws?token={here.token}&width=500&height=200 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
+        f"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {'A' * 22}==\r\n\r\n"
+    ).encode()
+    frame = b'["stdin","\\u0014"]'
+    theme = bytes([0x81, 0x80 | len(frame)]) + bytes(4) + frame
+    with socket.create_connection(("127.0.0.1", here.port)) as visitor:
+        visitor.sendall(request)
+        here.until_apps(1)
+        for _ in range(100):
+            visitor.sendall(theme)
+            time.sleep(0.01)
+    here.until_apps(0)
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_apps_end_with_the_server_however_it_dies(end):
+    async def visit():
+        async with served.visitor() as visitor:
+            await painted(visitor, READY)
+            assert len(served.apps) == 1
+            served.process.send_signal(end)
+            await closed(visitor)
+
+    with site() as served:
+        run(visit())
+        served.process.wait(timeout=PATIENCE)
+        served.until_apps(0)
+    assert "Traceback" not in served.told
+    assert served.process.returncode == (130 if end == signal.SIGINT else -end)
+
+
+# How it begins
+
+
+def test_a_port_in_use_is_told(shapecalc):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ran = shapecalc("serve", "--port", str(port))
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.startswith(f"shapecalc: 127.0.0.1:{port}: ")
+
+
+def test_bad_words_are_told_before_anything_is_served(shapecalc):
+    ran = shapecalc("serve", "reshape", "2,3", "--nope")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("shapecalc: usage: reshape has no option '--nope'")
+
+
+def test_what_is_not_installed_is_told(shapecalc, monkeypatch):
+    monkeypatch.setitem(sys.modules, "textual_serve", None)
+    monkeypatch.delitem(sys.modules, "shapecalc.serving.server")
+    ran = shapecalc("serve")
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err == "shapecalc: serve: textual_serve is not installed; pip install 'shapecalc[serve]'\n"
+
+
+# A real browser
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-def test_a_real_browser_paints_it(port, tmp_path):
-    flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=15000", "--window-size=1000,700"]
-    url = f"http://127.0.0.1:{port}/"
-    ran = subprocess.run(
-        [BROWSER, *flags, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", url],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=4 * PATIENCE,
-        check=False,
-    )
-    assert "-first-byte" in ran.stdout
+def test_a_real_browser_opens_steps_resizes_and_closes(tmp_path):
+    fits = """(() => {
+        const { right, bottom } = document.querySelector(".xterm-screen").getBoundingClientRect();
+        const fits = (used, room) => used <= room && used > room - 40;
+        return fits(right, innerWidth) && fits(bottom, innerHeight);
+    })()"""
 
+    async def visit():
+        async with asyncio.timeout(4 * PATIENCE), aiohttp.ClientSession() as session:
+            port = free_port()
+            async with opened(session, port, tmp_path) as tab:
+                await tab.resize(1000, 700)
+                await tab.go(served.address)
+                await tab.until_painted(b"answer")
+                assert await tab.value(fits)
+                await tab.press("PageUp", 33)
+                await tab.until_painted(b"regroup")
+                await tab.resize(1400, 900)
+                await tab.until(fits)
+                await tab.until_painted(b"\x1b[40;")
+                await tab.press("q", 81, modifiers=2)
+                await tab.until("document.querySelector('#words').textContent.startsWith('the app has ended')")
+                await tab.go(served.address)
+                await tab.until_painted(b"answer")
+                assert len(served.apps) == 1
+                await tab.go("about:blank")
+                await asyncio.to_thread(served.until_apps, 0)
 
-def test_it_serves_this_machine_only_and_warns_of_any_other_address():
-    port = free_port()
-    process = started("--port", str(port))
-    page(port)
-    assert "authentication" not in ended(process)
-    process = started("--port", str(port), "--host", "0.0.0.0")
-    page(port)
-    told = ended(process)
-    assert "shapecalc: there is no authentication: whoever reaches 0.0.0.0 can use the app" in told
-
-
-def test_a_port_in_use_is_told():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        process = started("--port", str(port))
-        _, told = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 4
-    assert f"shapecalc: 127.0.0.1:{port}: " in told
-    assert "Traceback" not in told
-
-
-def test_bad_words_are_told_before_anything_is_served():
-    process = started("reshape", "2,3", "--nope")
-    _, told = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 2
-    assert told.startswith("shapecalc: usage: reshape has no option '--nope'")
-
-
-def test_an_interrupt_ends_it_quietly():
-    port = free_port()
-    process = started("--port", str(port))
-    page(port)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=PATIENCE)
-    assert process.returncode in (0, 130)
-    assert "Traceback" not in told
+    with site() as served:
+        run(visit())
+    assert len(re.findall("visitor", served.told)) == 2

@@ -1,21 +1,24 @@
-// textual.js opens the terminal and its socket. This gives it the address, and the terminal the keyboard.
+// textual.js opens the terminal and its socket when the page is loaded. This gives it its address, and the keyboard.
 "use strict";
 
-const words = () => document.querySelector("#words");
+const terminal = document.querySelector("#terminal");
+const words = document.querySelector("#words");
+const start = window.onload;
+
+const address = new URL("ws", location.href);
+address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+address.search = location.search;
+terminal.dataset.sessionWebsocketUrl = address.href;
 
 window.WebSocket = class extends WebSocket {
-  constructor(address) {
-    super(address.replace("?width=", "&width="));
-    this.addEventListener("open", () => document.querySelector(".xterm-helper-textarea").focus());
-    this.addEventListener("close", (event) => {
-      words().textContent = `${event.reason || "the server has gone"}; reload the page to begin anew`;
+  constructor(url) {
+    super(url.replace("?width=", "&width="));
+    this.addEventListener("open", () => terminal.querySelector("textarea").focus());
+    this.addEventListener("close", ({ reason }) => {
+      words.textContent = `${reason || "the server has gone"}; reload the page to begin anew`;
     });
   }
 };
 
-addEventListener("DOMContentLoaded", () => {
-  const address = new URL("ws", location.href);
-  address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
-  address.search = location.search;
-  document.querySelector("#terminal").dataset.sessionWebsocketUrl = address.href;
-});
+// The terminal measures its font once. Measured before the font is there, it would not fit the window.
+window.onload = () => document.fonts.load("16px 'Roboto Mono'").finally(start);

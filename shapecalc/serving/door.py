@@ -47,13 +47,13 @@ class Door(Record):
 
 def new_door(host: str, allowed: list[str]) -> Door:
     """Return a door for the address to listen on and further names; raise `ShapeError` (usage) for what is no name."""
-    return Door(frozenset({host.lower(), *map(_checked_name, allowed)}), token_urlsafe(32))
+    names = [_checked_name("--host", host), *(_checked_name("--allow-host", name) for name in allowed)]
+    return Door(frozenset(names), token_urlsafe(32))
 
 
-def _checked_name(name: str) -> str:
+def _checked_name(option: str, name: str) -> str:
     if not NAME.fullmatch(name) and not _is_address(name):
-        shown = visible(brief(name))
-        raise misuse(f"--allow-host is a host's name or address, without a port, not '{shown}'")
+        raise misuse(f"{option} is a host's name or address, without a port, not '{visible(brief(name))}'")
     return name.lower()
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 IDLE = 3600
 """Seconds after which a page that nobody types in is closed."""
-PATIENCE = 2
+PATIENCE = 1
 """Seconds that a visitor waits for a place: a page that is opened anew comes before its old socket is gone."""
 MOST_PICTURES = 8
 """How many pictures are kept until a browser has asked for them."""
@@ -173,8 +173,8 @@ def _size(request: web.Request) -> tuple[int, int]:
 
 async def serve(serving: Serving, listening: socket.socket) -> None:
     """Serve until this is cancelled."""
-    quiet = {"access_log": None, "logger": _one_line_logger(serving.tell)}
-    runner = web.AppRunner(Server(serving).application(), shutdown_timeout=PATIENCE, **quiet)
+    made, logger = Server(serving).application(), _one_line_logger(serving.tell)
+    runner = web.AppRunner(made, access_log=None, logger=logger, shutdown_timeout=PATIENCE)
     await runner.setup()
     try:
         await web.SockSite(runner, listening).start()

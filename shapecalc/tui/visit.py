@@ -36,9 +36,9 @@ def limit_process() -> None:
         import resource
     except ImportError:
         return
-    for limit, most in ((resource.RLIMIT_AS, LARGEST), (resource.RLIMIT_FSIZE, 0)):
-        with suppress(OSError, ValueError):
-            resource.setrlimit(limit, (most, most))
+    for name, most in (("RLIMIT_AS", LARGEST), ("RLIMIT_FSIZE", 0)):
+        with suppress(AttributeError, OSError, ValueError):
+            resource.setrlimit(getattr(resource, name), (most, most))
 
 
 def main() -> None:

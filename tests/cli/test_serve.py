@@ -33,6 +33,7 @@ from shapecalc.tui.question import question_of  # noqa: E402
 from shapecalc.tui.visit import command_of  # noqa: E402
 
 PATIENCE = 30
+F3, F5, F9, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x14"
 READY = b"answer"
 NO_FILES = b"a served app opens no files"
 FRAME = aiohttp.WSMsgType
@@ -206,9 +207,11 @@ def test_an_origin_is_the_page_itself(origin):
 def test_what_is_no_name_cannot_be_allowed(name, shapecalc):
     with pytest.raises(ShapeError):
         new_door("127.0.0.1", [name])
-    ran = shapecalc("serve", f"--allow-host={name}")
-    assert (ran.code, ran.out) == (2, "")
-    assert "\x1b" not in ran.err
+    for option in ("--allow-host", "--host"):
+        ran = shapecalc("serve", f"{option}={name}")
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.startswith(f"shapecalc: usage: {option} is a host's name or address")
+        assert "\x1b" not in ran.err
 
 
 @pytest.mark.parametrize("path", ["/", "/ws", "/page/page.js", "/download/x"])
@@ -250,8 +253,10 @@ def test_a_visitor_sees_the_question_and_has_the_keyboard(here):
     async def visit():
         async with here.visitor() as visitor:
             assert b"allowzero" in await painted(visitor, READY)
-            await visitor.send_str(typed("5"))
-            await painted(visitor, f"{here.marker}5".encode())
+            await visitor.send_str(typed("0"))
+            await painted(visitor, f"{here.marker}0".encode())
+            await visitor.send_str(typed(F3))
+            await painted(visitor, b"The arrow keys follow another element")
 
     run(visit())
 
@@ -260,7 +265,7 @@ def test_a_picture_goes_to_the_browser_once(here):
     async def visit():
         async with here.visitor() as visitor:
             await painted(visitor, READY)
-            await visitor.send_str(typed("\x1b[20~"))
+            await visitor.send_str(typed(F9))
             while (frame := await visitor.receive()).type is not FRAME.TEXT:
                 pass
             return json.loads(frame.data)
@@ -301,6 +306,7 @@ def test_the_address_opens_in_a_browser(tmp_path):
 # Files
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("paste", ["{}", "\x1b[200~{}\x1b[201~"], ids=["typed", "pasted"])
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_file_is_not_opened_and_nobody_learns_whether_it_exists(here, tmp_path, paste, exists):
@@ -348,10 +354,10 @@ def test_an_app_writes_nothing(tmp_path):
     async def visit():
         async with served.visitor() as visitor:
             await painted(visitor, READY)
-            await visitor.send_str(typed("\x1b[15~"))
+            await visitor.send_str(typed(F5))
             await painted(visitor, b"enter predicts")
             await visitor.send_str(typed("\r" + "\x1b[12~"))
-            await visitor.send_str(typed("\x1b" + "\x1b[20~"))
+            await visitor.send_str(typed("\x1b" + F9))
             while (await visitor.receive()).type is not FRAME.TEXT:
                 pass
 
@@ -450,6 +456,18 @@ def test_garbage_closes_one_session_and_no_other(here):
     run(visit())
 
 
+RAW = (b"\x00" * 100, b"GET / HTTP/1.1\r\n" + b"x" * 100_000, b"GET /ws HTTP/1.1\r\n\r\n", b"POST / HTTP/9.9\r\n\r\n")
+
+
+@pytest.mark.parametrize("sent", RAW, ids=range(len(RAW)))
+def test_what_is_not_even_http_is_answered_and_forgotten(here, sent):
+    with socket.create_connection(("127.0.0.1", here.port), timeout=PATIENCE) as visitor:
+        visitor.sendall(sent)
+        visitor.shutdown(socket.SHUT_WR)
+        assert visitor.recv(100).startswith(b"HTTP/1.") or not visitor.recv(1)
+    assert here.get(here.url())[0] == 200
+
+
 def test_sessions_are_counted_and_places_become_free():
     async def visit():
         async with served.visitor() as one, served.visitor() as two:
@@ -460,8 +478,8 @@ def test_sessions_are_counted_and_places_become_free():
             assert turned_away == [1013] * 8
             assert len(served.apps) == 2
         served.until_apps(0)
-        async with served.visitor() as next_one:
-            await painted(next_one, READY)
+        async with served.visitor():
+            await asyncio.to_thread(served.until_apps, 1)
 
     async def turn_away(visit):
         async with visit as visitor:
@@ -512,7 +530,7 @@ def test_an_app_ends_although_its_visitor_reads_nothing(here):
         f"GET /ws?token={here.token}&width=500&height=200 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
         f"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {'A' * 22}==\r\n\r\n"
     ).encode()
-    frame = b'["stdin","\\u0014"]'
+    frame = typed(CTRL_T).encode()
     theme = bytes([0x81, 0x80 | len(frame)]) + bytes(4) + frame
     with socket.create_connection(("127.0.0.1", here.port)) as visitor:
         visitor.sendall(request)
@@ -523,6 +541,7 @@ def test_an_app_ends_although_its_visitor_reads_nothing(here):
     here.until_apps(0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_apps_end_with_the_server_however_it_dies(end):
     async def visit():
@@ -568,6 +587,7 @@ def test_what_is_not_installed_is_told(shapecalc, monkeypatch):
 # A real browser
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 def test_a_real_browser_opens_steps_resizes_and_closes(tmp_path):
     fits = """(() => {

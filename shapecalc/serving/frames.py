@@ -32,6 +32,8 @@ def packet_of(frame: str) -> bytes:
     """
     try:
         match json.loads(frame):
+            case ["stdin", ""] | ["ping", _]:
+                return b""
             case ["stdin", str(typed)]:
                 return _packet(b"D", typed.encode())
             case ["resize", {"width": int(width), "height": int(height)}]:
@@ -39,8 +41,6 @@ def packet_of(frame: str) -> bytes:
                 return _packet(b"M", json.dumps({"type": "resize", "width": width, "height": height}).encode())
             case ["focus" | "blur" as what]:
                 return _packet(b"M", json.dumps({"type": what}).encode())
-            case ["ping", _]:
-                return b""
     except (ValueError, RecursionError):
         pass
     raise Garbage

@@ -15,7 +15,7 @@ class PipeDriver(WebDriver):
     """Textual's driver for browsers, which ends with the server and trusts no visitor."""
 
     def start_application_mode(self) -> None:
-        """Open with the keyboard: Textual opens as if another window had it, and then drops every key."""
+        """Show the cursor from the start: Textual opens as if another window had the keyboard."""
         super().start_application_mode()
         self._app.call_later(self._app.post_message, events.AppFocus())
 

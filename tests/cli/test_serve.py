@@ -33,8 +33,8 @@ from shapecalc.tui.question import question_of  # noqa: E402
 from shapecalc.tui.visit import command_of  # noqa: E402
 
 PATIENCE = 30
-F3, F5, F9, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x14"
-READY = b"answer"
+F3, F5, F9, CTRL_P, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x10", "\x14"
+READY, DONE = b"answer", "✓".encode()
 NO_FILES = b"a served app opens no files"
 FRAME = aiohttp.WSMsgType
 
@@ -253,10 +253,15 @@ def test_a_visitor_sees_the_question_and_has_the_keyboard(here):
     async def visit():
         async with here.visitor() as visitor:
             assert b"allowzero" in await painted(visitor, READY)
+            await visitor.send_str(typed(""))
             await visitor.send_str(typed("0"))
             await painted(visitor, f"{here.marker}0".encode())
             await visitor.send_str(typed(F3))
             await painted(visitor, b"The arrow keys follow another element")
+            await visitor.send_str(typed(CTRL_P))
+            await painted(visitor, b"choose a theme")
+            await visitor.send_str(typed("qqq"))
+            await painted(visitor, b"No matches found")
 
     run(visit())
 
@@ -356,8 +361,15 @@ def test_an_app_writes_nothing(tmp_path):
             await painted(visitor, READY)
             await visitor.send_str(typed(F5))
             await painted(visitor, b"enter predicts")
-            await visitor.send_str(typed("\r" + "\x1b[12~"))
-            await visitor.send_str(typed("\x1b" + F9))
+            await visitor.send_str(typed("\r2,6,2\r"))
+            await painted(visitor, DONE)
+            await visitor.send_str(typed(F5))
+            await painted(visitor, READY)
+            await visitor.send_str(typed(F5))
+            await painted(visitor, DONE)
+            await visitor.send_str(typed(F5))
+            await painted(visitor, READY)
+            await visitor.send_str(typed(F9))
             while (await visitor.receive()).type is not FRAME.TEXT:
                 pass
 
@@ -389,11 +401,10 @@ def test_a_huge_size_takes_no_huge_memory(here):
     async def visit():
         async with here.visitor("&width=1000000000&height=1000000000") as visitor:
             await painted(visitor, READY)
-            for frame in HUGE:
+            for frame, digits in zip(HUGE, ("6", "66"), strict=True):
                 await visitor.send_str(frame)
-            await visitor.send_str(json.dumps(["resize", {"width": 80, "height": 24}]))
-            await visitor.send_str(typed("\x1b[4~6"))
-            await painted(visitor, f"{here.marker}6".encode())
+                await visitor.send_str(typed("6"))
+                await painted(visitor, f"{here.marker}{digits}".encode())
 
     run(visit())
 

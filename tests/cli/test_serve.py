@@ -284,12 +284,11 @@ def test_a_picture_goes_to_the_browser_once(here):
 
 def test_the_owner_reads_one_line_a_visitor():
     async def visit():
-        async with served.visitor() as visitor:
-            await painted(visitor, READY)
+        async with served.visitor() as one, served.visitor() as two:
+            await asyncio.gather(painted(one, READY), painted(two, READY))
 
     with site() as served:
-        for _ in range(2):
-            run(visit())
+        run(visit())
         served.get(served.url(token="x"))
     lines = served.told.splitlines()
     assert "open no files and write none" in lines[0]
@@ -448,21 +447,17 @@ def test_garbage_is_known(frame):
         packet_of(frame)
 
 
-def test_garbage_closes_one_session_and_no_other(here):
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [(GARBAGE[2], 1008), (GARBAGE[8], 1008), (b"\xff\x00", 1008), ("x" * LARGEST_FRAME * 2, 1009)],
+    ids=["deep", "surrogate", "bytes", "long"],
+)
+def test_garbage_closes_one_session_and_no_other(here, frame, code):
     async def visit():
-        async with here.visitor() as other:
+        async with here.visitor() as other, here.visitor() as visitor:
+            await (visitor.send_bytes if isinstance(frame, bytes) else visitor.send_str)(frame)
+            assert await closed(visitor) == code
             await painted(other, READY)
-            for frame, code in (
-                (GARBAGE[2], 1008),
-                (GARBAGE[8], 1008),
-                (b"\xff\x00", 1008),
-                ("x" * LARGEST_FRAME * 2, 1009),
-            ):
-                async with here.visitor() as visitor:
-                    await (visitor.send_bytes if isinstance(frame, bytes) else visitor.send_str)(frame)
-                    assert await closed(visitor) == code
-            await other.send_str(typed("7"))
-            await painted(other, f"{here.marker}7".encode())
 
     run(visit())
 

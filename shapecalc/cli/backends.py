@@ -36,6 +36,7 @@ def run_backends(out: Output) -> int:
         put_json(rows)
         return Exit.YES
     for row in rows:
-        said = row["problem"] or f"{row['version']} on {row['device']}, {int(str(row['memory'])) / 2**30:.1f} GiB"
+        memory = "" if row["memory"] is None else f", {int(str(row['memory'])) / 2**30:.1f} GiB"
+        said = row["problem"] or f"{row['version']} on {row['device']}{memory}"
         put(f"{row['name']}: {said}")
     return Exit.YES

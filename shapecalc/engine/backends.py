@@ -92,8 +92,7 @@ def cupy() -> Any:
 
 def list_backends() -> list[dict[str, object]]:
     """Return every backend and device, with its version and memory in bytes or with why it cannot be used."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    rows = [_backend_row("numpy", np.__version__, "this machine", memory)]
+    rows = [_backend_row("numpy", np.__version__, "this machine", _memory())]
     try:
         module = cupy()
     except BackendError as error:
@@ -102,6 +101,14 @@ def list_backends() -> list[dict[str, object]]:
         properties = module.cuda.runtime.getDeviceProperties(number)
         rows.append(_backend_row("cupy", module.__version__, properties["name"].decode(), properties["totalGlobalMem"]))
     return rows
+
+
+def _memory() -> int | None:
+    """Return the bytes of this machine's memory; None if the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError):
+        return None
 
 
 def _backend_row(

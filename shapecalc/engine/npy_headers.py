@@ -59,6 +59,20 @@ def read_header(file: Any) -> Header:
     return Header(shape, found["fortran_order"], kind, start)
 
 
+def write_header(file: Any, shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
+    """Write the header of an array in C order, in the oldest version that can hold it.
+
+    Source: NEP 1; version 1.0 holds Latin letters and up to 64 KiB, version 3.0 any letters and length.
+    """
+    fields = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+    try:
+        np.lib.format.write_array_header_1_0(file, fields)
+    except ValueError:
+        text, before = repr(fields).encode(), len(MAGIC) + 2 + LENGTH_BYTES[3, 0]
+        text += b" " * (-(before + len(text) + 1) % np.lib.format.ARRAY_ALIGN) + b"\n"
+        file.write(np.lib.format.magic(3, 0) + len(text).to_bytes(LENGTH_BYTES[3, 0], "little") + text)
+
+
 def _read_version(file: Any) -> tuple[int, int]:
     magic = file.read(len(MAGIC) + 2)
     if len(magic) < len(MAGIC) + 2 or not magic.startswith(MAGIC):

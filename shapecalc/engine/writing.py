@@ -21,6 +21,7 @@ from shapecalc.engine.copying import copy_into
 from shapecalc.engine.device import fill_by_device
 from shapecalc.engine.execute import run
 from shapecalc.engine.files import FileError, Source
+from shapecalc.engine.npy_headers import write_header
 from shapecalc.engine.plan import StridedView, concrete_moves, plan_moves
 from shapecalc.engine.reading import copy_of, cut_short
 from shapecalc.engine.whole_files import whole_file
@@ -140,9 +141,7 @@ def _scratch_copy(view: Any, tick: Callable[[int], object]) -> Any:
 
 def _mapped(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
     """Write the header of a .npy file; return its array, to be filled: mapped, unless it holds nothing."""
-    np.lib.format.write_array_header_1_0(
-        file, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    )
+    write_header(file, shape, dtype)
     start, size = file.tell(), prod(shape) * dtype.itemsize
     file.flush()
     if not size:

@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import array_dtypes, array_shapes, scalar_dtypes
 
 from shapecalc.engine.files import FileError, open_array
 from shapecalc.engine.literals import DEEPEST, read_literal
-from shapecalc.engine.npy_headers import LONGEST_HEADER, read_header
+from shapecalc.engine.npy_headers import LONGEST_HEADER, read_header, write_header
 from tests.sampling import examples
 
 LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
@@ -67,6 +67,15 @@ def test_every_header_that_numpy_writes_is_read(kind, shape, fortran):
             file = io.BytesIO(header(repr(fields["descr"]), shape, fortran, (3, 0)))
     found = read_header(io.BytesIO(file.getvalue()))
     assert (found.shape, found.fortran, found.kind) == (shape, fortran, np.lib.format.descr_to_dtype(fields["descr"]))
+
+
+@pytest.mark.parametrize("kind", [[("名", "f4"), ("x", "i2")], [(f"field_{n:04}", "i1") for n in range(3000)], "f8"])
+def test_a_header_of_ours_is_read_by_numpy(kind):
+    file = io.BytesIO()
+    write_header(file, (2, 0), np.dtype(kind))
+    assert file.tell() % np.lib.format.ARRAY_ALIGN == 0
+    read = np.load(io.BytesIO(file.getvalue()), max_header_size=1 << 20)
+    assert (read.shape, read.dtype) == ((2, 0), np.dtype(kind))
 
 
 PIECES = [

@@ -233,6 +233,12 @@ def test_cupy_is_refused_with_the_reason_where_there_is_none(tmp_path):
         assert (ran.returncode, told) == (4 if problem else 0, True)
 
 
+def test_backends_are_listed_where_the_system_does_not_tell_its_memory(shapecalc, monkeypatch):
+    monkeypatch.delattr("os.sysconf")
+    assert json.loads(shapecalc("backends", "--json").out)[0]["memory"] is None
+    assert f"{np.__version__} on this machine\n" in shapecalc("backends").out
+
+
 def test_the_strides_that_a_view_names_are_those_of_the_data(shapecalc):
     ran = shapecalc("view", "3,4", "3,2,2", "--strides", "1,3", "--explain")
     assert "engine: view, nothing moves\nengine: 3,2,2 with strides 1,6,3\n" in ran.err

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shapecalc.core.cases.case import read_object
 from shapecalc.core.cases.fast_answers import fast_answer
-from shapecalc.core.cases.plain_objects import is_exact, plain_objects
+from shapecalc.core.cases.plain_objects import is_exact, plain_object, plain_objects
 from shapecalc.core.sizes.problem import ShapeError
 from tests.sampling import examples
 
@@ -30,6 +30,12 @@ HOSTILE = [
     'ape"}',
     '{"op": "shape", "input": [2',
     ", 3]}",
+    '{"op": "flatten"}]}, 7',
+    '{"op": "flatten"}]}, {"op": "shape"}',
+    '{ "op": "shape", "input": [2',
+    '{ "op": "flatten"}]}, {}',
+    "{}",
+    "{}]}, 7",
     "[1, 2]",
     "7",
     '"text"',
@@ -64,12 +70,31 @@ def test_a_line_that_is_read_fast_is_read_right(texts):
             assert found == object_of(text)
 
 
-def test_plain_lines_are_read_together():
-    assert list(plain_objects(PLAIN * 100)) == [object_of(text) for text in PLAIN] * 100
+MISLEADING = [
+    ['{"op": "shape", "input": [2', '{"op": "flatten"}]}, 7'],
+    ['{"op": "shape", "input": [2', '{"op": "flatten"}]}, {"op": "flatten"}'],
+    ['{ "op": "shape", "input": [2', '{ "op": "flatten"}]}, { "op": "flatten"}'],
+    ['{"op": "shape"', '"input": [2]}', "{}, {}"],
+    ['{"op": "shape", "expect": [{}', '{}]}, {"op": "flatten"}'],
+    ['{"op": "shape"}, {"op": "flatten"}', '{"op": "sh', 'ape"}'],
+    ['{"op": "shape", "op": "flatten"}', '{"op": "shape", "expect": {}}'],
+]
+"""Lines that together are as many objects as there are lines, or have as many colons as keys, but not one by one."""
+
+
+@pytest.mark.parametrize("texts", MISLEADING)
+def test_lines_that_only_together_hold_as_many_objects_are_read_one_by_one(texts):
+    assert list(plain_objects(texts)) == [plain_object(text) for text in texts]
+
+
+@pytest.mark.parametrize("start", ['{"', '{ "'])
+def test_many_lines_are_read_as_each_alone(start):
+    texts = [text.replace('{"op', f"{start}op") for text in PLAIN] * 100
+    assert list(plain_objects(texts)) == [object_of(text) for text in texts]
 
 
 @examples(200)
-@given(st.lists(st.text(alphabet='{}[]":,op1\x7f', max_size=12), max_size=5))
+@given(st.lists(st.text(alphabet='{}[]":,op1 ', max_size=12), max_size=5))
 def test_no_text_between_lines_is_taken_for_another(texts):
     for text, found in zip(texts, plain_objects(texts), strict=True):
         if found is not None:

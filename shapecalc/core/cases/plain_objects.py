@@ -6,6 +6,7 @@ of judging it, so lines are read together if they can be, and every check is one
 
 from __future__ import annotations
 
+from itertools import chain
 from json import JSONDecoder
 
 from shapecalc.core.dialects.switches import SWITCHES
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 TOGETHER = 64
 """How many lines are read at once: more leave the processor's cache, and one that is not plain holds up the others."""
-BETWEEN = "\x7f"
-"""The text that is written between lines that are read at once. No line holds its character."""
+STARTS = ('\n{"', '\n{ "')
+"""How a line that is read with others starts after the end of the one before it."""
 
 
 class Fractional(str):
@@ -34,30 +35,31 @@ _scan, _decode = _decoder.scan_once, _decoder.decode  # type: ignore[attr-define
 
 
 def plain_objects(texts: Sequence[str]) -> Iterator[Object | None]:
-    """Yield the object of each line that is plain, None for any other."""
-    for start in range(0, len(texts), TOGETHER):
-        some = texts[start : start + TOGETHER]
-        yield from _read_together(some) or map(plain_object, some)
+    """Return the object of each line that is plain, None for any other."""
+    groups = (texts[start : start + TOGETHER] for start in range(0, len(texts), TOGETHER))
+    return chain.from_iterable(_read_together(some) or map(plain_object, some) for some in groups)
 
 
 def _read_together(texts: Sequence[str]) -> list[Object] | None:
     """Return the objects of lines that are all plain; None if one may be not.
 
-    No line can state the text between them, so what stands between two of these is one line, whole. A colon follows
-    every key: if there are no more colons than keys, no key is there twice and no text holds one.
+    A colon follows every key. If there are no more colons than keys of the objects and of their expectations, no key is
+    there twice, no text holds a colon, and nothing else holds an object with a key. No text holds the end of a line. So
+    if every line starts as an object with a key does, each of them starts one of the objects, and if there are no more
+    objects than lines, it ends there.
     """
-    lines, between = ",".join(texts), f',"{BETWEEN}",'
-    if not lines.isascii() or any(part in lines for part in (BETWEEN, "\\", "true", "false")):
+    lines, others = ",\n".join(texts), len(texts) - 1
+    if not lines.isascii() or "\\" in lines or "true" in lines or "false" in lines:
+        return None
+    if lines[:1] != "{" or not any(lines.count(start) == others for start in STARTS):
         return None
     try:
-        values = _decode(f"[{between.join(texts)}]")
-    except (StopIteration, ValueError, RecursionError):
+        objects: list[Object] = _decode(f"[{lines}]")
+        inner = sum([len(value) for each in objects if type(value := each.get("expect")) is dict])
+    except (ValueError, AttributeError, RecursionError):
         return None
-    objects = values[::2]
-    if values[1::2] != [BETWEEN] * (len(texts) - 1) or {*map(type, objects)} != {dict}:
-        return None
-    expected = [len(value) for each in objects if type(value := each.get("expect")) is dict]
-    return objects if lines.count(":") == sum(map(len, objects)) + sum(expected) else None
+    whole = len(objects) == len(texts) and lines.count(":") == inner + sum(map(len, objects))
+    return objects if whole else None
 
 
 def plain_object(text: str) -> dict[str, Any] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from shapecalc.core.answers.moves import Permute
 from shapecalc.core.answers.stage import Kind, Stage, Step
 from shapecalc.core.dialects.dialect import NoPerm, Operator
@@ -13,6 +15,8 @@ from shapecalc.core.sizes.problem import ShapeError, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shapecalc.core.answers.stage import Reasons
     from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
     from shapecalc.core.sizes.dims import Shape
@@ -75,12 +79,29 @@ def checked_permutation(perm: Axes, rank: int, at: Setting, argument: str) -> Ax
     return tuple(axes)
 
 
+_takers: dict[Axes, Callable[[Sizes], Sizes]] = {}
+MOST_AXES = 6
+"""The most axes of a permutation that is remembered: there are 873 of so few."""
+
+
+def _taker(axes: Axes) -> Callable[[Sizes], Sizes] | None:
+    """Return what takes the dims of a shape in the order of these axes; None if they are no permutation."""
+    if sorted(axes) != [*range(len(axes))]:
+        return None
+    take: Callable[[Sizes], Sizes] = itemgetter(*axes) if len(axes) > 1 else tuple
+    if len(axes) <= MOST_AXES:
+        _takers[axes] = take
+    return take
+
+
 def fast_transpose(at: Setting) -> FastAnswer:
     """Return what answers ordinary transposes with the output shape, and any other with None."""
 
     def answer(shape: Sizes, perm: Sizes | None = None) -> Sizes | None:
         if perm:
-            return [shape[axis] for axis in perm] if sorted(perm) == [*range(len(shape))] else None
+            axes = tuple(perm)
+            take = _takers.get(axes) or _taker(axes)
+            return list(take(shape)) if take and len(axes) == len(shape) else None
         try:
             axes, _ = permutation(None if perm is None else (), len(shape), at)
         except ShapeError:

@@ -104,6 +104,7 @@ class _Judge:
     def judge_lines(self, whole: str, first: int) -> str | None:
         """Judge every line of a text; return the text with expectations rewritten, None if none were."""
         report, style, passed = self.report, self.style, 0
+        silent = not style.detailed
         lines = whole.split("\n")
         texts = whole.replace("\r\n", "\n").split("\n") if "\r" in whole else lines
         for number, (text, case) in enumerate(zip(texts, plain_objects(texts), strict=True), first):
@@ -111,7 +112,7 @@ class _Judge:
             if case is not None:
                 answer = fast_answer(self._with_defaults(case) if self.defaults else case)
                 expected = case.get("expect")
-                if type(answer) is list and answer == expected and not style.detailed:
+                if silent and type(answer) is list and answer == expected:
                     passed += 1
                     continue
                 if _is_met(answer, expected, style) and type(name := case.get("id")) in SIMPLE:

@@ -18,7 +18,7 @@ from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import Holds
 from shapecalc.core.sizes.dims import INT64_MAX
 from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.sizes.record import replace
 from shapecalc.core.sizes.text import MOST_DIMS
 
 TYPE_CHECKING = False
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     Dims = list[int]
     Case = dict[str, Any]
+    Answer = Callable[[Case], Dims | str | None]
 
 WHOLE = frozenset({int})
 CHOSEN = {param.name for op in OPS.values() for param in params_of(op) if param.holds in (Holds.WORD, Holds.FLAG)}
@@ -40,34 +41,11 @@ SETTINGS = ("op", *(name for name in COMMON if name != "where"), *sorted(CHOSEN)
 APART = ("op", "input", "expect", "id", "source")
 """The keys of a case that are no options of its op."""
 MOST_KEPT, LONGEST_KEPT = 1024, 200
-"""How many routes are remembered (a file has a handful), and how many characters their settings have at most."""
+"""How many settings are remembered (a file has a handful), and how many characters their values have at most."""
 
 
-class Route(Record):
-    """What is the same for all cases of one setting."""
-
-    request: Request
-    """A request of that setting, without its dims. An argument that is a list is (), a whole number is 0. A word, and a
-    yes or no, are there as they were read."""
-    most: int
-    """The largest rank."""
-    fast: FastAnswer
-    chosen: Mapping[str, object]
-    """The arguments that are words, or yes and no."""
-    types: Mapping[str, type]
-    """The types of the other arguments, by name."""
-    first: str | None
-    """The name of the op's first argument if that is the only one."""
-
-
-class Form(Record):
-    """What is the same for all cases that have the same keys."""
-
-    settings: Callable[[Case], Any]
-    routes: dict[object, Route]
-
-
-_forms: dict[tuple[str, ...], Form] = {}
+_forms: dict[tuple[str, ...], tuple[Callable[[Case], Any], dict[object, Answer]]] = {}
+"""By the keys of cases: what returns the values of their settings, and what answers the cases of each setting."""
 
 
 def fast_answer(case: Case) -> Dims | str | None:
@@ -82,39 +60,53 @@ def fast_answer(case: Case) -> Dims | str | None:
     'indivisible'
     """
     try:
-        form = _forms[tuple(case)]
-        route = form.routes[form.settings(case)]
+        settings_of, answers = _forms[tuple(case)]
+        answer = answers[settings_of(case)]
     except (KeyError, TypeError):
         try:
-            route = _find_route(case)
+            answer = _find_answer(case)
         except (ShapeError, KeyError, TypeError, RecursionError):
             return None
-    shape, first, answer = case["input"], route.first, None
-    try:
-        if type(shape) is not list or (shape and min(shape) < 0):
+    return answer(case)
+
+
+def _answer_by(fast: FastAnswer, most: int, types: Mapping[str, type], like: Request) -> Answer:
+    """Return what answers the cases of one setting. `like` is a request of that setting, and `most` the largest rank.
+
+    `types` are those of the arguments that `fast` takes, by name.
+    """
+    names, kinds = [*types], [*types.values()]
+    only, kind = (names[0], kinds[0]) if len(names) == 1 else ("", object)
+
+    def answer(case: Case) -> Dims | str | None:
+        shape, found = case["input"], None
+        try:
+            if type(shape) is not list or (shape and min(shape) < 0):
+                return None
+            if 0 < prod(shape) <= INT64_MAX and len(shape) <= most:
+                if only and type(argument := case[only]) is kind:
+                    found = fast(shape, argument)
+                else:
+                    values = [*map(case.__getitem__, names)]
+                    if [*map(type, values)] != kinds:
+                        return None
+                    found = fast(shape, *values)
+        except TypeError:  # names among the numbers
             return None
-        if 0 < prod(shape) <= INT64_MAX and len(shape) <= route.most:
-            if first is not None and type(case[first]) is route.types[first]:
-                answer = route.fast(shape, case[first])
-            else:
-                answer = route.fast(shape, **route.chosen, **_arguments(route, case))
-    except TypeError:  # names among the numbers, or another type of argument
-        return None
-    except (ShapeError, ValueError, IndexError):
-        pass
-    if answer is None:
-        return _resolved(shape, route.request, case)
-    return answer if type(answer) is list or isinstance(answer, str) else list(answer)
+        except (ShapeError, ValueError, IndexError):
+            pass
+        if type(found) is list:
+            return found
+        if found is None:
+            return _resolved(shape, like, case)
+        return found if isinstance(found, str) else list(found)
+
+    return answer
 
 
-def _arguments(route: Route, case: Case) -> dict[str, Any]:
-    """Return the arguments of a case by name; raise `TypeError` if one has not the type that all on its route have."""
-    arguments = {}
-    for name, kind in route.types.items():
-        arguments[name] = argument = case[name]
-        if type(argument) is not kind:
-            raise TypeError(name)
-    return arguments
+def _by_position(fast: FastAnswer, names: list[str], chosen: Mapping[str, object]) -> FastAnswer:
+    """Return a fast answer that takes the values of these arguments in their order."""
+    return lambda shape, *values: fast(shape, **chosen, **dict(zip(names, values, strict=True)))
 
 
 def _resolved(shape: Dims, like: Request, case: Case) -> Dims | str | None:
@@ -143,8 +135,8 @@ def options_of(case: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in case.items() if name not in APART}
 
 
-def _find_route(case: Case) -> Route:
-    """Return the route for cases of one setting, and remember it; raise `ShapeError` if this case cannot be asked."""
+def _find_answer(case: Case) -> Answer:
+    """Return what answers the cases of one setting, and remember it; raise `ShapeError` if this one cannot be asked."""
     options = options_of(case)
     if "where" in options or None in options.values():
         raise KeyError("sizes and nulls are not the same for all cases")
@@ -154,24 +146,21 @@ def _find_route(case: Case) -> Route:
     chosen = {name: value for name, value in request.arguments.items() if isinstance(value, (str, bool))}
     kinds = {name: () if type(value) is tuple else 0 for name, value in request.arguments.items() if name not in chosen}
     types = {name: list if value == () else int for name, value in kinds.items()}
-    first = [param.name for param in OPS[request.op].params[:1]]
-    route = Route(
-        request=replace(request, input=(), arguments=chosen | kinds, written={}),
-        most=at.row.max_rank or MOST_DIMS,
-        fast=fast,
-        chosen=chosen,
-        types=types,
-        first=first[0] if first and list(types) == first and not chosen else None,
-    )
-    _remember(case, route)
-    return route
+    params = [param.name for param in OPS[request.op].params]
+    if chosen or [*types] != params[: len(types)]:
+        fast = _by_position(fast, [*types], chosen)
+    like = replace(request, input=(), arguments=chosen | kinds, written={})
+    answer = _answer_by(fast, at.row.max_rank or MOST_DIMS, types, like)
+    _remember(case, answer)
+    return answer
 
 
-def _remember(case: Case, route: Route) -> None:
-    """Keep a route for the cases to come, unless its settings are long; forget all if they are many."""
+def _remember(case: Case, answer: Answer) -> None:
+    """Keep what answers the cases to come, unless its settings are long; forget all if they are many."""
     settings_of = itemgetter(*(name for name in SETTINGS if name in case))
     if len(str(settings_of(case))) > LONGEST_KEPT:
         return
-    if sum(len(form.routes) for form in _forms.values()) >= MOST_KEPT:
+    if sum(len(answers) for _, answers in _forms.values()) >= MOST_KEPT:
         _forms.clear()
-    _forms.setdefault(tuple(case), Form(settings_of, {})).routes[settings_of(case)] = route
+    _, answers = _forms.setdefault(tuple(case), (settings_of, {}))
+    answers[settings_of(case)] = answer

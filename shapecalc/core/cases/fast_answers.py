@@ -41,11 +41,13 @@ SETTINGS = ("op", *(name for name in COMMON if name != "where"), *sorted(CHOSEN)
 APART = ("op", "input", "expect", "id", "source")
 """The keys of a case that are no options of its op."""
 MOST_KEPT, LONGEST_KEPT = 1024, 200
-"""How many settings are remembered (a file has a handful), and how many characters their values have at most."""
+"""How many settings and orders of keys are remembered (a file has a handful), and how long their values are at most."""
 
 
-_forms: dict[tuple[str, ...], tuple[Callable[[Case], Any], dict[object, Answer]]] = {}
-"""By the keys of cases: what returns the values of their settings, and what answers the cases of each setting."""
+_forms: dict[frozenset[str] | tuple[str, ...], tuple[Callable[[Case], Any], dict[object, Answer]]] = {}
+"""By the keys of cases: what returns the values of their settings, and what answers the cases of each setting.
+
+The keys stand here as a set, and in every order that was met, unless these are many."""
 
 
 def fast_answer(case: Case) -> Dims | str | None:
@@ -64,7 +66,7 @@ def fast_answer(case: Case) -> Dims | str | None:
         answer = answers[settings_of(case)]
     except (KeyError, TypeError):
         try:
-            answer = _find_answer(case)
+            answer = _known_answer(case) or _find_answer(case)
         except (ShapeError, KeyError, TypeError, RecursionError):
             return None
     return answer(case)
@@ -135,6 +137,17 @@ def options_of(case: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in case.items() if name not in APART}
 
 
+def _known_answer(case: Case) -> Answer | None:
+    """Return what answers the cases of one setting if other cases had the same keys, and remember their order here."""
+    form = _forms.get(frozenset(case))
+    if form is None:
+        return None
+    if len(_forms) < MOST_KEPT:
+        _forms[tuple(case)] = form
+    settings_of, answers = form
+    return answers.get(settings_of(case))
+
+
 def _find_answer(case: Case) -> Answer:
     """Return what answers the cases of one setting, and remember it; raise `ShapeError` if this one cannot be asked."""
     options = options_of(case)
@@ -160,7 +173,7 @@ def _remember(case: Case, answer: Answer) -> None:
     settings_of = itemgetter(*(name for name in SETTINGS if name in case))
     if len(str(settings_of(case))) > LONGEST_KEPT:
         return
-    if sum(len(answers) for _, answers in _forms.values()) >= MOST_KEPT:
+    if sum(len(answers) for keys, (_, answers) in _forms.items() if type(keys) is frozenset) >= MOST_KEPT:
         _forms.clear()
-    _, answers = _forms.setdefault(tuple(case), (settings_of, {}))
+    _, answers = _forms.setdefault(frozenset(case), (settings_of, {}))
     answers[settings_of(case)] = answer

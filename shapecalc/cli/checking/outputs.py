@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
@@ -104,6 +103,8 @@ def junit_file(path: str | None, counts: Mapping[Verdict, int]) -> Iterator[IO[s
     if path is None:
         yield None
         return
+    import tempfile
+
     with tempfile.TemporaryFile("w+", encoding="utf-8") as cases, report_file(Path(path)) as file:
         yield cases
         errors = counts[Verdict.UNREAD] + counts[Verdict.UNRESOLVED]

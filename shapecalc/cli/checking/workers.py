@@ -6,7 +6,6 @@ lines. If a worker dies, the block is judged here.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 from collections import deque
@@ -84,6 +83,8 @@ def _take_result(
 @contextmanager
 def _start_workers(jobs: int, file: str, style: Style) -> Iterator[list[Connection]]:
     """Yield the connections to `jobs` new processes, which are gone afterwards whatever happened."""
+    import multiprocessing
+
     forks = sys.platform == "linux"
     context: Any = multiprocessing.get_context("fork" if forks else "spawn")
     processes: list[BaseProcess] = []

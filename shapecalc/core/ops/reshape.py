@@ -52,21 +52,11 @@ IN_PLACE, FROM_LEFT = CopiedZero(False), CopiedZero(True)
 def reshape(shape: Shape, at: Setting, target: Shape, label: str = "reshape", argument: str = "target") -> Reasons:
     """Resolve `target` against `shape`: copy for 0, infer for -1, and compare the element counts.
 
-    Raises what `settle` raises.
-    """
-    yield Stage(Kind.RESHAPE, label, argument, shape, target)
-    settled = yield from settle(shape, at, target, argument)
-    yield Reshape(settled)
-    return settled
-
-
-def settle(shape: Shape, at: Setting, target: Shape, argument: str = "target") -> Reasons:
-    """Settle the dims that `target` asks for, in a stage that began, and return them.
-
     Yields a step for each output dim and one for the regrouping of the axes. Raises `ShapeError`: two-infers,
     below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch,
     rank-limit, infer-limit, overflow.
     """
+    yield Stage(Kind.RESHAPE, label, argument, shape, target)
     asked = Target(shape, at, target, argument)
     check_rank(target, asked.row, argument)
     for out, dim in enumerate(target):
@@ -83,6 +73,7 @@ def settle(shape: Shape, at: Setting, target: Shape, argument: str = "target") -
     if asked.hole is None:
         conditions = same_count(shape, settled, product(shape), checked_volume(settled, argument), argument)
     yield Step(Regrouped(shape, settled), None, asked.axes, settled, conditions)
+    yield Reshape(settled)
     return settled
 
 
@@ -190,7 +181,10 @@ def fast_reshape(at: Setting) -> FastAnswer:
         if least < 1 and 0 in dims:
             if not copies or (len(dims) > len(shape) and 0 in dims[len(shape) :]):
                 return None
-            dims = [dim or shape[out] for out, dim in enumerate(dims)]
+            out = 0
+            for _ in range(dims.count(0)):
+                out = dims.index(0, out)
+                dims[out] = shape[out]
         known = prod(dims)
         if least > -1:
             return (dims if known == have else VOLUME_MISMATCH) if known <= INT64_MAX else None

@@ -6,7 +6,7 @@ from shapecalc.core.answers.moves import Reshape
 from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.dialect import Operator
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.ops.reshape import fast_reshape, settle
+from shapecalc.core.ops.reshape import fast_reshape, reshape
 from shapecalc.core.rules.refusals import NEEDS_SIZE
 from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, all_known, product
 from shapecalc.core.sizes.problem import refusal
@@ -78,7 +78,7 @@ def view(shape: Shape, at: Setting, target: Shape, strides: Axes | None = None) 
 
     `strides` are those of the input in elements; left out, the input is contiguous, and every target of its volume has
     a view. Source: Tensor.view. Raises `ShapeError`: bad-strides, needs-size, stride-incompatible, and what
-    `settle` raises.
+    `reshape` raises.
     """
     yield Stage(Kind.VIEW, "view", "target", shape, target)
     if strides is not None:
@@ -86,7 +86,12 @@ def view(shape: Shape, at: Setting, target: Shape, strides: Axes | None = None) 
         if not all_known((*shape, *target)):
             message = "whether strides in numbers allow a view depends on the sizes"
             raise refusal(NEEDS_SIZE, message, argument="strides")
-    settled = yield from settle(shape, at, target)
+    settled: Shape = ()
+    for event in reshape(shape, at, target):  # its steps, in the stage of the view
+        if isinstance(event, Step):
+            yield event
+        elif isinstance(event, Reshape):
+            settled = event.shape
     found: Shape | Clash = contiguous_strides(settled)
     if strides is not None:
         found = view_strides(_known(shape), strides, _known(settled))

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from contextlib import suppress
-from pathlib import Path
 
 from shapecalc.cli.output import Exit, put, stream_error, tell, tell_problem
-from shapecalc.cli.session import COMMANDS, Reply, Session
-from shapecalc.core.ops import OPS
+from shapecalc.cli.session import Reply, Session
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.text import shape_text
 
@@ -38,20 +34,36 @@ def run_repl() -> int:
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     if not (sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()):
         return _answer_lines(session)
-    tell("shapecalc: write a shape, then ops; help lists the rest")
-    with _History():
-        while True:
-            try:
-                reply = session.reply(input(_prompt(session)))
-            except EOFError:
-                put("")
-                return Exit.YES
-            except KeyboardInterrupt:
-                put("")
-                continue
-            if reply.done:
-                return Exit.YES
-            _print_reply(reply)
+    return _answer_keyboard(session)
+
+
+def _answer_keyboard(session: Session) -> int:
+    """Answer what is typed until ^D or `quit`; ^C drops the line, or the answer that takes too long."""
+    from shapecalc.cli.prompt import line_editor
+
+    tell("shapecalc: write a shape, then ops; Tab completes, help lists the rest")
+    editor, history = line_editor()
+    done = False
+    while not done:
+        try:
+            done = _answer_typed(session, editor.prompt(_prompt(session)))
+        except EOFError:
+            done = True
+        except KeyboardInterrupt:
+            continue
+    if history.complaint:
+        tell(f"shapecalc: history: {history.complaint}")
+    return Exit.YES
+
+
+def _answer_typed(session: Session, text: str) -> bool:
+    """Answer the lines of a text, several if it was pasted; say whether one of them leaves the prompt."""
+    for line in text.split("\n"):
+        reply = session.reply(line)
+        if reply.done:
+            return True
+        _print_reply(reply)
+    return False
 
 
 def _answer_lines(session: Session) -> int:
@@ -81,29 +93,3 @@ def _print_reply(reply: Reply) -> None:
 def _prompt(session: Session) -> str:
     shape = "" if session.shape is None else shape_text(session.shape)
     return " ".join(filter(None, [brief(shape), session.dialect])) + "> "
-
-
-class _History:
-    """Line editing and completion while the prompt runs, and a history that outlives it."""
-
-    def __enter__(self) -> None:
-        """Load the history; a missing file is an empty one."""
-        import readline
-
-        self.file = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "shapecalc" / "history"
-        with suppress(OSError):
-            readline.read_history_file(self.file)
-        words = [*OPS, *(name.split()[0] for name in COMMANDS), "ans"]
-        readline.set_completer(lambda text, at: [*(word for word in words if word.startswith(text)), None][at])
-        readline.parse_and_bind("tab: complete")
-
-    def __exit__(self, *error: object) -> None:
-        """Keep the last thousand lines; tell if that fails."""
-        import readline
-
-        readline.set_history_length(1000)
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            readline.write_history_file(self.file)
-        except OSError as error_now:
-            tell(f"shapecalc: history: {error_now.strerror}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import pty
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ def shapecalc(monkeypatch, capsys):
 
 
 def environment():
-    """Return the environment of a run in a process of its own: this checkout, no colours, buffered streams."""
+    """Return the environment of a run in a process of its own: this checkout, no colours, nothing of Python's own."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return {**inherited, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "TERM": "dumb"}
 
@@ -59,6 +58,8 @@ def process(*words, **options):
 
 def on_a_terminal(*words):
     """Run a command line with stdout and stderr on a terminal; return its exit code and what it showed."""
+    import pty
+
     parent, child = pty.openpty()
     running = subprocess.Popen(command(*words), env=environment(), cwd=ROOT, stdout=child, stderr=child)
     os.close(child)

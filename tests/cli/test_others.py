@@ -129,21 +129,6 @@ def test_every_line_of_the_prompt_gets_a_reply_and_no_traceback(shapecalc):
     assert "\x1b" not in ran.err + ran.out
 
 
-def test_the_prompt_edits_lines_and_keeps_its_history_on_a_terminal(tmp_path):
-    import pty
-
-    parent, child = pty.openpty()
-    running = subprocess.Popen(
-        command("repl"), env={**environment(), "XDG_STATE_HOME": str(tmp_path)}, stdin=child, stdout=child, stderr=child
-    )
-    with open(parent, "r+b", buffering=0) as terminal:
-        terminal.write(b"2,3,4\nreshape 0,-1\nquit\n")
-        assert running.wait(timeout=30) == 0
-        shown = terminal.read(65536).decode()
-    assert "2,12" in shown
-    assert (tmp_path / "shapecalc" / "history").read_text().splitlines() == ["2,3,4", "reshape 0,-1", "quit"]
-
-
 CARET_REPORTS = [
     (
         ["reshape", "2,3,4", "5,-1"],

@@ -17,7 +17,7 @@ CORE = sorted(
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
     for path in (PACKAGE / "core").rglob("*.py")
 )
-HEAVY = ("numpy", "rich", "typer", "textual", "pydantic", "onnx")
+HEAVY = ("numpy", "rich", "typer", "textual", "pydantic", "onnx", "prompt_toolkit")
 SLOW_TO_IMPORT = ("dataclasses", "fractions", "typing", "inspect", "re", "json")
 
 

@@ -85,7 +85,7 @@ def _start_workers(jobs: int, file: str, style: Style) -> Iterator[list[Connecti
     """Yield the connections to `jobs` new processes, which are gone afterwards whatever happened."""
     import multiprocessing
 
-    forks = sys.platform == "linux"
+    forks = hasattr(os, "fork") and sys.platform != "darwin"  # there, libraries do not survive it
     context: Any = multiprocessing.get_context("fork" if forks else "spawn")
     processes: list[BaseProcess] = []
     ends: list[Connection] = []

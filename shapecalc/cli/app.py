@@ -12,6 +12,7 @@ from shapecalc import __version__
 from shapecalc.cli.answer import unread_json
 from shapecalc.cli.ops import add_op
 from shapecalc.cli.output import Exit, abandon_stdout, problem_line, put, put_json, tell
+from shapecalc.cli.split_shapes import split_shape_error
 from shapecalc.cli.typer_classes import InOrder, ShapeCommand
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import misuse
@@ -98,7 +99,7 @@ def _tell_misuse(error: TyperException, words: list[str]) -> int:
     """Tell what Typer could not read, as JSON if the words ask for it."""
     command = getattr(getattr(error, "ctx", None), "command_path", "shapecalc")
     message = " ".join(error.format_message().split()).rstrip(".")
-    problem = misuse(message[:1].lower() + message[1:], f"see {command} -h").problem
+    problem = (split_shape_error(words) or misuse(message[:1].lower() + message[1:], f"see {command} -h")).problem
     if "--json" in words:
         put_json(unread_json(problem, words[0], {}))
     else:

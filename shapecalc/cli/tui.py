@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.inputs import input_text
 from shapecalc.cli.options import Argument, Option, Takes
 from shapecalc.cli.output import Exit
 from shapecalc.cli.signature import make_command
+from shapecalc.cli.split_shapes import split_shape_error
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import ShapeError, misuse
 
@@ -110,7 +112,8 @@ def run_tui(context: typer.Context, words: list[str] | None, step: int | None, o
             question = question.with_text("input", _shape_from_stdin())
         _check_terminal()
     except ShapeError as error:
-        return print_error(error, "tui", {"command": " ".join(words) or None}, out)
+        shown: dict[str, object] = {"command": " ".join(words) or None}
+        return print_error(split_shape_error(["tui", *words]) or error, "tui", shown, out)
     with _stdout_at_terminal():
         outcome, code = app.open(question, None if step is None else step - 1, lesson=lesson)
     if outcome is None:
@@ -136,10 +139,13 @@ def _shape_from_stdin() -> str:
 
 
 def _check_terminal() -> None:
-    """Raise `ShapeError` (usage) if nobody could see the app, or could end it."""
+    """Raise `ShapeError` (usage) if nobody could see the app, or could end it.
+
+    TERM names the kind of a terminal where there is `termios`; the consoles of Windows are of one kind.
+    """
     if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise misuse("the app needs a terminal, for its keys and on standard error", INSTEAD)
-    if os.environ.get("TERM", "") in ("", "dumb"):
+    if find_spec("termios") and os.environ.get("TERM", "") in ("", "dumb"):
         raise misuse("the app cannot draw on a terminal of the kind TERM names", INSTEAD)
     if (sys.stderr.encoding or "").lower().replace("-", "") != "utf8":
         raise misuse(f"the app needs a terminal in UTF-8, and this one is in {sys.stderr.encoding}", INSTEAD)

@@ -7,7 +7,6 @@ eight, `pytestmark = pytest.mark.sessions(8)` for files of whole sessions, of wh
 
 from __future__ import annotations
 
-from itertools import groupby
 from random import Random
 
 import pytest
@@ -46,10 +45,15 @@ def some_and_all(rows, count):
 
 
 def mark_slow(items):
-    """Mark the rows of tests that are `sampled`, and the tests of files of `sessions`, as slow, but for some."""
+    """Mark the rows of tests that are `sampled`, and the tests of files of `sessions`, as slow, but for some.
+
+    Which ones stay does not depend on the order of `items`.
+    """
     for separator, marker in (("[", "sampled"), ("::", "sessions")):
-        for name, group in groupby(items, lambda item, separator=separator: item.nodeid.partition(separator)[0]):
-            rows = list(group)
+        groups: dict[str, list[pytest.Item]] = {}
+        for item in sorted(items, key=lambda item: item.nodeid):
+            groups.setdefault(item.nodeid.partition(separator)[0], []).append(item)
+        for name, rows in groups.items():
             if mark := rows[0].get_closest_marker(marker):
                 kept = drawn(name, rows, *mark.args)
                 for row in rows:

@@ -10,7 +10,7 @@ from typer.exceptions import Abort, TyperException
 
 from shapecalc import __version__
 from shapecalc.cli.answer import unread_json
-from shapecalc.cli.ops import add_op
+from shapecalc.cli.ops import EPILOG, add_op
 from shapecalc.cli.output import Exit, abandon_stdout, problem_line, put, put_json, tell
 from shapecalc.cli.split_shapes import split_shape_error
 from shapecalc.cli.typer_classes import InOrder, ShapeCommand
@@ -33,7 +33,8 @@ What a tensor's shape becomes, and why, under the rules of a framework.
   shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
 
 shapecalc -h lists the commands, shapecalc reshape -h explains one,
-shapecalc why explains the rules."""
+shapecalc why explains the rules. On Windows, shapes need
+double quotes: shapecalc reshape "2,3,4" "0,-1"."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -63,6 +64,7 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
         name="shapecalc",
         cls=InOrder,
         help="What a tensor's shape becomes, and why, under the rules of a framework.",
+        epilog=EPILOG,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         invoke_without_command=True,

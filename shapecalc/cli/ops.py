@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from shapecalc.core.ops.op import Op
 
 
+EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
+"""The end of the help: PowerShell splits words at commas."""
+
+
 def add_op(app: typer.Typer, cls: type, op: Op) -> None:
     """Give the app the command for an op."""
 
@@ -21,7 +25,7 @@ def add_op(app: typer.Typer, cls: type, op: Op) -> None:
         return answer_op(op.name, {name: value for name, value in texts.items() if value is not None}, out)
 
     made = make_command(run_op, parameters_of(op))
-    app.command(op.name, cls=cls, short_help=op.summary, help=help_text(op))(made)
+    app.command(op.name, cls=cls, short_help=op.summary, help=help_text(op), epilog=EPILOG)(made)
 
 
 def help_text(op: Op) -> str:

@@ -22,7 +22,8 @@ def progress_file() -> Path:
 class Progress:
     """The lessons that are done. If the file cannot be used, they are kept until the program ends.
 
-    >>> progress = Progress(Path("/dev/null/lessons.json"))
+    >>> from os import devnull
+    >>> progress = Progress(Path(devnull, "lessons.json"))
     >>> progress.mark("hole")
     >>> sorted(progress.done), progress.complaint() != "", progress.complaint()
     (['hole'], True, '')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import get_type_hints
 
 import pytest
@@ -64,4 +65,4 @@ def test_a_number_out_of_range_is_told_as_json(shapecalc):
 
 @pytest.mark.parametrize("number", ["1", "256", "007", " 2 "])
 def test_a_number_in_range_is_taken(number, shapecalc):
-    assert shapecalc("check", "/dev/null", "--jobs", number).code == 0
+    assert shapecalc("check", os.devnull, "--jobs", number).code == 0

@@ -1,0 +1,132 @@
+"""Command lines run in this process, and what is wrong with how they ended."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import os
+import re
+import signal
+import sys
+import traceback
+import warnings
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from unittest import mock
+
+from typer.main import get_command
+
+from shapecalc import __main__
+from shapecalc.cli import app as typer_app
+from shapecalc.core.sizes.quoting import NOT_SHOWN
+
+CODES = {0, 1, 2, 3, 4}
+PATIENCE = 5
+"""Seconds after which a command line hangs."""
+HIDDEN = re.compile(rf"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff{''.join(map(chr, sorted(NOT_SHOWN)))}]")
+"""Characters that are never printed as they are."""
+VARYING = re.compile(r"'[^']*'|[^\s:]*[\d,*\\][^\s:]*")
+"""What differs between messages of one kind."""
+MOST_WORDS = 3
+"""The words of a message that tell its kind."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A command line, what stands on standard input, and the files of its folder as Latin-1."""
+
+    words: tuple[str, ...]
+    stdin: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def read(line):
+        """Return the attempt of a line of the corpus."""
+        found = json.loads(line)
+        return Attempt(tuple(found["words"]), found.get("stdin", ""), found.get("files", {}))
+
+    def line(self):
+        """Return its line for the corpus."""
+        return json.dumps({name: value for name, value in asdict(self).items() if value})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command line ended."""
+
+    code: int | None
+    out: str
+    err: str
+    failure: str = ""
+    """The traceback, if it ended in one."""
+
+    def complaints(self):
+        """Return what no command line may do and this one did."""
+        if self.failure:
+            return [self.failure]
+        found = [] if self.code in CODES else [f"exit code {self.code}"]
+        hidden = HIDDEN.search(self.out + self.err)
+        return found + ([f"prints {hidden.group()!r}"] if hidden else [])
+
+    def kind(self):
+        """Return what outcomes of one kind share: the exit code and the message without what varies."""
+        said = VARYING.sub("#", self.err.partition("\n")[0])
+        return self.code, " ".join(said.split()[:MOST_WORDS]), bool(self.out)
+
+
+class Hang(BaseException):
+    """A command line took too long. No handler of the program catches it."""
+
+
+def _hang(*_):
+    raise Hang(f"no answer in {PATIENCE} seconds")
+
+
+def _typer_command(app, *first):
+    return get_command(app(first))
+
+
+@contextmanager
+def prepared(folder):
+    """Run in a folder, with warnings as errors, and with what Typer makes of each command made once."""
+    before = os.getcwd()
+    os.chdir(folder)
+    made = cache(partial(_typer_command, typer_app.app))
+    with warnings.catch_warnings(), mock.patch.object(typer_app, "app", lambda words: made(*words[:1])):
+        warnings.simplefilter("error")
+        if hasattr(signal, "SIGALRM"):
+            signal.signal(signal.SIGALRM, _hang)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def run(attempt):
+    """Return the outcome of an attempt in the current folder, which is left empty."""
+    for name, text in attempt.files.items():
+        Path(name).write_bytes(text.encode("latin-1"))
+    data = attempt.stdin.encode("utf-8", "surrogateescape")
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    streams = {"argv": ["shapecalc", *attempt.words], "stdin": io.TextIOWrapper(io.BytesIO(data), "utf-8")}
+    code, failure = None, ""
+    with mock.patch.multiple(sys, stdout=out, stderr=err, **streams):
+        _alarm(PATIENCE)
+        try:
+            code = __main__.main()
+        except BaseException:  # whatever it is, it would have been a traceback
+            failure = traceback.format_exc()
+        finally:
+            _alarm(0)
+    gc.unfreeze()
+    for path in Path().iterdir():
+        path.unlink()
+    return Outcome(code, *(stream.buffer.getvalue().decode("utf-8", "replace") for stream in (out, err)), failure)
+
+
+def _alarm(seconds):
+    if hasattr(signal, "SIGALRM"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)

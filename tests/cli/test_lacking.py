@@ -1,0 +1,111 @@
+"""The program where the system lacks what Linux has: the same answers, by the other branches."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy
+import pytest
+
+from shapecalc.cli import tui
+from shapecalc.core.sizes.problem import ShapeError
+from tests import lacking
+from tests.cli.conftest import ROOT, environment
+
+WORDS = [
+    ["reshape", "2,3,4", "0,-1", "--explain"],
+    ["reshape", "2,3,4", "5,-1"],
+    ["chain", "2,3,4 | transpose 1,0,2 | reshape 2,-1,3"],
+    ["reshape", "x.npy", "-1", "--values"],
+    ["transpose", "x.npy", "1,0", "-o", "y.npy"],
+    ["check", "--jobs", "2", "cases.shapes"],
+    ["check", "--update", "cases.shapes"],
+    ["repl"],
+    ["tui"],
+    ["backends"],
+]
+
+
+def ran(folder, *program):
+    """Return how a command line ends in a folder with an array and cases."""
+    folder.mkdir()
+    numpy.save(folder / "x.npy", numpy.arange(6).reshape(2, 3))
+    (folder / "cases.shapes").write_text("reshape 2,3,4 0,-1 => 2,12\nreshape 2,3,4 5,-1 => 5\n" * 50, "ascii")
+    done = subprocess.run(
+        [sys.executable, *program],
+        cwd=folder,
+        env=environment(),
+        input="2,3\nflatten\n",
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr, {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("words", WORDS, ids=lambda words: " ".join(words)[:30])
+def test_a_command_does_the_same(words, tmp_path):
+    there = ran(tmp_path / "there", "-m", "shapecalc", *words)
+    assert ran(tmp_path / "lacking", str(ROOT / "tests" / "lacking.py"), *words) == there
+    assert "Traceback" not in there[2]
+
+
+def test_it_is_taken_away():
+    code = "import tests.lacking, os, signal; tests.lacking.take_away(); print(*vars(os), *vars(signal), *os.environ)"
+    left = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True)
+    assert left.returncode == 0
+    assert not {*lacking.FUNCTIONS, *lacking.SIGNALS, "TERM"} & {*left.stdout.split()}
+    blocked = (
+        "import tests.lacking; tests.lacking.take_away(); exec('import readline', {'__name__': 'shapecalc.cli.x'})"
+    )
+    assert subprocess.run([sys.executable, "-c", blocked], cwd=ROOT, capture_output=True, check=False).returncode == 1
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Have all streams be a terminal in UTF-8, without TERM."""
+    stream = SimpleNamespace(isatty=lambda: True, encoding="utf-8")
+    monkeypatch.setattr(tui, "sys", SimpleNamespace(stdin=stream, stderr=stream, stdout=stream))
+    monkeypatch.delenv("TERM", raising=False)
+    monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_the_app_opens_without_term_where_there_is_no_termios(monkeypatch):
+    monkeypatch.setattr(tui, "find_spec", lambda _name: None)
+    tui._check_terminal()
+    monkeypatch.setattr(tui, "find_spec", lambda name: name == "termios")
+    with pytest.raises(ShapeError, match="of the kind TERM names"):
+        tui._check_terminal()
+
+
+def test_workers_start_without_fork(monkeypatch):
+    from shapecalc.cli.checking import workers
+
+    asked = []
+    monkeypatch.delattr(os, "fork", raising=False)
+    monkeypatch.setattr(workers.multiprocessing, "get_context", lambda kind: asked.append(kind))
+    with workers._start_workers(0, "", None) as ends:
+        assert ends == []
+    assert asked == ["spawn"]
+
+
+def test_no_module_imports_what_some_systems_lack_when_it_is_imported():
+    found = [path for path in Path(ROOT / "shapecalc").rglob("*.py") if {*imported_at_once(path)} & lacking.MODULES]
+    assert found == []
+
+
+def imported_at_once(path):
+    """Yield the modules that a file imports as soon as it is imported."""
+    import ast
+
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module

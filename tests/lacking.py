@@ -1,0 +1,35 @@
+"""Runs a command line in a Python without what only some systems have: `python tests/lacking.py WORDS...`."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import signal
+import sys
+
+MODULES = {"fcntl", "grp", "pty", "pwd", "readline", "resource", "termios", "tty"}
+FUNCTIONS = ("fork", "forkpty", "register_at_fork", "sched_getaffinity", "posix_fallocate", "O_TMPFILE", "getuid")
+SIGNALS = ("SIGHUP", "SIGALRM", "SIGCONT", "SIGTSTP", "SIGQUIT")
+
+
+def take_away():
+    """Take away the functions and signals, TERM, and the modules from all that shapecalc imports itself."""
+    for place, names in ((os, FUNCTIONS), (signal, SIGNALS)):
+        for name in names:
+            vars(place).pop(name, None)
+    os.environ.pop("TERM", None)
+    import_module = builtins.__import__
+
+    def imported(name, globals=None, *rest):
+        if name in MODULES and str((globals or {}).get("__name__")).startswith("shapecalc"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return import_module(name, globals, *rest)
+
+    builtins.__import__ = imported
+
+
+if __name__ == "__main__":
+    take_away()
+    from shapecalc.__main__ import main
+
+    sys.exit(main())

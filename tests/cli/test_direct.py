@@ -9,13 +9,14 @@ import sys
 from unittest import mock
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shapecalc import __main__
 from shapecalc.cli import direct
 from shapecalc.cli.options import Argument, Takes, parameters_of
 from shapecalc.core.ops import OPS
+from tests.sampling import examples
 
 DIRECT = [
     ["reshape", "2,3,4", "0,-1"],
@@ -162,7 +163,7 @@ def command_lines(draw):
     return [op.name, *words]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(command_lines())
 @example(["reshape", "2,3,4", "--where", "--json", "6"])
 @example(["reshape", "2,3,4", "6", "--expect", "6,4", "--expect", "24"])

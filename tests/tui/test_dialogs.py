@@ -31,7 +31,7 @@ async def test_choosing_and_going_back_leaves_all_as_it_was(user):
     assert user.text == before
 
 
-@pytest.mark.parametrize("pairs", some_and_all(CHOSEN, 4))
+@pytest.mark.parametrize("pairs", some_and_all(CHOSEN, 2))
 @driven("reshape", "2,3,4", "0,-1", size=(100, 30))
 async def test_ops_and_dialects_can_be_chosen_by_keys(user, pairs):
     for op, dialect in pairs:

@@ -17,7 +17,7 @@ from tests.cli.conftest import command, environment
 
 pytest.importorskip("termios", reason="there are no terminals to test with here")
 
-PATIENCE = 5
+PATIENCE = 30
 """Seconds for which a text is waited for; nothing is timed."""
 
 SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -24,7 +24,7 @@ from shapecalc.cli import app as typer_app
 from shapecalc.core.sizes.quoting import NOT_SHOWN
 
 CODES = {0, 1, 2, 3, 4}
-PATIENCE = 5
+PATIENCE = 30
 """Seconds after which a command line hangs."""
 HIDDEN = re.compile(rf"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff{''.join(map(chr, sorted(NOT_SHOWN)))}]")
 """Characters that are never printed as they are."""

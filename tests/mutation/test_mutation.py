@@ -1,0 +1,33 @@
+"""The mutation run: what counts as a break, and how one is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cosmic_ray", reason="the extra `mutation` is not installed")
+
+from tests.mutation.__main__ import OPERATORS, Mutant, _meaning, _places
+
+SOURCE = "def most(sizes: list[int] | None) -> int:\n    return max(sizes) + 1\n"
+
+
+def test_annotations_and_imports_for_types_are_no_places_to_break():
+    assert _meaning(SOURCE) == _meaning(SOURCE.replace("list[int] | None", "int"))
+    assert _meaning(SOURCE) != _meaning(SOURCE.replace("+ 1", "- 1"))
+    assert _meaning("TYPE_CHECKING = True\n") == _meaning("TYPE_CHECKING = False\n")
+    assert _meaning("def (\n") == ""
+
+
+def test_every_place_has_a_name_and_a_number():
+    places = _places(SOURCE)
+    assert {("core/NumberReplacer", 0), ("core/NumberReplacer", 1), ("core/ReplaceBinaryOperator_Add_Sub", 0)} <= {
+        *places
+    }
+    assert {name for name, _ in places} <= OPERATORS.keys()
+
+
+def test_a_break_is_told_on_one_line():
+    mutant = Mutant(Path("shapecalc/core/ops/most.py"), SOURCE, SOURCE.replace("+ 1", "- 1"))
+    assert mutant.change == "ops/most.py: - return max(sizes) + 1 + return max(sizes) - 1"

@@ -20,10 +20,10 @@ def take_away():
     os.environ.pop("TERM", None)
     import_module = builtins.__import__
 
-    def imported(name, globals=None, *rest):
+    def imported(name, globals=None, *rest, **named):
         if name in MODULES and str((globals or {}).get("__name__")).startswith("shapecalc"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return import_module(name, globals, *rest)
+        return import_module(name, globals, *rest, **named)
 
     builtins.__import__ = imported
 

@@ -89,7 +89,7 @@ def test_workers_start_without_fork(monkeypatch):
 
     asked = []
     monkeypatch.delattr(os, "fork", raising=False)
-    monkeypatch.setattr(workers.multiprocessing, "get_context", lambda kind: asked.append(kind))
+    monkeypatch.setattr("multiprocessing.get_context", lambda kind: asked.append(kind))
     with workers._start_workers(0, "", None) as ends:
         assert ends == []
     assert asked == ["spawn"]

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from tests.cli.conftest import ROOT, command
+from tests.cli.conftest import ROOT, command, environment
 
 pytestmark = pytest.mark.sessions(4)
 
@@ -26,12 +26,11 @@ class Tmux:
 
     def __init__(self, line, width=80, height=24):
         self.socket = f"shapecalc-{os.getpid()}-{time.monotonic_ns()}"
-        kept = set(os.environ) - {"TMUX", "NO_COLOR", "COLUMNS", "LINES"}
-        environment = {name: os.environ[name] for name in kept}
-        environment |= {"PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
+        kept = environment()
+        kept = {name: kept[name] for name in kept.keys() - {"TMUX", "NO_COLOR", "COLUMNS", "LINES", "TERM"}}
         line = f"{line}; echo EXIT=$?; sleep 60"
         words = ["-f", "/dev/null", "-u", "new-session", "-d", "-x", str(width), "-y", str(height), line]
-        self._run(*words, env=environment, cwd=ROOT)
+        self._run(*words, env=kept | {"LC_ALL": "C.UTF-8"}, cwd=ROOT)
 
     def _run(self, *words, **options):
         return subprocess.run(
@@ -143,10 +142,10 @@ def test_it_opens_with_the_lessons_and_at_a_step(tmp_path):
         terminal.shows("[4 of 8: move axes]")
 
 
-def on_a_terminal(*words, **environment):
+def on_a_terminal(*words, **changes):
     """Run with all three streams on a terminal; return the exit code and what it showed."""
     parent, child = pty.openpty()
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "NO_COLOR": "1", **environment}
+    env = {**environment(), "TERM": "xterm", "NO_COLOR": "1", **changes}
     running = subprocess.Popen(command(*words), env=env, cwd=ROOT, stdin=child, stdout=child, stderr=child)
     os.close(child)
     code = running.wait(PATIENCE)
@@ -165,9 +164,9 @@ UNUSABLE = [
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize(("environment", "said"), UNUSABLE)
-def test_a_terminal_that_cannot_be_used_is_told_in_a_line(environment, said):
-    code, shown = on_a_terminal("tui", **environment)
+@pytest.mark.parametrize(("changes", "said"), UNUSABLE)
+def test_a_terminal_that_cannot_be_used_is_told_in_a_line(changes, said):
+    code, shown = on_a_terminal("tui", **changes)
     assert code == 2
     assert shown.startswith("shapecalc: ")
     assert f": {said}" in shown
@@ -193,7 +192,7 @@ def test_what_cannot_be_opened_is_told_in_a_line(words, said):
     ran = subprocess.run(
         command(*words),
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
@@ -211,7 +210,7 @@ def test_a_pipe_without_a_terminal_behind_it_is_told():
     ran = subprocess.run(
         command("tui", "reshape", "-", "6"),
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         input="2,3\n",
         capture_output=True,
         encoding="utf-8",

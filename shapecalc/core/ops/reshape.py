@@ -102,7 +102,7 @@ class Target:
             raise self._refused(ZERO_OUT_OF_RANGE, message, out)
         self.copied.add(out)
         self.dims[out] = dim = shape[out]
-        from_left = len(shape) != len(self.target) and out != 0
+        from_left = out != 0 and len(shape) != len(self.dims)
         return Step(FROM_LEFT if from_left else IN_PLACE, out, (out,), dim)
 
     def open_hole(self, out: int, dim: int) -> None:

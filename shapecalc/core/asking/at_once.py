@@ -66,7 +66,7 @@ def _at_once(op: str, dialect: str | None) -> AtOnce | None:
         if output is None:
             return None
         request = lambda: Request(op, shape, arguments, row.name)  # noqa: E731
-        stages = lambda: collect(shape, steps(shape, at, **arguments))[0]  # noqa: E731
+        stages = lambda: collect(steps(shape, at, **arguments))[0]  # noqa: E731
         return Trace(request, version, settings, stages, output)
 
     _known[op, dialect] = answer

@@ -74,14 +74,14 @@ def fast_output(shape: Shape, arguments: Mapping[str, Any], most: int | None, fa
     return None if found is None or isinstance(found, str) else tuple(found)
 
 
-def _collect(request: Request, at: Setting) -> tuple[tuple[Stage, ...], Shape | None, Problem | None]:
-    """Return the stages of a request as far as they get, and its output or problem."""
+def _collect(request: Request, at: Setting) -> tuple[tuple[Stage, ...], Problem | None]:
+    """Return the stages of a request as far as they get, and the problem that stopped them."""
     steps = steps_of(OPS[request.op], at.operator)
-    return collect(request.input, steps(request.input, at, **request.arguments))
+    return collect(steps(request.input, at, **request.arguments))
 
 
-def collect(shape: Shape, reasons: Reasons) -> tuple[tuple[Stage, ...], Shape | None, Problem | None]:
-    """Return the stages that an op yields for `shape` as far as it gets, and its output or the problem.
+def collect(reasons: Reasons) -> tuple[tuple[Stage, ...], Problem | None]:
+    """Return the stages that an op yields as far as it gets, and the problem that stopped it.
 
     A stage that was begun and then left without a step is dropped: an op may check an argument before its turn.
     """
@@ -99,13 +99,13 @@ def collect(shape: Shape, reasons: Reasons) -> tuple[tuple[Stage, ...], Shape | 
                 begun = None
     except ShapeError as error:
         stopped = [] if begun is None else [begun.finish(steps, None)]
-        return (*done, *stopped), None, error.problem
-    return tuple(done), done[-1].after if done else shape, None
+        return (*done, *stopped), error.problem
+    return tuple(done), None
 
 
 def _resolved(request: Request, at: Setting, given: tuple[Step, ...]) -> Trace:
     """Return the trace of a request by its steps."""
-    stages, output, problem = _collect(request, at)
+    stages, problem = _collect(request, at)
     options = _options(request, at)
     if problem is not None:
         return Trace(request, at.version, options, stages, problem=placed(problem, request), given=given)
@@ -121,6 +121,7 @@ def _resolved(request: Request, at: Setting, given: tuple[Step, ...]) -> Trace:
     def assumes() -> tuple[str, ...]:
         return _zero_sensitive(trace, request.dims, lambda sizes: with_zeros(request, sizes))
 
+    output = stages[-1].after if stages else request.input
     trace = Trace(request, at.version, options, stages, output, None, conditions, assumes, given)
     return trace
 

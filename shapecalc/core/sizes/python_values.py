@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import index
+from _operator import index  # `operator` has it from there, and takes longer to import
 
 from shapecalc.core.sizes.dims import Dim, Monomial, Shape, named_dim
 from shapecalc.core.sizes.problem import misuse

@@ -6,7 +6,7 @@ an import of `dataclasses`, `enum` or `collections` takes longer than a bare que
 
 from __future__ import annotations
 
-from operator import attrgetter
+from _operator import attrgetter  # `operator` has it from there, and takes longer to import
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -127,7 +127,12 @@ class Trace(Answer):
         given: tuple[Step, ...] = (),
     ) -> None:
         """Set the fields. What may be a function is called when the field is first read."""
-        Answer.__init__(self, output, problem, conditions, assumes)  # faster than super(), and each answer makes one
+        self._output = output
+        self._problem = problem
+        self._conditions = conditions
+        self._assumes = assumes
+        self._moves = None
+        self._concrete = None
         self._request = request
         self._version = version
         self._options = options if type(options) is FrozenDict else FrozenDict(options or {})

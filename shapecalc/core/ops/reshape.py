@@ -80,6 +80,8 @@ def reshape(shape: Shape, at: Setting, target: Shape, label: str = "reshape", ar
 class Target:
     """A requested shape while its dims are settled, one after the other."""
 
+    __slots__ = ("argument", "axes", "copied", "dims", "hole", "reading", "row", "shape", "target")
+
     def __init__(self, shape: Shape, at: Setting, target: Shape, argument: str) -> None:
         """Begin with the dims as they are asked for."""
         self.shape, self.target, self.argument = shape, target, argument

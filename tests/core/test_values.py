@@ -9,6 +9,7 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.core.asking.rulebook import RULES
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.dialect import Zero
 from shapecalc.core.sizes.record import FrozenDict, Record, fields, replace
 
@@ -27,6 +28,7 @@ VALUES = {
     "stage": lambda: sc.shuffle((2, 3), first=(1, 0)).stages[0],
     "step": lambda: sc.reshape((2, 3, 4), (0, -1)).steps[1],
     "request": lambda: sc.reshape((2, 3, 4), (0, -1)).request,
+    "reading": lambda: DIALECTS["onnx"].readings[False],
     "condition": lambda: sc.reshape("N,4", "2,6").conditions[0],
     "problem": lambda: refusal().problem,
     "refused trace": lambda: refusal().trace,
@@ -107,6 +109,8 @@ def test_values_survive_a_copy_and_a_pickle():
     problem = refusal().problem
     assert pickle.loads(pickle.dumps(problem)) == problem
     assert copy.deepcopy(trace.request) == trace.request
+    reading = DIALECTS["onnx"].readings[False]
+    assert pickle.loads(pickle.dumps(reading)) == copy.copy(reading) == reading
     assert pickle.loads(pickle.dumps(Zero.COPIES)) is Zero.COPIES
 
 

@@ -53,7 +53,7 @@ class EmptyInfer(Choice):
     """The dims that 0 copies are left out of the products of both sides, and 0/0 is 1."""
 
 
-class Reading(Record):
+class Reading(Record, read_often=True):
     """How a framework reads a requested shape, at one setting of its switch."""
 
     zero: Zero
@@ -104,7 +104,7 @@ class Broadcast(Choice):
     RANK_STAYS = "the input only, and no dims are added; 0 keeps a dim"
 
 
-class Switch(Record):
+class Switch(Record, read_often=True):
     """A framework's own switch over what 0 means."""
 
     name: str
@@ -114,7 +114,7 @@ class Switch(Record):
     """The first version of the operator that has it."""
 
 
-class Operator(Record):
+class Operator(Record, read_often=True):
     """What a dialect calls an op, and what its operator takes."""
 
     name: str
@@ -134,7 +134,7 @@ class Operator(Record):
     """Whether its own `steps` have other rules for a tensor that holds nothing."""
 
 
-class Dialect(Record):
+class Dialect(Record, read_often=True):
     """One framework's row: its operators, its answers, its limits, and where they are written down."""
 
     name: str

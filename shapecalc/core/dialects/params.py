@@ -20,7 +20,7 @@ class Holds(Choice):
     FLAG = "yes or no"
 
 
-class Param(Record):
+class Param(Record, read_often=True):
     """One parameter of an op."""
 
     name: str

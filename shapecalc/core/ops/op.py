@@ -27,7 +27,7 @@ __all__ = ["NONE", "Holds", "Op", "Param", "Setting", "accepted_types", "fast_of
 NONE: FrozenDict = FrozenDict()
 
 
-class Setting(Record):
+class Setting(Record, read_often=True):
     """The rules under which one request is answered."""
 
     row: Dialect
@@ -40,7 +40,7 @@ class Setting(Record):
     """The switch in force, by the framework's own name."""
 
 
-class Op(Record):
+class Op(Record, read_often=True):
     """One operation: its parameters, how it is resolved, and what else the house has to know of it."""
 
     name: str

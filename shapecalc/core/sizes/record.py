@@ -74,22 +74,42 @@ def _init_of(record: str, names: list[str], defaults: dict[str, object]) -> Any:
     return type(template)(code, globals(), "__init__", tuple(defaults.values()))
 
 
-class _Fields(type):
-    """Gives each record a hidden slot and a read-only property for each of its fields."""
+def _refuse_change(self: object, name: str, *_: object) -> None:
+    raise AttributeError(f"{type(self).__name__} cannot be changed, nor its {name}")
 
-    def __new__(meta, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
+
+def _call_with_fields(self: Record) -> tuple[type[Record], tuple[Any, ...]]:
+    """Return how to make the record again, for `pickle` and `copy`, which would set its slots."""
+    return type(self), tuple(fields(self).values())
+
+
+class _Fields(type):
+    """Gives each record a slot for each of its fields, and lets nobody set them.
+
+    The slots are hidden behind read-only properties, since values are made often. A record that is made once and read
+    often, such as a dialect, has open slots, and refuses changes itself: that takes half the time to read.
+    """
+
+    def __new__(meta, name: str, bases: tuple[Any, ...], body: dict[str, Any], *, read_often: bool = False) -> Any:
         own = [field for field, kind in body.get("__annotations__", {}).items() if not str(kind).startswith("ClassVar")]
         defaults = {field: body.pop(field) for field in own if field in body}
-        body |= {field: property(attrgetter(f"_{field}")) for field in own}
-        body["__slots__"] = (*body.get("__slots__", ()), *[f"_{field}" for field in own])
+        body["_hidden"] = hidden = "" if read_often else "_"
+        body["__slots__"] = (*body.get("__slots__", ()), *[hidden + field for field in own])
+        if read_often:
+            body |= {"__setattr__": _refuse_change, "__delattr__": _refuse_change, "__reduce__": _call_with_fields}
+        else:
+            body |= {field: property(attrgetter(f"_{field}")) for field in own}
         for base in bases:
             own, defaults = [*base.__match_args__, *own], base._defaults | defaults
         body["__match_args__"], body["_defaults"] = tuple(own), defaults
         if [*defaults] != own[len(own) - len(defaults) :]:
             raise TypeError(f"{name} has a field without a default after one with a default")
-        if "__init__" not in body and len(own) < len(TEMPLATES):
+        if "__init__" not in body and not read_often and len(own) < len(TEMPLATES):
             body["__init__"] = _init_of(name, own, defaults)
         return super().__new__(meta, name, bases, body)
+
+    def __init__(cls, name: str, bases: tuple[Any, ...], body: dict[str, Any], *, read_often: bool = False) -> None:
+        super().__init__(name, bases, body)
 
 
 @dataclass_transform(frozen_default=True)
@@ -97,8 +117,8 @@ class Record(metaclass=_Fields):
     """A frozen value with named fields. Two records are equal if their classes and their fields are equal.
 
     The annotations of a subclass are its fields, in order. A field whose class attribute is set has a default. The
-    values lie in slots, each called as its field with `_` in front. A class that is made often has an `__init__` of
-    its own that sets them.
+    values lie in slots, each called as its field with `_` in front, unless the class is `read_often`. A class that is
+    made often may have an `__init__` of its own that sets them.
 
     >>> class Point(Record):
     ...     x: int
@@ -110,6 +130,9 @@ class Record(metaclass=_Fields):
     if TYPE_CHECKING:
         __match_args__: ClassVar[tuple[str, ...]]
         _defaults: ClassVar[dict[str, object]]
+        _hidden: ClassVar[str]
+
+        def __init_subclass__(cls, *, read_often: bool = False) -> None: ...
 
     def __init__(self, *values: Any, **named: Any) -> None:
         """Set the fields; raise `TypeError` if there are too many or too few, or if a name is not a field."""
@@ -118,7 +141,7 @@ class Record(metaclass=_Fields):
         if len(made) != len(names) or len(values) > len(names) or not named.keys() <= {*names}:
             raise TypeError(f"{type(self).__name__} has the fields {', '.join(names)}")
         for name, value in made.items():
-            setattr(self, f"_{name}", value)
+            object.__setattr__(self, self._hidden + name, value)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

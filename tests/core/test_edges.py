@@ -1,0 +1,159 @@
+"""Values at the edge of a rule, messages to the letter, and the short ways, which must be taken."""
+
+from __future__ import annotations
+
+import pytest
+
+import shapecalc as sc
+from shapecalc.core.answers.example_sizes import example_sizes
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.asking.setting import fast_answer_of, setting
+from shapecalc.core.cases import fast_answers
+from shapecalc.core.cases.plain_objects import _read_together
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.element_types import KNOWN
+from shapecalc.core.fixing.fixes import fixes
+from shapecalc.core.fixing.nearest import divisors_near
+from shapecalc.core.ops import OPS
+from tests.cases import described
+
+LINES = [
+    ("depth_to_space", "1,8,2,3", {"block": "1"}, "1,8,2,3"),
+    ("depth_to_space", "1,1,8,2,3", {"block": "2"}, "error wrong-rank"),
+    ("space_to_depth", "1,1,2,4,6", {"block": "2"}, "error wrong-rank"),
+    ("space_to_depth", "1,1,2,4,6", {"block": "2", "dialect": "torch"}, "1,1,8,2,3"),
+    ("expand", "2,3", {"target": "3", "dialect": "numpy"}, "error not-broadcastable"),
+    ("expand", "1,1", {"target": "4294967296,4294967296"}, "error overflow"),
+]
+
+
+def answer(op, shape, **options):
+    return resolve(ask(op, shape, options))
+
+
+@pytest.mark.parametrize(("op", "shape", "options", "expected"), LINES, ids=lambda value: str(value)[:30])
+def test_an_edge_is_answered(op, shape, options, expected):
+    assert described(answer(op, shape, **options)) == expected
+
+
+MESSAGES = [
+    ("reshape", "2,3,4", "5,-1", "24 elements (2*3*4) cannot be divided by 5, 4 left over"),
+    ("reshape", "2,3,4", "2,-1,5", "24 elements (2*3*4) cannot be divided by 10 (2*5), 4 left over"),
+    ("reshape", "5", "5,0", "0 copies dim 1, and 5 has 1 dim"),
+    ("reshape", "5,1", "5,1,0", "0 copies dim 2, and 5,1 has 2 dims"),
+]
+
+
+@pytest.mark.parametrize(("op", "shape", "target", "message"), MESSAGES)
+def test_a_message_is_exact(op, shape, target, message):
+    assert answer(op, shape, target=target).problem.message == message
+
+
+def test_an_option_that_does_not_exist_is_shown_up_to_forty_characters():
+    with pytest.raises(sc.ShapeError, match=f"has no option '--{'x' * 38}'"):
+        sc.chain((2, 3), f"flatten --{'x' * 60}")
+
+
+VERSIONS = {
+    "reshape": (1, 5, 13, 14, 19, 21, 23, 24, 25),
+    "transpose": (1, 13, 21, 23, 24, 25),
+    "flatten": (1, 9, 11, 13, 21, 23, 24, 25),
+    "squeeze": (1, 11, 13, 21, 23, 24, 25),
+    "unsqueeze": (1, 11, 13, 21, 23, 24, 25),
+    "shape": (1, 13, 15, 19, 21, 23, 24, 25),
+    "expand": (8, 13),
+}
+
+
+@pytest.mark.parametrize("op", VERSIONS)
+def test_an_opset_has_the_version_that_onnx_lists(op):
+    found = {setting("onnx", op, opset, None).version for opset in range(VERSIONS[op][0], 29)}
+    assert found == {*VERSIONS[op]}
+
+
+@pytest.mark.parametrize(("dialect", "newest"), [("onnx", 28), ("onnxruntime", 26)])
+def test_the_newest_opset_is_taken_and_the_next_is_not(dialect, newest):
+    assert answer("reshape", "2,3", target="6", dialect=dialect, opset=newest).output == (6,)
+    with pytest.raises(sc.ShapeError, match=str(newest)):
+        resolve(ask("reshape", "2,3", {"target": "6", "dialect": dialect, "opset": newest + 1}))
+
+
+def test_comparing_tells_an_element_type_from_a_version():
+    rows = {row.trace.dialect: row.trace.problem for row in sc.compare((2, 3), (6,), dtype="float8_e8m0fnu").rows}
+    assert {str(problem.rule) for problem in rows.values() if problem} == {"dtype"}
+
+
+@pytest.mark.parametrize("row", DIALECTS.values(), ids=lambda row: row.name)
+def test_a_spelling_stands_for_an_element_type_that_exists(row):
+    assert {*row.spellings.values()} <= {*KNOWN}
+    assert row.name != "openvino" or {f"i{bits}" for bits in (4, 8, 16, 32, 64)} <= row.spellings.keys()
+
+
+def test_the_axis_at_fault_is_found_from_either_end():
+    assert answer("squeeze", "2,1", axes="-2,1", dialect="mxnet").problem.index == 0
+    assert answer("squeeze", "1,2", axes="0,-1", dialect="mxnet").problem.index == 1
+
+
+def test_a_target_of_too_many_dims_is_cut_to_an_inferred_one():
+    trace = answer("reshape", "2,3,4", target="1,1,1,1,1,1,2,3,4", dialect="tensorrt")
+    assert "1,1,1,1,1,1,2,-1" in [fix.value for fix in fixes(trace)]
+
+
+def test_divisors_are_looked_for_so_far_and_no_further():
+    assert divisors_near(2 * 24_989, 4_988) == [2]
+    assert divisors_near(2 * 24_989, 4_989) == [2, 24_989]
+    assert divisors_near(24_989 * 24_989, 44_988) == [24_989]
+    assert divisors_near(24_989 * 24_989, 44_989) == []
+
+
+def test_example_sizes_multiply_what_divides():
+    assert example_sizes(sc.reshape("N", "-1,1000"))["N"] == 1000
+    assert example_sizes(sc.reshape("N,C", "1000,-1,C"))["N"] == 1000
+
+
+NUMBERS = [
+    ("reshape", "onnx", {"target": (6,)}, (2, 3), (6,)),
+    ("shape", "onnx", {"start": 1, "end": None}, (2, 3), (3,)),
+    ("shape", "onnx", {"start": None, "end": -1}, (2, 3), (2,)),
+    ("expand", "onnx", {"target": (4, 1, 3)}, (2, 1), (4, 2, 3)),
+    ("depth_to_space", "onnx", {"block": 2}, (1, 8, 2, 3), (1, 2, 4, 6)),
+    ("space_to_depth", "onnx", {"block": 2}, (1, 2, 4, 6), (1, 8, 2, 3)),
+    ("space_to_depth", "torch", {"block": 2}, (1, 2, 3, 4, 6), (1, 2, 12, 2, 3)),
+    ("depth_to_space", "torch", {"block": 2}, (1, 2, 12, 2, 3), (1, 2, 3, 4, 6)),
+]
+
+
+@pytest.mark.parametrize(("op", "dialect", "arguments", "shape", "output"), NUMBERS)
+def test_an_ordinary_request_takes_the_short_way(op, dialect, arguments, shape, output):
+    given = {name: value for name, value in arguments.items() if value is not None}
+    fast = fast_answer_of(ask(op, shape, given | {"dialect": dialect}), setting(dialect, op, None, None))
+    assert tuple(fast(shape, **given)) == output
+
+
+def test_cases_of_one_setting_take_one_route_by_place():
+    route = fast_answers._find_route({"op": "reshape", "input": [2, 3], "target": [6]})
+    assert (route.first, route.most, route.types) == ("target", 1 << 16, {"target": list})
+    assert (
+        fast_answers._find_route({"op": "depth_to_space", "input": [1, 4, 1, 1], "block": 2, "mode": "CRD"}).first
+        is None
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 64])
+def test_plain_lines_are_read_together(count):
+    lines = ['{"op": "reshape", "input": [2, 3], "target": [6]}'] * count
+    assert _read_together(lines) == [{"op": "reshape", "input": [2, 3], "target": [6]}] * count
+
+
+def test_every_op_has_a_short_way_for_its_own_vectors():
+    for op in OPS.values():
+        row = op.default_dialect
+        numeric = [
+            (shape, given) for shape, given in op.vectors if shape.replace(",", "").isdigit() and "0" not in shape
+        ]
+        assert numeric
+        for shape, given in numeric[:1]:
+            request = ask(op.name, shape, given)
+            fast = fast_answer_of(request, setting(row, op.name, None, request.switch))
+            assert fast(request.input, **request.arguments) is not None

@@ -5,18 +5,22 @@ from __future__ import annotations
 import pytest
 
 import shapecalc as sc
+from shapecalc.core.answers.element_path import follow
 from shapecalc.core.answers.example_sizes import example_sizes
+from shapecalc.core.answers.regrouping import regrouping
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.asking.setting import fast_answer_of, setting
 from shapecalc.core.cases import fast_answers
+from shapecalc.core.cases.case import read_object
 from shapecalc.core.cases.plain_objects import _read_together
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.element_types import KNOWN
 from shapecalc.core.fixing.fixes import fixes
 from shapecalc.core.fixing.nearest import divisors_near
 from shapecalc.core.ops import OPS
-from tests.cases import described
+from shapecalc.core.ops.view import Clash, view_strides
+from tests.cases import cases, described
 
 LINES = [
     ("depth_to_space", "1,8,2,3", {"block": "1"}, "1,8,2,3"),
@@ -157,3 +161,65 @@ def test_every_op_has_a_short_way_for_its_own_vectors():
             request = ask(op.name, shape, given)
             fast = fast_answer_of(request, setting(row, op.name, None, request.switch))
             assert fast(request.input, **request.arguments) is not None
+
+
+def test_many_axes_are_told_by_the_first_and_the_last():
+    assert regrouping((2,) * 13, (2**13,)) == "axes 0 to 12 merge into axis 0"
+    assert regrouping((2,) * 12, (2**12,)) == "axes 0,1,2,3,4,5,6,7,8,9,10,11 merge into axis 0"
+
+
+def test_a_row_of_a_comparison_is_told_with_its_setting():
+    rows = sc.compare((2, 3, 4), (0, -1)).as_json()["rows"]
+    assert [row["default"] for row in rows if row["dialect"] == "onnx"] == [True, False]
+    assert [row["output"] for row in rows if row["dialect"] == "onnx"] == [[2, 12], None]
+
+
+@pytest.mark.parametrize("index", [(2,), (3,), (-3,), (-4,)])
+def test_an_element_beside_a_dim_is_none(index):
+    with pytest.raises(sc.ShapeError, match=rf"index {index[0]} is outside of dim 0, which is 2"):
+        follow(sc.reshape((2,), (2, 1)), index)
+
+
+@pytest.mark.parametrize(("index", "place"), [((1,), 1), ((-1,), 1), ((-2,), 0)])
+def test_an_element_is_counted_from_either_end(index, place):
+    assert follow(sc.reshape((2,), (2, 1)), index)[-1] == ("reshape", (place, 0))
+
+
+@pytest.mark.parametrize(("text", "place"), [("{", 2), ('{"a" 1}', 6), ('{"ab" 1}', 7), ("[1", 3)])
+def test_a_line_that_is_no_json_is_told_with_the_place(text, place):
+    with pytest.raises(sc.ShapeError, match=rf" at character {place}$"):
+        read_object(text)
+
+
+def test_paddle_counts_the_zeros_of_the_input():
+    message = answer("reshape", "0,1,3", target="0,0,-1", dialect="paddle").problem.message
+    assert message == "-1 beside 2 dims of size zero, and the input has 1: Paddle asks for as many"
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u4", "bf16", "boolean"])
+def test_openvino_moves_small_types(dtype):
+    assert answer("transpose", "2,3", perm="1,0", dialect="openvino", dtype=dtype).output == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "target", "expected"),
+    [
+        ((3, 2, 4), (1, 12, 3), (24,), Clash(0, 1, 24)),
+        ((3, 1, 4), (1, 99, 3), (12,), Clash(0, 2, 12)),
+        ((0, 3), (5, 7), (0, 4), (4, 1)),
+        ((0, 3), (5, 7), (0, 2), (2, 1)),
+        ((0, 3), (5, 7), (0, 3), (5, 7)),
+    ],
+)
+def test_the_strides_of_a_view_at_the_edge(shape, strides, target, expected):
+    assert view_strides(shape, strides, target) == expected
+
+
+@pytest.mark.parametrize(
+    "case", [case for name in ("seeds", "ops", "paddle", "mxnet") for case in cases(name)], ids=str
+)
+def test_a_step_that_settles_a_dim_settles_it_as_the_stage_ends(case):
+    for stage in case.answer().stages:
+        settled = {step.out: step.value for step in stage.steps if step.out is not None}
+        after = dict(enumerate(stage.after or ()))
+        assert {out: after.get(out, dim) for out, dim in settled.items()} == settled

@@ -21,6 +21,7 @@ from shapecalc.core.fixing.fixes import fixes
 from shapecalc.core.fixing.nearest import divisors_near
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import Clash, view_strides
+from shapecalc.core.sizes.quoting import visible
 from tests.cases import cases, described
 
 LINES = [
@@ -202,7 +203,7 @@ def test_a_line_that_is_no_json_is_told_with_the_place(text, place):
 
 
 def test_paddle_counts_the_zeros_of_the_input():
-    message = answer("reshape", "0,1,3", target="0,0,-1", dialect="paddle").problem.message
+    message = answer("reshape", "0,4,3", target="0,0,-1", dialect="paddle").problem.message
     assert message == "-1 beside 2 dims of size zero, and the input has 1: Paddle asks for as many"
 
 
@@ -233,3 +234,9 @@ def test_a_step_that_settles_a_dim_settles_it_as_the_stage_ends(case):
         settled = {step.out: step.value for step in stage.steps if step.out is not None}
         after = dict(enumerate(stage.after or ()))
         assert {out: after.get(out, dim) for out, dim in settled.items()} == settled
+
+
+def test_what_changes_the_text_around_it_is_escaped_and_what_stands_beside_it_is_not():
+    hidden = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF, 0x2028, 0x2029]
+    assert [code for code in hidden if visible(chr(code)) == chr(code)] == []
+    assert [visible(chr(code)) for code in (0x061B, 0x2010, 0x2030, 0x00E9)] == ["\u061b", "\u2010", "\u2030", "\u00e9"]

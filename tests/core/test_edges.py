@@ -8,10 +8,10 @@ import shapecalc as sc
 from shapecalc.core.answers.element_path import follow
 from shapecalc.core.answers.example_sizes import example_sizes
 from shapecalc.core.answers.regrouping import regrouping
+from shapecalc.core.answers.request import Request
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.asking.setting import fast_answer_of, setting
-from shapecalc.core.cases import fast_answers
+from shapecalc.core.asking.setting import setting_of
 from shapecalc.core.cases.case import read_object
 from shapecalc.core.cases.plain_objects import _read_together
 from shapecalc.core.dialects import DIALECTS
@@ -80,7 +80,8 @@ VERSIONS = {
 
 @pytest.mark.parametrize("op", VERSIONS)
 def test_an_opset_has_the_version_that_onnx_lists(op):
-    found = {setting("onnx", op, opset, None).version for opset in range(VERSIONS[op][0], 29)}
+    asked = [Request(op, (), dialect="onnx", opset=opset) for opset in range(VERSIONS[op][0], 29)]
+    found = {setting_of(request)[0].version for request in asked}
     assert found == {*VERSIONS[op]}
 
 
@@ -142,17 +143,8 @@ NUMBERS = [
 @pytest.mark.parametrize(("op", "dialect", "arguments", "shape", "output"), NUMBERS)
 def test_an_ordinary_request_takes_the_short_way(op, dialect, arguments, shape, output):
     given = {name: value for name, value in arguments.items() if value is not None}
-    fast = fast_answer_of(ask(op, shape, given | {"dialect": dialect}), setting(dialect, op, None, None))
+    _, fast = setting_of(ask(op, shape, given | {"dialect": dialect}))
     assert tuple(fast(shape, **given)) == output
-
-
-def test_cases_of_one_setting_take_one_route_by_place():
-    route = fast_answers._find_route({"op": "reshape", "input": [2, 3], "target": [6]})
-    assert (route.first, route.most, route.types) == ("target", 1 << 16, {"target": list})
-    assert (
-        fast_answers._find_route({"op": "depth_to_space", "input": [1, 4, 1, 1], "block": 2, "mode": "CRD"}).first
-        is None
-    )
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 64])
@@ -163,14 +155,13 @@ def test_plain_lines_are_read_together(count):
 
 def test_every_op_has_a_short_way_for_its_own_vectors():
     for op in OPS.values():
-        row = op.default_dialect
         numeric = [
             (shape, given) for shape, given in op.vectors if shape.replace(",", "").isdigit() and "0" not in shape
         ]
         assert numeric
         for shape, given in numeric[:1]:
             request = ask(op.name, shape, given)
-            fast = fast_answer_of(request, setting(row, op.name, None, request.switch))
+            _, fast = setting_of(request)
             assert fast(request.input, **request.arguments) is not None
 
 

@@ -9,6 +9,7 @@ from shapecalc.cli.inputs import input_text
 from shapecalc.cli.options import Option, Takes
 from shapecalc.cli.output import Exit, put, stream_error, tell
 from shapecalc.cli.signature import make_command
+from shapecalc.cli.split_shapes import split_shape_error
 from shapecalc.cli.tui import PARAMETERS, UNKNOWN
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
@@ -87,7 +88,8 @@ def run_serve(
         command = _visit_command(context.obj, words)
         door = new_door(host, allow_host or [])
     except ShapeError as error:
-        return print_error(error, "serve", {"command": " ".join(words) or None}, out)
+        shown: dict[str, object] = {"command": " ".join(words) or None}
+        return print_error(split_shape_error(["serve", *words]) or error, "serve", shown, out)
     try:
         import asyncio
 

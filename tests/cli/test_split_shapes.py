@@ -28,6 +28,7 @@ QUOTED = [
     'view "2,3,4" "6,4" --strides "12,4,1"',
     'compare "2,3,4" "0,-1"',
     'tui reshape "2,3,4" "0,-1"',
+    'serve reshape "2,3,4" "0,-1"',
 ]
 """Command lines as they are shown; without the quotes they are what PowerShell makes words of."""
 OTHERS = [
@@ -56,7 +57,7 @@ def test_a_line_that_a_shell_has_split_is_shown_in_quotes(line, shapecalc):
     assert (ran.code, said.partition(": shapecalc ")[2]) == (2, line)
 
 
-@pytest.mark.parametrize("line", [line for line in QUOTED if line[:3] not in ("tui", "com")])
+@pytest.mark.parametrize("line", [line for line in QUOTED if line[:3] not in ("tui", "com", "ser")])
 def test_the_line_that_is_shown_is_answered(line, shapecalc):
     assert shapecalc(*shlex.split(line)).code == 0
 

@@ -59,7 +59,7 @@ def test_a_message_is_exact(op, shape, target, message):
 
 def test_an_operator_that_keeps_the_rank_says_so():
     message = answer("expand", "2,3", target="3", dialect="numpy").problem.message
-    assert message == "1 dims are requested, and the input has 2: the operator never drops a dim"
+    assert message == "the input has 2 dims, the target 1: the operator never drops a dim"
 
 
 def test_an_option_that_does_not_exist_is_shown_up_to_forty_characters():

@@ -14,7 +14,7 @@ from shapecalc.core.rules.steps import KEPT_DIM
 from shapecalc.core.sizes.conditions import Never, divides
 from shapecalc.core.sizes.dims import Dim, Shape, quotient
 from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.quoting import brief, rank_text
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.rule import Rule
 
@@ -115,7 +115,7 @@ def check_blocks(shape: Shape, at: Setting, block: int, leading: int | None) -> 
     rank = len(shape)
     if rank < SPACE or leading not in (None, rank - SPACE):
         takes = f"at least {SPACE}" if leading is None else f"{SPACE + leading}"
-        dims = "1 dim" if rank == 1 else f"{rank} dims"
+        dims = rank_text(rank)
         raise refusal(WRONG_RANK, f"{at.operator.name} takes {takes} dims, and the input has {dims}", argument="input")
     if block < 1:
         raise refusal(BAD_BLOCK, f"a block is at least 1, and this is {brief(str(block))}", argument="block")

@@ -15,6 +15,7 @@ from shapecalc.core.rules.steps import BROADCASTED, KEPT_DIM, NEW_DIM, Stretched
 from shapecalc.core.sizes.conditions import Conditions, Never, equal
 from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape
 from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.sizes.quoting import rank_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def expand(shape: Shape, at: Setting, target: Shape) -> Reasons:
 
 def _other_rank(shape: Shape, target: Shape, never: str) -> ShapeError:
     """Return the error for a target of more or fewer dims than the input."""
-    message = f"{len(target)} dims are requested, and the input has {len(shape)}: the operator never {never}"
+    message = f"the input has {rank_text(len(shape))}, the target {len(target)}: the operator never {never}"
     return refusal(NOT_BROADCASTABLE, message, argument="target")
 
 

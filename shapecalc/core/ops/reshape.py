@@ -36,7 +36,7 @@ from shapecalc.core.rules.steps import (
 from shapecalc.core.sizes.conditions import Conditions, Never, divides
 from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, exceeds, product, quotient
 from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import brief, count_text
+from shapecalc.core.sizes.quoting import brief, count_text, rank_text
 from shapecalc.core.sizes.text import shape_text
 
 TYPE_CHECKING = False
@@ -99,7 +99,7 @@ class Target:
         if self.reading.zero is not Zero.COPIES:
             return Step(LITERAL_ZERO, out, (), 0)
         if out >= len(shape):
-            dims = "1 dim" if len(shape) == 1 else f"{len(shape)} dims"
+            dims = rank_text(len(shape))
             message = f"0 copies dim {out}, and {brief(shape_text(shape))} has {dims}"
             raise self._refused(ZERO_OUT_OF_RANGE, message, out)
         self.copied.add(out)

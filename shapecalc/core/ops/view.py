@@ -10,7 +10,7 @@ from shapecalc.core.ops.reshape import fast_reshape, reshape
 from shapecalc.core.rules.refusals import NEEDS_SIZE
 from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, all_known, product
 from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.quoting import brief, rank_text
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.rule import Rule
 from shapecalc.core.sizes.text import shape_text
@@ -106,7 +106,7 @@ def _check_strides(shape: Shape, strides: Axes) -> None:
     """Raise `ShapeError` (bad-strides) unless there is a stride for each dim, none of them negative."""
     if len(strides) != len(shape):
         given = "1 stride is given" if len(strides) == 1 else f"{len(strides)} strides are given"
-        dims = "1 dim" if len(shape) == 1 else f"{len(shape)} dims"
+        dims = rank_text(len(shape))
         raise refusal(BAD_STRIDES, f"{given}, and the input has {dims}", argument="strides")
     for index, stride in enumerate(strides):
         if stride < 0:

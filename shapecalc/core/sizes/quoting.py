@@ -23,6 +23,15 @@ def count_text(dims: Shape, volume: Dim) -> str:
     return f"{count} ({brief('*'.join(map(str, dims)))})" if len(dims) > 1 else count
 
 
+def rank_text(rank: int) -> str:
+    """Return a number of dims in words.
+
+    >>> rank_text(1), rank_text(3)
+    ('1 dim', '3 dims')
+    """
+    return "1 dim" if rank == 1 else f"{rank} dims"
+
+
 def dim_text(dim: Dim) -> str:
     """Return the text of a dim for a message. A huge number is given as a power of ten.
 

@@ -43,7 +43,12 @@ OTHERS = [name for name in COMMANDS if name not in ("chain", "check", "repl", "c
 
 
 def drawn(random, known):
-    """Return an attempt: a new one, or one of the known with changes."""
+    """Return an attempt: a new one, or one of the known with changes. No system passes a null character in a word."""
+    attempt = _any(random, known)
+    return replace(attempt, words=tuple(word.replace("\0", "") for word in attempt.words))
+
+
+def _any(random, known):
     if known and random.random() < 0.5:
         return _changed(random, random.choice(known))
     chosen = random.random()

@@ -16,11 +16,13 @@ from shapecalc.core.cases.case import read_object
 from shapecalc.core.cases.plain_objects import _read_together
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.element_types import KNOWN
+from shapecalc.core.fixing.answer import answer as answer_with_hint
 from shapecalc.core.fixing.candidates import _cut, refused_request
 from shapecalc.core.fixing.fixes import fixes
-from shapecalc.core.fixing.nearest import divisors_near
+from shapecalc.core.fixing.nearest import divisors_near, nearest_sizes
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import Clash, view_strides
+from shapecalc.core.sizes.conditions import Never, equal
 from shapecalc.core.sizes.quoting import visible
 from tests.cases import cases, described
 
@@ -31,6 +33,12 @@ LINES = [
     ("space_to_depth", "1,1,2,4,6", {"block": "2", "dialect": "torch"}, "1,1,8,2,3"),
     ("expand", "2,3", {"target": "3", "dialect": "numpy"}, "error not-broadcastable"),
     ("expand", "1,1", {"target": "4294967296,4294967296"}, "error overflow"),
+    ("reshape", "0,3", {"target": "-2,3", "dialect": "paddle"}, "error below-minus-one"),
+    ("unsqueeze", "2,3", {"axes": "2,1,0,0", "dialect": "paddle"}, "1,1,2,1,3,1"),
+    ("reshape", "2,3", {"target": "6", "dtype": "complex64", "dialect": "onnxruntime"}, "error dtype"),
+    ("depth_to_space", "1,4,1,1", {"block": "2", "opset": "1", "dialect": "onnxruntime"}, "1,1,2,2"),
+    ("depth_to_space", "1,1,1,1,1,12,2,3", {"block": "2", "dialect": "torch"}, "1,1,1,1,1,3,4,6"),
+    ("space_to_depth", "1,1,1,1,1,3,4,6", {"block": "2", "dialect": "torch"}, "1,1,1,1,1,12,2,3"),
 ]
 
 
@@ -55,6 +63,50 @@ MESSAGES = [
 @pytest.mark.parametrize(("op", "shape", "target", "message"), MESSAGES)
 def test_a_message_is_exact(op, shape, target, message):
     assert answer(op, shape, target=target).problem.message == message
+
+
+def test_an_axis_that_comes_too_early_is_told_with_those_that_exist_then():
+    message = answer("unsqueeze", "2,3", axes="1,0,9", dialect="paddle").problem.message
+    assert message == "axis 9 does not exist when its turn comes: axes run from -5 to 4 then"
+
+
+@pytest.mark.parametrize("dialect", ["paddle", "openvino"])
+def test_a_part_of_the_dims_is_not_everywhere(dialect):
+    with pytest.raises(sc.ShapeError, match=f"{dialect} has no start here"):
+        ask("shape", "2,3", {"start": "1", "dialect": dialect})
+
+
+def test_the_nearest_of_two_sizes_is_told():
+    assert nearest_sizes(24, (8, 4), (8, 4), None) == (1, [3])
+
+
+def test_equal_counts_are_told_once():
+    assert sc.reshape((10, 100), (1000,)).steps[-1].why.startswith("1000 elements in and out: ")
+
+
+def test_one_place_of_a_long_target_is_told():
+    trace = answer_with_hint(ask("reshape", "24", {"target": ",".join(["5", "-1", *["1"] * 20])}))
+    assert trace.problem.hint == "4 and 6 would divide: write 4 in place of the 5 at index 0"
+
+
+def test_sizes_of_a_thousand_digits_are_the_largest():
+    product = "*".join(["N"] * 39 + ["M"])
+    with pytest.raises(sc.ShapeError, match="more digits than any size"):
+        sc.reshape((product,), (-1,), where={"N": 10**25, "M": 10**25})
+    with pytest.raises(sc.ShapeError, match="is over int64"):
+        sc.reshape((product,), (-1,), where={"N": 10**25, "M": 10**25 - 1})
+
+
+@pytest.mark.parametrize("pair", [(0, 5), (5, 0)])
+def test_nothing_is_not_something(pair):
+    with pytest.raises(Never, match="{} == {}".format(*pair)):
+        equal(*pair)
+
+
+@pytest.mark.parametrize("index", [(1,), (1, 0, 0)])
+def test_an_element_has_an_index_for_every_dim(index):
+    with pytest.raises(sc.ShapeError, match="has 2 indices, not"):
+        follow(sc.transpose((2, 3)), index)
 
 
 def test_an_operator_that_keeps_the_rank_says_so():

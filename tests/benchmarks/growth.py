@@ -29,6 +29,7 @@ def ones(count):
 def questions(shape):
     """Return what each front end is asked about a shape: its words, and its standard input."""
     dims = shape.split(",")
+    alike = " and ".join(f"{dim} is {dims[0]}" for dim in dims[1:-1])
     reversed_dims, zeros = ",".join(dims[::-1]), ",".join(["0"] * (len(dims) - 1) + ["-1"])
     return {
         "reshape -1": (["reshape", shape, "-1"], ""),
@@ -41,6 +42,7 @@ def questions(shape):
         "unsqueeze --explain": (["unsqueeze", shape, "--axes", "0", "--explain"], ""),
         "compare": (["compare", shape, "-1", "--json"], ""),
         "check": (["check", "-"], f"reshape {shape} -1\ntranspose {shape}\n"),
+        "check, all sizes alike": (["check", "-"], f"reshape {shape} -1 => 2 when {alike or '1 is 1'}\n"),
         "check --json": (["check", "-", "--json"], f"reshape {shape} {reversed_dims}\n"),
         "chain --explain": (["chain", f"{shape} | transpose | reshape -1", "--explain"], ""),
     }

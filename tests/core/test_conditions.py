@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shapecalc.core.cases.expectations import read_conditions
 from shapecalc.core.sizes.conditions import Never, combine, differ, divides, equal, holds
 from shapecalc.core.sizes.dims import lowest_terms, substitute
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.systems import System
 from tests.sampling import examples
 
 SIZES = [dict(zip("NM", pair, strict=True)) for pair in every(range(1, 13), repeat=2)]
@@ -40,16 +43,131 @@ def test_conditions_are_necessary_and_sufficient(relation, a, b):
             assert holds(conditions, sizes) is true_at(name, a, b, sizes)
 
 
+MAKERS = {"==": equal, "%": divides, "!=": differ}
+relations = st.tuples(st.sampled_from([*MAKERS]), dims, nonzero)
+
+
 @examples(300)
-@given(st.lists(st.tuples(st.sampled_from([("==", equal), ("%", divides)]), dims, nonzero), min_size=2, max_size=3))
-def test_combining_keeps_their_meaning(relations):
+@given(st.lists(relations, min_size=2, max_size=4))
+def test_combining_keeps_their_meaning(listed):
     try:
-        conditions = combine(sum((make(a, b) for (_, make), a, b in relations), ()))
+        conditions = combine(sum((MAKERS[name](a, b) for name, a, b in listed), ()))
     except Never:
         conditions = None
     for sizes in SIZES:
-        meant = all(true_at(name, a, b, sizes) for (name, _), a, b in relations)
+        meant = all(true_at(name, a, b, sizes) for name, a, b in listed)
         assert (conditions is not None and holds(conditions, sizes)) is meant
+
+
+FEW, MANY = range(9), range(60)
+"""The exponents of one prime in a name that are tried, and those that are tried where there must be some."""
+products = st.tuples(st.lists(st.integers(-2, 2), min_size=3, max_size=3).filter(any), st.integers(-1, 1))
+"""A monomial of N, M and K by its exponents, and the exponent of 2 in its coefficient."""
+
+
+def sides(exponents, twos):
+    """Return two dims of which a product is the quotient."""
+    named = dict(zip("NMK", exponents, strict=True))
+    return [
+        lowest_terms(2 ** max(sign * twos, 0), 1, {name: max(sign * power, 0) for name, power in named.items()})
+        for sign in (1, -1)
+    ]
+
+
+def meets(listed, tried, *, two):
+    """Say whether names with these exponents of 2, or of another prime, meet relations between products."""
+    for sign, (exponents, twos) in listed:
+        total = sum(a * b for a, b in zip(exponents, tried, strict=True)) + twos * two
+        if total < 0 or (total and sign == "=="):
+            return False
+    return True
+
+
+def solution(listed, exponents, *, two):
+    """Return those of the exponents that meet relations; None if none do."""
+    return next((tried for tried in every(exponents, repeat=3) if meets(listed, tried, two=two)), None)
+
+
+@examples(200)
+@given(st.lists(st.tuples(st.sampled_from(["==", "==", "%"]), products), min_size=2, max_size=4))
+def test_equalities_that_no_sizes_meet_are_refused_and_all_that_follows_is_left_out(listed):
+    """Each prime has its own exponents, so that 2, which coefficients have, and any other one tell it all."""
+    try:
+        conditions = combine(sum((MAKERS[name](*sides(*ratio)) for name, ratio in listed), ()))
+    except Never:
+        assert solution(listed, FEW, two=True) is None
+        return
+    twos = solution(listed, FEW, two=True) or solution(listed, MANY, two=True)
+    assert twos is not None
+    for dropped in conditions:
+        others = [each for each in conditions if each != dropped]
+        assert any(holds(others, sizes) and not holds([dropped], sizes) for sizes in sizes_near(twos))
+
+
+def sizes_near(twos):
+    """Yield sizes that are powers of 2, and sizes with the given exponents of 2 that are also powers of 3."""
+    for tried in every(FEW, repeat=3):
+        for places in ((tried, (0, 0, 0)), (twos, tried)):
+            yield {name: 2**a * 3**b for name, a, b in zip("NMK", *places, strict=True)}
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "N == M and M == 2*N",
+        "N == M and N*M == 2",
+        "N*N*M*M*M == K and K == 2*J and J == 1",
+        "N == M and N != M",
+        "6 % M == 0 and M % 4 == 0",
+        "N % 2 == 0 and 2*M % N == 0 and M == 3*K and K*N == 3",
+        "N == 1 and N*M == 6 and M % 4 == 0",
+    ],
+)
+def test_conditions_that_exclude_each_other(listed):
+    with pytest.raises(ShapeError, match="never hold together"):
+        read_conditions(listed.split(" and "))
+
+
+@pytest.mark.parametrize(
+    ("listed", "left"),
+    [
+        ("N == M and M == K and N == K", "N == M and M == K"),
+        ("N == M and M*N == 4", "N == 2 and M == 2"),
+        ("N == K*M and M == J*N", "K == 1 and N == M and J == 1"),
+        ("N % 6 == 0 and 6 % N == 0", "N == 6"),
+        ("N % 32 == 0 and C % 2 == 0 and N % 64 == 0", "C % 2 == 0 and N % 64 == 0"),
+        ("H % 2 == 0 and W % 2 == 0 and H*W % 4 == 0", "H % 2 == 0 and W % 2 == 0"),
+        ("2*N == 3*M and M % 2 == 0", "2*N == 3*M"),
+        ("N % 4 == 0 and N != 1", "N % 4 == 0"),
+        ("N*C % 6 == 0 and N == 4", "C % 3 == 0 and N == 4"),
+        ("N % 4 == 0 and M != 1 and N % 6 == 0", "N % 4 == 0 and M != 1 and N % 6 == 0"),
+    ],
+)
+def test_conditions_that_follow_are_left_out(listed, left):
+    assert " and ".join(map(str, read_conditions(listed.split(" and ")))) == left
+
+
+def test_of_more_names_than_can_be_searched_equalities_are_still_solved():
+    row = [f"A{place} == A{place + 1}" for place in range(1000)]
+    assert [str(each) for each in read_conditions([*row, "A1000 == 7"])][::500] == [
+        "A0 == 7",
+        "A500 == 7",
+        "A1000 == 7",
+    ]
+    assert [str(each) for each in read_conditions([*row, "A1000 == A0"])] == row
+    with pytest.raises(ShapeError, match="never hold together"):
+        read_conditions([*row, "A1000 == 2*A0"])
+
+
+def test_coefficients_whose_primes_are_not_found_are_left_as_they_are():
+    large = (2**61 - 1) * (2**31 - 1)
+    listed = [f"N*M % {large} == 0", f"N*K % {large} == 0", f"{2**61 - 1}*M == {2**31 - 1}*K"]
+    assert [str(each) for each in read_conditions(listed)] == [str(read_conditions([text])[0]) for text in listed]
+
+
+def test_a_system_names_what_says_nothing_new():
+    twice, again = lowest_terms(1, 2, {"N": 1, "M": -1}), lowest_terms(4, 1, {"N": -2, "M": 2})
+    assert System([twice, again], ()).repeated == {again}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ def test_an_answer_meets_what_it_prints(case):
     expected = read_expectation(answer_text(answer))
     assert met(expected, answer, strict=True)
     assert str(expected).split(" when ")[0] == answer_text(answer).split(" when ")[0]
-    assert set(map(str, read_conditions(map(str, answer.conditions)))) == set(map(str, answer.conditions))
+    for listed in (map(str, answer.conditions), (condition.words for condition in answer.conditions)):
+        assert set(map(str, read_conditions(listed))) == set(map(str, answer.conditions))
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,10 @@ def test_an_answer_meets_what_it_prints(case):
         ("2,6 when N*M % 6 == 0 and M == 2", "2,6 when M == 2 and N % 3 == 0"),
         ("2,6 when N % (M*K) == 0", "2,6 when N % (K*M) == 0"),
         ("N when N != 1", "N when N != 1"),
+        ("2 when 64 divides C*H*W and N is 3", "2 when C*H*W % 64 == 0 and N == 3"),
+        ("2 when N  is not M and M*K divides N", "2 when N != M and N % (K*M) == 0"),
+        ("2 when is is 3 and divides divides not", "2 when is == 3 and not % divides == 0"),
+        ("2 when N == M and N % 32 == 0 and 64 divides M", "2 when M % 64 == 0 and N == M"),
         ("2 when 3 == 3", "2"),
         ("torch.Size([])", "[]"),
         ("error", "error"),
@@ -51,6 +56,11 @@ def test_an_expectation_is_read_however_it_is_written(text, printed):
         "2 when N % 3 == 1",
         "2 when 3 == 4",
         "2 when N == 3 and N == 4",
+        "2 when N is M and M is 2*N",
+        "2 when 4 divides N and N is 6",
+        "2 when 0 divides N",
+        "2 when divides N",
+        "2 when N is",
         "2 when N,M == 3",
         "2 when N % 0 == 0",
         "2 when N == 3 or M == 2",

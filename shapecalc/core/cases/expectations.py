@@ -2,8 +2,10 @@
 
     expectation = "error" [rule] | shape ["when" condition {"and" condition}]
     condition   = dim "%" dim "==" "0" | dim "==" dim | dim "!=" dim
+                | dim "divides" dim    | dim "is" dim | dim "is not" dim
 
-A dim after `%` may stand in parentheses. This is how shapecalc prints answers, so what it prints it can read.
+A dim after `%` may stand in parentheses. This is how shapecalc prints answers, as code and in words, so what it
+prints it can read.
 """
 
 from __future__ import annotations
@@ -96,7 +98,14 @@ def _condition_texts(texts: Iterable[object]) -> frozenset[str]:
     return frozenset(map(str, read_conditions(str(text) for text in texts)))
 
 
-RELATIONS: dict[str, Callable[[Dim, Dim], Conditions]] = {"%": divides, "!=": differ, "==": equal}
+RELATIONS: dict[str, Callable[[Dim, Dim], Conditions]] = {
+    "%": divides,
+    "!=": differ,
+    "==": equal,
+    " divides ": lambda by, dim: divides(dim, by),
+    " is not ": differ,
+    " is ": equal,
+}
 """The relations in the order in which they are looked for: a divisibility ends in == 0."""
 
 
@@ -130,7 +139,9 @@ def _condition(text: str) -> Conditions:
         if there:
             return relation(_dim(left, text), _dim(right, text))
     raise misuse(
-        f"'{visible(brief(text))}' is no condition", "write N == 3, C*H % 64 == 0 or N != 1", argument="expect"
+        f"'{visible(brief(text))}' is no condition",
+        "write N == 3, C*H % 64 == 0 or N != 1, or N is 3, 64 divides C*H or N is not 1",
+        argument="expect",
     )
 
 

@@ -123,45 +123,47 @@ def differ(a: Dim, b: Dim) -> Conditions:
 
 
 def combine(conditions: Iterable[Condition]) -> Conditions:
-    """Return the conditions without repeats, with every `name == number` put into the others.
+    """Return the conditions without those that follow from others, with the sizes that they settle put in.
 
     Raises `Never` if no sizes can meet them all.
 
-    >>> both = equal(named_dim("N"), 4) + divides(product((named_dim("N"), named_dim("C"))), 6)
-    >>> [str(c) for c in combine(both)]
-    ['N == 4', 'C % 3 == 0']
+    >>> N, M = named_dim("N"), named_dim("M")
+    >>> [str(c) for c in combine(equal(N, 4) + divides(product((N, M)), 6))]
+    ['N == 4', 'M % 3 == 0']
+    >>> [str(c) for c in combine(equal(N, M) + divides(N, 64) + divides(M, 32) + differ(N, 1))]
+    ['N == M', 'N % 64 == 0']
     """
     kept = tuple(dict.fromkeys(conditions))
     if len(kept) < 2:
         return kept
-    kept = _drop_implied(kept)
-    solved = dict(solution for condition in kept if (solution := _solution(condition)))
-    if not solved:
-        return kept
-    again = tuple(simpler for condition in kept for simpler in _simplify(condition, solved))
-    return kept if again == kept else combine(again)
+    from shapecalc.core.sizes.joined import independent, settled_sizes
+    from shapecalc.core.sizes.systems import Impossible
+
+    relations = {each: (each.relation, monomial(quotient(each.left, each.right))) for each in kept}
+    try:
+        sizes = settled_sizes([*relations.values()])
+        again = _with_sizes(kept, sizes)
+        if sizes and again != kept:
+            return combine(again)
+        left = {*independent([*relations.values()])}
+    except Impossible:
+        raise Never(" and ".join(map(str, kept))) from None
+    return tuple(condition for condition in kept if relations[condition] in left)
 
 
-def _drop_implied(conditions: Conditions) -> Conditions:
-    """Return the conditions without the `%` conditions that follow from another one."""
-    ratios = {each: quotient(each.left, each.right) for each in conditions if each.relation == "%"}
-    if len(ratios) > MOST_COMPARED:
-        return conditions
-    follows = [a for a in ratios for b in ratios if a != b and _is_multiple(ratios[a], ratios[b])]
-    return tuple(condition for condition in conditions if condition not in follows)
+def _with_sizes(conditions: Conditions, sizes: Mapping[str, int]) -> Conditions:
+    """Return what is left of conditions once sizes are put in, with a condition for each of these sizes.
 
-
-def _is_multiple(a: Dim, b: Dim) -> bool:
-    """Say whether `a` is a whole multiple of `b` for all sizes."""
-    return _is_whole(monomial(quotient(a, b)))
-
-
-def _simplify(condition: Condition, solved: Mapping[str, int]) -> Conditions:
-    """Return what is left of a condition once the solved sizes are put in. A solution itself stays."""
-    solution = _solution(condition)
-    if solution and solved[solution[0]] == solution[1]:
-        return (condition,)
-    return put_sizes_in(condition, solved)
+    It stands where the first equality of its name stood, or the first condition if no equality has the name.
+    """
+    compared = {*names(side for each in conditions if each.relation == "==" for side in (each.left, each.right))}
+    left = dict[Condition, None]()
+    for condition in conditions:
+        for name in names((condition.left, condition.right)):
+            if name in sizes and (condition.relation == "==" or name not in compared):
+                left[Condition(named_dim(name), "==", sizes[name])] = None
+        left |= dict.fromkeys(put_sizes_in(condition, sizes))
+    return tuple(left)
 
 
 def holds(conditions: Iterable[Condition], sizes: Mapping[str, int]) -> bool:
@@ -184,14 +186,6 @@ def put_sizes_in(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
     return relation(left, right)
 
 
-def _solution(condition: Condition) -> tuple[str, int] | tuple[()]:
-    if condition.relation == "==" and isinstance(condition.right, int):
-        left = names((condition.left,))
-        if len(left) == 1:
-            return left[0], condition.right
-    return ()
-
-
 def _is_whole(ratio: Monomial) -> bool:
     """Say whether a quotient is a whole number for all sizes."""
     return ratio.denominator == 1 and all(power > 0 for _, power in ratio.powers)
@@ -210,23 +204,19 @@ def _take_common_root(ratio: Monomial) -> Monomial:
     root = gcd(*(power for _, power in ratio.powers))
     if root < 2:
         return ratio
-    numerator, denominator = _exact_root(ratio.numerator, root), _exact_root(ratio.denominator, root)
+    from shapecalc.core.sizes.roots import exact_root
+
+    numerator, denominator = exact_root(ratio.numerator, root), exact_root(ratio.denominator, root)
+    if not numerator or not denominator:
+        raise Never(f"{ratio} has no whole root of order {root}")
     return Monomial(numerator, denominator, tuple((name, power // root) for name, power in ratio.powers))
-
-
-def _exact_root(number: int, root: int) -> int:
-    low, high = 1, 1 << (number.bit_length() // root + 1)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if middle**root >= number else (middle + 1, high)
-    if low**root != number:
-        raise Never(f"{number} has no whole root of order {root}")
-    return low
 
 
 def _can_reach(size: int, powers: list[int]) -> bool:
     """Say whether whole sizes, each raised to one of `powers`, can have the product `size`."""
-    return 1 in powers or all(_sums_to(exponent, powers) for exponent in _exponents(size))
+    from shapecalc.core.sizes.roots import prime_powers
+
+    return 1 in powers or all(_sums_to(exponent, powers) for _, exponent in prime_powers(size))
 
 
 def _sums_to(exponent: int, powers: list[int]) -> bool:
@@ -235,38 +225,3 @@ def _sums_to(exponent: int, powers: list[int]) -> bool:
         if any(total - power in sums for power in powers):
             sums.add(total)
     return exponent in sums
-
-
-TRIED = 1 << 16
-"""Primes up to this number are divided out one by one."""
-MOST_COMPARED = 64
-"""The most `%` conditions that are compared with each other."""
-
-
-def _exponents(size: int) -> list[int]:
-    """Return the exponents of the primes of `size`, enough of them to see which products can make it.
-
-    After the small primes are divided out, a rest below 2**80 has at most four prime factors. So one of its primes
-    occurs once, or the rest is a perfect power.
-    """
-    exponents = []
-    for factor in range(2, TRIED):
-        if factor * factor > size:
-            break
-        exponent = 0
-        while size % factor == 0:
-            size, exponent = size // factor, exponent + 1
-        if exponent:
-            exponents.append(exponent)
-    return [*exponents, _perfect_power(size)] if size > 1 else exponents
-
-
-def _perfect_power(number: int) -> int:
-    """Return the largest exponent of which `number` is a power."""
-    for root in range(4, 1, -1):
-        try:
-            _exact_root(number, root)
-        except Never:
-            continue
-        return root
-    return 1

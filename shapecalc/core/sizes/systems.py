@@ -1,0 +1,285 @@
+"""Systems: monomials that are 1 and monomials that are whole numbers, all at once, in names of at least 1.
+
+A whole number is the exponents of its primes. So each prime has a system of its own, in which a monomial that is 1
+is a linear equation over whole exponents, and a monomial that is whole is a linear inequality. The equations are
+solved exactly, by the steps of Euclid's algorithm. The inequalities that are left are decided for each prime by
+eliminating one name after another (Fourier and Motzkin, with the bounds rounded to whole numbers).
+
+What a system says is impossible, or follows, is so. Where the work would be too much it says nothing: `Undecided`.
+"""
+
+from __future__ import annotations
+
+from math import gcd, lcm, prod
+
+from shapecalc.core.sizes.dims import Monomial, lowest_terms, monomial, named_dim, names
+from shapecalc.core.sizes.roots import TRIED, exact_root, prime_powers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping, Sequence
+
+    Row = tuple[tuple[str, int], ...]
+    """The factors of exponents, by name. With a number they are an inequality: the sum of all is not below 0."""
+    Rows = dict[Row, int]
+
+MOST_BITS = 4096
+"""The most binary digits of a coefficient on the way."""
+MOST_WORK = 20_000
+"""The most monomials and inequalities that are made for one question."""
+FREE = "~"
+"""What begins the name of an unknown that need not be whole."""
+NO_PRIME = 1
+"""It stands for a prime that no coefficient has."""
+MOST_VALUES = 64
+"""The most exponents of one name that are tried one by one."""
+
+
+class Undecided(Exception):
+    """The question would take too long."""
+
+
+class Impossible(Exception):
+    """No sizes meet the system."""
+
+
+class Work:
+    """What one question may still take."""
+
+    def __init__(self, more: int = 0) -> None:
+        """Begin, with some more work than usual to be done at most."""
+        self.left = MOST_WORK + more
+
+    def add(self, amount: int) -> None:
+        """Count some work; raise `Undecided` if it becomes too much."""
+        self.left -= amount
+        if self.left < 0:
+            raise Undecided
+
+
+class System:
+    """Monomials that are 1 and monomials that are whole.
+
+    Raises `Impossible` if the equations alone have no solution, `Undecided` if the work becomes too much.
+
+    >>> N, M = named_dim("N"), named_dim("M")
+    >>> system = System([lowest_terms(1, 2, {"N": 1, "M": -1})], [lowest_terms(1, 4, {"M": 1})])
+    >>> system.makes_whole(lowest_terms(1, 8, {"N": 1})), system.makes_whole(lowest_terms(1, 8, {"M": 1}))
+    (True, False)
+    """
+
+    def __init__(self, ones: Iterable[Monomial], wholes: Iterable[Monomial], work: Work | None = None) -> None:
+        """Solve the equations, and keep those apart that say nothing new."""
+        self.work = work or Work()
+        self.solved: dict[str, Monomial] = {}
+        ones, wholes = tuple(ones), tuple(wholes)
+        self.names = dict.fromkeys(names((*ones, *wholes)))
+        self.work.add(len(ones) + len(wholes) + len(self.names))
+        self.repeated = {ratio for ratio in ones if not self._solve(ratio)}
+        self.wholes = [*wholes, *map(named_dim, self.names)]
+        self._put_solutions_in()
+
+    def settle(self) -> None:
+        """Solve also what must be whole as its inverse must, and so is 1; raise `Impossible` if that cannot be."""
+        while found := next((each for each in self.wholes if each.powers and self.makes_one(each)), None):
+            self._solve(found)
+            self._put_solutions_in()
+
+    @property
+    def numbers(self) -> Mapping[str, Monomial]:
+        """The names that the equations leave one value, which may be a fraction."""
+        return {name: value for name, value in self.solved.items() if name in self.names and not value.powers}
+
+    @property
+    def possible(self) -> bool:
+        """Whether some sizes may meet the system; False is proved."""
+        return all(self._has_exponents(self.wholes, prime) for prime in _primes(self.wholes))
+
+    def makes_whole(self, ratio: Monomial) -> bool:
+        """Say whether a monomial is whole for all sizes that meet the system; True is proved."""
+        new = [named_dim(name) for name in names((ratio,)) if name not in self.names and name[0] != FREE]
+        ratio = self.put_in(ratio)
+        wholes = [*self.wholes, *new]
+        return not any(self._has_exponents(wholes, prime, ratio) for prime in (*_primes([*wholes, ratio]), NO_PRIME))
+
+    def makes_one(self, ratio: Monomial) -> bool:
+        """Say whether a monomial is 1 for all sizes that meet the system; True is proved."""
+        ratio = self.put_in(ratio)
+        return ratio == ONE or (self.makes_whole(ratio) and self.makes_whole(_power(ratio, -1)))
+
+    def put_in(self, ratio: Monomial) -> Monomial:
+        """Return a monomial in the names that the equations leave free."""
+        while any(name in self.solved for name, _ in ratio.powers):
+            self.work.add(len(ratio.powers))
+            factors = [(self.solved.get(name) or named_dim(name), power) for name, power in ratio.powers]
+            ratio = _product(factors, ratio)
+        return ratio
+
+    def _put_solutions_in(self) -> None:
+        for name in reversed(self.solved):
+            self.solved[name] = self.put_in(self.solved[name])
+        self.wholes = [self.put_in(each) for each in self.wholes]
+
+    def _solve(self, ratio: Monomial) -> bool:
+        """Solve one more equation for some of its names; say whether it does not follow from those before."""
+        if (ratio := self.put_in(ratio)) == ONE:
+            return False
+        while (ratio := _root(self.put_in(ratio))).powers:
+            name, power = min(ratio.powers, key=lambda each: abs(each[1]))
+            if _only_ones(ratio, self.names):
+                self.solved |= {each: ONE for each, _ in ratio.powers}
+            elif abs(power) == 1:
+                self.solved[name] = _product([(ratio, -power), (named_dim(name), 1)])
+            else:
+                free = f"{FREE}{len(self.solved)}"
+                others = {other: -(e // power) for other, e in ratio.powers if other != name}
+                self.solved[name] = monomial(lowest_terms(1, 1, {**others, free: 1}))
+        if ratio != ONE:
+            raise Impossible
+        return True
+
+    def _has_exponents(self, wholes: Sequence[Monomial], prime: int, broken: Monomial | None = None) -> bool:
+        """Say whether a prime may be in the names so that monomials are whole, and another one is not."""
+        self.work.add(len(wholes))
+        rows: Rows = {}
+        for ratio in wholes:
+            _add(rows, ratio.powers, _exponent(ratio, prime))
+        if broken:
+            below = [(name, -power) for name, power in broken.powers]
+            _add(rows, below, -_exponent(broken, prime) - 1)
+        return _has_solution(rows, self.work)
+
+
+ONE = Monomial(1, 1, ())
+
+
+def _primes(ratios: Iterable[Monomial]) -> list[int]:
+    """Return the primes of all coefficients; raise `Undecided` if some are not found."""
+    sizes = {size for ratio in ratios for size in (ratio.numerator, ratio.denominator)}
+    found = sorted({prime for size in sizes for prime, _ in prime_powers(size)})
+    large = [prime for prime in found if prime > TRIED]
+    if large and (large[-1] >= TRIED**3 or lcm(*large) != prod(large)):
+        raise Undecided
+    return found
+
+
+def _power(ratio: Monomial, power: int) -> Monomial:
+    return _product([(ratio, power)])
+
+
+def _product(factors: Iterable[tuple[Monomial, int]], coefficient: Monomial = ONE) -> Monomial:
+    """Return the product of monomials raised to powers, times the coefficient of another one."""
+    numerator, denominator, powers = coefficient.numerator, coefficient.denominator, dict[str, int]()
+    for ratio, power in factors:
+        above, below = (ratio.numerator, ratio.denominator)[:: 1 if power > 0 else -1]
+        bits = numerator.bit_length() + denominator.bit_length()
+        if bits + (above * below).bit_length() * abs(power) > MOST_BITS and above * below != 1:
+            raise Undecided
+        numerator, denominator = numerator * above ** abs(power), denominator * below ** abs(power)
+        for name, exponent in ratio.powers:
+            powers[name] = powers.get(name, 0) + exponent * power
+    return monomial(lowest_terms(numerator, denominator, powers))
+
+
+def _root(ratio: Monomial) -> Monomial:
+    """Return a monomial that is 1 for the same sizes, and whose exponents have no common factor."""
+    order = gcd(*(power for _, power in ratio.powers))
+    if order < 2:
+        return ratio
+    above, below = exact_root(ratio.numerator, order), exact_root(ratio.denominator, order)
+    if not above or not below:
+        raise Impossible
+    return Monomial(above, below, tuple((name, power // order) for name, power in ratio.powers))
+
+
+def _only_ones(ratio: Monomial, whole: Container[str]) -> bool:
+    """Say whether a monomial that is 1 has only names that are whole, and all of them on one side of 1."""
+    return (
+        ratio.numerator == ratio.denominator
+        and len({power > 0 for _, power in ratio.powers}) == 1
+        and all(name in whole for name, _ in ratio.powers)
+    )
+
+
+def _exponent(ratio: Monomial, prime: int) -> int:
+    """Return how often a prime is in a coefficient."""
+    return dict(prime_powers(ratio.numerator)).get(prime, 0) - dict(prime_powers(ratio.denominator)).get(prime, 0)
+
+
+def _add(rows: Rows, powers: Iterable[tuple[str, int]], number: int) -> None:
+    """Add an inequality with its number rounded; of two with the same factors the tighter one stays."""
+    kept = tuple(sorted((name, power) for name, power in powers if power))
+    common = gcd(*(power for _, power in kept)) or 1
+    row = tuple((name, power // common) for name, power in kept)
+    rows[row] = min(rows.get(row, number // common), number // common)
+
+
+def _has_solution(rows: Rows, work: Work) -> bool:
+    """Say whether inequalities may have a whole solution; False is proved."""
+    left, doubtful = _without_names(rows, None, work)
+    if left.get((), 0) < 0:
+        return False
+    if doubtful is None:
+        return True
+    values = _values(rows, doubtful, work)
+    return values is None or any(_has_solution(_with_value(rows, doubtful, value), work) for value in values)
+
+
+def _without_names(rows: Rows, kept: str | None, work: Work) -> tuple[Rows, str | None]:
+    """Return what inequalities say once every name but `kept` is eliminated, and a name that was left a doubt.
+
+    In doubt, what is left has a solution, but maybe none for which that name is whole.
+    """
+    doubtful = None
+    while rows.get((), 0) >= 0:
+        signs: dict[str, list[int]] = {}
+        for row in rows:
+            for name, power in row:
+                if name != kept:
+                    signs.setdefault(name, [0, 0])[power > 0] += 1
+        if not signs:
+            break
+        name = min(signs, key=lambda each: signs[each][0] * signs[each][1])
+        rows, exact = _without(rows, name, work)
+        doubtful = doubtful if exact else name
+    return rows, doubtful
+
+
+def _without(rows: Rows, name: str, work: Work) -> tuple[Rows, bool]:
+    """Return what inequalities say without a name, and whether it can always be whole where they hold."""
+    found: Rows = {}
+    sides: tuple[list[tuple[dict[str, int], int, int]], ...] = ([], [])
+    for row, number in rows.items():
+        powers = dict(row)
+        power = powers.pop(name, 0)
+        if power:
+            sides[power > 0].append((powers, abs(power), number))
+        else:
+            found[row] = number
+    work.add(len(rows) + len(sides[0]) * len(sides[1]))
+    exact = True
+    for above, a, most in sides[0]:
+        for below, b, least in sides[1]:
+            both = {key: above.get(key, 0) * b + below.get(key, 0) * a for key in {**above, **below}}
+            _add(found, both.items(), most * b + least * a)
+            exact = exact and 1 in (a, b)
+    return found, exact
+
+
+def _values(rows: Rows, name: str, work: Work) -> Sequence[int] | None:
+    """Return the values that a name may have; None if they are too many."""
+    left, _ = _without_names(rows, name, work)
+    least = [-(number // power) for row, number in left.items() for _, power in row if power > 0]
+    most = [number // -power for row, number in left.items() for _, power in row if power < 0]
+    if not least or not most or min(most) - max(least) >= MOST_VALUES:
+        return None
+    return range(max(least), min(most) + 1)
+
+
+def _with_value(rows: Rows, name: str, value: int) -> Rows:
+    """Return inequalities with a value put in for a name."""
+    found: Rows = {}
+    for row, number in rows.items():
+        powers = dict(row)
+        _add(found, [(other, power) for other, power in row if other != name], number + powers.get(name, 0) * value)
+    return found

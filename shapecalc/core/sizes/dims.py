@@ -174,6 +174,20 @@ def substitute(dim: Dim, sizes: Mapping[str, int]) -> Dim:
     return lowest_terms(numerator, denominator, powers)
 
 
+def rewrite(dim: Dim, dims: Mapping[str, Dim]) -> Dim:
+    """Return `dim` with other dims put in for the names in `dims`; none of them may be 0.
+
+    >>> rewrite(quotient(named_dim("C"), 4), {"C": product((8, named_dim("K")))})
+    2*K
+    """
+    if isinstance(dim, int) or not any(name in dims for name, _ in dim.powers):
+        return dim
+    kept = {name: power for name, power in dim.powers if name not in dims}
+    above = [dims[name] for name, power in dim.powers if name in dims for _ in range(power)]
+    below = [dims[name] for name, power in dim.powers if name in dims for _ in range(-power)]
+    return quotient(product([lowest_terms(dim.numerator, dim.denominator, kept), *above]), product(below))
+
+
 def exceeds(dim: Dim, limit: int) -> bool:
     """Say whether `dim` is greater than `limit` for all sizes.
 

@@ -1,0 +1,303 @@
+"""Atoms: a tensor under a chain of moves, as steps through the flat index of the chain's input.
+
+Each axis is a list of atoms, the outermost first. An atom has a size and a stride, which are monomials. A transpose
+reorders axes. A reshape regroups atoms, and cuts an atom in two if a cut of the new shape falls inside it. If cuts do
+not line up, the axes between two cuts that do are mixed: their new atoms step through the flat index of the old ones,
+which are their `base`. An expanded axis has stride 0, and an atom that is read backwards a negative stride.
+
+Sources: XLA's `ShapeUtil::CommonFactors`, for numbers; CuTe's layouts of nested sizes and strides.
+"""
+
+from __future__ import annotations
+
+from math import gcd, lcm
+
+from shapecalc.core.answers.moves import Expand, Permute, Reshape
+from shapecalc.core.sizes.dims import Dim, Shape, lowest_terms, monomial, product, quotient
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from shapecalc.core.answers.moves import Move
+    from shapecalc.core.sizes.dims import Monomial
+
+DEEPEST = 6
+"""How many known fractions a quotient is made of at most."""
+
+
+class Atom(Record):
+    """A step: `size` positions that are `stride` elements apart, in the input or in the base."""
+
+    size: Dim
+    stride: Dim
+    base: Atoms = ()
+    """The atoms that were mixed, whose flat index it steps through; none if that is the input's."""
+
+
+Atoms = tuple[Atom, ...]
+Axes = tuple[Atoms, ...]
+
+
+class Known:
+    """What is known of the names: dims that must be whole numbers."""
+
+    def __init__(self, dims: Iterable[Dim] = ()) -> None:
+        """Begin with dims that are whole, such as those that a request writes."""
+        self.fractions = tuple({dim: None for dim in dims if not _is_plain(dim)})
+        self._answers: dict[Dim, bool] = {}
+
+    def is_whole(self, dim: Dim) -> bool:
+        """Say whether `dim` is sure to be a whole number: a product of whole ones.
+
+        >>> from shapecalc.core.sizes.text import read_dims
+        >>> known = Known(read_dims("H/7,W/7"))
+        >>> [known.is_whole(dim) for dim in read_dims("C*H*W/49,H/14")]
+        [True, False]
+        """
+        if _is_plain(dim):
+            return True
+        if not self.fractions:
+            return False
+        answer = self._answers.get(dim)
+        if answer is None:
+            answer = self._answers[dim] = self._is_product(monomial(dim), DEEPEST)
+        return answer
+
+    def divides(self, part: Dim, whole: Dim) -> bool:
+        """Say whether `part`, which is not 0, is sure to divide `whole`."""
+        if type(part) is int and type(whole) is int:
+            return whole % part == 0
+        return self.is_whole(quotient(whole, part))
+
+    def _is_product(self, dim: Monomial, depth: int) -> bool:
+        for fraction in self.fractions:
+            rest = quotient(dim, fraction)
+            if _is_plain(rest):
+                return True
+            if depth and _lies_under(monomial(rest)) < _lies_under(dim) and self._is_product(monomial(rest), depth - 1):
+                return True
+        return False
+
+
+def _is_plain(dim: Dim) -> bool:
+    """Say whether a dim is a whole number for all sizes."""
+    return isinstance(dim, int) or (dim.denominator == 1 and all(power > 0 for _, power in dim.powers))
+
+
+def _lies_under(dim: Monomial) -> tuple[int, int]:
+    """Return how much divides in a monomial: how many names, and the number."""
+    return sum(-power for _, power in dim.powers if power < 0), dim.denominator
+
+
+def axes_of(shape: Sequence[Dim]) -> Axes:
+    """Return the axes of a tensor as it lies in memory: one atom each, none for a size of 1.
+
+    >>> axes_of((2, 1, 4))
+    ((Atom(size=2, stride=4, base=()),), (), (Atom(size=4, stride=1, base=()),))
+    """
+    axes: list[Atoms] = []
+    stride: Dim = 1
+    for size in reversed(shape):
+        axes.append(() if size == 1 else (Atom(size, stride),))
+        stride = _times(stride, size)
+    return tuple(axes[::-1])
+
+
+def axes_after(axes: Axes, move: Move, before: Shape, known: Known) -> Axes:
+    """Return the axes of a tensor of shape `before` after a move; no dim of it may be 0.
+
+    Raises `ShapeError` (usage) for op `shape`, which moves no elements.
+    """
+    if isinstance(move, Permute):
+        return tuple([axes[axis] for axis in move.axes])
+    if isinstance(move, Expand):
+        return _expanded(axes, before, move.shape)
+    if isinstance(move, Reshape):
+        return regroup(axes, move.shape, known)
+    raise misuse("shape returns dims, so no element moves")
+
+
+def axes_through(shape: Shape, moves: Iterable[Move], known: Known) -> Axes:
+    """Return the axes of a tensor of `shape` after all of the moves, in the fewest atoms; no dim of it may be 0.
+
+    Raises `ShapeError` (usage) for op `shape`.
+
+    >>> len(axes_through((2, 3, 4), [Permute((1, 0, 2)), Reshape((3, 8))], Known())[1])
+    2
+    """
+    axes = axes_of(shape)
+    for move in moves:
+        axes, shape = axes_after(axes, move, shape, known), move.after(shape)
+    return normal(axes, known)
+
+
+def _expanded(axes: Axes, before: Shape, after: Shape) -> Axes:
+    new = len(after) - len(axes)
+    sizes, old = (1,) * new + before, ((),) * new + axes
+    return tuple(
+        [(Atom(to, 0),) if size == 1 and to != 1 else axis for axis, size, to in zip(old, sizes, after, strict=True)]
+    )
+
+
+def merge(atoms: Iterable[Atom]) -> Atoms:
+    """Return the atoms, with neighbours merged if one step can stand for both.
+
+    >>> merge((Atom(2, 12), Atom(3, 4)))
+    (Atom(size=6, stride=4, base=()),)
+    """
+    kept: list[Atom] = []
+    for atom in atoms:
+        if kept and kept[-1].base == atom.base and kept[-1].stride == _times(atom.size, atom.stride):
+            atom = Atom(_times(kept.pop().size, atom.size), atom.stride, atom.base)
+        kept.append(atom)
+    return tuple(kept)
+
+
+def normal(axes: Axes, known: Known) -> Axes:
+    """Return the axes in the fewest atoms. Axes that mix nothing are then equal if and only if they read the same."""
+    return tuple([_joined(axis, known) for axis in axes])
+
+
+def _joined(atoms: Iterable[Atom], known: Known) -> Atoms:
+    """Return atoms merged, and those of a base read through it where its own cuts allow."""
+    merged = merge(atoms)
+    if not any(atom.base for atom in merged):
+        return merged
+    through = tuple([part for atom in merged for part in _read_through(atom, known)])
+    return merged if through == merged else _joined(through, known)
+
+
+def _read_through(atom: Atom, known: Known) -> Atoms:
+    """Return the atoms of its base that an atom stands for; the atom itself if it cuts through one of them."""
+    if not atom.base:
+        return (atom,)
+    above = quotient(product([each.size for each in atom.base]), _times(atom.size, atom.stride))
+    if not known.is_whole(above):
+        return (atom,)
+    _, part, _ = regroup((atom.base,), (above, atom.size, atom.stride), known)
+    inner = [each.base for each in atom.base]
+    return part if all(each.base in inner for each in part) else (atom,)
+
+
+def regroup(axes: Axes, shape: Sequence[Dim], known: Known) -> Axes:
+    """Return the axes cut into `shape`, which has the same volume, if only under a condition.
+
+    >>> regroup(axes_of((6,)), (2, 3), Known())
+    ((Atom(size=2, stride=3, base=()),), (Atom(size=3, stride=1, base=()),))
+    """
+    atoms = _joined([atom for axis in axes for atom in axis], known)
+    if product([atom.size for atom in atoms]) == product(shape):
+        return _Cutting(atoms, shape, known).axes()
+    return tuple([tuple([Atom(atom.size, atom.stride, atoms) for atom in axis]) for axis in axes_of(shape)])
+
+
+class _Cutting:
+    """A list of atoms while it is cut into a shape, from the outermost atom and the first dim on."""
+
+    def __init__(self, atoms: Atoms, shape: Sequence[Dim], known: Known) -> None:
+        self.left, self.wanted = list(atoms[::-1]), list(shape[::-1])
+        self.known = known
+        self.made: list[list[Atom]] = []
+
+    def axes(self) -> Axes:
+        """Return the axes of the shape."""
+        while self.wanted:
+            self.made.append([])
+            while self.wanted[-1] != 1:
+                self._take(self.wanted[-1])
+            self.wanted.pop()
+        return tuple([tuple(axis) for axis in self.made])
+
+    def _take(self, rest: Dim) -> None:
+        """Take atoms for the first part of a dim."""
+        size = self.left[-1].size
+        if rest == size or self.known.divides(size, rest):
+            part = size
+        elif self.known.divides(rest, size):
+            part = rest
+        else:
+            part = _common_factor(rest, size)
+        if part == 1:
+            self._mix()
+            return
+        self.made[-1].append(self._outer(part))
+        self.wanted[-1] = quotient(rest, part)
+
+    def _outer(self, size: Dim) -> Atom:
+        """Return the outer part of the next atom; its inner part is left."""
+        atom = self.left.pop()
+        if size == atom.size:
+            return atom
+        inner = quotient(atom.size, size)
+        self.left.append(Atom(inner, atom.stride, atom.base))
+        return Atom(size, _times(atom.stride, inner), atom.base)
+
+    def _mix(self) -> None:
+        """Take the fewest atoms that fill the first dims; the dims' atoms step through them."""
+        count, part, wanted, rest = self._next_cut()
+        base = [self.left.pop() for _ in range(count)] + ([self._outer(part)] if part != 1 else [])
+        sizes = [self.wanted[-1 - out] for out in range(wanted)] + ([rest] if rest != 1 else [])
+        stride = product(sizes)
+        for out, size in enumerate(sizes):
+            stride = quotient(stride, size)
+            self.made[-1] += [Atom(size, stride, merge(base))] if size != 1 else []
+            self.wanted[-1] = quotient(self.wanted[-1], size)
+            if out < len(sizes) - 1:
+                self.wanted.pop()
+                self.made.append([])
+
+    def _next_cut(self) -> tuple[int, Dim, int, Dim]:
+        """Return where the next cuts can line up: whole atoms and a part of one, whole dims and a part of one."""
+        have, want = _running([atom.size for atom in reversed(self.left)]), _running(self.wanted[::-1])
+        for total in range(1, len(have) + len(want)):
+            for i in range(max(0, total - len(want) + 1), min(total + 1, len(have))):
+                a, b = have[i], want[total - i]
+                cut = _common_multiple(a, b)
+                if cut != 1 and self._fits(cut, have, i) and self._fits(cut, want, total - i):
+                    return i, quotient(cut, a), total - i, quotient(cut, b)
+        return len(self.left), 1, len(self.wanted), 1
+
+    def _fits(self, cut: Dim, running: Sequence[Dim], place: int) -> bool:
+        """Say whether a cut falls on the one at `place`, or inside what comes after it."""
+        if cut == running[place]:
+            return True
+        within = place + 1 < len(running) and self.known.divides(cut, running[place + 1])
+        return within and self.known.divides(running[place], cut)
+
+
+def _running(sizes: Iterable[Dim]) -> list[Dim]:
+    """Return the products of the first sizes: of none, of one, and so on."""
+    products: list[Dim] = [1]
+    for size in sizes:
+        products.append(_times(products[-1], size))
+    return products
+
+
+def _times(a: Dim, b: Dim) -> Dim:
+    return a * b if type(a) is int and type(b) is int else product((a, b))
+
+
+def _common_factor(a: Dim, b: Dim) -> Dim:
+    """Return the largest common factor of two dims that stands in both; 1 if names divide in one of them."""
+    if type(a) is int and type(b) is int:
+        return gcd(a, b)
+    if not (_is_plain(a) and _is_plain(b)):
+        return 1
+    one, other = monomial(a), monomial(b)
+    theirs = dict(other.powers)
+    powers = {name: min(power, theirs.get(name, 0)) for name, power in one.powers}
+    return lowest_terms(gcd(one.numerator, other.numerator), 1, powers)
+
+
+def _common_multiple(a: Dim, b: Dim) -> Dim:
+    """Return the smallest common multiple of two dims, by their names and numbers."""
+    if type(a) is int and type(b) is int:
+        return lcm(a, b)
+    one, other = monomial(a), monomial(b)
+    powers = dict(one.powers)
+    for name, power in other.powers:
+        powers[name] = max(power, powers.get(name, power))
+    return lowest_terms(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator), powers)

@@ -28,12 +28,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from shapecalc.core.algebra.equiv import Equivalence
+
     Dims = str | Iterable[int | str]
     Axes = str | int | Iterable[int]
 
 __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += ["chain", "compare", "depth_to_space", "expand", "flatten", "reshape", "shape", "shape_text", "shuffle"]
+__all__ += [
+    "chain",
+    "compare",
+    "depth_to_space",
+    "equiv",
+    "expand",
+    "flatten",
+    "reshape",
+    "shape",
+    "shape_text",
+    "shuffle",
+]
 __all__ += ["space_to_depth", "squeeze", "transpose", "unsqueeze", "view"]
 
 
@@ -288,6 +301,21 @@ def chain(
     if answer.problem:
         raise ShapeError(answer.problem, answer)
     return answer
+
+
+def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] | None = None) -> Equivalence:
+    """Return whether two chains are the same function of their input, for all sizes or under conditions.
+
+    A chain is an answer of `chain` or its text; a second text that begins with `|` has the first's input. `where` has
+    sizes for names in texts. Raises `ShapeError`.
+
+    >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
+    same
+    """
+    from shapecalc.core.algebra.equiv import equivalence
+    from shapecalc.core.algebra.pairs import answers_of
+
+    return equivalence(*answers_of(first, second, read_sizes(where or {})))
 
 
 def compare(

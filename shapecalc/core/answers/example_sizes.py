@@ -31,8 +31,8 @@ def example_sizes(answer: Trace | Chain) -> Mapping[str, int]:
     """
     dims = _dims(answer)
     known = names([*dims, *(side for each in answer.conditions for side in (each.left, each.right))])
-    last = [_multiplied_sizes(known, answer.conditions)]
-    for sizes in chain(_ascending_sizes(known, SMALLEST), _ascending_sizes(known, 1), last):
+    last = [multiplied_sizes(known, answer.conditions)]
+    for sizes in chain(ascending_sizes(known, SMALLEST), ascending_sizes(known, 1), last):
         if holds(answer.conditions, sizes) and all(isinstance(substitute(dim, sizes), int) for dim in dims):
             return sizes
     raise misuse("no small sizes meet the conditions", "give the sizes with --where")
@@ -44,7 +44,7 @@ def _dims(answer: Trace | Chain) -> Shape:
     return tuple(dict.fromkeys(dim for shape in shapes for dim in shape))
 
 
-def _ascending_sizes(known: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
+def ascending_sizes(known: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
     """Yield sizes from `start` up, at most `MOST_TRIED` of them.
 
     Sizes with a small sum come first. Of equal sums, those whose last name grew come first.
@@ -59,7 +59,7 @@ def _ascending_sizes(known: tuple[str, ...], start: int) -> Iterator[Mapping[str
                 waiting.append(larger)
 
 
-def _multiplied_sizes(known: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
+def multiplied_sizes(known: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
     """Return sizes made to meet each condition in turn. A number that divides is multiplied into its first name."""
     sizes = dict.fromkeys(known, 1)
     for condition in conditions:

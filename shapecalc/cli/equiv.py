@@ -1,0 +1,126 @@
+"""`shapecalc equiv`: whether two chains are the same function of their input."""
+
+from __future__ import annotations
+
+import sys
+
+from shapecalc.cli.inputs import input_text, read_input
+from shapecalc.cli.options import ASKING, SWITCHING, Argument, Option, printing_options
+from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
+from shapecalc.cli.signature import make_command
+from shapecalc.core.algebra.equiv import Verdict, equivalence
+from shapecalc.core.algebra.pairs import Asked, answer_pair, asked_chain
+from shapecalc.core.asking.defaults import chain_with_options
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.python_values import read_sizes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typer
+
+    from shapecalc.cli.output import Output
+    from shapecalc.core.algebra.equiv import Counterexample, Equivalence
+
+SUMMARY = "Say whether two chains are the same function of their input."
+HELP = f"""\b
+  shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
+  shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
+  shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8
+
+{SUMMARY} A second chain that begins with | has the first's input. The answer is same, same when
+a condition holds, different (with the first element that differs, at the smallest sizes), or
+undecided. Exit 0: same; 1: different, or same under conditions with --strict; 3: undecided, or a
+chain is refused."""
+FIRST = Argument("first", "a chain", "'INPUT | OP ...'")
+SECOND = Argument("second", "the chain to hold against it", "'| OP ...'")
+CODES = {Verdict.SAME: Exit.YES, Verdict.DIFFERENT: Exit.NO, Verdict.UNDECIDED: Exit.UNRESOLVED}
+UNREAD: dict[str, object] = {
+    "verdict": None,
+    "conditions": [],
+    "defined": [[], []],
+    "counterexample": None,
+    "tested": 0,
+}
+"""The JSON object of a question that has no verdict, without its problem."""
+
+
+def add(app: typer.Typer, cls: type) -> None:
+    """Give the app the command."""
+    parameters: list[Argument | Option] = [
+        FIRST,
+        SECOND,
+        *ASKING.values(),
+        *SWITCHING.values(),
+        *printing_options("json", "quiet", "strict"),
+    ]
+    app.command("equiv", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_equiv, parameters))
+
+
+def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
+    """Print the verdict on two chains; the options apply to every stage that takes them and does not say otherwise."""
+    where = options.pop("where")
+    try:
+        sizes = {} if where is None else read_sizes(where)
+        pair = _asked_pair(first, second, options)
+        found = equivalence(*answer_pair(*pair, sizes))
+    except ShapeError as error:
+        if out.json and not out.quiet:
+            put_json(UNREAD | {"problem": error.problem.as_json()})
+        elif not out.quiet:
+            tell_problem(error.problem, [(None, "equiv"), ("first", first), ("second", second)])
+        return problem_code(error.problem)
+    if out.json and not out.quiet:
+        put_json(found.as_json())
+    elif not out.quiet:
+        put(str(found))
+        _tell_why(found)
+        _show_grids(found.counterexample, pair, sizes)
+    return CODES.get(found.verdict, Exit.NO if out.strict else Exit.YES)
+
+
+def _asked_pair(first: str, second: str, options: dict[str, object]) -> tuple[Asked, Asked]:
+    """Return two chains as they were typed, with the options that their stages take.
+
+    Raises `ShapeError`: usage if one cannot be read, file if an input cannot be used.
+    """
+    one = _with_input(asked_chain(first))
+    other = asked_chain(second, one.input)
+    other = other if other.input is one.input else _with_input(other)
+    stages = tuple(chain_with_options([*one.stages, *other.stages], options))
+    count = len(one.stages)
+    return Asked(one.input, stages[:count]), Asked(other.input, stages[count:])
+
+
+def _with_input(asked: Asked) -> Asked:
+    """Return a chain with its input read from standard input or from a file, if it names one of them."""
+    if not asked.stages:
+        return asked
+    (op, options), *others = asked.stages
+    given = read_input(input_text(str(asked.input)), options, op)
+    return Asked(given.shape, ((op, given.options), *others))
+
+
+def _tell_why(found: Equivalence) -> None:
+    """Tell under which conditions each chain is defined, and where they differ or how much was tried."""
+    for which, conditions in zip(("first", "second"), found.defined, strict=True):
+        for condition in conditions:
+            tell(f"shapecalc: the {which} is defined when {condition.words}")
+    if found.counterexample:
+        tell(f"shapecalc: {found.counterexample}")
+    elif found.verdict is Verdict.UNDECIDED:
+        count = found.tested
+        sizes = "of one size" if count == 1 else f"of {count} sizes"
+        tell(f"shapecalc: no difference at {sizes}" if count else "shapecalc: too many elements to compare")
+
+
+def _show_grids(found: Counterexample | None, pair: tuple[Asked, Asked], sizes: dict[str, int]) -> None:
+    """Show the elements of both chains where they differ, with the first that does marked in each."""
+    if found is None or any(0 in output for output in found.outputs):
+        return
+    from shapecalc.core.answers.element_path import unravel
+    from shapecalc.view.grid import grid
+    from shapecalc.view.strokes import strokes_for
+
+    strokes = strokes_for(getattr(sys.stderr, "encoding", None))
+    for answer, element in zip(answer_pair(*pair, {**sizes, **found.sizes}), found.elements or (0, 0), strict=True):
+        show(grid(answer, unravel(element, answer.input), width=story_width(), strokes=strokes))

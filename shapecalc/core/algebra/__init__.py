@@ -1,0 +1,1 @@
+"""What can be said of whole chains: whether two are the same function."""

@@ -1,0 +1,306 @@
+"""Whether two chains are the same function: proved for all sizes, proved under conditions, or an element that differs.
+
+Two chains are the same if the axes of their outputs read the same elements of the input, and if both are defined for
+the same sizes. A proof holds for all sizes. Where there is none, small sizes are tried, and conditions that fit what
+was found are put in and proved in turn.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, islice
+from math import prod
+
+from shapecalc.core.algebra.course import NOTHING, Course, course_of, positions
+from shapecalc.core.algebra.premises import Premises
+from shapecalc.core.answers.element_path import unravel
+from shapecalc.core.answers.example_sizes import ascending_sizes, multiplied_sizes
+from shapecalc.core.answers.stage import plain
+from shapecalc.core.sizes.conditions import Condition, Conditions, Never, combine, divides, equal, holds
+from shapecalc.core.sizes.dims import Dim, Shape, all_known, monomial, named_dim, names
+from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.record import Choice, FrozenDict, Record, replace
+from shapecalc.core.sizes.text import shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from shapecalc.core.answers.atoms import Atoms, Axes
+    from shapecalc.core.answers.trace import Chain, Trace
+
+    Index = tuple[int, ...]
+
+MOST_ELEMENTS = 1 << 24
+"""The most elements that are compared one by one, at all sizes together."""
+MOST_TRIED = 24
+"""The most sizes that are tried from one start."""
+MOST_CANDIDATES = 100
+"""The most conditions that are put in."""
+
+
+class Verdict(Choice):
+    """Whether two chains are the same function."""
+
+    SAME = "same"
+    SAME_WHEN = "same-when"
+    DIFFERENT = "different"
+    UNDECIDED = "undecided"
+
+
+class Counterexample(Record):
+    """Sizes at which two chains differ, and the first element of their outputs that does."""
+
+    sizes: Mapping[str, int]
+    outputs: tuple[Shape, Shape]
+    """The output shape of each."""
+    index: Index | None = None
+    """The index in both outputs; None if their shapes differ."""
+    elements: tuple[int, int] | None = None
+    """Where in the input the element of each stands, counted in C order; None if the shapes differ."""
+
+    def __str__(self) -> str:
+        sizes = ",".join(f"{name.replace('?', 'unknown ')}={size}" for name, size in self.sizes.items())
+        at = f"with {sizes}, " if sizes else ""
+        if self.index is None or self.elements is None:
+            return f"{at}the outputs are {' and '.join(map(shape_text, self.outputs))}"
+        one, other = self.elements
+        return (
+            f"{at}element [{shape_text(self.index)}] is element {one} of the input in the first, {other} in the second"
+        )
+
+
+class Equivalence(Record):
+    """Whether two chains are the same function, and why."""
+
+    verdict: Verdict
+    conditions: tuple[Conditions, ...]
+    """Lists of conditions, any one of which makes them the same; none for other verdicts than `same-when`."""
+    defined: tuple[Conditions, Conditions]
+    """The conditions under which each is defined."""
+    counterexample: Counterexample | None
+    """Where they differ; None if no sizes are known at which they do."""
+    tested: int
+    """How many sizes were tried."""
+
+    def __init__(
+        self,
+        verdict: Verdict,
+        conditions: tuple[Conditions, ...] = (),
+        defined: tuple[Conditions, Conditions] = ((), ()),
+        counterexample: Counterexample | None = None,
+        tested: int = 0,
+    ) -> None:
+        """Set the fields."""
+        super().__init__(verdict, conditions, defined, counterexample, tested)
+
+    def __str__(self) -> str:
+        """Return the verdict in words, with its conditions."""
+        if self.verdict is not Verdict.SAME_WHEN:
+            return str(self.verdict.value)
+        listed = [" and ".join(condition.words for condition in each) for each in self.conditions]
+        return f"same when {', or when '.join(listed)}"
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as the JSON object that the command line documents."""
+        found = self.counterexample
+        return {
+            "verdict": self.verdict.value,
+            "conditions": [[*map(str, each)] for each in self.conditions],
+            "defined": [[*map(str, each)] for each in self.defined],
+            "counterexample": found
+            and {
+                "sizes": dict(found.sizes),
+                "index": plain(found.index),
+                "elements": plain(found.elements),
+                "outputs": plain(found.outputs),
+            },
+            "tested": self.tested,
+            "problem": None,
+        }
+
+
+def equivalence(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
+    """Return whether two answers with one input are the same function of it.
+
+    Raises `ShapeError`: the problem of a chain that is refused; usage for different inputs, and for op `shape`.
+
+    >>> import shapecalc as sc
+    >>> shuffled = sc.chain("N,C,H", "transpose 0,2,1", "transpose 2,1,0", "transpose 1,2,0")
+    >>> print(equivalence(shuffled, sc.chain("N,C,H", "transpose 0,1,2")))
+    different
+    """
+    for which, answer in (("first", first), ("second", second)):
+        if answer.problem:
+            message = f"{which} chain, {answer.problem.message}"
+            raise ShapeError(replace(answer.problem, message=message, argument=which, span=None), answer)
+    if first.input != second.input:
+        inputs = f"{shape_text(first.input)} and {shape_text(second.input)}"
+        raise misuse(f"the chains have different inputs: {inputs}", "begin the second with | to give it the first's")
+    return _Pair((course_of(first), course_of(second)), (first.conditions, second.conditions)).equivalence()
+
+
+class _Pair:
+    """Two courses, and the conditions under which each is defined."""
+
+    def __init__(self, courses: tuple[Course, Course], defined: tuple[Conditions, Conditions]) -> None:
+        self.courses, self.defined = courses, defined
+        self.dims = tuple(dict.fromkeys(courses[0].dims + courses[1].dims))
+        self.names = names([*self.dims, *(side for each in sum(defined, ()) for side in (each.left, each.right))])
+
+    def equivalence(self) -> Equivalence:
+        """Return the verdict on the two."""
+        needed = self.proof(())
+        if needed is not None:
+            verdict = Verdict.SAME_WHEN if needed else Verdict.SAME
+            return Equivalence(verdict, (needed,) if needed else (), self.defined)
+        tried = [*self._trials()]
+        found = next((each for each in tried if isinstance(each, Counterexample)), None)
+        conditions = self._sufficient(tried)
+        verdict = Verdict.SAME_WHEN if conditions else Verdict.DIFFERENT if found else Verdict.UNDECIDED
+        return Equivalence(verdict, conditions, self.defined, found, len(tried))
+
+    def proof(self, given: Conditions) -> Conditions | None:
+        """Return the conditions that are needed to prove them the same, `given` among them; None without a proof."""
+        try:
+            premises = Premises(self.dims, combine((*self.defined[0], *self.defined[1], *given)))
+        except Never:
+            return None
+        first, second = (course.rewritten(premises.settled) for course in self.courses)
+        if first.output != second.output or first.axes(premises.known) != second.axes(premises.known):
+            return None
+        missing = self._missing(0, 1, given) + self._missing(1, 0, given)
+        return combine(given + missing)
+
+    def _missing(self, one: int, other: int, given: Conditions) -> Conditions:
+        """Return the conditions of one course that those of the other and the given ones do not imply."""
+        if self.defined[one] == self.defined[other]:
+            return ()
+        premises = Premises(self.courses[other].dims, self.defined[other] + given)
+        return tuple([each for each in self.defined[one] if not premises.imply(each)])
+
+    def _trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
+        """Yield for small sizes where they differ, or the sizes if they do not, while few elements were compared."""
+        room = MOST_ELEMENTS
+        for sizes in self._sizes():
+            first, second = (course.rewritten(sizes) for course in self.courses)
+            if not all_known(first.dims + second.dims):
+                continue
+            lined_up = _lined_up(first) and _lined_up(second)
+            room -= 0 if lined_up else max(prod(first.output), prod(second.output))  # type: ignore[arg-type]
+            if room < 0:
+                return
+            yield _difference(first, second, sizes, lined_up=lined_up) or sizes
+
+    def _sizes(self) -> Iterator[Mapping[str, int]]:
+        """Yield sizes for which both are defined, the smallest first; those with a 1 come after the others."""
+        defined = self.defined[0] + self.defined[1]
+        if not self.names:
+            yield FrozenDict()
+            return
+        least = multiplied_sizes(self.names, defined)
+        multiples = (
+            {name: size * least[name] for name, size in sizes.items()} for sizes in ascending_sizes(self.names, 1)
+        )
+        seen = set()
+        for some in (ascending_sizes(self.names, 2), multiples, ascending_sizes(self.names, 1)):
+            fitting = (sizes for sizes in some if holds(defined, sizes) and tuple(sizes.values()) not in seen)
+            for sizes in islice(fitting, MOST_TRIED):
+                seen.add(tuple(sizes.values()))
+                yield FrozenDict(sizes)
+
+    def _sufficient(self, tried: Iterable[Counterexample | Mapping[str, int]]) -> tuple[Conditions, ...]:
+        """Return what makes them the same where it is proved: single conditions, or else pairs that name no 1."""
+        differing = [each.sizes for each in tried if isinstance(each, Counterexample)]
+        agreeing = [each for each in tried if not isinstance(each, Counterexample)]
+        candidates = [*islice(self._candidates(), MOST_CANDIDATES)] if agreeing and self.names else []
+        several = [each for each in candidates if each.right != 1]
+        for givens in (combinations(candidates, 1), combinations(several, 2)):
+            proved: list[Conditions] = []
+            for given in givens:
+                if any(holds(given, sizes) for sizes in differing) or not any(
+                    holds(given, sizes) for sizes in agreeing
+                ):
+                    continue
+                needed = self.proof(given)
+                if needed and not any({*other} <= {*needed} for other in proved):
+                    proved.append(needed)
+            if proved:
+                return tuple(proved)
+        return ()
+
+    def _candidates(self) -> Iterator[Condition]:
+        """Yield conditions that may make them the same, those that say least of the sizes first."""
+        own = [named_dim(name) for name in self.names]
+        for divisor in _divisors(self.dims):
+            for name in own:
+                if divisor != name:
+                    yield from divides(name, divisor)
+        for one, other in combinations(own, 2):
+            yield from equal(one, other)
+        for name in own:
+            yield from equal(name, 1)
+
+
+def _divisors(dims: Iterable[Dim]) -> tuple[Dim, ...]:
+    """Return the numbers and names that dims are or are divided by, but for 1."""
+    found: list[Dim] = []
+    for dim in map(monomial, dims):
+        found += [dim.numerator, dim.denominator]
+        found += [named_dim(name) for name, power in dim.powers if power < 0]
+    return tuple(dict.fromkeys(divisor for divisor in found if divisor not in (0, 1)))
+
+
+def _lined_up(course: Course) -> bool:
+    """Say whether no move of numbers mixes axes, so that the axes of the output alone tell all."""
+    return not any(atom.base for axis in course.axes(NOTHING) for atom in axis)
+
+
+def _difference(first: Course, second: Course, sizes: Mapping[str, int], *, lined_up: bool) -> Counterexample | None:
+    """Return where two courses of numbers differ; None if they do not."""
+    outputs = first.output, second.output
+    if outputs[0] != outputs[1]:
+        return Counterexample(sizes, outputs)
+    ours, theirs = first.axes(NOTHING), second.axes(NOTHING)
+    if ours == theirs:
+        return None
+    if lined_up:
+        index = _first_index(ours, theirs)
+        return Counterexample(sizes, outputs, index, (_element(ours, index), _element(theirs, index)))
+    one, other = positions(first), positions(second)
+    for place, elements in enumerate(zip(one, other, strict=True)) if one != other else ():
+        if elements[0] != elements[1]:
+            return Counterexample(sizes, outputs, unravel(place, outputs[0]), elements)
+    return None
+
+
+def _first_index(ours: Axes, theirs: Axes) -> Index:
+    """Return the first index, in C order, at which axes that differ and mix nothing read different elements."""
+    index = [0] * len(ours)
+    for axis in reversed(range(len(ours))):
+        for place in sorted({*_inner_counts(ours[axis]), *_inner_counts(theirs[axis])}):
+            if _along(ours[axis], place) != _along(theirs[axis], place):
+                index[axis] = place
+                return tuple(index)
+    raise ValueError("the axes do not differ")
+
+
+def _inner_counts(atoms: Atoms) -> list[int]:
+    """Return the places on an axis at which a step of one of its atoms begins."""
+    counts = [1]
+    for atom in reversed(atoms[1:]):
+        counts.append(counts[-1] * int(str(atom.size)))
+    return counts if atoms else []
+
+
+def _along(atoms: Atoms, place: int) -> int:
+    """Return the element at a place on an axis of numbers."""
+    element = 0
+    for atom in reversed(atoms):
+        size, stride = int(str(atom.size)), int(str(atom.stride))
+        element += place % size * stride
+        place //= size
+    return element
+
+
+def _element(axes: Axes, index: Index) -> int:
+    return sum(_along(axis, place) for axis, place in zip(axes, index, strict=True))

@@ -185,7 +185,7 @@ class _Judge:
             else:
                 self.report.add_unread(number, text, error.problem, case.id)
             return
-        if passed is False and expected is not None and style.update:
+        if passed is False and expected is not None and expected.same_as is None and style.update:
             self.changed[number] = rewritten(line, expected, answer, strict=style.strict)
             self.report.add_updated(number, text, case, answer)
             return

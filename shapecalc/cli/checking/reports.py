@@ -8,7 +8,7 @@ from enum import Enum
 from shapecalc.core.answers.stage import plain
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.cases.case import request_text
-from shapecalc.core.cases.expectations import Expectation, answer_text
+from shapecalc.core.cases.expectations import Expectation, answer_text, verdict_on
 from shapecalc.core.sizes.problem import Problem
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Record
@@ -174,6 +174,9 @@ class Report:
 
 def _difference(expected: Expectation, answer: Trace | Chain) -> str:
     """Return what was expected, what was got, and why in one line."""
+    if expected.same_as is not None and answer.problem is None:
+        verdict = verdict_on(expected.same_as, expected.options, answer)
+        return f"expected {brief_end(str(expected))}, got {verdict}"
     named = answer.conditions and (
         expected.conditions is not None or expected.output == shape_text(answer.output or ())
     )

@@ -203,10 +203,10 @@ class _Cutting:
         self.made: list[list[Atom]] = []
 
     def axes(self) -> Axes:
-        """Return the axes of the shape."""
+        """Return the axes of the shape. Whole dims whose product is 1 are 1, whatever their names: they get no atom."""
         while self.wanted:
             self.made.append([])
-            while self.wanted[-1] != 1:
+            while self.left and self.wanted[-1] != 1:
                 self._take(self.wanted[-1])
             self.wanted.pop()
         return tuple([tuple(axis) for axis in self.made])

@@ -94,7 +94,7 @@ def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
     request, arrow, expected = text.partition(COMMENT)[0].partition(ARROW)
     if arrow and not expected.strip():
         raise misuse("an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect")
-    wanted = read_expectation(expected.strip()) if arrow else None
+    wanted = read_expectation(expected.strip(), defaults) if arrow else None
     if "|" in request:
         shape, read = read_chain(request)
         return Case(shape, tuple((op, with_defaults(op, defaults, options)) for op, options in read), True, wanted)
@@ -116,7 +116,7 @@ def case_of(found_object: Mapping[str, Any], defaults: Mapping[str, object]) -> 
     if found_object.get("input") is None:
         raise misuse(f"{op} needs an input", argument="input")
     options = options_of(found_object)
-    expected = expectation_of(found_object["expect"]) if found_object.get("expect") is not None else None
+    expected = expectation_of(found_object["expect"], defaults) if found_object.get("expect") is not None else None
     stages = ((op, with_defaults(op, defaults, options)),)
     return Case(found_object["input"], stages, False, expected, found_object.get("id"))
 

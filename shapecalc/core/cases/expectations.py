@@ -1,6 +1,6 @@
 """Expectations: what a case says that its answer must be, and how answers are written as expectations.
 
-    expectation = "error" [rule] | shape ["when" condition {"and" condition}]
+    expectation = "error" [rule] | "same as" chain | shape ["when" condition {"and" condition}]
     condition   = dim "%" dim "==" "0" | dim "==" dim | dim "!=" dim
                 | dim "divides" dim    | dim "is" dim | dim "is not" dim
 
@@ -10,44 +10,59 @@ prints it can read.
 
 from __future__ import annotations
 
+from shapecalc.core.asking.defaults import with_defaults
 from shapecalc.core.asking.rulebook import REFUSALS
+from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.core.sizes.conditions import Conditions, Never, combine, differ, divides, equal
 from shapecalc.core.sizes.dims import Dim
 from shapecalc.core.sizes.lookup import lookup
-from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.python_values import describe, dims_of
 from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.record import FrozenDict, Record
 from shapecalc.core.sizes.text import read_dims, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from shapecalc.core.answers.trace import Chain, Trace
 
 REFUSED = "error"
 """What an expectation of a refusal starts with."""
+SAME_AS = "same as"
+"""What an expectation of another chain starts with."""
+SAME = "same"
+"""What the words of a verdict start with if two chains are the same."""
+NONE: FrozenDict = FrozenDict()
 
 
 class Expectation(Record):
-    """What an answer must be: an output shape, under conditions where they are given, or a refusal."""
+    """What an answer must be: an output shape, under conditions where they are given, a refusal, or what a chain is."""
 
     output: str | None
-    """The output shape as shapecalc prints it; None where a refusal is expected."""
+    """The output shape as shapecalc prints it; None where a refusal or another chain is expected."""
     conditions: frozenset[str] | None = None
     """The conditions as shapecalc prints them; None where nothing is said of them."""
     rule: str | None = None
     """The rule that must refuse; None where any may."""
+    same_as: str | None = None
+    """The chain that must be the same function; None where none is named."""
+    options: Mapping[str, object] = NONE
+    """The defaults in force for the stages of that chain."""
 
     def __str__(self) -> str:
+        if self.same_as is not None:
+            return f"{SAME_AS} {self.same_as}"
         if self.output is None:
             return f"{REFUSED} {self.rule}" if self.rule else REFUSED
         return _conditional(self.output, sorted(self.conditions or ()))
 
 
-def read_expectation(text: str) -> Expectation:
-    """Return what a text expects; raise `ShapeError` (usage) where it cannot be read.
+def read_expectation(text: str, options: Mapping[str, object] = NONE) -> Expectation:
+    """Return what a text expects; `options` are the defaults for the stages of a chain.
+
+    Raises `ShapeError` (usage) where it cannot be read.
 
     >>> print(read_expectation("[2, 6]  when N == 3"))
     2,6 when N == 3
@@ -57,25 +72,30 @@ def read_expectation(text: str) -> Expectation:
     words = text.split()
     if words[:1] == [REFUSED]:
         return _refusal(words[1:])
+    if words[:2] == SAME_AS.split():
+        return _same_as(" ".join(words[2:]), options)
     shape, when, conditions = " ".join(words).partition(" when ")
     return Expectation(_shape(shape), _condition_texts(conditions.split(" and ")) if when else None)
 
 
-def expectation_of(value: object) -> Expectation:
+def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expectation:
     """Return what the `expect` of a JSON case asks for; raise `ShapeError` (usage) where it cannot be read.
 
-    It is a list of dims, `{"error": RULE}`, `{"output": DIMS, "conditions": LIST}`, or text as in a plain line.
+    It is a list of dims, `{"error": RULE}`, `{"same_as": CHAIN}`, `{"output": DIMS, "conditions": LIST}`, or text as in
+    a plain line.
 
     >>> print(expectation_of({"output": [2, 6], "conditions": ["N == 3"]}))
     2,6 when N == 3
     """
     match value:
         case str():
-            return read_expectation(value)
+            return read_expectation(value, options)
         case list():
             return Expectation(shape_text(dims_of(value, "expect")))
         case {"error": str(rule), **rest} if not rest:
             return _refusal([rule])
+        case {"same_as": str(chain), **rest} if not rest:
+            return _same_as(chain, options)
         case {"output": list(output), "conditions": list(conditions), **rest} if not rest:
             return Expectation(shape_text(dims_of(output, "expect")), _condition_texts(conditions))
     hint = 'write [2, 12], "error", {"error": RULE} or {"output": [2, 6], "conditions": ["N == 3"]}'
@@ -88,6 +108,14 @@ def _refusal(words: list[str]) -> Expectation:
     for rule in words:
         lookup(rule, REFUSALS, "rule")
     return Expectation(None, None, words[0] if words else None)
+
+
+def _same_as(chain: str, options: Mapping[str, object]) -> Expectation:
+    from shapecalc.core.algebra.pairs import asked_chain  # most files of cases name no chain here
+
+    if not asked_chain(chain, ()).stages:
+        raise misuse(f"a chain is missing after {SAME_AS}", "write | OP ... or INPUT | OP ...", argument="expect")
+    return Expectation(None, None, None, chain, FrozenDict(options))
 
 
 def _shape(text: str) -> str:
@@ -156,6 +184,9 @@ def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -
     """Say whether an answer is what was expected; `strict` allows no conditions but those that are named."""
     if answer.problem:
         return refused_by(expected, answer.problem.rule)
+    if expected.same_as is not None:
+        verdict = verdict_on(expected.same_as, expected.options, answer)
+        return verdict == SAME or (not strict and verdict.startswith(f"{SAME} when"))
     conditions = frozenset(map(str, answer.conditions))
     wanted = frozenset() if strict and expected.conditions is None else expected.conditions
     return expected.output == shape_text(answer.output or ()) and wanted in (None, conditions)
@@ -163,7 +194,28 @@ def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -
 
 def refused_by(expected: Expectation, rule: str) -> bool:
     """Say whether a refusal by a rule is what was expected."""
-    return expected.output is None and expected.rule in (None, rule)
+    return expected.output is None and expected.same_as is None and expected.rule in (None, rule)
+
+
+def verdict_on(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
+    """Return in words whether an answer is the same function as a chain, or what keeps it from being known.
+
+    `options` are the defaults for the stages of the chain, which has the answer's input if it begins with `|`.
+
+    >>> import shapecalc as sc
+    >>> verdict_on("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
+    'different (the outputs are 3,2 and 2,3)'
+    """
+    from shapecalc.core.algebra.equiv import equivalence
+    from shapecalc.core.algebra.pairs import asked_chain
+
+    asked = asked_chain(chain, answer.input)
+    stages = [(op, with_defaults(op, options, given)) for op, given in asked.stages]
+    try:
+        found = equivalence(answer, answer_chain(asked.input, stages, {}))
+    except ShapeError as error:
+        return str(error.problem)
+    return str(found) if found.counterexample is None else f"{found} ({found.counterexample})"
 
 
 def answer_text(answer: Trace | Chain, *, conditions: bool = True) -> str:

@@ -1,0 +1,240 @@
+"""Equivalence: never the same where NumPy differs, proved where cuts line up, and the conditions that make it so."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shapecalc as sc
+from shapecalc.core.algebra.course import Course, course_of, positions
+from shapecalc.core.algebra.equiv import MOST_ELEMENTS, Verdict, equivalence
+from shapecalc.core.answers.atoms import Known
+from shapecalc.core.answers.element_path import ravel
+from shapecalc.core.answers.moves import Expand, Permute
+from shapecalc.core.sizes.conditions import holds
+from shapecalc.core.sizes.dims import product, quotient
+from shapecalc.core.sizes.text import read_dims, shape_text
+from tests.core.test_atoms import chains
+from tests.sampling import examples
+
+MANY = examples(1500)
+SIZES = st.sampled_from([1, 2, 3, 4, 6, 8, 12])
+
+
+@st.composite
+def stages(draw, shape, most=4):
+    """Draw the texts of stages for a shape of names and numbers: transposes, merges, splits and new cuts."""
+    made = []
+    for _ in range(draw(st.integers(1, most))):
+        kind = draw(st.sampled_from(["permute", "merge", "split", "name", "cut"])) if shape else "split"
+        dims = list(shape)
+        if kind == "permute":
+            perm = draw(st.permutations(range(len(dims))))
+            made.append(f"transpose {','.join(map(str, perm))}")
+            shape = tuple(dims[axis] for axis in perm)
+            continue
+        place = draw(st.integers(0, len(dims) - 1)) if dims else 0
+        if kind == "merge":
+            dims[place : place + 2] = [product(dims[place : place + 2])]
+        elif kind == "cut":
+            dims[place : place + 2] = draw(st.permutations(dims[place : place + 2]))
+        elif len(dims) < 6:
+            part = draw(st.sampled_from([2, 3] if kind == "split" else read_dims("C,H")))
+            dims[place : place + 1] = draw(st.permutations([part, quotient(dims[place], part)])) if dims else [1]
+        shape = tuple(dims)
+        made.append(f"reshape {shape_text(shape)}")
+    return made
+
+
+def answered(shape, texts):
+    """Return the answer to a chain; None if it is refused."""
+    try:
+        return sc.chain(shape_text(shape), *texts)
+    except sc.ShapeError:
+        return None
+
+
+def executed(course):
+    """Return what NumPy makes of the elements' positions under a course of numbers."""
+    array = np.arange(prod(course.input)).reshape(course.input)
+    for move in course.moves:
+        if isinstance(move, Permute):
+            array = array.transpose(move.axes)
+        elif isinstance(move, Expand):
+            array = np.broadcast_to(array, move.shape)
+        else:
+            array = array.reshape(move.shape)
+    return array
+
+
+def at(answer, sizes):
+    """Return what NumPy makes of an answer at some sizes; None if it is not defined for them."""
+    return executed(course_of(answer).rewritten(sizes)) if holds(answer.conditions, sizes) else None
+
+
+def alike(one, other):
+    """Say whether two results are the same, or neither is defined."""
+    if one is None or other is None:
+        return one is other
+    return one.shape == other.shape and bool((one == other).all())
+
+
+SHAPES = st.sampled_from([read_dims(text) for text in ("N,C,H", "C,H,N", "N,6,C", "C*H,N,4", "C,C,2", "N,1,H", "12,H")])
+
+
+@MANY
+@given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape), stages(shape))), st.data())
+def test_chains_are_never_the_same_where_numpy_differs(drawn, data):
+    shape, *texts = drawn
+    first, second = (answered(shape, each) for each in texts)
+    if first is None or second is None:
+        return
+    found = equivalence(first, second)
+    if found.counterexample:
+        results = [at(each, found.counterexample.sizes) for each in (first, second)]
+        assert not alike(*results)
+        if index := found.counterexample.index:
+            assert tuple(int(each[index]) for each in results) == found.counterexample.elements
+            assert ravel(index, results[0].shape) == int(np.argmax((results[0] != results[1]).ravel()))
+    for _ in range(4):
+        sizes = {name: data.draw(SIZES) for name in "NCH"}
+        same = alike(at(first, sizes), at(second, sizes))
+        listed = () if found.verdict in (Verdict.DIFFERENT, Verdict.UNDECIDED) else found.conditions or ((),)
+        assert same or not any(holds(conditions, sizes) for conditions in listed)
+
+
+@st.composite
+def longer(draw, texts, shape):
+    """Draw a longer way to do what stages do: with every transpose in two, and with detours between the stages."""
+    made = []
+    for text in texts:
+        for trace in sc.chain(shape_text(shape), *made, text).traces[-1:]:
+            before, after = trace.input, trace.output
+        if text.startswith("transpose"):
+            wanted = [int(axis) for axis in text.split()[1].split(",")]
+            one = draw(st.permutations(range(len(before))))
+            other = [one.index(axis) for axis in wanted]
+            made += [f"transpose {','.join(map(str, perm))}" for perm in (one, other)]
+        else:
+            made += [*draw(st.sampled_from([[], ["reshape -1"]])), f"reshape {shape_text(after)}"]
+        if draw(st.booleans()):
+            made += ["unsqueeze --axes 0", "squeeze --axes 0"]
+    return made
+
+
+@MANY
+@given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape))), st.data())
+def test_a_longer_way_to_do_the_same_is_proved_the_same(drawn, data):
+    shape, texts = drawn
+    first = answered(shape, texts)
+    if first is not None:
+        second = sc.chain(shape_text(shape), *data.draw(longer(texts, shape)))
+        assert equivalence(first, second).verdict is Verdict.SAME
+
+
+@MANY
+@given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape, 3), stages(shape, 3))))
+def test_what_is_the_same_and_mixes_nothing_is_proved(drawn):
+    shape, *texts = drawn
+    first, second = (answered(shape, each) for each in texts)
+    if first is None or second is None or first.conditions != second.conditions:
+        return
+    courses = course_of(first), course_of(second)
+    known = Known([dim for course in courses for dim in course.dims])
+    mixed = any(atom.base for course in courses for axis in course.axes(known) for atom in axis)
+    results = [at(each, {"N": 8, "C": 36, "H": 30}) for each in (first, second)]
+    if not mixed and results[0] is not None and alike(*results):
+        assert equivalence(first, second).verdict is not Verdict.UNDECIDED
+
+
+@MANY
+@given(st.sampled_from([1, 12, 60]).flatmap(chains))
+def test_positions_are_those_of_numpy(drawn):
+    shape, moves, array = drawn
+    assert positions(Course(shape, tuple(moves))).tolist() == array.ravel().tolist()
+
+
+CASES = [
+    ("N,C | transpose 1,0", "| flatten", "different"),
+    ("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1", "same"),
+    ("B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2 -d torch", "| transpose 0,2,1 | reshape B,C,H,W", "same"),
+    ("N,C | transpose 1,0 | reshape N,C", "| reshape N,C", "same when N is 1, or when C is 1"),
+    ("N,C,N | transpose 2,1,0", "| transpose 0,1,2", "same when N is 1"),
+    ("N,4 | reshape 2,6", "| reshape 2,3,2 | reshape 2,6", "same"),
+    ("N,4 | reshape 2,6", "| reshape N*4 | reshape 2,2*N", "same when N is 3"),
+    ("N,C,H,W | reshape N,C,H/7,7,W", "| reshape N,C*H/7,7,W | reshape N,C,H/7,7,W", "same"),
+    ("C,H | reshape C/2,2,H | reshape -1", "| reshape -1", "same when 2 divides C"),
+    ("B,C,H | transpose 1,0,2 | reshape C,B*H/p,p", "| transpose 1,0,2 | reshape C,B,-1,p | reshape C,-1,p", "p|H"),
+    ("N,3,2,C | transpose 0,2,1,3 | reshape N,3,2,C", "| reshape N,6,C | reshape N,3,2,C", "different"),
+    ("2,3,4 | transpose 1,0,2", "| reshape 3,2,4", "different"),
+    ("2,3 | transpose 1,0", "| reshape 2,3", "different"),
+    ("0,3 | transpose 1,0 | reshape 0,5 --allowzero", "| reshape 0,5 --allowzero", "same"),
+    ("N,1 | expand N,4", "| squeeze --axes 1 | unsqueeze --axes 1 | expand 1,4", "same"),
+    ("4,6 | transpose 1,0 | reshape 9,-1", "| transpose 1,0", "error"),
+    ("1000,3000,7000 | transpose 2,0,1", "| transpose 2,1,0", "different"),
+    ("7000,1100,1300 | transpose 1,0,2 | reshape 1300,7000,1100", "| reshape 1300,7000,1100", "undecided"),
+    ("3,2 | transpose | reshape 3,2 | transpose | reshape 6", "| reshape 3,2 | reshape 6", "different"),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "expected"), CASES)
+def test_worked_case(first, second, expected):
+    if expected == "error":
+        with pytest.raises(sc.ShapeError, match="first chain, stage 2, reshape"):
+            sc.equiv(first, second)
+        return
+    assert str(sc.equiv(first, second)) == expected.replace("p|H", "same when p divides H")
+
+
+def test_a_counterexample_has_the_smallest_sizes_and_the_first_element():
+    found = sc.equiv("N,C,H | transpose 0,2,1 | reshape N,C*H", "| reshape N,C*H")
+    assert str(found) == "same when C is 1, or when H is 1"
+    found = sc.equiv("N,C | transpose 1,0 | reshape -1", "| transpose 0,1 | reshape -1,1")
+    assert found.counterexample.outputs[0] != found.counterexample.outputs[1]
+    found = sc.equiv("N,C,H | transpose 1,0,2 | reshape -1,3", "| reshape -1,3")
+    assert dict(found.counterexample.sizes) == {"N": 2, "C": 2, "H": 3}
+    assert (found.counterexample.index, found.counterexample.elements) == ((1, 0), (6, 3))
+
+
+def test_where_each_is_defined_is_told():
+    found = sc.equiv("C,H | reshape C/2,2,H | reshape -1", "| reshape -1")
+    assert [[str(each) for each in defined] for defined in found.defined] == [["C % 2 == 0"], []]
+
+
+def test_sizes_may_be_put_in_for_names_that_one_of_them_has():
+    assert sc.equiv("N,C | reshape N*C/p,p", "| reshape -1,4", where={"p": 4}).verdict is Verdict.SAME
+    with pytest.raises(sc.ShapeError, match="no dim is called q"):
+        sc.equiv("N,C | transpose", "| transpose", where={"q": 4})
+
+
+def test_chains_that_are_answered_may_be_compared():
+    first = sc.chain("2,3", "transpose", "transpose")
+    assert sc.equiv(first, sc.chain((2, 3), "reshape 2,3")).verdict is Verdict.SAME
+    assert sc.equiv(first, "| reshape 2,3").verdict is Verdict.SAME
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("2,3 | transpose", "3,2 | transpose", "different inputs"),
+        ("| transpose", "3,2 | transpose", "needs an input"),
+        ("2,3 | transpose", "| shape", "no element moves"),
+        ("2,3 | transpose", "|", "operation is missing"),
+        ("2,3", "| transpose", "at least one stage"),
+    ],
+)
+def test_what_cannot_be_compared_is_usage(first, second, message):
+    with pytest.raises(sc.ShapeError, match=message) as error:
+        sc.equiv(first, second)
+    assert error.value.problem.rule == "usage"
+
+
+def test_a_large_difference_is_found_without_looking_at_elements():
+    found = sc.equiv("100000,200000,3 | transpose 1,0,2", "| reshape 200000,100000,3")
+    assert found.counterexample.index == (0, 1, 0)
+    assert found.counterexample.elements == (600000, 3)
+    assert prod((100000, 200000, 3)) > MOST_ELEMENTS

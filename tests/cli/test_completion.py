@@ -22,6 +22,7 @@ COMPLETED = [
     (["c"], ["chain", "compare", "check"]),
     (["reshape", "--dialect", ""], list(DIALECTS)),
     (["reshape", "2,3,4", "-1,4", "--dialect", "on"], ["onnx", "onednn", "onnxruntime"]),
+    (["eq"], ["equiv"]),
     (["compare", "-d", "t"], ["tensorrt", "torch"]),
     (["vectors", "--dialect", "op"], ["openvino"]),
     (["chain", "'2,3 | flatten'", "--dialect", "nu"], ["numpy"]),

@@ -39,7 +39,9 @@ ODD = [
 """Pieces that are seldom right."""
 SHAPES = {"SHAPE", "AXES", "INDEX"}
 HEADERS = ["{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, 4), }", "{'shape': (True,)}", "[" * 50, "{}", ""]
-OTHERS = [name for name in COMMANDS if name not in ("chain", "check", "repl", "compare", "tui", "serve", "vectors")]
+OTHERS = [
+    name for name in COMMANDS if name not in ("chain", "equiv", "check", "repl", "compare", "tui", "serve", "vectors")
+]
 
 
 def drawn(random, known):
@@ -57,7 +59,12 @@ def _any(random, known):
     if chosen < 0.9:
         return Attempt(("check", "-", *_some(random, CHECKING)), _cases(random))
     if chosen < 0.93:
-        chain = " | ".join([_shape(random), *(_stage(random) for _ in range(random.randint(0, 3)))])
+        chain, other = (
+            " | ".join([shape, *(_stage(random) for _ in range(random.randint(0, 3)))])
+            for shape in (_shape(random), "")
+        )
+        if random.random() < 0.5:
+            return Attempt(("equiv", chain, other, *_some(random, ["--json", "--strict", "-q"])))
         return Attempt(("chain", chain, *_options(random, "reshape", 1)))
     if chosen < 0.95:
         return Attempt(("compare", _shape(random), _shape(random), *_options(random, "reshape", 1)))

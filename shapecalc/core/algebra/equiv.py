@@ -8,7 +8,6 @@ was found are put in and proved in turn.
 from __future__ import annotations
 
 from itertools import combinations, islice
-from math import prod
 
 from shapecalc.core.algebra.course import NOTHING, Course, course_of, positions
 from shapecalc.core.algebra.premises import Premises
@@ -16,7 +15,7 @@ from shapecalc.core.answers.element_path import unravel
 from shapecalc.core.answers.example_sizes import ascending_sizes, multiplied_sizes
 from shapecalc.core.answers.stage import plain
 from shapecalc.core.sizes.conditions import Condition, Conditions, Never, combine, divides, equal, holds
-from shapecalc.core.sizes.dims import Dim, Shape, all_known, monomial, named_dim, names
+from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, all_known, monomial, named_dim, names, product
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.record import Choice, FrozenDict, Record, replace
 from shapecalc.core.sizes.text import shape_text
@@ -34,8 +33,10 @@ MOST_ELEMENTS = 1 << 24
 """The most elements that are compared one by one, at all sizes together."""
 MOST_TRIED = 24
 """The most sizes that are tried from one start."""
-MOST_CANDIDATES = 100
-"""The most conditions that are put in."""
+MOST_PUT_IN = 4000
+"""The most dims that sizes from one start are put in for."""
+MOST_PROVED = 20_000
+"""How many conditions are put in at most for one dim; a proof takes as long as the square of the dims."""
 
 
 class Verdict(Choice):
@@ -183,10 +184,10 @@ class _Pair:
         room = MOST_ELEMENTS
         for sizes in self._sizes():
             first, second = (course.rewritten(sizes) for course in self.courses)
-            if not all_known(first.dims + second.dims):
+            if not all_known(first.dims + second.dims) or _volume(first) > INT64_MAX:
                 continue
             lined_up = _lined_up(first) and _lined_up(second)
-            room -= 0 if lined_up else max(prod(first.output), prod(second.output))  # type: ignore[arg-type]
+            room -= 0 if lined_up else max(_volume(first), _volume(second))
             if room < 0:
                 return
             yield _difference(first, second, sizes, lined_up=lined_up) or sizes
@@ -203,7 +204,8 @@ class _Pair:
         )
         seen = set()
         for some in (ascending_sizes(self.names, 2), multiples, ascending_sizes(self.names, 1)):
-            fitting = (sizes for sizes in some if holds(defined, sizes) and tuple(sizes.values()) not in seen)
+            tried = islice(some, MOST_PUT_IN // len(self.dims))
+            fitting = (sizes for sizes in tried if holds(defined, sizes) and tuple(sizes.values()) not in seen)
             for sizes in islice(fitting, MOST_TRIED):
                 seen.add(tuple(sizes.values()))
                 yield FrozenDict(sizes)
@@ -212,7 +214,8 @@ class _Pair:
         """Return what makes them the same where it is proved: single conditions, or else pairs that name no 1."""
         differing = [each.sizes for each in tried if isinstance(each, Counterexample)]
         agreeing = [each for each in tried if not isinstance(each, Counterexample)]
-        candidates = [*islice(self._candidates(), MOST_CANDIDATES)] if agreeing and self.names else []
+        most = MOST_PROVED // (1 + len(self.dims) ** 2)
+        candidates = [*islice(self._candidates(), most)] if agreeing and self.names else []
         several = [each for each in candidates if each.right != 1]
         for givens in (combinations(candidates, 1), combinations(several, 2)):
             proved: list[Conditions] = []
@@ -248,6 +251,11 @@ def _divisors(dims: Iterable[Dim]) -> tuple[Dim, ...]:
         found += [dim.numerator, dim.denominator]
         found += [named_dim(name) for name, power in dim.powers if power < 0]
     return tuple(dict.fromkeys(divisor for divisor in found if divisor not in (0, 1)))
+
+
+def _volume(course: Course) -> int:
+    """Return the most elements that a course of numbers has, before or after."""
+    return max(int(str(product(shape))) for shape in (course.input, course.output))
 
 
 def _lined_up(course: Course) -> bool:

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 DEEPEST = 6
 """How many known fractions a quotient is made of at most."""
 
+NEAR = 16
+"""How many atoms and dims ahead two cuts that can be made to line up are looked for."""
+
+MOST_READ = 64
+"""The most atoms of a base that others are read through to."""
+
 
 class Atom(Record):
     """A step: `size` positions that are `stride` elements apart, in the input or in the base."""
@@ -172,7 +178,7 @@ def _joined(atoms: Iterable[Atom], known: Known) -> Atoms:
 
 def _read_through(atom: Atom, known: Known) -> Atoms:
     """Return the atoms of its base that an atom stands for; the atom itself if it cuts through one of them."""
-    if not atom.base:
+    if not 0 < len(atom.base) <= MOST_READ:
         return (atom,)
     above = quotient(product([each.size for each in atom.base]), _times(atom.size, atom.stride))
     if not known.is_whole(above):
@@ -238,12 +244,12 @@ class _Cutting:
     def _mix(self) -> None:
         """Take the fewest atoms that fill the first dims; the dims' atoms step through them."""
         count, part, wanted, rest = self._next_cut()
-        base = [self.left.pop() for _ in range(count)] + ([self._outer(part)] if part != 1 else [])
+        base = merge([self.left.pop() for _ in range(count)] + ([self._outer(part)] if part != 1 else []))
         sizes = [self.wanted[-1 - out] for out in range(wanted)] + ([rest] if rest != 1 else [])
         stride = product(sizes)
         for out, size in enumerate(sizes):
             stride = quotient(stride, size)
-            self.made[-1] += [Atom(size, stride, merge(base))] if size != 1 else []
+            self.made[-1] += [Atom(size, stride, base)] if size != 1 else []
             self.wanted[-1] = quotient(self.wanted[-1], size)
             if out < len(sizes) - 1:
                 self.wanted.pop()
@@ -251,14 +257,17 @@ class _Cutting:
 
     def _next_cut(self) -> tuple[int, Dim, int, Dim]:
         """Return where the next cuts can line up: whole atoms and a part of one, whole dims and a part of one."""
-        have, want = _running([atom.size for atom in reversed(self.left)]), _running(self.wanted[::-1])
+        sizes, dims = [atom.size for atom in self.left[::-1]], self.wanted[::-1]
+        have, want = _running(sizes[:NEAR]), _running(dims[:NEAR])
         for total in range(1, len(have) + len(want)):
             for i in range(max(0, total - len(want) + 1), min(total + 1, len(have))):
                 a, b = have[i], want[total - i]
                 cut = _common_multiple(a, b)
                 if cut != 1 and self._fits(cut, have, i) and self._fits(cut, want, total - i):
                     return i, quotient(cut, a), total - i, quotient(cut, b)
-        return len(self.left), 1, len(self.wanted), 1
+        ends = {count: place for place, count in enumerate(_running(sizes))}
+        i, j = next((ends[count], place) for place, count in enumerate(_running(dims)) if place and ends.get(count))
+        return i, 1, j, 1
 
     def _fits(self, cut: Dim, running: Sequence[Dim], place: int) -> bool:
         """Say whether a cut falls on the one at `place`, or inside what comes after it."""

@@ -35,19 +35,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += [
-    "chain",
-    "compare",
-    "depth_to_space",
-    "equiv",
-    "expand",
-    "flatten",
-    "reshape",
-    "shape",
-    "shape_text",
-    "shuffle",
-]
-__all__ += ["space_to_depth", "squeeze", "transpose", "unsqueeze", "view"]
+__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "flatten", "reshape", "select", "shape"]
+__all__ += ["shape_text", "shuffle", "space_to_depth", "squeeze", "transpose", "unsqueeze", "view"]
 
 
 def reshape(
@@ -285,6 +274,27 @@ def view(
     (3, 2, 2)
     """
     return _answer("view", input, {"target": target, "strides": strides, "dtype": dtype, "where": where})
+
+
+def select(
+    input: Dims,
+    axis: int,
+    index: int,
+    *,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Take one index of one axis, which goes; -1 is the last.
+
+    Source: ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather. Raises `ShapeError`.
+
+    >>> select((2, 3, 4), 1, 0).output
+    (2, 4)
+    """
+    options = {"axis": axis, "index": index, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
+    return _answer("select", input, options)
 
 
 def chain(

@@ -13,7 +13,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.sizes.problem import ShapeError
 from tests.cases import Case
-from tests.strategies import axes, images, ones, shapes, targets
+from tests.strategies import POSITIONS, axes, images, ones, positions, shapes, targets
 
 OPSETS = [None, None, 9, 11, 13, 14, 18]
 BLOCKS = [op.name for op in OPS.values() if "block" in op.slots]
@@ -38,6 +38,7 @@ def requests(draw, shape, last):
                 "unsqueeze",
                 "expand",
                 "view",
+                *POSITIONS,
                 *blocks,
                 *blocks,
             ]
@@ -81,7 +82,7 @@ def arguments(op, shape, row):
         "view": {"target": targets(shape)},
         **dict.fromkeys(BLOCKS, {"block": st.integers(1, 3)} | ({"mode": modes} if row.newest_opset else {})),
     }
-    return st.fixed_dictionaries(table[op])
+    return positions(op, len(shape)) if op in POSITIONS else st.fixed_dictionaries(table[op])
 
 
 @st.composite

@@ -69,6 +69,17 @@ def coded_reshapes(draw, sizes, lowest=-4):
     return tuple(shape), tuple(target)
 
 
+def positions(op, rank):
+    """Return what draws the arguments of an op that keeps or moves positions of axes: often fitting, not always."""
+    axis, place = st.integers(-rank, max(0, rank - 1)) | st.integers(-5, 5), st.integers(-4, 4)
+    drawn = {
+        "select": {"axis": axis, "index": place | st.sampled_from([0, -1])},
+    }
+    return st.fixed_dictionaries(drawn[op])
+
+
+POSITIONS = ("select",)
+"""The ops that keep or move positions of axes."""
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
 images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)
 """Shapes of images, whose channels, height and width are often divisible by a block."""

@@ -7,7 +7,7 @@ from time import monotonic
 
 from shapecalc.cli.inputs import file_error
 from shapecalc.cli.output import tell
-from shapecalc.core.answers.element_path import follow, follow_back
+from shapecalc.core.answers.element_path import follow, follow_back, index_text
 from shapecalc.core.answers.moves import Slice
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import visible
@@ -15,6 +15,7 @@ from shapecalc.core.sizes.text import read_axes, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from rich.progress import Progress
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.engine.files import Source
 
+    Path = Sequence[tuple[str, tuple[int, ...] | None]]
     Paths = dict[str, list[dict[str, Any]]]
     """The paths of elements as JSON has them, by the option that asks for one."""
 
@@ -64,14 +66,17 @@ def _check_backend(wanted: str) -> None:
         raise file_error(error) from None
 
 
-PATHS = {"follow": ("goes", follow), "follow_out": ("came", follow_back)}
+PATHS: dict[str, tuple[str, Callable[..., Path]]] = {"follow": ("goes", follow), "follow_out": ("came", follow_back)}
 """The options that ask for the path of an element: how it is told, and what finds it."""
 
 
 def _element_paths(answer: Trace | Chain, out: Output) -> Paths:
     asked = {name: text for name in PATHS if (text := getattr(out, name)) is not None}
     return {
-        name: [{"stage": stage, "index": list(at)} for stage, at in PATHS[name][1](answer, read_axes(text, name))]
+        name: [
+            {"stage": stage, "index": None if at is None else list(at)}
+            for stage, at in PATHS[name][1](answer, read_axes(text, name))
+        ]
         for name, text in asked.items()
     }
 
@@ -79,7 +84,7 @@ def _element_paths(answer: Trace | Chain, out: Output) -> Paths:
 def tell_elements(answer: Trace | Chain, source: Source | None, paths: Paths, *, values: bool) -> None:
     """Tell the paths of elements, and if `values` are asked for the elements before and after."""
     for name, path in paths.items():
-        places = (f"{at['stage']} [{','.join(map(str, at['index']))}]" for at in path)
+        places = (f"{at['stage']} {index_text(at['index'])}" for at in path)
         tell(f"{PATHS[name][0]}: {' -> '.join(places)}")
     if values:
         from shapecalc.engine.files import FileError

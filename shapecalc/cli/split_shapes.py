@@ -84,7 +84,9 @@ def _joined(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
 def _likeliest_shapes(op: Op, bare: Sequence[str], options: Sequence[str]) -> list[str]:
     """Return the words as the shapes that were most likely meant: the first of them the input."""
     cuts = [[",".join(bare)]]
-    if op.slots:
+    if len(op.slots) > 1:  # each holds a number
+        cuts += [[",".join(bare[: -len(op.slots)]), *bare[-len(op.slots) :]]]
+    elif op.slots:
         cuts += [[",".join(bare[:at]), ",".join(bare[at:])] for at in range(1, len(bare))]
     return min(cuts, key=lambda shapes: _oddities(op, shapes, options))
 

@@ -83,6 +83,34 @@ def regroup(axes: Axes, shape: Sequence[int]) -> Axes | None:
     return tuple(new_axes)
 
 
+def picked(axes: Axes, kept: Iterable[tuple[int, int, int | None]], sizes: Sequence[int]) -> tuple[Axes, int] | None:
+    """Return what is left of axes of `sizes`, and the bytes from the first element to the first one that is kept.
+
+    `kept` is for each axis its start, its step and its size, which is None for an axis that goes. None if an axis of
+    several atoms would keep some positions, since they are no row of steps.
+
+    >>> picked(((Atom(6, 4),),), [(-1, -2, 3)], (6,))
+    (((Atom(size=3, stride=-8),),), 20)
+    """
+    left, offset = list[tuple[Atom, ...]](), 0
+    for axis, (start, step, size), whole in zip(axes, kept, sizes, strict=True):
+        first, pieces = start % whole, merge(axis)
+        if size in (None, 1):
+            found: tuple[Atom, ...] = ()
+        elif len(pieces) == 1:
+            found = (Atom(size or 1, step * pieces[0].stride),)
+        elif size == whole:
+            found = tuple(Atom(atom.size, step * atom.stride) for atom in pieces)
+        else:
+            return None
+        if size is not None:
+            left.append(found)
+        for atom in reversed(pieces):
+            offset += first % atom.size * atom.stride
+            first //= atom.size
+    return tuple(left), offset
+
+
 def blocking_pair(axes: Axes) -> tuple[int, int] | None:
     """Return the first two strides, in bytes, that keep an axis from being one step; None if every axis is one."""
     for axis in axes:

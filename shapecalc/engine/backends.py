@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.answers.moves import Expand, Move, Permute, Reshape
+from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.copying import copy_into
 from shapecalc.engine.plan import StridedView
@@ -34,10 +34,13 @@ class Backend(Record):
         return self.namespace.asarray(array)
 
     def view(self, array: Any, view: StridedView) -> Any:
-        """Return a view of `array` with the sizes and the strides, in bytes, of `view`."""
+        """Return a view of `array` with the sizes, the strides and the offset, in bytes, of `view`."""
         if array.size == 0:
             return array.reshape(view.shape)
-        return self.namespace.lib.stride_tricks.as_strided(array, view.shape, view.strides)
+        strided = self.namespace.lib.stride_tricks.as_strided
+        if view.offset:
+            array = strided(array, (2,), (view.offset,))[1:]
+        return strided(array, view.shape, view.strides)
 
     def move(self, array: Any, moves: tuple[Move, ...]) -> Any:
         """Return `array` after the moves. The library's own functions make them one by one."""
@@ -48,6 +51,8 @@ class Backend(Record):
                 array = array.reshape(move.shape)
             elif type(move) is Expand:
                 array = self.namespace.broadcast_to(array, move.shape)
+            elif type(move) is Pick:
+                array = array[_places(move, array.shape)]
         return array
 
     def copy(self, view: Any) -> Any:
@@ -57,6 +62,16 @@ class Backend(Record):
         target = np.empty(view.shape, view.dtype)
         copy_into(target, view)
         return target
+
+
+def _places(move: Pick, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """Return the index that reads what a move keeps of an array of `shape`."""
+    places = list[Any]()
+    for (start, step, size), dim in zip(move.axes, shape, strict=True):
+        first: Any = start if size == 0 else start % dim
+        stop: Any = 0 if size is None else first + step * size
+        places.append(first if size is None else slice(first, stop if stop >= 0 else None, step))
+    return (*places, ...)
 
 
 NUMPY = Backend("numpy", np)

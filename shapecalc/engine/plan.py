@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from shapecalc.core.answers.moves import Expand, Move, Permute, Slice
+from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Slice
 from shapecalc.core.answers.trace import Trace
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
-from shapecalc.engine.atoms import Atom, Axes, axes_of, blocking_pair, contiguous_axes, merge, regroup
+from shapecalc.engine.atoms import Atom, Axes, axes_of, blocking_pair, contiguous_axes, merge, picked, regroup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 
 class StridedView(Record):
-    """A view of a buffer: sizes, and the bytes between neighbours along each axis."""
+    """A view of a buffer: sizes, the bytes between neighbours along each axis, and the bytes before its first element.
+
+    The offset may be negative: in a buffer that runs backwards, the first element of a view can lie before its own.
+    """
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    offset: int = 0
 
 
 class Copy(Record):
@@ -75,30 +79,41 @@ def plan_moves(moves: tuple[Move, ...], shape: tuple[int, ...], strides: tuple[i
     'view'
     """
     axes, copies, stages = axes_of(shape, strides), list[Copy](), list[StridedView]()
-    sizes = shape
+    sizes, offset = shape, 0
     for move in moves:
         if isinstance(move, Slice):
             break
         after = _move_axes(axes, move, sizes)
         if after is None:
-            copies.append(_copy(axes))
-            after = _move_axes(contiguous_axes(sizes, itemsize), move, sizes)
-        sizes = _sizes(move, sizes)
-        axes = after or ()
-        stages.append(_strided_view(sizes, axes, itemsize))
+            copies.append(_copy(axes, offset))
+            after, offset = _move_axes(contiguous_axes(sizes, itemsize), move, sizes), 0
+        axes, further = after or ((), 0)
+        sizes, offset = _sizes(move, sizes), offset + further
+        stages.append(_strided_view(sizes, axes, itemsize, offset))
     if 0 not in sizes and blocking_pair(axes):
-        copies.append(_copy(axes))
-        axes = contiguous_axes(sizes, itemsize)
-    return Plan(tuple(copies), _strided_view(sizes, axes, itemsize), tuple(stages), itemsize)
+        copies.append(_copy(axes, offset))
+        axes, offset = contiguous_axes(sizes, itemsize), 0
+    return Plan(tuple(copies), _strided_view(sizes, axes, itemsize, offset), tuple(stages), itemsize)
 
 
-def _move_axes(axes: Axes, move: Move, sizes: tuple[int, ...]) -> Axes | None:
-    """Return the axes after a move of an array of `sizes`; None for a reshape that needs a copy first."""
-    if isinstance(move, Permute):
-        return tuple(axes[axis] for axis in move.axes)
+def _move_axes(axes: Axes, move: Move, sizes: tuple[int, ...]) -> tuple[Axes, int] | None:
+    """Return the axes after a move of an array of `sizes`, and the bytes that its first element lies further on.
+
+    None for a move that needs a copy first.
+    """
     wanted = _sizes(move, sizes)
     if 0 in wanted:
-        return contiguous_axes(wanted, 1)
+        return contiguous_axes(wanted, 1), 0
+    if isinstance(move, Pick):
+        return picked(axes, move.axes, sizes)
+    after = _reordered(axes, move, wanted)
+    return None if after is None else (after, 0)
+
+
+def _reordered(axes: Axes, move: Move, wanted: tuple[int, ...]) -> Axes | None:
+    """Return the axes after a move that keeps every element, to sizes `wanted`; None if it needs a copy first."""
+    if isinstance(move, Permute):
+        return tuple(axes[axis] for axis in move.axes)
     if isinstance(move, Expand):
         new = [()] * (len(wanted) - len(axes)) + list(axes)
         return tuple(
@@ -112,18 +127,18 @@ def _sizes(move: Move, sizes: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(sizes[axis] for axis in move.axes)
     if isinstance(move, Slice):
         return (max(0, move.end - move.start),)
-    return tuple(dim for dim in move.shape if isinstance(dim, int))
+    return tuple(dim for dim in move.after(sizes) if isinstance(dim, int))
 
 
-def _copy(axes: Axes) -> Copy:
+def _copy(axes: Axes, offset: int) -> Copy:
     atoms = merge(atom for axis in axes for atom in axis)
-    source = StridedView(tuple(atom.size for atom in atoms), tuple(atom.stride for atom in atoms))
+    source = StridedView(tuple(atom.size for atom in atoms), tuple(atom.stride for atom in atoms), offset)
     return Copy(source, blocking_pair(axes) or blocking_pair((atoms,)) or (0, 0))
 
 
-def _strided_view(sizes: tuple[int, ...], axes: Axes, itemsize: int) -> StridedView:
+def _strided_view(sizes: tuple[int, ...], axes: Axes, itemsize: int, offset: int) -> StridedView:
     """Return the sizes with their strides. If an axis is more than one step, they are those of a contiguous array."""
     if 0 in sizes or blocking_pair(axes):
-        axes = contiguous_axes(sizes, itemsize)
+        axes, offset = contiguous_axes(sizes, itemsize), 0
     pieces = [merge(axis) for axis in axes]
-    return StridedView(sizes, tuple(axis[0].stride if axis else itemsize for axis in pieces))
+    return StridedView(sizes, tuple(axis[0].stride if axis else itemsize for axis in pieces), offset)

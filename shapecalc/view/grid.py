@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import prod
+from typing import assert_never
 
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.answers.element_path import index_after, index_before, ravel, unravel
+from shapecalc.core.answers.element_path import index_after, index_before, index_text, ravel, unravel
 from shapecalc.core.answers.example_sizes import example_sizes
-from shapecalc.core.answers.moves import Expand, Move, Permute, Reshape, Slice
+from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape, Slice
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.sizes.dims import Shape, all_known, substitute
 from shapecalc.core.sizes.problem import misuse
@@ -50,11 +51,15 @@ class Journey(Record):
             index = index_before(index, self.points[place - 1].shape, self.moves[place - 1])
         return index
 
-    def places(self, cursor: Index) -> list[Index]:
-        """Return the index at each point of the input element at `cursor`; of repeats, the first."""
-        indices = [cursor]
+    def places(self, cursor: Index) -> list[Index | None]:
+        """Return the index at each point of the input element at `cursor`; of repeats, the first.
+
+        It is None from the point on at which the element is left out.
+        """
+        indices: list[Index | None] = [cursor]
         for place, move in enumerate(self.moves):
-            indices.append(index_after(indices[-1], self.points[place].shape, move))
+            index = indices[-1]
+            indices.append(None if index is None else index_after(index, self.points[place].shape, move))
         return indices
 
 
@@ -72,7 +77,7 @@ def journey_of(answer: Trace | Chain) -> Journey:
             raise misuse("shape returns dims, so there is no element to follow")
         if stage.move is not None:
             points.append(Point(stage.label, _numbers(stage.after or (), sizes)))
-            moves.append(_put_sizes_in(stage.move, points[-1].shape))
+            moves.append(_put_sizes_in(stage.move, points[-1].shape, sizes))
     return Journey(tuple(points), tuple(moves), sizes)
 
 
@@ -80,8 +85,17 @@ def _numbers(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(int(str(substitute(dim, sizes))) for dim in shape)
 
 
-def _put_sizes_in(move: Move, shape: tuple[int, ...]) -> Move:
-    return move if isinstance(move, Permute | Slice) else Expand(shape) if isinstance(move, Expand) else Reshape(shape)
+def _put_sizes_in(move: Move, shape: tuple[int, ...], sizes: Mapping[str, int]) -> Move:
+    match move:
+        case Expand() | Reshape():
+            return type(move)(shape)
+        case Pick(starts, steps, kept):
+            in_numbers = [None if size is None else substitute(size, sizes) for size in kept]
+            return Pick(_numbers(starts, sizes), steps, tuple(in_numbers))
+        case Permute() | Slice():
+            return move
+        case _:
+            assert_never(move)
 
 
 def grid(
@@ -132,7 +146,7 @@ def _block(
     """Return the lines of one point: its name and shape, the cursor's index, and the elements around it."""
     name, shape = journey.points[point].name, journey.points[point].shape
     place = journey.places(cursor)[point]
-    flat, columns = ravel(place, shape), shape[-1] if shape else 1
+    flat, columns = 0 if place is None else ravel(place, shape), shape[-1] if shape else 1
     count = prod(shape) // columns
     wide = min(
         LONGEST_VALUE, max(len(_text(journey, cursor, value, strokes)), len(str(prod(journey.points[0].shape) - 1)))
@@ -141,7 +155,7 @@ def _block(
     down = _positions_around(flat // columns, count, room[1] - (count > room[1]))
     lines = [
         Text(clip(f"{name} {shape_text(shape)}", room[0], strokes), "bold"),
-        Text(clip(f"[{','.join(map(str, place))}]", room[0], strokes)),
+        Text(clip(index_text(place), room[0], strokes)),
     ]
     for row in down:
         if len(shape) > 2 and row % shape[-2] == 0 and row != down[0] and count + count // shape[-2] <= room[1]:

@@ -93,6 +93,8 @@ FIRST = [
     ("space_to_depth 1,2,4,6 2 --mode CRD", "no-such-attribute", "opset", "28", "use opset 28"),
     ("depth_to_space 1,8,2,3 2 --mode CRD --opset 1", "no-such-attribute", "opset", "11", "use opset 11"),
     ("depth_to_space 1,8,2,3 2 --mode CRD -d torch", "no-such-attribute", "mode", None, "leave mode out"),
+    ("select 2,3,4 1 3", "index-out-of-range", "index", "2", "write 2"),
+    ("select 2,3,4 1 -1 --opset 1", "index-out-of-range", "index", "2", "write 2"),
     ("reshape 2,3,4 -2,-1 -d mxnet", "shifted-infer", "target", "2,-1", "write 2,-1"),
     ("reshape 2,3,4 -3,-3 -d mxnet", "no-dim-left", "target", "-3,-1", "write -3,-1"),
     ("reshape 2,3,4 -4,2 -d mxnet", "split-incomplete", "target", "-1,2", "write -1,2"),
@@ -218,6 +220,7 @@ def requests(draw):
         "depth_to_space": (draw(strategies.images), {"block": draw(st.integers(-1, 5)), "mode": mode}),
         "view": (shape, {"target": target, "strides": draw(st.one_of(st.none(), strides))}),
         "space_to_depth": (draw(strategies.images), {"block": draw(st.integers(-1, 5)), "mode": mode}),
+        **{name: (shape, draw(strategies.positions(name, len(shape)))) for name in strategies.POSITIONS},
     }
     dims, arguments = given[op]
     arguments = {name: value for name, value in arguments.items() if value is not None}

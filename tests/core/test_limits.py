@@ -8,7 +8,7 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.cli.checking.lines import LONGEST_LINE, split_blocks
-from shapecalc.core.answers.example_sizes import MOST_TRIED, _ascending_sizes
+from shapecalc.core.answers.example_sizes import MOST_TRIED, ascending_sizes
 from shapecalc.core.asking.ask import ask, read_flag
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.cases.case import read_default
@@ -108,7 +108,7 @@ def test_the_longest_line_is_whole_and_the_next_is_torn():
 
 
 def test_sizes_are_tried_as_often_as_the_limit_says_and_each_once():
-    tried = [tuple(sizes.values()) for sizes in _ascending_sizes(("N", "C", "H"), 2)]
+    tried = [tuple(sizes.values()) for sizes in ascending_sizes(("N", "C", "H"), 2)]
     assert len(tried) == len({*tried}) == MOST_TRIED
     assert tried[:3] == [(2, 2, 2), (2, 2, 3), (2, 3, 2)]
 

@@ -11,13 +11,14 @@ from shapecalc.core.asking.ask import ask, with_sizes
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.sizes.conditions import holds
 from shapecalc.core.sizes.dims import all_known, lowest_terms, names, substitute
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.text import read_dims, shape_text
 from tests.cases import cases
 from tests.sampling import examples
-from tests.strategies import coded_reshapes
+from tests.strategies import POSITIONS, coded_reshapes, positions
 
 NAMES = ("N", "C", "H")
 MANY = examples(400)
@@ -148,6 +149,13 @@ def test_view(shape, target, put_in):
 )
 def test_depth_and_space(op, shape, block, dialect, put_in):
     check_law(Request(op, tuple(shape), {"block": block}, dialect), put_in)
+
+
+@MANY
+@given(st.sampled_from(POSITIONS), st.lists(dims, min_size=1, max_size=3), st.data(), sizes)
+def test_kept_and_moved_positions(op, shape, data, put_in):
+    row = data.draw(st.sampled_from(dialects_with(OPS[op])))
+    check_law(Request(op, tuple(shape), data.draw(positions(op, len(shape))), row.name), put_in)
 
 
 @MANY

@@ -13,7 +13,7 @@ from shapecalc.core.ops.op import operator_of
 from shapecalc.core.sizes.dims import names
 from shapecalc.core.sizes.problem import ShapeError
 from tests.sampling import examples
-from tests.strategies import coded_reshapes
+from tests.strategies import POSITIONS, coded_reshapes, positions
 
 DIMS = st.sampled_from(["A", "B", "C", "A", "B", "C", "A*B", "2*A", "A/2", "A*C/4", "B/A", "1", "2", "3", "4", "0"])
 TARGETS = DIMS | st.sampled_from(["0", "-1", "0", "-1", "-2", "-3", "-4", "4"])
@@ -29,6 +29,7 @@ REQUESTS = {
     "shape": st.just({}),
     "depth_to_space": st.just({"block": 2}),
     "space_to_depth": st.just({"block": 2}),
+    **{op: positions(op, 2) for op in POSITIONS},
 }
 EVERY = [
     (op, row.name, on) for op in REQUESTS for row in DIALECTS.values() if operator_of(OPS[op], row) for on in (0, 1)

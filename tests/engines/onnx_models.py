@@ -35,6 +35,9 @@ def model(op, shape, arguments, opset, dtype=TensorProto.FLOAT, *, known=True, c
             initializers.append(helper.make_tensor("a", TensorProto.INT64, [len(values)], values))
         else:
             graph_inputs.append(helper.make_tensor_value_info("a", TensorProto.INT64, [len(values)]))
+    if op == "select":
+        inputs.append("a")
+        initializers.append(helper.make_tensor("a", TensorProto.INT64, [], [attributes.pop("index")]))
     empty = [key for key, value in attributes.items() if isinstance(value, tuple) and not value]
     node = helper.make_node(
         operator_of(OPS[op], ONNX).name,

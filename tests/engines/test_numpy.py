@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
 from tests.sampling import examples
-from tests.strategies import axes, ones, permutations, reshapes, shapes
+from tests.strategies import axes, ones, permutations, positions, reshapes, shapes
 
 MANY = examples(150)
 
@@ -23,7 +23,7 @@ def ran(call):
     """Return the shape of what `call` makes; `None` where NumPy refuses."""
     try:
         return call().shape
-    except (ValueError, np.exceptions.AxisError):
+    except (IndexError, ValueError, np.exceptions.AxisError):
         return None
 
 
@@ -44,6 +44,13 @@ def test_transpose(drawn, named):
     shape, perm = drawn
     given_perm = perm if named else None
     assert answer("transpose", shape, perm=given_perm) == ran(lambda: np.transpose(empty(shape), given_perm))
+
+
+@MANY
+@given(shapes, positions("select", 3))
+def test_select(shape, drawn):
+    expected = ran(lambda: np.moveaxis(empty(shape), drawn["axis"], 0)[drawn["index"]])
+    assert answer("select", shape, **drawn) == expected
 
 
 @given(shapes)

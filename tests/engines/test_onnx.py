@@ -12,7 +12,7 @@ from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
 from tests.engines.onnx_models import inferred, ran
 from tests.sampling import examples
-from tests.strategies import axes, images, ones, permutations, reshapes, shapes
+from tests.strategies import axes, images, ones, permutations, positions, reshapes, shapes
 
 MANY = examples(150)
 
@@ -123,6 +123,13 @@ def test_depth_and_space_agree_with_onnxruntime_whose_shapes_are_known_or_not(op
     for dialect in ("onnx", "onnxruntime"):
         ours = answer(op, shape, arguments, dialect, opset)
         assert ours == ran(op, shape, arguments, opset, known=dialect == "onnx")
+
+
+@MANY
+@given(shapes, positions("select", 3), st.sampled_from([1, 10, 11, 13, 21]), st.booleans())
+def test_select_agrees_with_onnxruntime(shape, arguments, opset, known):
+    dialect = "onnx" if opset >= 11 and known else "onnxruntime"
+    assert answer("select", shape, arguments, dialect, opset) == ran("select", shape, arguments, opset, known=known)
 
 
 @MANY

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
 from tests.sampling import examples
-from tests.strategies import axes, ones, permutations, reshapes
+from tests.strategies import axes, ones, permutations, positions, reshapes, shapes
 
 openvino = pytest.importorskip("openvino", reason="OpenVINO is not installed")
 from openvino import opset8  # noqa: E402
@@ -22,6 +22,7 @@ MANY = examples(150)
 DISAGREEMENTS = {
     "special_zero switches the element count check off": "(2,3,4) to 0,5 is (2,5) at load, refused when it runs",
     "an empty list cannot be made a constant": "its Python API refuses, whatever the operator says",
+    "gather reads zeros out of range": "the document says so of the operator, and the row refuses what is no position",
     "broadcast takes a negative size as unknown": "the document asks for a positive shape",
 }
 """Where the engine is known to depart from its documents, by name; the tests below step around each."""
@@ -49,6 +50,17 @@ def test_reshape(drawn, special_zero):
     theirs = ran(lambda x, s: opset8.reshape(x, s, special_zero), shape, target)
     if ours is None and theirs is not None and special_zero and 0 in target and -1 not in target:
         assert prod(theirs) != prod(shape), DISAGREEMENTS["special_zero switches the element count check off"]
+    else:
+        assert ours == theirs
+
+
+@MANY
+@given(shapes.filter(bool), positions("select", 3))
+def test_select(shape, drawn):
+    ours, theirs = answer("select", shape, **drawn), ran(opset8.gather, shape, drawn["index"], drawn["axis"])
+    if ours is None and theirs is not None:
+        dim = shape[drawn["axis"]]
+        assert not -dim <= drawn["index"] < dim, DISAGREEMENTS["gather reads zeros out of range"]
     else:
         assert ours == theirs
 

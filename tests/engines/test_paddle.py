@@ -13,7 +13,7 @@ from shapecalc.core.dialects.paddle import PADDLE
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import accepted_types
 from tests.engines.apart import library
-from tests.strategies import axes, ones, permutations, reshapes, shapes
+from tests.strategies import POSITIONS, axes, ones, permutations, positions, reshapes, shapes
 
 paddle = library("paddle")
 MANY = settings(max_examples=300, deadline=None)
@@ -29,6 +29,7 @@ ARGUMENTS = {
     "transpose": {"perm": (1, 0)},
     "unsqueeze": {"axes": (0,)},
     "expand": {"target": (2, 3)},
+    "select": {"axis": 0, "index": 0},
 }
 
 
@@ -51,6 +52,13 @@ def empty_reshapes(draw):
     for place in draw(st.lists(st.integers(0, len(target) - 1), max_size=2)):
         target[place] = draw(st.sampled_from([-1, -1, 0, 2, 6, -2]))
     return tuple(shape), tuple(target)
+
+
+@MANY
+@given(op=st.sampled_from(POSITIONS), shape=shapes, data=st.data())
+def test_kept_and_moved_positions(paddle, op, shape, data):
+    drawn = data.draw(positions(op, len(shape)))
+    assert answer(op, shape, **drawn) == paddle.ask(op, shape, **drawn)
 
 
 @MANY

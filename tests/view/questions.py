@@ -13,7 +13,7 @@ from shapecalc.core.fixing.answer import answer, answer_chain
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.text import shape_text
-from tests.strategies import targets
+from tests.strategies import POSITIONS, positions, targets
 
 MOST_FACTORED = 10_000
 sizes = st.one_of(
@@ -39,6 +39,9 @@ def answer_to(line):
 def arguments(draw, op, shape):
     """Draw the arguments of an op on a shape: often fitting, sometimes not."""
     rank = len(shape)
+    if op in POSITIONS:
+        found = draw(positions(op, rank))
+        return {name: shape_text(value) if isinstance(value, tuple) else value for name, value in found.items()}
     perm = st.permutations(range(rank)) if draw(st.integers(0, 4)) else st.lists(st.integers(-2, rank), max_size=rank)
     numbers = tuple(dim for dim in shape if isinstance(dim, int))
     target = (

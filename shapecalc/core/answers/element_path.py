@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Expand, Move, Permute, Reshape
+from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape, Slice
 from shapecalc.core.sizes.dims import Shape
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.text import shape_text
@@ -28,14 +28,16 @@ def waypoints(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
         raise misuse("names have no size, so no element has an index", "give the sizes with --where")
     path = []
     for stage in answer.stages:
-        if not isinstance(stage.move, Permute | Reshape | Expand):
+        if stage.move is None or isinstance(stage.move, Slice):
             raise misuse("shape returns dims, so there is no element to follow")
         path.append((stage.label, stage.before, stage.move))
     return tuple(path)
 
 
-def follow(answer: Trace | Chain, index: Index) -> list[tuple[str, Index]]:
+def follow(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:
     """Return the index of the input element at `index` after each stage; of repeats, the first.
+
+    It is None after the stage that leaves the element out, and the path ends there.
 
     Raises `ShapeError` (usage) as `waypoints` does, and if the input has no such element.
 
@@ -44,9 +46,13 @@ def follow(answer: Trace | Chain, index: Index) -> list[tuple[str, Index]]:
     [('input', (1, 0, 0)), ('first', (0, 1, 0)), ('to', (0, 1, 1))]
     """
     stages = waypoints(answer)
-    path = [("input", _check_index(index, answer.input))]
+    place: Index | None = _check_index(index, answer.input)
+    path = [("input", place)]
     for stage, shape, move in stages:
-        path.append((stage, index_after(path[-1][1], shape, move)))
+        if place is None:
+            break
+        place = index_after(place, shape, move)
+        path.append((stage, place))
     return path
 
 
@@ -79,16 +85,31 @@ def _check_index(index: Index, shape: Shape) -> Index:
     return tuple(at % size if isinstance(size, int) else at for at, size in zip(index, shape, strict=True))
 
 
-def index_after(index: Index, shape: Shape, move: Move) -> Index:
-    """Return an element's index after a move; of repeats, the first. `index` and `shape` are those before the move."""
+def index_after(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
+    """Return an element's index after a move; of repeats, the first. None if the move leaves the element out.
+
+    `index` and `shape` are those before the move.
+    """
     if isinstance(move, Permute):
         return tuple(index[axis] for axis in move.axes)
     if isinstance(move, Expand):
         return (0,) * (len(move.shape) - len(index)) + index
+    if isinstance(move, Pick):
+        return _picked_index(index, shape, move)
     return unravel(ravel(index, shape), move.shape) if isinstance(move, Reshape) else index
 
 
-def index_before(index: Any, shape: Shape, move: Move) -> Any:
+def _picked_index(index: Index, shape: Sequence[Any], move: Pick) -> Index | None:
+    places = list[int]()
+    for at, dim, (start, step, size) in zip(index, shape, move.axes, strict=True):
+        place, over = divmod(at - start % dim, step)
+        if over or not 0 <= place < (1 if size is None else size):
+            return None
+        places += [] if size is None else [place]
+    return tuple(places)
+
+
+def index_before(index: Any, shape: Sequence[Any], move: Move) -> Any:
     """Return an element's index before a move. `index` is the one after it, and `shape` the shape before it."""
     if isinstance(move, Permute):
         places = {axis: out for out, axis in enumerate(move.axes)}
@@ -96,7 +117,22 @@ def index_before(index: Any, shape: Shape, move: Move) -> Any:
     if isinstance(move, Expand):
         kept = index[len(move.shape) - len(shape) :]
         return tuple(at * (size != 1) for at, size in zip(kept, shape, strict=True))
+    if isinstance(move, Pick):
+        places = iter(index)
+        return tuple(
+            start % dim + (0 if size is None else step * next(places))
+            for (start, step, size), dim in zip(move.axes, shape, strict=True)
+        )
     return unravel(ravel(index, move.shape), shape) if isinstance(move, Reshape) else index
+
+
+def index_text(index: Sequence[int] | None) -> str:
+    """Return an index as a path shows it.
+
+    >>> index_text((0, 2)), index_text(None)
+    ('[0,2]', 'left out')
+    """
+    return "left out" if index is None else f"[{','.join(map(str, index))}]"
 
 
 def ravel(index: Any, shape: Sequence[Any]) -> Any:

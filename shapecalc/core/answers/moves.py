@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.dims import Shape
+from shapecalc.core.sizes.dims import Dim, Shape
 from shapecalc.core.sizes.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 
 class Permute(Record):
@@ -40,6 +45,30 @@ class Expand(Record):
         return self.shape
 
 
+class Pick(Record):
+    """Keep some positions of each axis: position i of those kept is position `starts + i * steps` of the axis."""
+
+    starts: Shape
+    """The first positions; a negative one counts from the end."""
+    steps: tuple[int, ...]
+    """How far apart they are; a negative step goes backwards."""
+    sizes: tuple[Dim | None, ...]
+    """How many are kept. None for an axis that goes: one position of it is taken."""
+
+    @property
+    def axes(self) -> Iterator[tuple[Any, int, Any]]:
+        """For each axis its start, its step and its size."""
+        return zip(self.starts, self.steps, self.sizes, strict=True)
+
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of a tensor of `shape` after the move.
+
+        >>> Pick((0, 1), (1, 1), (2, None)).after((2, 3))
+        (2,)
+        """
+        return tuple([size for size in self.sizes if size is not None])
+
+
 class Slice(Record):
     """Return the dims from `start` to `end` as a vector of int64."""
 
@@ -51,4 +80,4 @@ class Slice(Record):
         return shape[self.start : self.end]
 
 
-Move = Permute | Reshape | Expand | Slice
+Move = Permute | Reshape | Expand | Pick | Slice

@@ -30,6 +30,7 @@ class Kind(Choice):
     SQUEEZE = "drops dims of 1"
     UNSQUEEZE = "inserts dims of 1"
     EXPAND = "repeats dims of 1"
+    SELECT = "takes one position of an axis, which goes"
     SHAPE = "returns the dims themselves"
     VIEW = "reads the same memory with other strides"
 

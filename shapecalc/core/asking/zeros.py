@@ -6,6 +6,7 @@ answer only where it becomes a code, where it is divided by, or where element co
 
 from __future__ import annotations
 
+from shapecalc.core.answers.moves import Pick
 from shapecalc.core.answers.stage import Kind
 from shapecalc.core.asking.setting import setting_of
 from shapecalc.core.dialects.dialect import EmptyInfer, Zero
@@ -38,6 +39,9 @@ def zero_verdicts(trace: Trace) -> Verdicts:
     verdicts: Verdicts = dict.fromkeys(known, None if compared else False)
     broken = _broken_by_zero(trace)
     for stage in trace.stages:
+        if isinstance(stage.move, Pick):
+            both = zip(stage.before, stage.move.sizes, strict=True)
+            verdicts |= dict.fromkeys(names([dim for dim, size in both if size != dim]))
         target = request.arguments.get(stage.argument)
         if stage.kind is Kind.RESHAPE and isinstance(target, tuple):
             verdicts |= _count_verdicts(stage, at.reading, broken)

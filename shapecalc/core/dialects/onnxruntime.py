@@ -27,6 +27,7 @@ ONNXRUNTIME = replace(
         "squeeze": MOVED,
         "unsqueeze": MOVED,
         "expand": COMPLEX | {"bfloat16"},
+        "select": COMPLEX,
     },
     note="with shapes known at load it refuses what the ONNX text refuses",
 )

@@ -43,15 +43,25 @@ def merge(shape: Shape, parts: Sequence[Axes]) -> Reasons:
 
 
 def axis_from_zero(
-    axis: int, rank: int, at: Setting, argument: str, index: int | None = None, *, past_the_last: bool = False
+    axis: int,
+    rank: int,
+    at: Setting,
+    argument: str,
+    index: int | None = None,
+    *,
+    past_the_last: bool = False,
+    since: int | None = None,
 ) -> int:
     """Return `axis` counted from 0, if it is one of `rank` axes (or the place past the last).
+
+    `since` is the first version with negative axes, if it is not the one that the dialect's row has.
 
     Raises `ShapeError`: negative-axis, axis-out-of-range.
     """
     row = at.row
-    if axis < 0 and at.version is not None and at.version < row.negative_axes_since:
-        message = f"axis {axis}: negative axes exist since version {row.negative_axes_since}, and this is {at.version}"
+    since = row.negative_axes_since if since is None else since
+    if axis < 0 and at.version is not None and at.version < since:
+        message = f"axis {axis}: negative axes exist since version {since}, and this is {at.version}"
         raise refusal(NEGATIVE_AXIS, message, argument=argument, index=index)
     span = 1 if rank == 0 and row.scalar_axis else rank
     highest = span if past_the_last else span - 1

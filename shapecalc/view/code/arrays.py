@@ -20,6 +20,7 @@ from shapecalc.view.code.written import (
     inserted_axes,
     shape_after,
     stages_of,
+    taken_index,
     title,
     written_dims,
 )
@@ -85,6 +86,9 @@ def _numpy_call(_trace: Trace, stage: Stage, place: Place) -> str:
             return f"np.expand_dims({tensor}, {_tuple(inserted_axes(stage))})"
         case Kind.EXPAND:
             return f"np.broadcast_to({tensor}, {_tuple(_sizes(stage, place))})"
+        case Kind.SELECT:
+            axis, index = taken_index(stage)
+            return f"{tensor}[{':, ' * axis}{index}]"
         case Kind.SHAPE:
             return f"np.array({_dims(stage, place)}, dtype=np.int64)"
         case _:
@@ -109,6 +113,8 @@ def _torch_call(trace: Trace, stage: Stage, place: Place) -> str:
             return tensor + "".join(f".unsqueeze({axis})" for axis in inserted_axes(stage))
         case Kind.EXPAND:
             return f"{tensor}.expand({_arguments(_sizes(stage, place, kept='-1'))})"
+        case Kind.SELECT:
+            return f"{tensor}.select({_arguments(taken_index(stage))})"
         case Kind.SHAPE:
             return f"torch.tensor({_dims(stage, place)}, dtype=torch.int64)"
         case _:

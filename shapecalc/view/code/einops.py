@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from shapecalc.core.answers.moves import Expand, Permute, Reshape
+from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape
 from shapecalc.core.sizes.conditions import Never, combine, divides
 from shapecalc.core.sizes.dims import Dim, Shape, product, quotient, substitute
 from shapecalc.core.sizes.problem import ShapeError, misuse
@@ -38,7 +38,7 @@ class Piece(Record):
 def einops(answer: Trace | Chain) -> Code:
     """Return one `rearrange`, or one `repeat` if elements are repeated.
 
-    Raises `ShapeError` (usage) if a reshape mixes axes, and for op `shape`.
+    Raises `ShapeError` (usage) if a reshape mixes axes or a part of an axis is kept, and for op `shape`.
 
     >>> import shapecalc as sc
     >>> print(einops(sc.chain((2, 12, 4), "reshape 2,3,4,4", "transpose 0,2,1,3")).text.splitlines()[-1])
@@ -105,6 +105,8 @@ class Pattern:
                     self.axes.append(self._take(pending, dim, stage))
                 if pending:
                     raise _mixing_error(stage)
+            case Pick():
+                raise misuse("einops has no pattern that keeps a part of an axis")
             case _:
                 raise misuse("einops moves elements, and shape returns dims")
 

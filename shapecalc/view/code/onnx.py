@@ -22,6 +22,7 @@ from shapecalc.view.code.written import (
     inserted_axes,
     shape_after,
     stages_of,
+    taken_index,
     title,
     written_dims,
 )
@@ -37,14 +38,16 @@ if TYPE_CHECKING:
 AXES_ARE_INPUTS = 13
 SHAPES_ARE_INPUTS = 5
 """The first opsets in which axes and shapes are inputs of a node. Before them, they are attributes."""
+INDICES_FROM_THE_END = 11
+"""The first opset in which negative indices count from the end."""
 
 
 class Node(Record):
-    """A node of the model: its operator, its attributes as code, and the constant that is its second input."""
+    """A node of the model: its operator, its attributes as code, and the constants that are its further inputs."""
 
     operator: str
     attributes: Mapping[str, object] = {}
-    constant: tuple[str, Sequence[int]] | None = None
+    constants: Mapping[str, Sequence[int] | int] = {}
     warnings: tuple[str, ...] = ()
 
 
@@ -100,15 +103,16 @@ def _node_lines(nodes: Sequence[Node]) -> list[str]:
     constants, lines, tensor = list[str](), list[str](), "x"
     for place, node in enumerate(nodes, 1):
         inputs = [tensor]
-        if node.constant:
-            name, values = f"{node.constant[0]}{place}", list(node.constant[1])
+        for argument, given in node.constants.items():
+            name, dims = f"{argument}{place}", [] if isinstance(given, int) else [len(given)]
+            values = [given] if isinstance(given, int) else list(given)
             inputs.append(name)
-            constants.append(f'{name} = helper.make_tensor("{name}", TensorProto.INT64, [{len(values)}], {values})')
+            constants.append(f'{name} = helper.make_tensor("{name}", TensorProto.INT64, {dims}, {values})')
             lines.append(f'    helper.make_node("Constant", [], ["{name}"], value={name}),')
         tensor = "y" if place == len(nodes) else f"t{place}"
         quoted = ", ".join(f'"{name}"' for name in inputs)
-        given = "".join(f", {name}={value}" for name, value in node.attributes.items())
-        lines.append(f'    helper.make_node("{node.operator}", [{quoted}], ["{tensor}"]{given}),')
+        attributes = "".join(f", {name}={value}" for name, value in node.attributes.items())
+        lines.append(f'    helper.make_node("{node.operator}", [{quoted}], ["{tensor}"]{attributes}),')
     return [*constants, "nodes = [", *lines, "]"]
 
 
@@ -130,6 +134,8 @@ def _node(trace: Trace, stage: Stage, opset: int) -> Node | None:
             return _axes_node("Unsqueeze", inserted_axes(stage), opset)
         case Kind.EXPAND:
             return _expand(stage)
+        case Kind.SELECT:
+            return _gather(stage, opset)
         case Kind.SHAPE:
             return _shape(stage)
         case _:
@@ -141,10 +147,10 @@ def _reshape(trace: Trace, stage: Stage, opset: int) -> Node:
     literal = trace.options.get("allowzero") is True
     made = constants_for(stage, {"dialect": "onnx", "opset": opset}, "allowzero", on=True, literal=literal)
     if opset >= SHAPES_ARE_INPUTS:
-        return Node("Reshape", {"allowzero": 1} if made.literal else {}, ("shape", made.dims), made.warnings)
+        return Node("Reshape", {"allowzero": 1} if made.literal else {}, {"shape": made.dims}, made.warnings)
     if not made.dims:
         raise misuse("an attribute cannot hold an empty shape", f"use --opset {SHAPES_ARE_INPUTS} or later")
-    return Node("Reshape", {"shape": list(made.dims)}, None, made.warnings)
+    return Node("Reshape", {"shape": list(made.dims)}, {}, made.warnings)
 
 
 def _flatten(trace: Trace, stage: Stage, opset: int) -> Node:
@@ -159,7 +165,7 @@ def _axes_node(operator: str, axes: Sequence[int], opset: int) -> Node | None:
         return None
     if opset < AXES_ARE_INPUTS:
         return Node(operator, {"axes": list(axes)})
-    return Node(operator, {}, ("axes", axes))
+    return Node(operator, {}, {"axes": axes})
 
 
 def _expand(stage: Stage) -> Node:
@@ -171,7 +177,15 @@ def _expand(stage: Stage) -> Node:
         if not kept and isinstance(dim.value, Monomial):
             raise misuse(f"dim {out}, {dim.value}, would have to be a constant", "give the sizes with --where")
         dims.append(1 if kept else dim.value)
-    return Node("Expand", {}, ("shape", [dim for dim in dims if isinstance(dim, int)]))
+    return Node("Expand", {}, {"shape": [dim for dim in dims if isinstance(dim, int)]})
+
+
+def _gather(stage: Stage, opset: int) -> Node:
+    """Return a Gather of one index; a negative one needs an opset that counts from the end."""
+    axis, index = taken_index(stage)
+    if index < 0 and opset < INDICES_FROM_THE_END:
+        raise misuse("the last index of a dim with a name", f"use --opset {INDICES_FROM_THE_END} or later")
+    return Node("Gather", {"axis": axis} if axis else {}, {"index": index})
 
 
 def _shape(stage: Stage) -> Node:

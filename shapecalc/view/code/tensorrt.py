@@ -13,7 +13,7 @@ from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.code import Code
 from shapecalc.view.code.constants import constants_for
-from shapecalc.view.code.written import empty_warnings, general_warnings, shape_after, title
+from shapecalc.view.code.written import empty_warnings, general_warnings, picked, shape_after, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def _layers(trace: Trace) -> list[Layer]:
         match stage.kind:
             case Kind.EXPAND:
                 layers += _expand(stage)
+            case Kind.SELECT:
+                layers += _picked(stage)
             case Kind.SHAPE:
                 layers += _dims(stage)
             case Kind.PERMUTE | Kind.RESHAPE | Kind.VIEW | Kind.MERGE | Kind.SQUEEZE | Kind.UNSQUEEZE:
@@ -104,6 +106,18 @@ def _expand(stage: Stage) -> list[Layer]:
     grown = [Layer("add_shuffle", "", properties)] if len(shape) > len(stage.before) else []
     strides = tuple(int(before == dim) for before, dim in zip(shape, output, strict=True))
     return [*grown, _slice((0,) * len(shape), output, strides)]
+
+
+def _picked(stage: Stage) -> list[Layer]:
+    """Return a slice, with a Shuffle after it that drops the axes of which one position is taken."""
+    before, output, move = stage.before, shape_after(stage), picked(stage)
+    if not all_known((*before, *output)):
+        raise misuse("a slice needs numbers", "give the sizes with --where")
+    starts = [start % dim if size != 0 else 0 for (start, _, size), dim in zip(move.axes, before, strict=True)]
+    sizes = [1 if size is None else size for size in move.sizes]
+    properties = {"reshape_dims": output} | ({"zero_is_placeholder": False} if 0 in output else {})
+    dropped = [Layer("add_shuffle", "", properties)] if None in move.sizes else []
+    return [_slice(starts, sizes, move.steps), *dropped]
 
 
 def _dims(stage: Stage) -> list[Layer]:

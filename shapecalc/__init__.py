@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "flatten", "reshape", "select", "shape"]
+__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "flatten", "flip", "reshape", "select", "shape"]
 __all__ += ["shape_text", "shuffle", "space_to_depth", "squeeze", "transpose", "unsqueeze", "view"]
 
 
@@ -295,6 +295,24 @@ def select(
     """
     options = {"axis": axis, "index": index, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
     return _answer("select", input, options)
+
+
+def flip(
+    input: Dims,
+    axes: Axes,
+    *,
+    dialect: str = "numpy",
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Reverse axes: their last position comes first.
+
+    Source: numpy.flip, torch.flip, paddle.flip. Raises `ShapeError`.
+
+    >>> flip(("N", 3), (0, -1)).output
+    (N, 3)
+    """
+    return _answer("flip", input, {"axes": axes, "dialect": dialect, "dtype": dtype, "where": where})
 
 
 def chain(

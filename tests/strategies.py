@@ -74,11 +74,12 @@ def positions(op, rank):
     axis, place = st.integers(-rank, max(0, rank - 1)) | st.integers(-5, 5), st.integers(-4, 4)
     drawn = {
         "select": {"axis": axis, "index": place | st.sampled_from([0, -1])},
+        "flip": {"axes": st.lists(axis, max_size=3).map(tuple)},
     }
     return st.fixed_dictionaries(drawn[op])
 
 
-POSITIONS = ("select",)
+POSITIONS = ("select", "flip")
 """The ops that keep or move positions of axes."""
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
 images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)

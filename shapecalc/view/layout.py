@@ -13,6 +13,7 @@ from shapecalc.core.answers.request import Request
 from shapecalc.core.answers.stage import Kind, Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops.flip import ReversedAxis
 from shapecalc.core.rules.steps import (
     CopiedZero,
     DroppedOne,
@@ -213,6 +214,8 @@ def _token(step: Step) -> str:
             return "-1"
         case InsertedOne() | NewDim():
             return "new"
+        case ReversedAxis():
+            return "back"
         case Stretched(dim=1) if step.value != 1:
             return f"x{step.value}"
     return ""

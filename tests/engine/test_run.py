@@ -193,6 +193,8 @@ VERDICTS = [
     (sc.shuffle((2, 3, 4), to=(6, 4), second=(1, 0)), "view"),
     (sc.shuffle((1, 6), first=(1, 0), to=(2, 3)), "view"),
     (sc.chain((4, 6), "transpose 1,0", "select 0 -1"), "view"),
+    (sc.chain((4, 6), "flip 0,1", "reshape 3,8"), "view"),
+    (sc.chain((4, 6), "flip 0", "reshape 24"), "copy"),
     (sc.chain((4, 6), "select 1 2", "reshape 2,2"), "view"),
     (sc.chain((8, 9), "reshape 2,4,9", "transpose 1,0,2", "reshape 8,9", "transpose", "reshape 72"), "copy"),
 ]

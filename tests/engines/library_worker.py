@@ -25,6 +25,7 @@ def paddle_operators():
         "unsqueeze": lambda x, axes: paddle.unsqueeze(x, axes),
         "expand": lambda x, target: paddle.expand(x, target),
         "shape": lambda x: paddle.shape(x),
+        "flip": lambda x, axes: paddle.flip(x, axes),
         "select": lambda x, axis, index: x[(*[slice(None)] * range(x.ndim)[axis], index)],
     }
     return operators, lambda shape, dtype: paddle.zeros(shape).astype(getattr(paddle, dtype))

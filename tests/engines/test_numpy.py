@@ -53,6 +53,12 @@ def test_select(shape, drawn):
     assert answer("select", shape, **drawn) == expected
 
 
+@MANY
+@given(shapes, positions("flip", 3))
+def test_flip(shape, drawn):
+    assert answer("flip", shape, **drawn) == ran(lambda: np.flip(empty(shape), drawn["axes"]))
+
+
 @given(shapes)
 def test_flatten(shape):
     assert answer("flatten", shape) == empty(shape).flatten().shape

@@ -175,6 +175,7 @@ def _check_made(rank: int, argument: str) -> None:
 
 FLOAT8 = frozenset({"float8_e4m3fn", "float8_e5m2"})
 UNSIGNED = frozenset({"uint16", "uint32", "uint64"})
+NARROW = frozenset({"int8", "int16", "uint8", "float16", "bfloat16"})
 """Element types that transpose alone has kernels for."""
 
 PADDLE = Dialect(
@@ -203,7 +204,7 @@ PADDLE = Dialect(
     slices_shape=False,
     types=INTEGERS | FLOATS | COMPLEX | FLOAT8 | {"bool", "bfloat16"},
     lacks_types=dict.fromkeys(("reshape", "flatten", "squeeze", "unsqueeze", "select"), UNSIGNED)
-    | {"expand": UNSIGNED | FLOAT8, "shape": UNSIGNED | FLOAT8 | {"int16"}},
+    | {"expand": UNSIGNED | FLOAT8, "shape": UNSIGNED | FLOAT8 | {"int16"}, "flip": UNSIGNED | FLOAT8 | NARROW},
     spellings={"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64"}
     | {"short": "int16", "cfloat": "complex64", "cdouble": "complex128"},
     prefix="paddle.",

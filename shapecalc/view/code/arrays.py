@@ -12,6 +12,7 @@ from shapecalc.core.dialects.limits import check_rank
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.view.code import Code
 from shapecalc.view.code.sizes import open_names, size_text
+from shapecalc.view.code.slices import Kept, kept_axes, turned
 from shapecalc.view.code.written import (
     WrittenDim,
     drops_every_one,
@@ -20,7 +21,6 @@ from shapecalc.view.code.written import (
     inserted_axes,
     shape_after,
     stages_of,
-    taken_index,
     title,
     written_dims,
 )
@@ -86,9 +86,8 @@ def _numpy_call(_trace: Trace, stage: Stage, place: Place) -> str:
             return f"np.expand_dims({tensor}, {_tuple(inserted_axes(stage))})"
         case Kind.EXPAND:
             return f"np.broadcast_to({tensor}, {_tuple(_sizes(stage, place))})"
-        case Kind.SELECT:
-            axis, index = taken_index(stage)
-            return f"{tensor}[{':, ' * axis}{index}]"
+        case Kind.SELECT | Kind.FLIP:
+            return _indexed(tensor, kept_axes(stage))
         case Kind.SHAPE:
             return f"np.array({_dims(stage, place)}, dtype=np.int64)"
         case _:
@@ -101,10 +100,8 @@ def _torch_call(trace: Trace, stage: Stage, place: Place) -> str:
     match stage.kind:
         case Kind.PERMUTE:
             return f"{tensor}.permute({_arguments(_axes(stage))})"
-        case Kind.RESHAPE:
-            return _reshape(stage, place)
-        case Kind.VIEW:
-            return _reshape(stage, place, method="view")
+        case Kind.RESHAPE | Kind.VIEW:
+            return _reshape(stage, place, method="view" if stage.kind is Kind.VIEW else "reshape")
         case Kind.MERGE:
             return _flatten(trace, stage, place)
         case Kind.SQUEEZE:
@@ -113,8 +110,8 @@ def _torch_call(trace: Trace, stage: Stage, place: Place) -> str:
             return tensor + "".join(f".unsqueeze({axis})" for axis in inserted_axes(stage))
         case Kind.EXPAND:
             return f"{tensor}.expand({_arguments(_sizes(stage, place, kept='-1'))})"
-        case Kind.SELECT:
-            return f"{tensor}.select({_arguments(taken_index(stage))})"
+        case Kind.SELECT | Kind.FLIP:
+            return _torch_indexed(stage, tensor)
         case Kind.SHAPE:
             return f"torch.tensor({_dims(stage, place)}, dtype=torch.int64)"
         case _:
@@ -174,6 +171,22 @@ def _squeeze(stage: Stage, place: Place) -> str:
         return f"{place.tensor}.squeeze()"
     axes = dropped_axes(stage)
     return f"{place.tensor}.squeeze({_tuple(axes)})" if axes else place.tensor
+
+
+def _indexed(tensor: str, kept: Iterable[Kept]) -> str:
+    """Return the expression that keeps these positions; axes at the end that stay whole are not written."""
+    texts = [str(each) for each in kept]
+    while texts and texts[-1] == ":":
+        texts.pop()
+    return f"{tensor}[{', '.join(texts)}]" if texts else tensor
+
+
+def _torch_indexed(stage: Stage, tensor: str) -> str:
+    """Return the expression that keeps the positions of a stage. A slice never goes backwards: the axis is flipped."""
+    kept = kept_axes(stage)
+    back = [each.axis for each in kept if each.step < 0]
+    flipped = f"{tensor}.flip({_arguments(back)})" if back else tensor
+    return _indexed(flipped, [turned(each, stage.before[each.axis]) if each.step < 0 else each for each in kept])
 
 
 def _dims(stage: Stage, place: Place) -> str:

@@ -38,7 +38,7 @@ class Piece(Record):
 def einops(answer: Trace | Chain) -> Code:
     """Return one `rearrange`, or one `repeat` if elements are repeated.
 
-    Raises `ShapeError` (usage) if a reshape mixes axes or a part of an axis is kept, and for op `shape`.
+    Raises `ShapeError` (usage) if a reshape mixes axes, if an axis does not stay whole, and for op `shape`.
 
     >>> import shapecalc as sc
     >>> print(einops(sc.chain((2, 12, 4), "reshape 2,3,4,4", "transpose 0,2,1,3")).text.splitlines()[-1])
@@ -106,7 +106,7 @@ class Pattern:
                 if pending:
                     raise _mixing_error(stage)
             case Pick():
-                raise misuse("einops has no pattern that keeps a part of an axis")
+                raise misuse(f"einops has no pattern for {stage.label}: its axes stay whole")
             case _:
                 raise misuse("einops moves elements, and shape returns dims")
 

@@ -10,11 +10,12 @@ from shapecalc.core.asking.setting import DEFAULT_OPSET
 from shapecalc.core.dialects.element_types import SINCE_25, spelled
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.dims import Dim, Monomial
+from shapecalc.core.sizes.dims import INT64_MAX, Dim, Monomial
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.code import Code
 from shapecalc.view.code.constants import constants_for
+from shapecalc.view.code.slices import Kept, kept_axes
 from shapecalc.view.code.written import (
     drops_every_one,
     empty_warnings,
@@ -22,7 +23,6 @@ from shapecalc.view.code.written import (
     inserted_axes,
     shape_after,
     stages_of,
-    taken_index,
     title,
     written_dims,
 )
@@ -40,6 +40,9 @@ SHAPES_ARE_INPUTS = 5
 """The first opsets in which axes and shapes are inputs of a node. Before them, they are attributes."""
 INDICES_FROM_THE_END = 11
 """The first opset in which negative indices count from the end."""
+STEPS = 10
+"""The first opset in which a Slice has steps, and inputs in place of attributes."""
+INT64_MIN = -(2**63)
 
 
 class Node(Record):
@@ -134,8 +137,8 @@ def _node(trace: Trace, stage: Stage, opset: int) -> Node | None:
             return _axes_node("Unsqueeze", inserted_axes(stage), opset)
         case Kind.EXPAND:
             return _expand(stage)
-        case Kind.SELECT:
-            return _gather(stage, opset)
+        case Kind.SELECT | Kind.FLIP:
+            return _kept(stage, opset)
         case Kind.SHAPE:
             return _shape(stage)
         case _:
@@ -180,12 +183,29 @@ def _expand(stage: Stage) -> Node:
     return Node("Expand", {}, {"shape": [dim for dim in dims if isinstance(dim, int)]})
 
 
-def _gather(stage: Stage, opset: int) -> Node:
+def _kept(stage: Stage, opset: int) -> Node | None:
+    """Return a Gather of one index, or a Slice of the axes that do not stay whole; None if all do."""
+    kept = [each for each in kept_axes(stage) if str(each) != ":"]
+    return None if not kept else _gather(kept[0], opset) if kept[0].goes else _slice(kept, opset)
+
+
+def _gather(kept: Kept, opset: int) -> Node:
     """Return a Gather of one index; a negative one needs an opset that counts from the end."""
-    axis, index = taken_index(stage)
+    index = kept.start or 0
     if index < 0 and opset < INDICES_FROM_THE_END:
         raise misuse("the last index of a dim with a name", f"use --opset {INDICES_FROM_THE_END} or later")
-    return Node("Gather", {"axis": axis} if axis else {}, {"index": index})
+    return Node("Gather", {"axis": kept.axis} if kept.axis else {}, {"index": index})
+
+
+def _slice(kept: Sequence[Kept], opset: int) -> Node:
+    """Return a Slice of some axes. Its arguments are attributes in the opsets that have no steps."""
+    steps = [each.step for each in kept]
+    starts = [(0 if each.step > 0 else -1) if each.start is None else each.start for each in kept]
+    ends = [(INT64_MAX if each.step > 0 else INT64_MIN) if each.stop is None else each.stop for each in kept]
+    arguments = {"starts": starts, "ends": ends, "axes": [each.axis for each in kept]}
+    if opset >= STEPS:
+        return Node("Slice", {}, arguments | ({} if {*steps} == {1} else {"steps": steps}))
+    return Node("Slice", arguments)
 
 
 def _shape(stage: Stage) -> Node:

@@ -13,7 +13,8 @@ from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.code import Code
 from shapecalc.view.code.constants import constants_for
-from shapecalc.view.code.written import empty_warnings, general_warnings, picked, shape_after, title
+from shapecalc.view.code.slices import pick_of
+from shapecalc.view.code.written import empty_warnings, general_warnings, shape_after, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _layers(trace: Trace) -> list[Layer]:
         match stage.kind:
             case Kind.EXPAND:
                 layers += _expand(stage)
-            case Kind.SELECT:
+            case Kind.SELECT | Kind.FLIP:
                 layers += _picked(stage)
             case Kind.SHAPE:
                 layers += _dims(stage)
@@ -110,7 +111,7 @@ def _expand(stage: Stage) -> list[Layer]:
 
 def _picked(stage: Stage) -> list[Layer]:
     """Return a slice, with a Shuffle after it that drops the axes of which one position is taken."""
-    before, output, move = stage.before, shape_after(stage), picked(stage)
+    before, output, move = stage.before, shape_after(stage), pick_of(stage)
     if not all_known((*before, *output)):
         raise misuse("a slice needs numbers", "give the sizes with --where")
     starts = [start % dim if size != 0 else 0 for (start, _, size), dim in zip(move.axes, before, strict=True)]

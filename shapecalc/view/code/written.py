@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from shapecalc.core.answers.moves import Pick
 from shapecalc.core.answers.stage import Kind, Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.rules.steps import CopiedZero, DroppedOne, Inferred, InferredEmpty, InsertedOne, KeptDim, Merged
@@ -58,7 +57,7 @@ def written_dims(stage: Stage) -> tuple[WrittenDim, ...]:
             return tuple(WrittenDim(step.dim, step.sources or None) for step in _steps_of(stage, InsertedOne, KeptDim))
         case Kind.EXPAND:
             return _expand_dims(stage)
-        case Kind.PERMUTE | Kind.SELECT | Kind.SHAPE:
+        case Kind.PERMUTE | Kind.SELECT | Kind.FLIP | Kind.SHAPE:
             raise TypeError(f"{stage.label} asks for no dims")
         case _:
             assert_never(stage.kind)
@@ -114,19 +113,6 @@ def _expand_dims(stage: Stage) -> tuple[WrittenDim, ...]:
 def inserted_axes(stage: Stage) -> tuple[int, ...]:
     """Return the axes at which an unsqueeze puts its dims of 1."""
     return tuple(step.out for step in _steps_of(stage, InsertedOne) if step.out is not None)
-
-
-def picked(stage: Stage) -> Pick:
-    """Return the move of a stage that keeps some positions of axes."""
-    assert isinstance(stage.move, Pick)
-    return stage.move
-
-
-def taken_index(stage: Stage) -> tuple[int, int]:
-    """Return the axis that a select takes one position of, and the position."""
-    move = picked(stage)
-    axis = move.sizes.index(None)
-    return axis, int(str(move.starts[axis]))
 
 
 def drops_every_one(stage: Stage) -> bool:

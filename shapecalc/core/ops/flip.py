@@ -1,0 +1,133 @@
+"""Flip: axes run backwards."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.moves import Pick
+from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.dialect import Operator, Repeats
+from shapecalc.core.ops.axes import axes_from_zero
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE
+from shapecalc.core.rules.steps import KEPT_DIM
+from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.sizes.text import shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
+    from shapecalc.core.sizes.dims import Shape
+
+SOURCE = "numpy.flip, torch.flip, paddle.flip"
+
+
+class ReversedAxis(Facts):
+    """An axis that runs backwards."""
+
+    name = "reverse axis"
+    rule = Rule(
+        "reverse-axis",
+        "an axis runs backwards: its last position comes first",
+        "The size stays, so the answer holds for names as well.",
+        "shapecalc flip 2,3,4 0,-1",
+        SOURCE,
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"dim {step.out} is {step.value}, and runs backwards"
+
+
+class Flipped(Facts):
+    """All axes that run backwards."""
+
+    name = "flip"
+    rule = Rule(
+        "flip",
+        "the elements along the named axes come in reverse",
+        "To flip all axes is to read all elements backwards. An empty list changes nothing.",
+        "shapecalc flip 2,3 0,1",
+        SOURCE,
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        if not step.sources:
+            return "no axis is named: the tensor stays as it is"
+        return (
+            f"elements come in reverse along {'axis' if len(step.sources) == 1 else 'axes'} {shape_text(step.sources)}"
+        )
+
+
+def flip(shape: Shape, at: Setting, axes: Axes) -> Reasons:
+    """Reverse the named axes; the shape stays as it is.
+
+    Source: numpy.flip ("reverse the order of elements in an array along the given axis"), torch.flip, paddle.flip.
+    Raises `ShapeError`: axis-out-of-range, repeated-axis.
+    """
+    yield Stage(Kind.FLIP, "flip", "axes", shape)
+    named = axes_from_zero(axes, len(shape), at, Repeats.REFUSED)
+    for out, dim in enumerate(shape):
+        yield Step(REVERSED_AXIS if out in named else KEPT_DIM, out, (out,), dim)
+    yield Step(FLIPPED, None, tuple(axis for axis in sorted(named) if axis < len(shape)), shape)
+    starts = tuple([-1 if out in named else 0 for out in range(len(shape))])
+    yield Pick(starts, tuple([-1 if start else 1 for start in starts]), shape)
+    return shape
+
+
+def _axes_of_a_scalar(shape: Shape, _at: Setting, axes: Axes) -> Reasons | None:
+    """Refuse axes of a scalar, which Paddle's flip says has none. Any other flip is left to the op."""
+    return _refused(shape, axes) if axes and not shape else None
+
+
+def _refused(shape: Shape, axes: Axes) -> Reasons:
+    yield Stage(Kind.FLIP, "flip", "axes", shape)
+    raise refusal(AXIS_OUT_OF_RANGE, f"axis {axes[0]} does not exist: a scalar has no axes", argument="axes", index=0)
+
+
+def fast_flip(at: Setting) -> FastAnswer:
+    """Return what answers ordinary flips with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, axes: Sizes) -> Sizes | None:
+        try:
+            axes_from_zero(axes, len(shape), at, Repeats.REFUSED)
+        except ShapeError:
+            return None
+        return list(shape)
+
+    return answer
+
+
+REVERSED_AXIS = ReversedAxis()
+FLIPPED = Flipped()
+
+FLIP = Op(
+    name="flip",
+    summary="Reverse axes.",
+    params=(Param("axes", Holds.AXES, "the axes that run backwards", positional=True, required=True),),
+    steps=flip,
+    fast=fast_flip,
+    operators={
+        "numpy": Operator("flip"),
+        "torch": Operator("flip"),
+        "paddle": Operator("flip", steps=_axes_of_a_scalar, heeds_empty=False),
+    },
+    examples=("flip 2,3,4 0", "flip N,C -1 --explain", "flip 2,3,4 0,2 -d torch"),
+    vectors=tuple(
+        (shape, {"axes": axes})
+        for shape, axes in (
+            ("2,3,4", "0"),
+            ("2,3,4", "0,-1"),
+            ("2,3,4", "[]"),
+            ("2,3,4", "3"),
+            ("2,3,4", "0,0"),
+            ("0,3", "0"),
+            ("[]", "[]"),
+            ("[]", "0"),
+            ("N,C", "1"),
+        )
+    ),
+    default_dialect="numpy",
+    facts=(ReversedAxis, Flipped),
+)

@@ -1,0 +1,74 @@
+"""What a stage keeps of its axes, as a slice has it: where it starts, before which position it stops, its step."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.moves import Pick
+from shapecalc.core.sizes.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Stage
+    from shapecalc.core.sizes.dims import Dim
+
+
+class Kept(Record):
+    """What is kept of one axis: an index, if the axis goes, otherwise a slice whose ends may be left open."""
+
+    axis: int
+    start: int | None
+    stop: int | None
+    step: int = 1
+    goes: bool = False
+
+    def __str__(self) -> str:
+        if self.goes:
+            return str(self.start)
+        start, stop = ("" if end is None else str(end) for end in (self.start, self.stop))
+        return f"{start}:{stop}" + (f":{self.step}" if self.step != 1 else "")
+
+
+def pick_of(stage: Stage) -> Pick:
+    """Return the move of a stage that keeps some positions of axes."""
+    assert isinstance(stage.move, Pick)
+    return stage.move
+
+
+def kept_axes(stage: Stage) -> tuple[Kept, ...]:
+    """Return what a stage keeps of each axis.
+
+    >>> import shapecalc as sc
+    >>> [str(kept) for kept in kept_axes(sc.select(("N", 3), 0, -1).stages[0])]
+    ['-1', ':']
+    """
+    found = list[Kept]()
+    for axis, ((start, step, size), dim) in enumerate(zip(pick_of(stage).axes, stage.before, strict=True)):
+        if size is None:
+            found.append(Kept(axis, start, None, goes=True))
+        else:
+            found.append(
+                _known(axis, start, step, size, dim) if isinstance(dim, int) else _open(axis, start, step, size)
+            )
+    return tuple(found)
+
+
+def _known(axis: int, start: int, step: int, size: int, dim: int) -> Kept:
+    """Return what is kept of an axis whose size is a number; an end that lies at the end of the axis is left open."""
+    if size == 0:
+        return Kept(axis, None, None if dim == 0 else 0)
+    first = start % dim
+    stop = first + step * size
+    at_end = first == (0 if step > 0 else dim - 1)
+    return Kept(axis, None if at_end else first, stop if 0 <= stop < dim else None, step)
+
+
+def _open(axis: int, start: int, step: int, size: Dim) -> Kept:
+    """Return what is kept of an axis with a name: all of it, either way, every so many, or the first or the last."""
+    at_end = start == (0 if step > 0 else -1)
+    return Kept(axis, None if at_end else start, 1 if size == 1 and at_end else None, step)
+
+
+def turned(kept: Kept, dim: Dim) -> Kept:
+    """Return what is to be kept, in the same order, of an axis that was reversed before."""
+    last = dim - 1 if isinstance(dim, int) else -1
+    start, stop = (None if end is None else last - end for end in (kept.start, kept.stop))
+    return Kept(kept.axis, start, stop, -kept.step)

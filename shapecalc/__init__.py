@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "flatten", "flip", "reshape", "select", "shape"]
-__all__ += ["shape_text", "shuffle", "space_to_depth", "squeeze", "transpose", "unsqueeze", "view"]
+__all__ += ["shape_text", "shuffle", "slice", "space_to_depth", "squeeze", "transpose", "unsqueeze", "view"]
 
 
 def reshape(
@@ -295,6 +295,26 @@ def select(
     """
     options = {"axis": axis, "index": index, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
     return _answer("select", input, options)
+
+
+def slice(
+    input: Dims,
+    slices: object,
+    *,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Keep some positions of each axis; `slices` are a text such as ":, ::2", or Python's own, as `numpy.s_` makes.
+
+    Source: ONNX Slice, NumPy basic indexing, OpenVINO Slice, TensorRT Slice. Raises `ShapeError`.
+
+    >>> slice((2, 3, 4), ":, ::2, 1:3").output
+    (2, 2, 2)
+    """
+    options = {"slices": slices, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
+    return _answer("slice", input, options)
 
 
 def flip(

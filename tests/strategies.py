@@ -69,17 +69,29 @@ def coded_reshapes(draw, sizes, lowest=-4):
     return tuple(shape), tuple(target)
 
 
+@st.composite
+def sliced(draw):
+    """Draw a slice of one axis as it is written: often the whole, an end, or every so many."""
+    often = st.sampled_from([":", ":", "::2", "::3", ":1", "-1:", "::-1", "1:", ":-1"])
+    ends = st.one_of(st.just(""), st.integers(-5, 5).map(str))
+    steps = st.sampled_from(["", ":", ":1", ":2", ":-1", ":-2", ":3", ":0"])
+    return draw(st.one_of(often, st.builds("{}:{}{}".format, ends, ends, steps)))
+
+
 def positions(op, rank):
     """Return what draws the arguments of an op that keeps or moves positions of axes: often fitting, not always."""
     axis, place = st.integers(-rank, max(0, rank - 1)) | st.integers(-5, 5), st.integers(-4, 4)
     drawn = {
         "select": {"axis": axis, "index": place | st.sampled_from([0, -1])},
+        "slice": {
+            "slices": st.lists(sliced(), max_size=max(1, rank) + (rank > 3)).map(lambda parts: ",".join(parts) or "[]")
+        },
         "flip": {"axes": st.lists(axis, max_size=3).map(tuple)},
     }
     return st.fixed_dictionaries(drawn[op])
 
 
-POSITIONS = ("select", "flip")
+POSITIONS = ("select", "slice", "flip")
 """The ops that keep or move positions of axes."""
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
 images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)

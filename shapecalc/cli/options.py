@@ -201,6 +201,7 @@ def _parameter_of(param: Param) -> Argument | Option:
         return Option(param.name, param.help, Takes.SWITCH)
     metavar = {
         Holds.AXES: "AXES",
+        Holds.SLICES: "SLICES",
         Holds.INT: "I",
         Holds.TARGET: "SHAPE",
         Holds.WORD: "|".join(words),

@@ -47,7 +47,9 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
 
 
 def _is_dim(word: str) -> bool:
-    """Say whether a word may be one dim of a shape."""
+    """Say whether a word may be one dim of a shape, or a slice of one axis."""
+    if ":" in word:
+        return True
     try:
         return not {*word} & {*",[({"} and len(read_dims(word)) == 1
     except ShapeError:
@@ -100,7 +102,7 @@ def _oddities(op: Op, shapes: Sequence[str], options: Sequence[str]) -> tuple[bo
     asked = {name: value for name, value in given.items() if name not in PRINTING and name != "input"}
     try:
         dims = read_dims(shapes[0])
-        others = [dim for text in shapes[1:] for dim in read_dims(text)]
+        others = [dim for text in shapes[1:] if ":" not in text for dim in read_dims(text)]
         refused = not given or resolve(ask(op.name, shapes[0], asked)).output is None
     except ShapeError:
         return True, True, 0, 0, 0

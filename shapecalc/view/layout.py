@@ -14,6 +14,7 @@ from shapecalc.core.answers.stage import Kind, Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.flip import ReversedAxis
+from shapecalc.core.ops.slice import KeptPositions
 from shapecalc.core.rules.steps import (
     CopiedZero,
     DroppedOne,
@@ -214,6 +215,8 @@ def _token(step: Step) -> str:
             return "-1"
         case InsertedOne() | NewDim():
             return "new"
+        case KeptPositions(text):
+            return text
         case ReversedAxis():
             return "back"
         case Stretched(dim=1) if step.value != 1:

@@ -12,6 +12,26 @@ import sys
 MARK = "@@"
 
 
+def indices(slices):
+    """Return the Python slices that a text writes."""
+    parts = slices.split(",") if slices != "[]" else []
+    return tuple(slice(*[int(end) if end else None for end in part.split(":")]) for part in parts)
+
+
+LAST = 2**62
+"""What lies behind the end of every dim."""
+
+
+def ends_of(slices):
+    """Return the starts, the stops and the steps that a text writes, as lists of numbers."""
+    parts = indices(slices)
+    steps = [1 if part.step is None else part.step for part in parts]
+    before, behind = [min(step, 0) and LAST for step in steps], [LAST if step >= 0 else -LAST for step in steps]
+    starts = [part.start if part.start is not None else end for part, end in zip(parts, before, strict=True)]
+    stops = [part.stop if part.stop is not None else end for part, end in zip(parts, behind, strict=True)]
+    return starts, stops, steps
+
+
 def paddle_operators():
     """Return Paddle's operators by name, and what makes a tensor of a shape."""
     import paddle
@@ -26,6 +46,7 @@ def paddle_operators():
         "expand": lambda x, target: paddle.expand(x, target),
         "shape": lambda x: paddle.shape(x),
         "flip": lambda x, axes: paddle.flip(x, axes),
+        "slice": lambda x, slices: x[indices(slices)],
         "select": lambda x, axis, index: x[(*[slice(None)] * range(x.ndim)[axis], index)],
     }
     return operators, lambda shape, dtype: paddle.zeros(shape).astype(getattr(paddle, dtype))

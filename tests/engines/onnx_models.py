@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
+from tests.engines.library_worker import ends_of
 
 AS_INPUT = {"reshape": ("target", 5), "squeeze": ("axes", 13), "unsqueeze": ("axes", 13), "expand": ("target", 1)}
 """The argument that is an input tensor, and the opset since when."""
@@ -35,6 +36,8 @@ def model(op, shape, arguments, opset, dtype=TensorProto.FLOAT, *, known=True, c
             initializers.append(helper.make_tensor("a", TensorProto.INT64, [len(values)], values))
         else:
             graph_inputs.append(helper.make_tensor_value_info("a", TensorProto.INT64, [len(values)]))
+    if op == "slice":
+        _put_slices(attributes.pop("slices"), opset, attributes, inputs, initializers)
     if op == "select":
         inputs.append("a")
         initializers.append(helper.make_tensor("a", TensorProto.INT64, [], [attributes.pop("index")]))
@@ -51,6 +54,18 @@ def model(op, shape, arguments, opset, dtype=TensorProto.FLOAT, *, known=True, c
     output = helper.make_tensor_value_info("y", TensorProto.INT64 if op == "shape" else dtype, None)
     graph = helper.make_graph([node], "g", graph_inputs, [output], initializers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
+
+
+def _put_slices(text, opset, attributes, inputs, initializers):
+    """Put the starts, ends, axes and steps of slices into a node: as attributes before opset 10, as inputs since."""
+    starts, ends, steps = ends_of(text)
+    values = {"starts": starts, "ends": ends, "axes": [*range(len(steps))]}
+    if opset < 10:
+        attributes.update({name: tuple(numbers) for name, numbers in values.items()})
+        return
+    for name, numbers in (values | {"steps": steps}).items():
+        inputs.append(name)
+        initializers.append(helper.make_tensor(name, TensorProto.INT64, [len(numbers)], numbers))
 
 
 def inferred(op, shape, arguments, opset):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
+from tests.engines.library_worker import indices
 from tests.sampling import examples
 from tests.strategies import axes, ones, permutations, positions, reshapes, shapes
 
@@ -57,6 +58,14 @@ def test_select(shape, drawn):
 @given(shapes, positions("flip", 3))
 def test_flip(shape, drawn):
     assert answer("flip", shape, **drawn) == ran(lambda: np.flip(empty(shape), drawn["axes"]))
+
+
+@MANY
+@given(shapes, positions("slice", 3))
+def test_slice(shape, drawn):
+    index = indices(drawn["slices"])
+    assert answer("slice", shape, **drawn) == ran(lambda: empty(shape)[index])
+    assert answer("slice", shape, slices=index) == answer("slice", shape, **drawn)
 
 
 @given(shapes)

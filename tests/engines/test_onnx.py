@@ -5,11 +5,12 @@ from __future__ import annotations
 from math import prod
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.sizes.slices import slices_of
 from tests.engines.onnx_models import inferred, ran
 from tests.sampling import examples
 from tests.strategies import axes, images, ones, permutations, positions, reshapes, shapes
@@ -130,6 +131,15 @@ def test_depth_and_space_agree_with_onnxruntime_whose_shapes_are_known_or_not(op
 def test_select_agrees_with_onnxruntime(shape, arguments, opset, known):
     dialect = "onnx" if opset >= 11 and known else "onnxruntime"
     assert answer("select", shape, arguments, dialect, opset) == ran("select", shape, arguments, opset, known=known)
+
+
+@MANY
+@given(shapes, positions("slice", 3), st.sampled_from([1, 10, 11, 13, 21]), st.booleans())
+def test_slice_agrees_with_onnxruntime(shape, arguments, opset, known):
+    asked = slices_of(arguments["slices"])
+    assume(shape)  # ONNX Runtime slices no scalar, and the text does not say so
+    assume(opset >= 10 or all(step is None for _, _, step in asked))  # its operator has none, so nothing can be asked
+    assert answer("slice", shape, arguments, opset=opset) == ran("slice", shape, arguments, opset, known=known)
 
 
 @MANY

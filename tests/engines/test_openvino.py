@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
+from tests.engines.library_worker import ends_of
 from tests.sampling import examples
 from tests.strategies import axes, ones, permutations, positions, reshapes, shapes
 
@@ -63,6 +64,13 @@ def test_select(shape, drawn):
         assert not -dim <= drawn["index"] < dim, DISAGREEMENTS["gather reads zeros out of range"]
     else:
         assert ours == theirs
+
+
+@MANY
+@given(shapes.filter(bool), positions("slice", 3).filter(lambda drawn: drawn["slices"] != "[]"))
+def test_slice(shape, drawn):
+    ends = ends_of(drawn["slices"])
+    assert answer("slice", shape, **drawn) == ran(opset8.slice, shape, *ends, [*range(len(ends[0]))])
 
 
 @MANY

@@ -140,6 +140,8 @@ SYMBOLIC = [
     ("depth_to_space C,H,W 2 -d torch", "C=8,H=2,W=3", "onnx tensorrt"),
     ("space_to_depth N,C,H,W 2", "N=2,C=3,H=4,W=6", "onnx tensorrt"),
     ("space_to_depth N,C,4,6 2 -d torch", "N=2,C=3", ""),
+    ("slice N,C,H,W :,::2,:1,-1:", "N=2,C=4,H=3,W=5", "tensorrt einops"),
+    ("slice 6,N ::2", "N=3", "tensorrt einops"),
     ("flip N,C,H 0,2", "N=2,C=3,H=4", "tensorrt einops"),
     ("select N,C,H 1 -1", "N=2,C=3,H=4", "tensorrt einops"),
     ("select N,4 1 2", "N=3", "tensorrt einops"),
@@ -180,6 +182,9 @@ def _options(request):
 
 
 RARE = [
+    "slice 6,7,5 ::-2,5:1:-1,-3:",
+    "slice 6,7 2:2,::3",
+    "slice 6,7 1:-1 --opset 9",
     "flip 2,3,4 0,-1",
     "flip 2,0 1",
     "reshape 0,3,4 3,4,0 --allowzero",

@@ -31,6 +31,8 @@ EXPLAINED = {
     "no-view": "view 3,4 12 --strides 1,3",
     "select": "select 2,N,4 1 -1",
     "flip": "flip 2,N,4 0,2",
+    "slice": "slice 6,H,4 ::2,:1,1:3",
+    "needs-sum": "slice N,L :,1:",
     "squeeze": "squeeze 1,3,1",
     "unsqueeze": "unsqueeze 2,3 --axes 0,-1",
     "expand": "expand 8,1,1 1,2",

@@ -31,6 +31,7 @@ class Kind(Choice):
     UNSQUEEZE = "inserts dims of 1"
     EXPAND = "repeats dims of 1"
     SELECT = "takes one position of an axis, which goes"
+    SLICE = "keeps some positions of axes"
     FLIP = "reverses axes"
     SHAPE = "returns the dims themselves"
     VIEW = "reads the same memory with other strides"

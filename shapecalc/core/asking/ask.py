@@ -112,6 +112,10 @@ def _value(value: object, param: Param, row: Dialect) -> Any:
         return dims_of(value, name)
     if param.holds is Holds.INT:
         return whole_number(value, name)
+    if param.holds is Holds.SLICES:
+        from shapecalc.core.sizes.slices import read_slices  # no other op has slices
+
+        return read_slices(value, name)
     if param.holds is Holds.WORD:
         return _word(value, param)
     if param.holds is Holds.FLAG:

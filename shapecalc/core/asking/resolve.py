@@ -188,6 +188,10 @@ def placed(problem: Problem, request: Request) -> Problem:
     """Return a problem with the characters of its token in the argument as it was written."""
     argument = problem.argument or ""
     value = request.input if argument == "input" else request.arguments.get(argument)
+    if isinstance(value, str) and problem.index is not None:
+        from shapecalc.core.sizes.slices import slice_span  # no other op has slices
+
+        return replace(problem, span=slice_span(request.written.get(argument) or value, problem.index))
     if problem.span or not isinstance(value, tuple):
         return problem
     text = request.written.get(argument) or shape_text(value)

@@ -166,6 +166,10 @@ class Dialect(Record, read_often=True):
     broadcast: Broadcast = Broadcast.ONE_WAY
     slices_shape: bool = True
     """Whether shape takes a start and an end."""
+    slices_clamp: bool = True
+    """Whether a slice moves a start and a stop that lie outside to the ends of the dim, and counts from the end."""
+    slices_backwards: bool = True
+    """Whether a slice takes a step below 0."""
     types: frozenset[str] = frozenset()
     """The element types that its operators accept, if they have no versions."""
     lacks_types: Mapping[str, frozenset[str]] = NONE

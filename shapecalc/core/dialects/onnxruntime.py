@@ -28,6 +28,7 @@ ONNXRUNTIME = replace(
         "unsqueeze": MOVED,
         "expand": COMPLEX | {"bfloat16"},
         "select": COMPLEX,
+        "slice": COMPLEX,
     },
     note="with shapes known at load it refuses what the ONNX text refuses",
 )

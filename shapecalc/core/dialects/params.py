@@ -15,6 +15,7 @@ class Holds(Choice):
 
     TARGET = "a requested shape"
     AXES = "a list of axes"
+    SLICES = "slices of axes"
     INT = "a whole number"
     WORD = "one of a few words"
     FLAG = "yes or no"

@@ -16,6 +16,7 @@ TENSORRT = Dialect(
     max_rank=8,
     max_inferred=2**31 - 1,
     no_perm=NoPerm.KEEPS,
+    slices_clamp=False,
     types=FLOATS - {"float64"} | {"bfloat16", "bool", "int4", "int8", "uint8", "int32", "float8_e4m3fn"},
     spellings={
         "float": "float32",

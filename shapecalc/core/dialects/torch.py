@@ -23,6 +23,7 @@ TORCH = Dialect(
     scalar_axis=True,
     flattens=Flattens.RANGE,
     broadcast=Broadcast.ONE_WAY_KEEPS,
+    slices_backwards=False,
     types=SINCE_19 - {"string"} | {"float8_e8m0fnu"},
     spellings={"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64"}
     | {"short": "int16", "cfloat": "complex64", "cdouble": "complex128"},

@@ -14,6 +14,7 @@ from shapecalc.core.rules.refusals import (
     INDIVISIBLE,
     MISSING_SWITCH,
     NEEDS_SIZE,
+    NEEDS_SUM,
     NOT_A_PERMUTATION,
     VOLUME_MISMATCH,
 )
@@ -55,7 +56,7 @@ def _near(trace: Trace, problem: Problem) -> str:
         return _fitting(trace, problem)
     if problem.rule is NOT_A_PERMUTATION:
         return _missing(trace, problem)
-    if problem.rule is NEEDS_SIZE:
+    if problem.rule in (NEEDS_SIZE, NEEDS_SUM):
         return "give the sizes with --where"
     switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])
     mended = first_fix(trace, problem)

@@ -26,6 +26,7 @@ OPS: Table[Op] = Table(
     "space_to_depth",
     "view",
     "select",
+    "slice",
     "flip",
 )
 

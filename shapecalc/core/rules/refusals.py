@@ -144,6 +144,14 @@ NEEDS_SIZE = Rule(
     "shapecalc expand N,4 8,4",
     "ONNX Expand",
 )
+NEEDS_SUM = Rule(
+    "needs-sum",
+    "a dim would be a sum or a difference",
+    "A dim is a number, or a product such as 3*H*W/64. What is left of a dim L after its first position is L - 1, "
+    "which is none. Put sizes in with --where.",
+    "shapecalc slice N,L :,1:",
+    "arithmetic",
+)
 MISSING_SWITCH = Rule(
     "missing-switch",
     "the framework requires its switch to be given",
@@ -211,6 +219,7 @@ REFUSALS: dict[str, Rule] = {
         NOT_BROADCASTABLE,
         NEGATIVE_SIZE,
         NEEDS_SIZE,
+        NEEDS_SUM,
         MISSING_SWITCH,
         MISSING_ARGUMENT,
         NO_SUCH_ATTRIBUTE,

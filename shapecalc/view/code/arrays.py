@@ -86,7 +86,7 @@ def _numpy_call(_trace: Trace, stage: Stage, place: Place) -> str:
             return f"np.expand_dims({tensor}, {_tuple(inserted_axes(stage))})"
         case Kind.EXPAND:
             return f"np.broadcast_to({tensor}, {_tuple(_sizes(stage, place))})"
-        case Kind.SELECT | Kind.FLIP:
+        case Kind.SELECT | Kind.SLICE | Kind.FLIP:
             return _indexed(tensor, kept_axes(stage))
         case Kind.SHAPE:
             return f"np.array({_dims(stage, place)}, dtype=np.int64)"
@@ -110,7 +110,7 @@ def _torch_call(trace: Trace, stage: Stage, place: Place) -> str:
             return tensor + "".join(f".unsqueeze({axis})" for axis in inserted_axes(stage))
         case Kind.EXPAND:
             return f"{tensor}.expand({_arguments(_sizes(stage, place, kept='-1'))})"
-        case Kind.SELECT | Kind.FLIP:
+        case Kind.SELECT | Kind.SLICE | Kind.FLIP:
             return _torch_indexed(stage, tensor)
         case Kind.SHAPE:
             return f"torch.tensor({_dims(stage, place)}, dtype=torch.int64)"

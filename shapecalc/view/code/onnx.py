@@ -137,7 +137,7 @@ def _node(trace: Trace, stage: Stage, opset: int) -> Node | None:
             return _axes_node("Unsqueeze", inserted_axes(stage), opset)
         case Kind.EXPAND:
             return _expand(stage)
-        case Kind.SELECT | Kind.FLIP:
+        case Kind.SELECT | Kind.SLICE | Kind.FLIP:
             return _kept(stage, opset)
         case Kind.SHAPE:
             return _shape(stage)

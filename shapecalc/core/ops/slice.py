@@ -1,0 +1,255 @@
+"""Slice: some positions of each axis, from a start to a stop by a step."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.moves import Pick
+from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.dialects.element_types import SINCE_13, UP_TO_12
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, NEEDS_SIZE, NEEDS_SUM, NO_SUCH_ATTRIBUTE
+from shapecalc.core.rules.steps import KEPT_DIM
+from shapecalc.core.sizes.conditions import Conditions, Never, divides
+from shapecalc.core.sizes.dims import Dim, Monomial, quotient
+from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.sizes.slices import slices_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.sizes.slices import Ends
+
+    Kept = tuple[int, int, Dim, Conditions]
+    """What is kept of an axis: its start, its step, its size, and the conditions for them."""
+
+SOURCE = "ONNX Slice, NumPy basic indexing, OpenVINO Slice, TensorRT Slice"
+STEPS_SINCE = 10
+"""The first version of ONNX's Slice that has steps."""
+
+BAD_STEP = Rule(
+    "bad-step",
+    "a step is not 0, and some take none below 0",
+    "A negative step goes backwards. PyTorch's slices never do.",
+    "shapecalc slice 2,3,4 ::0",
+    "ONNX Slice: 'steps cannot be 0'",
+)
+SLICE_OUT_OF_BOUNDS = Rule(
+    "slice-out-of-bounds",
+    "the operator reads no position outside of the dim",
+    "Most move a start and a stop to the ends of the dim. TensorRT's Slice counts from 0 and refuses what is outside.",
+    "shapecalc slice 2,3 :,1:9 --dialect tensorrt",
+    "TensorRT Slice: 'STRICT_BOUNDS ... otherwise issue error'",
+)
+
+
+class KeptPositions(Facts):
+    """The positions of an axis that are kept."""
+
+    name = "slice axis"
+    rule = Rule(
+        "keep-positions",
+        "the positions from start up to, but not including, stop, by a step",
+        "Negative numbers count from the end, and what lies outside is moved to the ends. Of a dim with a name there "
+        "is the whole, also backwards, the first, the last, and every k-th if k divides it; the rest needs its size.",
+        "shapecalc slice 2,3,4 :,::2,1:3",
+        SOURCE,
+    )
+    text: str
+    """The slice as it is written."""
+    dim: Dim
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"{self.text} of {self.dim} keeps {step.value}"
+
+
+def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
+    """Keep some positions of each axis. Axes that are not named stay whole.
+
+    Source: ONNX Slice ("similar to numpy"), NumPy basic indexing, OpenVINO Slice ("the rules follow python language
+    slicing"), TensorRT Slice. Raises `ShapeError`: axis-out-of-range, bad-step, needs-size, needs-sum,
+    no-such-attribute, slice-out-of-bounds.
+    """
+    yield Stage(Kind.SLICE, "slice", "slices", shape)
+    asked, texts = slices_of(slices), slices.split(",")
+    if len(asked) > len(shape):
+        message = f"{len(asked)} slices are given, and the input has {len(shape)} dims"
+        raise refusal(AXIS_OUT_OF_RANGE, message, argument="slices", index=len(shape))
+    kept: list[Kept] = []
+    for axis, dim in enumerate(shape):
+        found = _kept(dim, asked[axis], axis, at) if axis < len(asked) else (0, 1, dim, ())
+        kept.append(found)
+        facts = KEPT_DIM if found[:3] == (0, 1, dim) else KeptPositions(texts[axis], dim)
+        yield Step(facts, axis, (axis,), found[2], found[3])
+    yield Step(SLICED, None, tuple(range(len(shape))), tuple([size for _, _, size, _ in kept]))
+    starts, steps, sizes, _ = zip(*kept, strict=True) if kept else ((), (), (), ())
+    yield Pick(starts, steps, sizes)
+    return sizes
+
+
+def _kept(dim: Dim, ends: Ends, axis: int, at: Setting) -> Kept:
+    """Return what a slice keeps of one axis."""
+    step = 1 if ends[2] is None else ends[2]
+    if step == 0 or (step < 0 and not at.row.slices_backwards):
+        said = (
+            "no step can be 0" if step == 0 else f"{at.row.name} takes no step below 0, and this is {brief(str(step))}"
+        )
+        raise refusal(BAD_STEP, said, argument="slices", index=axis)
+    if step != 1 and at.version is not None and at.version < STEPS_SINCE:
+        message = f"steps exist since {at.operator.name} {STEPS_SINCE}, and this is {at.operator.name} {at.version}"
+        raise refusal(NO_SUCH_ATTRIBUTE, message, argument="slices", index=axis)
+    if isinstance(dim, Monomial):
+        return _kept_of_a_name(dim, ends, axis, at)
+    if not at.row.slices_clamp:
+        _check_bounds(dim, ends, axis, at)
+    places = range(dim)[slice(*ends)]
+    return (places.start, step, len(places), ()) if places else (0, 1 if dim == 0 else step, 0, ())
+
+
+def _check_bounds(dim: int, ends: Ends, axis: int, at: Setting) -> None:
+    """Raise `ShapeError` (slice-out-of-bounds) if a start or a stop is no position of the dim, nor its end."""
+    for end in ends[:2]:
+        if end is not None and not 0 <= end <= dim:
+            message = (
+                f"dim {axis} is {brief(str(dim))}, and {brief(str(end))} lies outside; {at.row.name} counts from 0"
+            )
+            raise refusal(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
+
+
+def _kept_of_a_name(dim: Monomial, ends: Ends, axis: int, at: Setting) -> Kept:
+    """Return what a slice keeps of an axis whose size has a name: one of the few that all sizes agree on.
+
+    Raises `ShapeError`: needs-size, needs-sum, slice-out-of-bounds.
+    """
+    start, stop, step = ends[0], ends[1], 1 if ends[2] is None else ends[2]
+    if not at.row.slices_clamp and min(start or 0, stop or 0) < 0:
+        message = f"{at.row.name} counts from 0, and this slice counts from the end of dim {axis}"
+        raise refusal(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
+    if start in (None, 0) and stop is None and step > 0:
+        return 0, step, quotient(dim, step), _whole_quotient(dim, step, axis)
+    if start in (None, -1) and stop is None and step == -1:
+        return -1, -1, dim, ()
+    if start in (None, 0) and stop == 1 and step > 0:
+        return 0, 1, 1, ()
+    if start == -1 and stop is None and step > 0:
+        return -1, 1, 1, ()
+    shorter = step > 0 and (start or 0) >= 0 and (stop is None or stop < 0)
+    if not shorter:
+        raise _size_decides(dim, axis)
+    less = f"{dim} - {brief(str((start or 0) - (stop or 0)))}"
+    message = f"dim {axis} would be {less if step == 1 else f'({less}) / {step}'}, and a dim is a number or a product"
+    raise refusal(NEEDS_SUM, message, argument="slices", index=axis)
+
+
+def _whole_quotient(dim: Monomial, step: int, axis: int) -> Conditions:
+    try:
+        return divides(dim, step)
+    except Never:
+        raise _size_decides(dim, axis) from None
+
+
+def _size_decides(dim: Monomial, axis: int) -> ShapeError:
+    message = f"how much this slice keeps of dim {axis}, {brief(str(dim))}, depends on its size"
+    return refusal(NEEDS_SIZE, message, argument="slices", index=axis)
+
+
+class Sliced(Facts):
+    """The whole tensor, of which some positions are kept."""
+
+    name = "slice"
+    rule = Rule(
+        "slice-tensor",
+        "the elements at the kept positions, in their order",
+        "Axes at the end that no slice names stay whole.",
+        "shapecalc slice 2,3,4 :,1:",
+        SOURCE,
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return "the elements at the positions that are kept of every axis"
+
+
+SLICED = Sliced()
+
+
+def fast_slice(at: Setting) -> FastAnswer:
+    """Return what answers ordinary slices with the output shape, and any other with None."""
+    strict = not (at.row.slices_clamp and at.row.slices_backwards) or (at.version or STEPS_SINCE) < STEPS_SINCE
+
+    def answer(shape: Sizes, slices: str) -> Sizes | None:
+        asked = slices_of(slices)
+        if strict or len(asked) > len(shape) or any(ends[2] == 0 for ends in asked):
+            return None
+        sliced = [len(range(dim)[slice(*ends)]) for dim, ends in zip(shape, asked, strict=False)]
+        return [*sliced, *shape[len(sliced) :]]
+
+    return answer
+
+
+def _other_slices(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the slices without those of axes that do not exist, and with one left whole or without its step."""
+    texts = arguments["slices"].split(",")
+    if len(texts) > len(shape):
+        yield "slices", ",".join(texts[: len(shape)]) or "[]"
+    for index, text in enumerate(texts):
+        start, stop = text.split(":")[:2]
+        for other in (f"{start}:{stop}", f"{start}:", f":{stop}", ":"):
+            if other != text:
+                yield "slices", ",".join([*texts[:index], other, *texts[index + 1 :]])
+
+
+SLICE = Op(
+    name="slice",
+    summary="Keep some positions of each axis: start, stop, step.",
+    params=(
+        Param(
+            "slices", Holds.SLICES, "start:stop:step for each axis, such as :,::2,1:3", positional=True, required=True
+        ),
+    ),
+    steps=slice_,
+    fast=fast_slice,
+    operators={
+        "onnx": Operator("Slice", {1: UP_TO_12, 10: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}),
+        "tensorrt": Operator("Slice"),
+        "openvino": Operator("Slice"),
+        "numpy": Operator("indexing"),
+        "torch": Operator("indexing"),
+        "paddle": Operator("indexing"),
+    },
+    examples=("slice 2,3,4 :,::2,1:3", "slice N,C,H :,:,::2 --explain", "slice 2,3,4 -1: -d torch"),
+    vectors=tuple(
+        (shape, {"slices": slices})
+        for shape, slices in (
+            ("2,3,4", ":,::2,1:3"),
+            ("2,3,4", "[]"),
+            ("2,3,4", "-1:"),
+            ("2,3,4", ":,:-1"),
+            ("2,3,4", ":,:,1:9"),
+            ("2,3,4", ":,:,9:1"),
+            ("2,3,4", ":,:,-9:2"),
+            ("2,3,4", "::-1,::-2"),
+            ("2,3,4", ":,:,3:0:-1"),
+            ("2,3,4", "::0"),
+            ("2,3,4", ":,:,:,:"),
+            ("2,0", ":,::2"),
+            ("[]", "[]"),
+            ("[]", ":"),
+            ("N,C", "::2,:1"),
+            ("N,C", "-1:,::-1"),
+            ("N,C", "1:"),
+            ("N,C", ":3"),
+        )
+    ),
+    keeps_count=False,
+    facts=(KeptPositions, Sliced),
+    refusals=(BAD_STEP, SLICE_OUT_OF_BOUNDS),
+    changes=dict.fromkeys((BAD_STEP, NEEDS_SUM, SLICE_OUT_OF_BOUNDS, AXIS_OUT_OF_RANGE), _other_slices),
+)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "flatten", "flip", "reshape", "select", "shape"]
-__all__ += ["shape_text", "shuffle", "slice", "space_to_depth", "squeeze", "transpose", "unsqueeze", "view"]
+__all__ += ["shape_text", "shuffle", "slice", "space_to_depth", "split", "squeeze", "transpose", "unsqueeze", "view"]
 
 
 def reshape(
@@ -315,6 +315,28 @@ def slice(
     """
     options = {"slices": slices, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
     return _answer("slice", input, options)
+
+
+def split(
+    input: Dims,
+    axis: int,
+    parts: int,
+    *,
+    part: int | None = None,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Cut an axis into equal parts and keep one of them, the first if `part` is not given.
+
+    Source: ONNX Split, numpy.split, torch.chunk, OpenVINO Split, paddle.split. Raises `ShapeError`.
+
+    >>> print(split(("N", "C"), 1, 3, part=2))
+    N,C/3 when C % 3 == 0
+    """
+    options = {"axis": axis, "parts": parts, "part": part, "opset": opset, "dtype": dtype, "dialect": dialect}
+    return _answer("split", input, options | {"where": where})
 
 
 def flip(

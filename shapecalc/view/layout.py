@@ -15,6 +15,7 @@ from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.flip import ReversedAxis
 from shapecalc.core.ops.slice import KeptPositions
+from shapecalc.core.ops.split import SplitAxis
 from shapecalc.core.rules.steps import (
     CopiedZero,
     DroppedOne,
@@ -217,6 +218,8 @@ def _token(step: Step) -> str:
             return "new"
         case KeptPositions(text):
             return text
+        case SplitAxis(part):
+            return f"part {part}"
         case ReversedAxis():
             return "back"
         case Stretched(dim=1) if step.value != 1:

@@ -28,6 +28,7 @@ QUOTED = [
     'view "2,3,4" "6,4" --strides "12,4,1"',
     'select "2,3,4" 1 0',
     'flip "2,3,4" "0,2"',
+    'split "2,6,4" 1 3 --part 1',
     'slice "2,3,4" 1:',
     'compare "2,3,4" "0,-1"',
     'tui reshape "2,3,4" "0,-1"',

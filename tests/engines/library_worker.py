@@ -47,6 +47,7 @@ def paddle_operators():
         "shape": lambda x: paddle.shape(x),
         "flip": lambda x, axes: paddle.flip(x, axes),
         "slice": lambda x, slices: x[indices(slices)],
+        "split": lambda x, axis, parts, part: paddle.split(x, parts, axis)[part if part >= 0 else parts],
         "select": lambda x, axis, index: x[(*[slice(None)] * range(x.ndim)[axis], index)],
     }
     return operators, lambda shape, dtype: paddle.zeros(shape).astype(getattr(paddle, dtype))

@@ -41,11 +41,16 @@ def model(op, shape, arguments, opset, dtype=TensorProto.FLOAT, *, known=True, c
     if op == "select":
         inputs.append("a")
         initializers.append(helper.make_tensor("a", TensorProto.INT64, [], [attributes.pop("index")]))
+    outputs = ["y"]
+    if op == "split":
+        parts, part = attributes.pop("parts"), attributes.pop("part", 0)
+        outputs = ["y" if each == part else f"unread{each}" for each in range(parts)]
+        attributes |= {"num_outputs": parts} if opset >= 18 else {}
     empty = [key for key, value in attributes.items() if isinstance(value, tuple) and not value]
     node = helper.make_node(
         operator_of(OPS[op], ONNX).name,
         inputs,
-        ["y"],
+        outputs,
         **{key: value for key, value in attributes.items() if key not in empty},
     )
     for key in empty:

@@ -24,7 +24,7 @@ def ran(call):
     """Return the shape of what `call` makes; `None` where NumPy refuses."""
     try:
         return call().shape
-    except (IndexError, ValueError, np.exceptions.AxisError):
+    except (IndexError, ValueError, ZeroDivisionError, np.exceptions.AxisError):
         return None
 
 
@@ -66,6 +66,14 @@ def test_slice(shape, drawn):
     index = indices(drawn["slices"])
     assert answer("slice", shape, **drawn) == ran(lambda: empty(shape)[index])
     assert answer("slice", shape, slices=index) == answer("slice", shape, **drawn)
+
+
+@MANY
+@given(shapes, positions("split", 3))
+def test_split(shape, drawn):
+    parts, part = drawn["parts"], drawn["part"]
+    expected = ran(lambda: np.split(empty(shape), parts, drawn["axis"])[part if part >= 0 else 9])
+    assert answer("split", shape, **drawn) == expected
 
 
 @given(shapes)

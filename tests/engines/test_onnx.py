@@ -23,6 +23,8 @@ DISAGREEMENTS = {
     "inference takes an empty axes list of squeeze as none, ONNX Runtime as all": "the text says neither",
     "inference of squeeze 11 ignores axes out of range": "the text gives the range [-r, r-1]",
     "both count a repeated squeeze axis once": "the text is silent; NumPy refuses",
+    "ONNX Runtime splits no empty dim since 18": "it is refused with num_outputs; the text is silent",
+    "ONNX Runtime slices no scalar": "it is refused with no starts and ends; the text is silent",
     "inference lets a negative size through expand": "the dim is then -1; ONNX Runtime refuses",
 }
 """Where the engines are known to depart from the text, by name; the tests below step around each."""
@@ -137,9 +139,21 @@ def test_select_agrees_with_onnxruntime(shape, arguments, opset, known):
 @given(shapes, positions("slice", 3), st.sampled_from([1, 10, 11, 13, 21]), st.booleans())
 def test_slice_agrees_with_onnxruntime(shape, arguments, opset, known):
     asked = slices_of(arguments["slices"])
-    assume(shape)  # ONNX Runtime slices no scalar, and the text does not say so
+    assume(shape)  # DISAGREEMENTS["ONNX Runtime slices no scalar"]
     assume(opset >= 10 or all(step is None for _, _, step in asked))  # its operator has none, so nothing can be asked
     assert answer("slice", shape, arguments, opset=opset) == ran("slice", shape, arguments, opset, known=known)
+
+
+@MANY
+@given(shapes, positions("split", 3), st.sampled_from([2, 11, 13, 18, 21]), st.booleans())
+def test_split_agrees_with_onnxruntime(shape, arguments, opset, known):
+    axis, parts, rank = arguments["axis"], arguments["parts"], len(shape)
+    assume(0 <= arguments["part"] < parts)  # no such outputs can be asked for
+    dim = shape[axis] if -rank <= axis < rank else 1
+    assume(dim or opset < 18)  # DISAGREEMENTS["ONNX Runtime splits no empty dim since 18"]
+    ours = answer("split", shape, arguments, "onnxruntime", opset)
+    theirs = ran("split", shape, arguments, opset, known=known)
+    assert ours == theirs or (dim % parts and opset >= 18 and ours is None)
 
 
 @MANY

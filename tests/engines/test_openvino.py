@@ -74,6 +74,13 @@ def test_slice(shape, drawn):
 
 
 @MANY
+@given(shapes.filter(bool), positions("split", 3).filter(lambda drawn: drawn["part"] == 0 <= drawn["parts"]))
+def test_split(shape, drawn):
+    split = lambda x, axis: opset8.split(x, axis, drawn["parts"])  # noqa: E731
+    assert answer("split", shape, **drawn) == ran(split, shape, drawn["axis"])
+
+
+@MANY
 @given(permutations().filter(lambda drawn: drawn[1]))
 def test_transpose(drawn):
     shape, perm = drawn

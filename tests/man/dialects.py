@@ -71,6 +71,8 @@ ANSWERS = (
     ("unsqueeze", "an axis said twice", lambda row: row.unsqueeze_repeats.value),
     ("expand", "may grow", lambda row: row.broadcast.value),
     ("shape", "a start and an end", _slices),
+    ("slice", "a start and a stop outside", lambda row: row.outside.value),
+    ("slice", "a step below 0", lambda row: YES[row.slices_backwards]),
 )
 """What the rows answer for the other operations: the operation, the question and the answer."""
 

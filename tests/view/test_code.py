@@ -142,6 +142,8 @@ SYMBOLIC = [
     ("space_to_depth N,C,4,6 2 -d torch", "N=2,C=3", ""),
     ("slice N,C,H,W :,::2,:1,-1:", "N=2,C=4,H=3,W=5", "tensorrt einops"),
     ("slice 6,N ::2", "N=3", "tensorrt einops"),
+    ("split N,C,4 1 3 --part 1", "N=2,C=6", "tensorrt einops"),
+    ("split N,3*C,4 1 3 --part 2 --opset 13", "N=2,C=2", "tensorrt einops"),
     ("flip N,C,H 0,2", "N=2,C=3,H=4", "tensorrt einops"),
     ("select N,C,H 1 -1", "N=2,C=3,H=4", "tensorrt einops"),
     ("select N,4 1 2", "N=3", "tensorrt einops"),
@@ -182,6 +184,8 @@ def _options(request):
 
 
 RARE = [
+    "split 6,4 0 3 --part 2",
+    "split 6,0 1 2",
     "slice 6,7,5 ::-2,5:1:-1,-3:",
     "slice 6,7 2:2,::3",
     "slice 6,7 1:-1 --opset 9",
@@ -235,6 +239,7 @@ REFUSED = [
     ("reshape 2,3,4 4,6", "einops", "usage: einops has no pattern from 2,3,4 to 4,6: the reshape mixes axes"),
     ("select 2,3 0 1", "einops", "usage: einops has no pattern for select: its axes stay whole"),
     ("select N,3 0 -1 --opset 10 -d onnxruntime", "onnx", "usage: the last index of a dim with a name (use --opset 11"),
+    ("split N,C 0 2000", "onnx", "usage: a Split into 2000 parts (give the sizes with --where)"),
     ("shape 2,3", "einops", "usage: einops moves elements, and shape returns dims"),
     ("reshape 6 x,-1", "numpy", "usage: a dim cannot be called x in the code (give it another name)"),
     ("reshape 6 lambda,-1", "torch", "usage: a dim cannot be called lambda in the code (give it another name)"),

@@ -32,6 +32,7 @@ class Kind(Choice):
     EXPAND = "repeats dims of 1"
     SELECT = "takes one position of an axis, which goes"
     SLICE = "keeps some positions of axes"
+    SPLIT = "keeps one of the equal parts of an axis"
     FLIP = "reverses axes"
     SHAPE = "returns the dims themselves"
     VIEW = "reads the same memory with other strides"

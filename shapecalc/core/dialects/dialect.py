@@ -104,6 +104,14 @@ class Broadcast(Choice):
     RANK_STAYS = "the input only, and no dims are added; 0 keeps a dim"
 
 
+class Outside(Choice):
+    """What happens to a start and a stop of a slice that lie outside of the dim?"""
+
+    CLAMPED = "moved to its ends, as in Python"
+    CLAMPED_INSIDE = "moved to its ends; a start with a step below 0 to its first position"
+    REFUSED = "refused, and nothing counts from the end"
+
+
 class Switch(Record, read_often=True):
     """A framework's own switch over what 0 means."""
 
@@ -166,8 +174,7 @@ class Dialect(Record, read_often=True):
     broadcast: Broadcast = Broadcast.ONE_WAY
     slices_shape: bool = True
     """Whether shape takes a start and an end."""
-    slices_clamp: bool = True
-    """Whether a slice moves a start and a stop that lie outside to the ends of the dim, and counts from the end."""
+    outside: Outside = Outside.CLAMPED
     slices_backwards: bool = True
     """Whether a slice takes a step below 0."""
     types: frozenset[str] = frozenset()

@@ -29,6 +29,7 @@ ONNXRUNTIME = replace(
         "expand": COMPLEX | {"bfloat16"},
         "select": COMPLEX,
         "slice": COMPLEX,
+        "split": COMPLEX,
     },
     note="with shapes known at load it refuses what the ONNX text refuses",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.dialect import COPIES, LITERAL, Dialect, NoPerm, Operator, Switch
+from shapecalc.core.dialects.dialect import COPIES, LITERAL, Dialect, NoPerm, Operator, Outside, Switch
 from shapecalc.core.dialects.element_types import FLOATS
 
 SHUFFLE = Operator("Shuffle")
@@ -16,7 +16,7 @@ TENSORRT = Dialect(
     max_rank=8,
     max_inferred=2**31 - 1,
     no_perm=NoPerm.KEEPS,
-    slices_clamp=False,
+    outside=Outside.REFUSED,
     types=FLOATS - {"float64"} | {"bfloat16", "bool", "int4", "int8", "uint8", "int32", "float8_e4m3fn"},
     spellings={
         "float": "float32",

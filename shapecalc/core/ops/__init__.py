@@ -27,6 +27,7 @@ OPS: Table[Op] = Table(
     "view",
     "select",
     "slice",
+    "split",
     "flip",
 )
 

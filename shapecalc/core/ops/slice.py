@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers.moves import Pick
 from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.dialects.dialect import Operator, Outside
 from shapecalc.core.dialects.element_types import SINCE_13, UP_TO_12
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, NEEDS_SIZE, NEEDS_SUM, NO_SUCH_ATTRIBUTE
@@ -56,7 +56,8 @@ class KeptPositions(Facts):
     rule = Rule(
         "keep-positions",
         "the positions from start up to, but not including, stop, by a step",
-        "Negative numbers count from the end, and what lies outside is moved to the ends. Of a dim with a name there "
+        "Negative numbers count from the end, and what lies outside is moved to the ends: in ONNX a start to the first "
+        "position even if the step is below 0, where Python keeps nothing. Of a dim with a name there "
         "is the whole, also backwards, the first, the last, and every k-th if k divides it; the rest needs its size.",
         "shapecalc slice 2,3,4 :,::2,1:3",
         SOURCE,
@@ -67,7 +68,7 @@ class KeptPositions(Facts):
 
     def why(self, step: Step) -> str:
         """Return the step's sentence."""
-        return f"{self.text} of {self.dim} keeps {step.value}"
+        return f"{brief(self.text)} of {brief(str(self.dim))} keeps {step.value}"
 
 
 def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
@@ -107,8 +108,10 @@ def _kept(dim: Dim, ends: Ends, axis: int, at: Setting) -> Kept:
         raise refusal(NO_SUCH_ATTRIBUTE, message, argument="slices", index=axis)
     if isinstance(dim, Monomial):
         return _kept_of_a_name(dim, ends, axis, at)
-    if not at.row.slices_clamp:
+    if at.row.outside is Outside.REFUSED:
         _check_bounds(dim, ends, axis, at)
+    if at.row.outside is Outside.CLAMPED_INSIDE and ends[0] is not None and step < 0:
+        ends = max(ends[0], -dim), ends[1], step
     places = range(dim)[slice(*ends)]
     return (places.start, step, len(places), ()) if places else (0, 1 if dim == 0 else step, 0, ())
 
@@ -129,7 +132,7 @@ def _kept_of_a_name(dim: Monomial, ends: Ends, axis: int, at: Setting) -> Kept:
     Raises `ShapeError`: needs-size, needs-sum, slice-out-of-bounds.
     """
     start, stop, step = ends[0], ends[1], 1 if ends[2] is None else ends[2]
-    if not at.row.slices_clamp and min(start or 0, stop or 0) < 0:
+    if at.row.outside is Outside.REFUSED and min(start or 0, stop or 0) < 0:
         message = f"{at.row.name} counts from 0, and this slice counts from the end of dim {axis}"
         raise refusal(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
     if start in (None, 0) and stop is None and step > 0:
@@ -182,11 +185,11 @@ SLICED = Sliced()
 
 def fast_slice(at: Setting) -> FastAnswer:
     """Return what answers ordinary slices with the output shape, and any other with None."""
-    strict = not (at.row.slices_clamp and at.row.slices_backwards) or (at.version or STEPS_SINCE) < STEPS_SINCE
+    strict = at.row.outside is Outside.REFUSED or (at.version or STEPS_SINCE) < STEPS_SINCE
 
     def answer(shape: Sizes, slices: str) -> Sizes | None:
         asked = slices_of(slices)
-        if strict or len(asked) > len(shape) or any(ends[2] == 0 for ends in asked):
+        if strict or len(asked) > len(shape) or any(ends[2] is not None and ends[2] < 1 for ends in asked):
             return None
         sliced = [len(range(dim)[slice(*ends)]) for dim, ends in zip(shape, asked, strict=False)]
         return [*sliced, *shape[len(sliced) :]]

@@ -12,7 +12,7 @@ from shapecalc.core.dialects.limits import check_rank
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.view.code import Code
 from shapecalc.view.code.sizes import open_names, size_text
-from shapecalc.view.code.slices import Kept, kept_axes, turned
+from shapecalc.view.code.slices import Kept, kept_axes, split_axis, turned
 from shapecalc.view.code.written import (
     WrittenDim,
     drops_every_one,
@@ -86,6 +86,9 @@ def _numpy_call(_trace: Trace, stage: Stage, place: Place) -> str:
             return f"np.expand_dims({tensor}, {_tuple(inserted_axes(stage))})"
         case Kind.EXPAND:
             return f"np.broadcast_to({tensor}, {_tuple(_sizes(stage, place))})"
+        case Kind.SPLIT:
+            axis, parts, part = split_axis(stage)
+            return f"np.split({tensor}, {parts}, {axis})[{part}]"
         case Kind.SELECT | Kind.SLICE | Kind.FLIP:
             return _indexed(tensor, kept_axes(stage))
         case Kind.SHAPE:
@@ -110,6 +113,9 @@ def _torch_call(trace: Trace, stage: Stage, place: Place) -> str:
             return tensor + "".join(f".unsqueeze({axis})" for axis in inserted_axes(stage))
         case Kind.EXPAND:
             return f"{tensor}.expand({_arguments(_sizes(stage, place, kept='-1'))})"
+        case Kind.SPLIT:
+            axis, parts, part = split_axis(stage)
+            return f"{tensor}.chunk({parts}, {axis})[{part}]"
         case Kind.SELECT | Kind.SLICE | Kind.FLIP:
             return _torch_indexed(stage, tensor)
         case Kind.SHAPE:

@@ -10,12 +10,13 @@ from shapecalc.core.asking.setting import DEFAULT_OPSET
 from shapecalc.core.dialects.element_types import SINCE_25, spelled
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.dims import INT64_MAX, Dim, Monomial
+from shapecalc.core.sizes.dims import INT64_MAX, Dim, Monomial, all_known
 from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.code import Code
 from shapecalc.view.code.constants import constants_for
-from shapecalc.view.code.slices import Kept, kept_axes
+from shapecalc.view.code.slices import Kept, kept_axes, split_axis
 from shapecalc.view.code.written import (
     drops_every_one,
     empty_warnings,
@@ -43,6 +44,10 @@ INDICES_FROM_THE_END = 11
 STEPS = 10
 """The first opset in which a Slice has steps, and inputs in place of attributes."""
 INT64_MIN = -(2**63)
+PARTS_ARE_COUNTED = 18
+"""The first opset in which a Split says how many outputs it has."""
+MOST_PARTS = 1024
+"""The most outputs of a Split that are written."""
 
 
 class Node(Record):
@@ -52,6 +57,8 @@ class Node(Record):
     attributes: Mapping[str, object] = {}
     constants: Mapping[str, Sequence[int] | int] = {}
     warnings: tuple[str, ...] = ()
+    outputs: tuple[int, int] = (1, 0)
+    """How many outputs it has, and which of them is read."""
 
 
 def onnx(answer: Trace | Chain) -> Code:
@@ -113,9 +120,11 @@ def _node_lines(nodes: Sequence[Node]) -> list[str]:
             constants.append(f'{name} = helper.make_tensor("{name}", TensorProto.INT64, {dims}, {values})')
             lines.append(f'    helper.make_node("Constant", [], ["{name}"], value={name}),')
         tensor = "y" if place == len(nodes) else f"t{place}"
+        count, read = node.outputs
+        outputs = ", ".join(f'"{tensor}"' if each == read else f'"unread{place}_{each}"' for each in range(count))
         quoted = ", ".join(f'"{name}"' for name in inputs)
         attributes = "".join(f", {name}={value}" for name, value in node.attributes.items())
-        lines.append(f'    helper.make_node("{node.operator}", [{quoted}], ["{tensor}"]{attributes}),')
+        lines.append(f'    helper.make_node("{node.operator}", [{quoted}], [{outputs}]{attributes}),')
     return [*constants, "nodes = [", *lines, "]"]
 
 
@@ -137,7 +146,7 @@ def _node(trace: Trace, stage: Stage, opset: int) -> Node | None:
             return _axes_node("Unsqueeze", inserted_axes(stage), opset)
         case Kind.EXPAND:
             return _expand(stage)
-        case Kind.SELECT | Kind.SLICE | Kind.FLIP:
+        case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP:
             return _kept(stage, opset)
         case Kind.SHAPE:
             return _shape(stage)
@@ -184,7 +193,9 @@ def _expand(stage: Stage) -> Node:
 
 
 def _kept(stage: Stage, opset: int) -> Node | None:
-    """Return a Gather of one index, or a Slice of the axes that do not stay whole; None if all do."""
+    """Return a Gather of one index, a Split of a dim with a name, or a Slice of axes; None if all stay whole."""
+    if stage.kind is Kind.SPLIT and not all_known(stage.before):
+        return _split(stage, opset)
     kept = [each for each in kept_axes(stage) if str(each) != ":"]
     return None if not kept else _gather(kept[0], opset) if kept[0].goes else _slice(kept, opset)
 
@@ -195,6 +206,15 @@ def _gather(kept: Kept, opset: int) -> Node:
     if index < 0 and opset < INDICES_FROM_THE_END:
         raise misuse("the last index of a dim with a name", f"use --opset {INDICES_FROM_THE_END} or later")
     return Node("Gather", {"axis": kept.axis} if kept.axis else {}, {"index": index})
+
+
+def _split(stage: Stage, opset: int) -> Node:
+    """Return a Split, of whose outputs one is read. They say how many there are before an attribute does."""
+    axis, parts, part = split_axis(stage)
+    if parts > MOST_PARTS:
+        raise misuse(f"a Split into {brief(str(parts))} parts", "give the sizes with --where")
+    counted = {"num_outputs": parts} if opset >= PARTS_ARE_COUNTED else {}
+    return Node("Split", {"axis": axis} | counted, outputs=(parts, part))
 
 
 def _slice(kept: Sequence[Kept], opset: int) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers.moves import Pick
+from shapecalc.core.ops.split import SplitAxis
 from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
@@ -31,6 +32,14 @@ def pick_of(stage: Stage) -> Pick:
     """Return the move of a stage that keeps some positions of axes."""
     assert isinstance(stage.move, Pick)
     return stage.move
+
+
+def split_axis(stage: Stage) -> tuple[int, int, int]:
+    """Return the axis that a split cuts, the count of parts, and the part that is kept."""
+    for step in stage.steps:
+        if isinstance(step.facts, SplitAxis):
+            return step.sources[0], step.facts.parts, step.facts.part
+    raise TypeError(f"{stage.label} splits no axis")
 
 
 def kept_axes(stage: Stage) -> tuple[Kept, ...]:

@@ -60,7 +60,7 @@ def _layers(trace: Trace) -> list[Layer]:
         match stage.kind:
             case Kind.EXPAND:
                 layers += _expand(stage)
-            case Kind.SELECT | Kind.SLICE | Kind.FLIP:
+            case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP:
                 layers += _picked(stage)
             case Kind.SHAPE:
                 layers += _dims(stage)

@@ -1,0 +1,167 @@
+"""Split: an axis is cut into equal parts, and one of them is kept."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.moves import Pick
+from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.dialects.element_types import FLOATS, SINCE_13, UP_TO_12
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, existing_axis
+from shapecalc.core.rules.refusals import INDIVISIBLE
+from shapecalc.core.rules.steps import KEPT_DIM
+from shapecalc.core.sizes.conditions import Never, divides
+from shapecalc.core.sizes.dims import Dim, product, quotient
+from shapecalc.core.sizes.problem import refusal
+from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.rule import Rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.sizes.dims import Shape
+
+SOURCE = "ONNX Split, numpy.split, torch.chunk, OpenVINO Split, paddle.split"
+NEAR = 11
+"""How far from a count of parts another is looked for."""
+
+BAD_PARTS = Rule(
+    "bad-parts",
+    "an axis is split into at least one part",
+    "One part is the whole axis.",
+    "shapecalc split 6,4 0 0",
+    SOURCE,
+)
+
+
+class SplitAxis(Facts):
+    """The part of an axis that is kept."""
+
+    name = "split axis"
+    rule = Rule(
+        "split-axis",
+        "an axis is cut into equal parts, and one of them is kept",
+        "The count of parts must divide the size. ONNX since Split 18 and PyTorch's chunk would make the last part "
+        "smaller otherwise; that is refused here in every dialect.",
+        "shapecalc split 6,4 0 3 --part 1",
+        SOURCE,
+    )
+    part: int
+    parts: int
+    dim: Dim
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        parts = brief(str(self.parts))
+        return f"part {brief(str(self.part))} of {parts}: {brief(str(self.dim))} / {parts} = {step.value}"
+
+
+def split(shape: Shape, at: Setting, axis: int, parts: int, part: int = 0) -> Reasons:
+    """Cut an axis into `parts` equal parts and keep one of them, counted from 0.
+
+    Source: ONNX Split ("the tensor is split into equal sized parts"), numpy.split, torch.chunk, OpenVINO Split.
+    Raises `ShapeError`: axis-out-of-range, negative-axis, bad-parts, indivisible, index-out-of-range.
+    """
+    yield Stage(Kind.SPLIT, "split", "parts", shape)
+    cut = existing_axis(axis, shape, at)
+    _check_part(parts, part)
+    kept = _part_step(shape[cut], cut, parts, part)
+    for out, dim in enumerate(shape):
+        yield kept if out == cut else Step(KEPT_DIM, out, (out,), dim)
+    starts: list[Dim] = [0] * len(shape)
+    sizes = list(shape)
+    starts[cut], sizes[cut] = product((part, kept.dim)), kept.dim
+    yield Pick(tuple(starts), (1,) * len(shape), tuple(sizes))
+    return tuple(sizes)
+
+
+def _check_part(parts: int, part: int) -> None:
+    """Refuse a count of parts below 1, and a part that there is not: bad-parts, index-out-of-range."""
+    if parts < 1:
+        raise refusal(BAD_PARTS, f"there is at least 1 part, and this is {brief(str(parts))}", argument="parts")
+    if not 0 <= part < parts:
+        message = f"parts run from 0 to {brief(str(parts - 1))}, and this is {brief(str(part))}"
+        raise refusal(INDEX_OUT_OF_RANGE, message, argument="part")
+
+
+def _part_step(dim: Dim, axis: int, parts: int, part: int) -> Step:
+    """Return the step that settles the axis that is cut; raise `ShapeError` (indivisible) if no part is whole."""
+    size = quotient(dim, parts)
+    try:
+        conditions = () if isinstance(size, int) else divides(dim, parts)
+    except Never:
+        over = f", {brief(str(dim % parts))} left over" if isinstance(dim, int) else ""
+        message = f"dim {axis}, {brief(str(dim))}, has no {brief(str(parts))} equal parts{over}"
+        raise refusal(INDIVISIBLE, message, argument="parts") from None
+    return Step(SplitAxis(part, parts, dim), axis, (axis,), size, conditions)
+
+
+def fast_split(_at: Setting) -> FastAnswer:
+    """Return what answers ordinary splits with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, axis: int, parts: int, part: int = 0) -> Sizes | None:
+        if not (0 <= axis < len(shape) and 0 <= part < parts) or shape[axis] % parts:
+            return None
+        return [*shape[:axis], shape[axis] // parts, *shape[axis + 1 :]]
+
+    return answer
+
+
+def _nearest_parts(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the counts nearest to the one that was refused; last 1, which is the whole axis."""
+    parts = arguments["parts"]
+    near = range(max(1, parts - NEAR), max(1, parts) + NEAR)
+    nearest = sorted(near, key=lambda count: (abs(count - parts), -count))
+    yield from (("parts", count) for count in (*nearest, 1) if count != parts)
+
+
+def _nearest_part(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the last part, or the first if the one that was refused counts backwards."""
+    yield "part", arguments["parts"] - 1 if arguments["part"] > 0 else 0
+
+
+SPLIT = Op(
+    name="split",
+    summary="Cut an axis into equal parts, and keep one.",
+    params=(
+        Param("axis", Holds.INT, "the axis that is cut", positional=True, required=True),
+        Param("parts", Holds.INT, "how many equal parts there are", positional=True, required=True),
+        Param("part", Holds.INT, "the part that is kept, by default 0"),
+    ),
+    steps=split,
+    fast=fast_split,
+    operators={
+        "onnx": Operator("Split", {1: FLOATS, 2: UP_TO_12, 11: UP_TO_12, 13: SINCE_13, 18: SINCE_13}),
+        "numpy": Operator("split"),
+        "torch": Operator("chunk"),
+        "openvino": Operator("Split"),
+        "paddle": Operator("split"),
+    },
+    examples=("split 6,4 0 3 --part 1", "split N,3*C 1 3 --part 2 --explain", "split N,C 1 2 -d torch"),
+    vectors=tuple(
+        (shape, {"axis": axis, "parts": parts} | ({"part": part} if part else {}))
+        for shape, axis, parts, part in (
+            ("6,4", "0", "3", ""),
+            ("6,4", "-1", "2", "1"),
+            ("6,4", "0", "3", "3"),
+            ("6,4", "0", "3", "-1"),
+            ("6,4", "0", "4", ""),
+            ("6,4", "0", "0", ""),
+            ("6,4", "0", "-2", ""),
+            ("6,4", "0", "1", ""),
+            ("6,4", "2", "2", ""),
+            ("0,4", "0", "3", "2"),
+            ("[]", "0", "1", ""),
+            ("N,3*C", "1", "3", "2"),
+            ("N,C", "1", "2", "1"),
+        )
+    ),
+    keeps_count=False,
+    facts=(SplitAxis,),
+    refusals=(BAD_PARTS,),
+    changes={INDIVISIBLE: _nearest_parts, BAD_PARTS: _nearest_parts, INDEX_OUT_OF_RANGE: _nearest_part},
+)

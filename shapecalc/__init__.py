@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "flatten", "flip", "reshape", "select", "shape"]
-__all__ += ["shape_text", "shuffle", "slice", "space_to_depth", "split", "squeeze", "transpose", "unsqueeze", "view"]
+__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "flatten", "flip", "reshape", "roll", "select"]
+__all__ += ["shape", "shape_text", "shuffle", "slice", "space_to_depth", "split", "squeeze", "transpose", "unsqueeze"]
+__all__ += ["view"]
 
 
 def reshape(
@@ -355,6 +356,25 @@ def flip(
     (N, 3)
     """
     return _answer("flip", input, {"axes": axes, "dialect": dialect, "dtype": dtype, "where": where})
+
+
+def roll(
+    input: Dims,
+    shift: int,
+    axis: int,
+    *,
+    dialect: str = "numpy",
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Move the positions of an axis on by `shift`; those at its end come to its start.
+
+    Source: numpy.roll, torch.roll, OpenVINO Roll, paddle.roll. Raises `ShapeError`.
+
+    >>> roll(("N", "H", "W"), -3, 1).output
+    (N, H, W)
+    """
+    return _answer("roll", input, {"shift": shift, "axis": axis, "dialect": dialect, "dtype": dtype, "where": where})
 
 
 def chain(

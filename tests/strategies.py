@@ -87,12 +87,13 @@ def positions(op, rank):
             "slices": st.lists(sliced(), max_size=max(1, rank) + (rank > 3)).map(lambda parts: ",".join(parts) or "[]")
         },
         "split": {"axis": axis, "parts": st.integers(-1, 4), "part": st.just(0) | st.integers(-1, 3)},
+        "roll": {"shift": st.integers(-7, 7), "axis": axis},
         "flip": {"axes": st.lists(axis, max_size=3).map(tuple)},
     }
     return st.fixed_dictionaries(drawn[op])
 
 
-POSITIONS = ("select", "slice", "split", "flip")
+POSITIONS = ("select", "slice", "split", "flip", "roll")
 """The ops that keep or move positions of axes."""
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
 images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)

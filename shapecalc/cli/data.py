@@ -112,8 +112,9 @@ def tell_plan(answer: Trace | Chain, source: Source | None, out: Output) -> None
     plan = plan_moves(answer.moves, shape, _strides(answer, source), itemsize)
     unit = "elements" if source is None else "bytes"
     if plan.copies:
-        first, second = plan.copies[0].culprits
-        tell(f"engine: copy of {plan.bytes_moved} {unit}; no one step goes {first} and then {second} {unit}")
+        culprits = plan.copies[0].culprits
+        why = f"goes {culprits[0]} and then {culprits[1]} {unit}" if culprits else "goes round the end of an axis"
+        tell(f"engine: copy of {plan.bytes_moved} {unit}; no one step {why}")
     else:
         tell("engine: view, nothing moves")
     for stage in plan.stages:

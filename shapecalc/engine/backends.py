@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape
+from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape, Roll
 from shapecalc.core.sizes.record import Record
-from shapecalc.engine.copying import copy_into
+from shapecalc.engine.copying import copy_into, roll_into
 from shapecalc.engine.plan import StridedView
 
 NAMES = ("auto", "numpy", "cupy")
@@ -53,14 +53,19 @@ class Backend(Record):
                 array = self.namespace.broadcast_to(array, move.shape)
             elif type(move) is Pick:
                 array = array[_places(move, array.shape)]
+            elif type(move) is Roll:
+                array = self.namespace.roll(array, move.shift, move.axis)
         return array
 
-    def copy(self, view: Any) -> Any:
-        """Return a C-contiguous copy of a view."""
-        if self.name == "cupy":
+    def copy(self, view: Any, roll: tuple[int, int] | None = None) -> Any:
+        """Return a C-contiguous copy of a view, one axis of it rolled if an axis and a shift are given."""
+        if self.name == "cupy" and roll is None:
             return view.copy()
-        target = np.empty(view.shape, view.dtype)
-        copy_into(target, view)
+        target = self.namespace.empty(view.shape, view.dtype)
+        if roll is None:
+            copy_into(target, view)
+        else:
+            roll_into(target, view, *roll)
         return target
 
 

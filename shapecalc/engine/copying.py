@@ -48,6 +48,14 @@ def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int)
         _copy_tiles(target, source, fill, list(tiles_of(source.shape, way.steps)), way.threads, tick)
 
 
+def roll_into(target: Array, source: Array, axis: int, shift: int, tick: Callable[[int], object] = int) -> None:
+    """Fill `target` with `source` rolled along one axis by `shift`, which is less than its size: in two pieces."""
+    before = (slice(None),) * axis
+    for into, taken in ((slice(shift, None), slice(-shift)), (slice(shift), slice(-shift, None))):
+        target[(*before, into)] = source[(*before, taken)]
+        tick(target[(*before, into)].nbytes)
+
+
 def _copy_tiles(
     target: Array, source: Array, fill: Fill, tiles: list[Index], threads: int, tick: Callable[[int], object]
 ) -> None:

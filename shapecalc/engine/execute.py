@@ -78,5 +78,5 @@ def shape_mismatch(expected: Shape, actual: tuple[int, ...]) -> ShapeError:
 def apply_plan(plan: Plan, source: Any, used: Backend) -> Any:
     """Return the array that a plan makes of `source`."""
     for copy in plan.copies:
-        source = used.copy(used.view(source, copy.source))
+        source = used.copy(used.view(source, copy.source), copy.roll)
     return used.view(source, plan.view)

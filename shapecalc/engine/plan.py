@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Slice
+from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Roll, Slice
 from shapecalc.core.answers.trace import Trace
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
@@ -34,8 +34,10 @@ class Copy(Record):
     """A copy into a new C-contiguous buffer. `source` is read in order; axes that one step can stand for are merged."""
 
     source: StridedView
-    culprits: tuple[int, int]
-    """The two strides, in bytes, that one step cannot stand for."""
+    culprits: tuple[int, int] | None
+    """The two strides, in bytes, that one step cannot stand for; none if the copy rolls an axis."""
+    roll: tuple[int, int] | None = None
+    """The axis of the source that is rolled, and by how much: between 0 and its size."""
 
 
 class Plan(Record):
@@ -83,6 +85,9 @@ def plan_moves(moves: tuple[Move, ...], shape: tuple[int, ...], strides: tuple[i
     for move in moves:
         if isinstance(move, Slice):
             break
+        if isinstance(move, Roll) and 0 not in sizes and move.shift % sizes[move.axis]:
+            copies += _roll_copies(axes, offset, sizes, itemsize, move)
+            axes, offset = contiguous_axes(sizes, itemsize), 0
         after = _move_axes(axes, move, sizes)
         if after is None:
             copies.append(_copy(axes, offset))
@@ -114,6 +119,8 @@ def _reordered(axes: Axes, move: Move, wanted: tuple[int, ...]) -> Axes | None:
     """Return the axes after a move that keeps every element, to sizes `wanted`; None if it needs a copy first."""
     if isinstance(move, Permute):
         return tuple(axes[axis] for axis in move.axes)
+    if isinstance(move, Roll):  # the copy before it has rolled the axis
+        return axes
     if isinstance(move, Expand):
         new = [()] * (len(wanted) - len(axes)) + list(axes)
         return tuple(
@@ -134,6 +141,20 @@ def _copy(axes: Axes, offset: int) -> Copy:
     atoms = merge(atom for axis in axes for atom in axis)
     source = StridedView(tuple(atom.size for atom in atoms), tuple(atom.stride for atom in atoms), offset)
     return Copy(source, blocking_pair(axes) or blocking_pair((atoms,)) or (0, 0))
+
+
+def _roll_copies(axes: Axes, offset: int, sizes: tuple[int, ...], itemsize: int, move: Roll) -> list[Copy]:
+    """Return the copy that rolls an axis, after one that makes the axis a single step if it is not."""
+    copies = list[Copy]()
+    if len(merge(axes[move.axis])) > 1:
+        copies.append(_copy(axes, offset))
+        axes, offset = contiguous_axes(sizes, itemsize), 0
+    before, after = (
+        merge(atom for axis in some for atom in axis) for some in (axes[: move.axis], axes[move.axis + 1 :])
+    )
+    atoms = (*before, *merge(axes[move.axis]), *after)
+    source = StridedView(tuple(atom.size for atom in atoms), tuple(atom.stride for atom in atoms), offset)
+    return [*copies, Copy(source, None, (len(before), move.shift % sizes[move.axis]))]
 
 
 def _strided_view(sizes: tuple[int, ...], axes: Axes, itemsize: int, offset: int) -> StridedView:

@@ -17,7 +17,7 @@ from shapecalc.core.answers.moves import Slice
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.engine import apart
 from shapecalc.engine.backends import NUMPY
-from shapecalc.engine.copying import copy_into
+from shapecalc.engine.copying import copy_into, roll_into
 from shapecalc.engine.device import fill_by_device
 from shapecalc.engine.execute import run
 from shapecalc.engine.files import FileError, Source
@@ -111,13 +111,13 @@ def _fill(out: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> No
     """Fill a mapped output. All copies but the last go to scratch files, so that memory stays small."""
     plan = plan_moves(moves, array.shape, array.strides, array.itemsize)
     for copy in plan.copies[:-1]:
-        array = _scratch_copy(NUMPY.view(array, copy.source), tick)
+        array = _scratch_copy(NUMPY.view(array, copy.source), copy.roll, tick)
     if plan.copies:
-        last = NUMPY.view(array, plan.copies[-1].source)
-        if _is_contiguous(plan.view, array.itemsize):
-            copy_into(out.reshape(last.shape), last, tick)
+        last, roll = NUMPY.view(array, plan.copies[-1].source), plan.copies[-1].roll
+        if last.size == out.size and _is_contiguous(plan.view, array.itemsize):
+            _copy(out.reshape(last.shape), last, roll, tick)
             return
-        array = _scratch_copy(last, tick)
+        array = _scratch_copy(last, roll, tick)
     copy_into(out, NUMPY.view(array, plan.view), tick)
 
 
@@ -131,11 +131,18 @@ def _is_contiguous(view: StridedView, itemsize: int) -> bool:
     return True
 
 
-def _scratch_copy(view: Any, tick: Callable[[int], object]) -> Any:
+def _copy(target: Any, view: Any, roll: tuple[int, int] | None, tick: Callable[[int], object]) -> None:
+    if roll is None:
+        copy_into(target, view, tick)
+    else:
+        roll_into(target, view, *roll, tick)
+
+
+def _scratch_copy(view: Any, roll: tuple[int, int] | None, tick: Callable[[int], object]) -> Any:
     with tempfile.TemporaryFile() as file:
         _reserve(file, max(view.nbytes, 1))
         copied = np.memmap(file, view.dtype, "r+", 0, view.shape)
-    copy_into(copied, view, tick)
+    _copy(copied, view, roll, tick)
     return copied
 
 

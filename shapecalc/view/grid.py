@@ -10,7 +10,7 @@ from rich.text import Text
 
 from shapecalc.core.answers.element_path import index_after, index_before, index_text, ravel, unravel
 from shapecalc.core.answers.example_sizes import example_sizes
-from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape, Slice
+from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.sizes.dims import Shape, all_known, substitute
 from shapecalc.core.sizes.problem import misuse
@@ -92,7 +92,7 @@ def _put_sizes_in(move: Move, shape: tuple[int, ...], sizes: Mapping[str, int]) 
         case Pick(starts, steps, kept):
             in_numbers = [None if size is None else substitute(size, sizes) for size in kept]
             return Pick(_numbers(starts, sizes), steps, tuple(in_numbers))
-        case Permute() | Slice():
+        case Permute() | Roll() | Slice():
             return move
         case _:
             assert_never(move)

@@ -14,6 +14,7 @@ from shapecalc.core.answers.stage import Kind, Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.flip import ReversedAxis
+from shapecalc.core.ops.roll import RolledAxis
 from shapecalc.core.ops.slice import KeptPositions
 from shapecalc.core.ops.split import SplitAxis
 from shapecalc.core.rules.steps import (
@@ -220,6 +221,8 @@ def _token(step: Step) -> str:
             return text
         case SplitAxis(part):
             return f"part {part}"
+        case RolledAxis(shift):
+            return f"by {shift}"
         case ReversedAxis():
             return "back"
         case Stretched(dim=1) if step.value != 1:

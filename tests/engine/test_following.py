@@ -18,6 +18,8 @@ CHAINS = [
     *([f"transpose {','.join(map(str, perm))}", "reshape 4,-1"] for perm in permutations(range(3))),
     ["reshape 4,1,6", "transpose 2,0,1"],
     ["select 1 -1"],
+    ["roll 1 1"],
+    ["roll -5 2", "transpose 2,0,1", "reshape 2,-1", "roll 5 1", "slice [:, 1:]"],
     ["split 2 2 --part 1", "transpose 2,0,1", "split 0 2"],
     ["slice [:, ::2, 1:3]"],
     ["slice ::-1,2:0:-1", "transpose 2,0,1", "reshape 2,-1", "slice [:, 1::3]"],

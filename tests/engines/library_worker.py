@@ -48,6 +48,7 @@ def paddle_operators():
         "flip": lambda x, axes: paddle.flip(x, axes),
         "slice": lambda x, slices: x[indices(slices)],
         "split": lambda x, axis, parts, part: paddle.split(x, parts, axis)[part if part >= 0 else parts],
+        "roll": lambda x, shift, axis: paddle.roll(x, shift, axis),
         "select": lambda x, axis, index: x[(*[slice(None)] * range(x.ndim)[axis], index)],
     }
     return operators, lambda shape, dtype: paddle.zeros(shape).astype(getattr(paddle, dtype))

@@ -76,6 +76,12 @@ def test_split(shape, drawn):
     assert answer("split", shape, **drawn) == expected
 
 
+@MANY
+@given(shapes, positions("roll", 3))
+def test_roll(shape, drawn):
+    assert answer("roll", shape, **drawn) == ran(lambda: np.roll(empty(shape), drawn["shift"], drawn["axis"]))
+
+
 @given(shapes)
 def test_flatten(shape):
     assert answer("flatten", shape) == empty(shape).flatten().shape

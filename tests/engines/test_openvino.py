@@ -81,6 +81,12 @@ def test_split(shape, drawn):
 
 
 @MANY
+@given(shapes.filter(bool), positions("roll", 3))
+def test_roll(shape, drawn):
+    assert answer("roll", shape, **drawn) == ran(opset8.roll, shape, drawn["shift"], drawn["axis"])
+
+
+@MANY
 @given(permutations().filter(lambda drawn: drawn[1]))
 def test_transpose(drawn):
     shape, perm = drawn

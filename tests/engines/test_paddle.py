@@ -32,6 +32,7 @@ ARGUMENTS = {
     "unsqueeze": {"axes": (0,)},
     "expand": {"target": (2, 3)},
     "flip": {"axes": (0,)},
+    "roll": {"shift": 1, "axis": 0},
     "split": {"axis": 1, "parts": 3, "part": 1},
     "slice": {"slices": ":,::2"},
     "select": {"axis": 0, "index": 0},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape, Slice
+from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice
 from shapecalc.core.sizes.dims import Shape
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.text import shape_text
@@ -96,6 +96,8 @@ def index_after(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
         return (0,) * (len(move.shape) - len(index)) + index
     if isinstance(move, Pick):
         return _picked_index(index, shape, move)
+    if isinstance(move, Roll):
+        return _rolled_index(index, shape, move.axis, move.shift)
     return unravel(ravel(index, shape), move.shape) if isinstance(move, Reshape) else index
 
 
@@ -109,6 +111,10 @@ def _picked_index(index: Index, shape: Sequence[Any], move: Pick) -> Index | Non
     return tuple(places)
 
 
+def _rolled_index(index: Any, shape: Sequence[Any], axis: int, shift: int) -> tuple[Any, ...]:
+    return (*index[:axis], (index[axis] + shift) % shape[axis], *index[axis + 1 :])
+
+
 def index_before(index: Any, shape: Sequence[Any], move: Move) -> Any:
     """Return an element's index before a move. `index` is the one after it, and `shape` the shape before it."""
     if isinstance(move, Permute):
@@ -117,6 +123,8 @@ def index_before(index: Any, shape: Sequence[Any], move: Move) -> Any:
     if isinstance(move, Expand):
         kept = index[len(move.shape) - len(shape) :]
         return tuple(at * (size != 1) for at, size in zip(kept, shape, strict=True))
+    if isinstance(move, Roll):
+        return _rolled_index(index, shape, move.axis, -move.shift)
     if isinstance(move, Pick):
         places = iter(index)
         return tuple(

@@ -69,6 +69,17 @@ class Pick(Record):
         return tuple([size for size in self.sizes if size is not None])
 
 
+class Roll(Record):
+    """Move the positions of an axis on by `shift`; those at its end come to its start."""
+
+    shift: int
+    axis: int
+
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of a tensor of `shape` after the move: the same."""
+        return shape
+
+
 class Slice(Record):
     """Return the dims from `start` to `end` as a vector of int64."""
 
@@ -80,4 +91,4 @@ class Slice(Record):
         return shape[self.start : self.end]
 
 
-Move = Permute | Reshape | Expand | Pick | Slice
+Move = Permute | Reshape | Expand | Pick | Roll | Slice

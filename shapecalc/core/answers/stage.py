@@ -33,6 +33,7 @@ class Kind(Choice):
     SELECT = "takes one position of an axis, which goes"
     SLICE = "keeps some positions of axes"
     SPLIT = "keeps one of the equal parts of an axis"
+    ROLL = "moves the positions of an axis on, round its end"
     FLIP = "reverses axes"
     SHAPE = "returns the dims themselves"
     VIEW = "reads the same memory with other strides"

@@ -204,7 +204,11 @@ PADDLE = Dialect(
     slices_shape=False,
     types=INTEGERS | FLOATS | COMPLEX | FLOAT8 | {"bool", "bfloat16"},
     lacks_types=dict.fromkeys(("reshape", "flatten", "squeeze", "unsqueeze", "select", "slice"), UNSIGNED)
-    | {"expand": UNSIGNED | FLOAT8, "shape": UNSIGNED | FLOAT8 | {"int16"}, "flip": UNSIGNED | FLOAT8 | NARROW}
+    | {
+        "expand": UNSIGNED | FLOAT8,
+        "shape": UNSIGNED | FLOAT8 | {"int16"},
+        **dict.fromkeys(("flip", "roll"), UNSIGNED | FLOAT8 | NARROW),
+    }
     | {"split": UNSIGNED | FLOAT8 | COMPLEX | {"int16"}},
     spellings={"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64"}
     | {"short": "int16", "cfloat": "complex64", "cdouble": "complex128"},

@@ -29,6 +29,7 @@ OPS: Table[Op] = Table(
     "slice",
     "split",
     "flip",
+    "roll",
 )
 
 

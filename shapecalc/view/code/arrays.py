@@ -12,7 +12,7 @@ from shapecalc.core.dialects.limits import check_rank
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.view.code import Code
 from shapecalc.view.code.sizes import open_names, size_text
-from shapecalc.view.code.slices import Kept, kept_axes, split_axis, turned
+from shapecalc.view.code.slices import Kept, kept_axes, roll_of, split_axis, turned
 from shapecalc.view.code.written import (
     WrittenDim,
     drops_every_one,
@@ -86,11 +86,8 @@ def _numpy_call(_trace: Trace, stage: Stage, place: Place) -> str:
             return f"np.expand_dims({tensor}, {_tuple(inserted_axes(stage))})"
         case Kind.EXPAND:
             return f"np.broadcast_to({tensor}, {_tuple(_sizes(stage, place))})"
-        case Kind.SPLIT:
-            axis, parts, part = split_axis(stage)
-            return f"np.split({tensor}, {parts}, {axis})[{part}]"
-        case Kind.SELECT | Kind.SLICE | Kind.FLIP:
-            return _indexed(tensor, kept_axes(stage))
+        case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.ROLL:
+            return _numpy_positions(stage, tensor)
         case Kind.SHAPE:
             return f"np.array({_dims(stage, place)}, dtype=np.int64)"
         case _:
@@ -113,11 +110,8 @@ def _torch_call(trace: Trace, stage: Stage, place: Place) -> str:
             return tensor + "".join(f".unsqueeze({axis})" for axis in inserted_axes(stage))
         case Kind.EXPAND:
             return f"{tensor}.expand({_arguments(_sizes(stage, place, kept='-1'))})"
-        case Kind.SPLIT:
-            axis, parts, part = split_axis(stage)
-            return f"{tensor}.chunk({parts}, {axis})[{part}]"
-        case Kind.SELECT | Kind.SLICE | Kind.FLIP:
-            return _torch_indexed(stage, tensor)
+        case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.ROLL:
+            return _torch_positions(stage, tensor)
         case Kind.SHAPE:
             return f"torch.tensor({_dims(stage, place)}, dtype=torch.int64)"
         case _:
@@ -187,8 +181,23 @@ def _indexed(tensor: str, kept: Iterable[Kept]) -> str:
     return f"{tensor}[{', '.join(texts)}]" if texts else tensor
 
 
-def _torch_indexed(stage: Stage, tensor: str) -> str:
-    """Return the expression that keeps the positions of a stage. A slice never goes backwards: the axis is flipped."""
+def _numpy_positions(stage: Stage, tensor: str) -> str:
+    """Return the NumPy expression that keeps or moves positions of axes."""
+    if stage.kind is Kind.SPLIT:
+        axis, parts, part = split_axis(stage)
+        return f"np.split({tensor}, {parts}, {axis})[{part}]"
+    if stage.kind is Kind.ROLL:
+        return f"np.roll({tensor}, {roll_of(stage).shift}, {roll_of(stage).axis})"
+    return _indexed(tensor, kept_axes(stage))
+
+
+def _torch_positions(stage: Stage, tensor: str) -> str:
+    """Return the PyTorch expression that keeps or moves positions of axes. No slice goes backwards: a flip does."""
+    if stage.kind is Kind.SPLIT:
+        axis, parts, part = split_axis(stage)
+        return f"{tensor}.chunk({parts}, {axis})[{part}]"
+    if stage.kind is Kind.ROLL:
+        return f"{tensor}.roll({roll_of(stage).shift}, {roll_of(stage).axis})"
     kept = kept_axes(stage)
     back = [each.axis for each in kept if each.step < 0]
     flipped = f"{tensor}.flip({_arguments(back)})" if back else tensor

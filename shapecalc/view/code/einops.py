@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape
+from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.sizes.conditions import Never, combine, divides
 from shapecalc.core.sizes.dims import Dim, Shape, product, quotient, substitute
 from shapecalc.core.sizes.problem import ShapeError, misuse
@@ -105,7 +105,7 @@ class Pattern:
                     self.axes.append(self._take(pending, dim, stage))
                 if pending:
                     raise _mixing_error(stage)
-            case Pick():
+            case Pick() | Roll():
                 raise misuse(f"einops has no pattern for {stage.label}: its axes stay whole")
             case _:
                 raise misuse("einops moves elements, and shape returns dims")

@@ -146,7 +146,7 @@ def _node(trace: Trace, stage: Stage, opset: int) -> Node | None:
             return _axes_node("Unsqueeze", inserted_axes(stage), opset)
         case Kind.EXPAND:
             return _expand(stage)
-        case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP:
+        case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.ROLL:
             return _kept(stage, opset)
         case Kind.SHAPE:
             return _shape(stage)
@@ -194,6 +194,8 @@ def _expand(stage: Stage) -> Node:
 
 def _kept(stage: Stage, opset: int) -> Node | None:
     """Return a Gather of one index, a Split of a dim with a name, or a Slice of axes; None if all stay whole."""
+    if stage.kind is Kind.ROLL:
+        raise misuse("onnx has no operator that rolls")
     if stage.kind is Kind.SPLIT and not all_known(stage.before):
         return _split(stage, opset)
     kept = [each for each in kept_axes(stage) if str(each) != ":"]

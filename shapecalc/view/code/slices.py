@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Pick
+from shapecalc.core.answers.moves import Pick, Roll
 from shapecalc.core.ops.split import SplitAxis
 from shapecalc.core.sizes.record import Record
 
@@ -31,6 +31,12 @@ class Kept(Record):
 def pick_of(stage: Stage) -> Pick:
     """Return the move of a stage that keeps some positions of axes."""
     assert isinstance(stage.move, Pick)
+    return stage.move
+
+
+def roll_of(stage: Stage) -> Roll:
+    """Return the move of a stage that rolls an axis."""
+    assert isinstance(stage.move, Roll)
     return stage.move
 
 

@@ -62,6 +62,8 @@ def _layers(trace: Trace) -> list[Layer]:
                 layers += _expand(stage)
             case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP:
                 layers += _picked(stage)
+            case Kind.ROLL:
+                raise misuse("tensorrt has no layer that rolls")
             case Kind.SHAPE:
                 layers += _dims(stage)
             case Kind.PERMUTE | Kind.RESHAPE | Kind.VIEW | Kind.MERGE | Kind.SQUEEZE | Kind.UNSQUEEZE:

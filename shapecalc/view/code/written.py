@@ -57,7 +57,7 @@ def written_dims(stage: Stage) -> tuple[WrittenDim, ...]:
             return tuple(WrittenDim(step.dim, step.sources or None) for step in _steps_of(stage, InsertedOne, KeptDim))
         case Kind.EXPAND:
             return _expand_dims(stage)
-        case Kind.PERMUTE | Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.SHAPE:
+        case Kind.PERMUTE | Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.ROLL | Kind.SHAPE:
             raise TypeError(f"{stage.label} asks for no dims")
         case _:
             assert_never(stage.kind)

@@ -1,0 +1,92 @@
+"""Roll: the positions of an axis move on, and those at its end come to its start."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.moves import Roll
+from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.select import existing_axis
+from shapecalc.core.rules.steps import KEPT_DIM
+from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.rule import Rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.sizes.dims import Shape
+
+
+class RolledAxis(Facts):
+    """An axis whose positions move on."""
+
+    name = "roll axis"
+    rule = Rule(
+        "roll-axis",
+        "the positions of an axis move on by a shift, and those at its end come to its start",
+        "The size stays, so the answer holds for names as well. A negative shift moves back. No strides read an axis "
+        "so: carried out on data, a roll is a copy.",
+        "shapecalc roll 2,3,4 1 -1",
+        "numpy.roll, torch.roll, OpenVINO Roll, paddle.roll",
+    )
+    shift: int
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"dim {step.out} is {step.value}, and its positions move on by {brief(str(self.shift))}"
+
+
+def roll(shape: Shape, at: Setting, shift: int, axis: int) -> Reasons:
+    """Move the positions of an axis on by `shift`; those at the end come to the start. The shape stays as it is.
+
+    Source: numpy.roll ("elements that roll beyond the last position are re-introduced at the first"), torch.roll,
+    OpenVINO Roll, paddle.roll. Raises `ShapeError`: axis-out-of-range.
+    """
+    yield Stage(Kind.ROLL, "roll", "shift", shape)
+    rolled = existing_axis(axis, shape, at)
+    for out, dim in enumerate(shape):
+        yield Step(RolledAxis(shift) if out == rolled else KEPT_DIM, out, (out,), dim)
+    yield Roll(shift, rolled)
+    return shape
+
+
+def fast_roll(_at: Setting) -> FastAnswer:
+    """Return what answers ordinary rolls with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, shift: int, axis: int) -> Sizes | None:  # noqa: ARG001 - all are given by name
+        return list(shape) if 0 <= axis < len(shape) else None
+
+    return answer
+
+
+ROLL = Op(
+    name="roll",
+    summary="Move the positions of an axis on, round its end.",
+    params=(
+        Param("shift", Holds.INT, "by how many positions they move on", positional=True, required=True),
+        Param("axis", Holds.INT, "the axis whose positions move", positional=True, required=True),
+    ),
+    steps=roll,
+    fast=fast_roll,
+    operators={
+        "numpy": Operator("roll"),
+        "torch": Operator("roll"),
+        "openvino": Operator("Roll"),
+        "paddle": Operator("roll"),
+    },
+    examples=("roll 2,3,4 1 0", "roll N,H,W,C -3 1 --explain", "roll 2,3,4 1 -1 -d torch"),
+    vectors=tuple(
+        (shape, {"shift": shift, "axis": axis})
+        for shape, shift, axis in (
+            ("2,3,4", "1", "0"),
+            ("2,3,4", "-7", "-1"),
+            ("2,3,4", "1", "3"),
+            ("0,3", "1", "0"),
+            ("[]", "1", "0"),
+            ("N,C", "1", "1"),
+        )
+    ),
+    default_dialect="numpy",
+    facts=(RolledAxis,),
+)

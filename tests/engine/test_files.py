@@ -73,6 +73,30 @@ def test_two_copies_go_through_a_scratch_file(tmp_path):
     assert np.load(tmp_path / "y.npy").tolist() == array.T.reshape(4, 9).T.reshape(4, 9).T.tolist()
 
 
+KEPT = {
+    "slice [::-1, 1:9:3]": lambda x: x[::-1, 1:9:3],
+    "slice [:0]": lambda x: x[:0],
+    "transpose | reshape 4,9 | slice 1:2": lambda x: x.T.reshape(4, 9)[1:2],
+    "transpose | reshape 4,9 | select 0 -1": lambda x: x.T.reshape(4, 9)[-1],
+    "split 1 3 --part 2 | flip 0,1 | reshape -1": lambda x: np.flip(x[:, 6:]).reshape(-1),
+    "roll -7 1": lambda x: np.roll(x, -7, 1),
+    "transpose | reshape 4,9 | roll 1 0 | roll 4 1 | flip 0": lambda x: np.roll(x.T.reshape(4, 9), (1, 4), (0, 1))[
+        ::-1
+    ],
+}
+"""Chains that keep or move positions, and what NumPy makes of them."""
+
+
+@pytest.mark.parametrize("stages", KEPT)
+def test_kept_and_moved_positions_are_written(tmp_path, stages):
+    array = np.arange(36, dtype=np.uint8).reshape(4, 9)
+    np.save(tmp_path / "x.npy", array)
+    answer, ticks = sc.chain((4, 9), *stages.split(" | ")), []
+    carry_out(answer, open_array(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=False, tick=ticks.append)
+    assert np.load(tmp_path / "y.npy").tolist() == KEPT[stages](array).tolist()
+    assert sum(ticks) >= KEPT[stages](array).nbytes
+
+
 def test_safetensors(tmp_path):
     library = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
     path = tmp_path / "x.safetensors"
@@ -258,6 +282,14 @@ def test_following_an_element_there_and_back(shapecalc):
     assert shapecalc("shape", "2,3", "--follow", "0,0").code == 2
     assert shapecalc("reshape", "N,3", "-1", "--follow", "0,0").code == 2
     assert shapecalc("reshape", "N,3", "-1", "--values").code == 2
+
+
+def test_an_element_that_a_stage_leaves_out_is_followed_to_there(shapecalc):
+    chain = "4,9 | slice ::2 | transpose"
+    assert shapecalc("chain", chain, "--follow", "1,0").err == "goes: input [1,0] -> slice left out\n"
+    found = json.loads(shapecalc("chain", chain, "--follow", "1,0", "--follow-out", "0,1", "--json").out)
+    assert [place["index"] for place in found["follow"]] == [[1, 0], None]
+    assert [place["index"] for place in found["follow_out"]] == [[0, 1], [1, 0], [2, 0]]
 
 
 def test_values_of_a_shape_that_no_machine_holds(shapecalc):

@@ -209,6 +209,14 @@ async def test_the_name_of_a_file_is_not_an_error_while_it_is_typed(user):
         assert "▲" not in user.text
 
 
+@driven("slice", "4,6", "::2,1:3")
+async def test_the_grid_says_that_a_stage_leaves_the_element_out(user):
+    await user.press("f3")
+    assert "left out" in user.text
+    await user.press("right")
+    assert "left out" not in user.text
+
+
 HOSTILE = [
     "\x1b[31m",
     "[bold]red[/]",

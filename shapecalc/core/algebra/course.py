@@ -6,7 +6,7 @@ from array import array
 from math import prod
 
 from shapecalc.core.answers.atoms import Known, axes_after, axes_of, axes_through, merge
-from shapecalc.core.answers.moves import Expand, Move, Reshape, Slice
+from shapecalc.core.answers.moves import Expand, Move, Pick, Reshape, Roll, Slice
 from shapecalc.core.sizes.dims import Shape, rewrite
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
@@ -69,6 +69,8 @@ def course_of(answer: Trace | Chain) -> Course:
     for move in answer.moves:
         if isinstance(move, Slice):
             raise misuse("shape returns dims, so no element moves")
+        if isinstance(move, Pick | Roll):
+            raise misuse("chains with select, slice, split, flip or roll are not compared")
     return Course(answer.input, answer.moves)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import gcd, lcm
 
-from shapecalc.core.answers.moves import Expand, Permute, Reshape
+from shapecalc.core.answers.moves import Expand, Permute, Reshape, Slice
 from shapecalc.core.sizes.dims import Dim, Shape, lowest_terms, monomial, product, quotient
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
@@ -115,7 +115,8 @@ def axes_of(shape: Sequence[Dim]) -> Axes:
 def axes_after(axes: Axes, move: Move, before: Shape, known: Known) -> Axes:
     """Return the axes of a tensor of shape `before` after a move; no dim of it may be 0.
 
-    Raises `ShapeError` (usage) for op `shape`, which moves no elements.
+    Raises `ShapeError` (usage) for op `shape`, which moves no elements, and for moves that leave elements out or
+    begin elsewhere.
     """
     if isinstance(move, Permute):
         return tuple([axes[axis] for axis in move.axes])
@@ -123,7 +124,9 @@ def axes_after(axes: Axes, move: Move, before: Shape, known: Known) -> Axes:
         return _expanded(axes, before, move.shape)
     if isinstance(move, Reshape):
         return regroup(axes, move.shape, known)
-    raise misuse("shape returns dims, so no element moves")
+    if isinstance(move, Slice):
+        raise misuse("shape returns dims, so no element moves")
+    raise misuse("chains with select, slice, split, flip or roll are not compared")
 
 
 def axes_through(shape: Shape, moves: Iterable[Move], known: Known) -> Axes:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.answers.atoms import Known, axes_of, axes_through, regroup
+from shapecalc.core.answers.atoms import Atom, Known, axes_of, axes_through, regroup
 from shapecalc.core.answers.moves import Expand, Permute, Reshape
 from shapecalc.core.sizes.dims import quotient, rewrite, substitute
 from shapecalc.core.sizes.text import read_dims, shape_text
@@ -87,6 +87,18 @@ def test_only_the_axes_that_mix_are_mixed():
     axes = axes_through(shape, moves, Known())
     assert [[shape_text((atom.size,)) for atom in axis] for axis in axes] == [["N"], ["3"], ["2"], ["C"]]
     assert [bool(atom.base) for axis in axes for atom in axis] == [False, True, True, False]
+
+
+def test_what_both_sides_share_at_the_front_is_not_mixed():
+    (outer, *mixed), _ = regroup(((Atom(6, 1),), (Atom(2, 6),)), (4, 3), Known())
+    assert outer == Atom(2, 3)
+    assert [atom.base for atom in mixed] == [(Atom(3, 1), Atom(2, 6))]
+
+
+def test_an_atom_is_not_read_through_to_a_part_of_its_base_that_it_mixes():
+    shape, moves = (9, 4, 2), [Permute((2, 1, 0)), Reshape((2, 36)), Reshape((3, 6, 4))]
+    array = np.arange(72).reshape(shape).transpose(2, 1, 0).reshape(3, 6, 4)
+    assert (read(axes_through(shape, moves, Known()), array.shape) == array).all()
 
 
 def test_what_was_mixed_and_is_merged_again_is_read_through():

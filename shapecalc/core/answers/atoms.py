@@ -273,11 +273,9 @@ class _Cutting:
         return i, 1, j, 1
 
     def _fits(self, cut: Dim, running: Sequence[Dim], place: int) -> bool:
-        """Say whether a cut falls on the one at `place`, or inside what comes after it."""
-        if cut == running[place]:
-            return True
+        """Say whether a cut, a multiple of the one at `place`, falls on it or inside what comes after it."""
         within = place + 1 < len(running) and self.known.divides(cut, running[place + 1])
-        return within and self.known.divides(running[place], cut)
+        return within or cut == running[place]
 
 
 def _running(sizes: Iterable[Dim]) -> list[Dim]:

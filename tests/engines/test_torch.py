@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from shapecalc.core.asking.ask import ask
@@ -13,14 +13,18 @@ from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.dialects.element_types import SINCE_25
 from shapecalc.core.dialects.torch import TORCH
 from shapecalc.engine import run
+from tests.engines.library_worker import indices
 from tests.sampling import examples
-from tests.strategies import axes, images, ones, permutations, reshapes, shapes, targets
+from tests.strategies import POSITIONS, axes, images, ones, permutations, positions, reshapes, shapes, targets
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 MANY = examples(150)
 NOT_REACHED = {"int2": "a placeholder without arithmetic", "uint2": "likewise", "int4": "likewise", "uint4": "likewise"}
 """Element types that PyTorch names and stores but that the dialect does not promise."""
-DISAGREEMENTS = {"pixel_unshuffle of nothing, on the CPU": "it gives the tensor back as it was; the document does not"}
+DISAGREEMENTS = {
+    "pixel_unshuffle of nothing, on the CPU": "it gives the tensor back as it was; the document does not",
+    "roll of nothing": "it takes any axis, also one that there is not",
+}
 """Where PyTorch is known to depart from its document, by name."""
 
 
@@ -32,7 +36,7 @@ def ran(call):
     """Return the shape of what `call` makes; `None` where PyTorch refuses, or where it keeps a -1 as a size."""
     try:
         shape = tuple(call().shape)
-    except (RuntimeError, IndexError):
+    except (RuntimeError, IndexError, ValueError):
         return None
     return None if any(dim < 0 for dim in shape) else shape
 
@@ -69,6 +73,26 @@ def test_squeeze(shape, named):
 @given(ones, st.integers(-5, 5))
 def test_unsqueeze(shape, axis):
     assert answer("unsqueeze", shape, axes=(axis,)) == ran(lambda: torch.zeros(shape).unsqueeze(axis))
+
+
+KEEPS = {
+    "select": lambda x, axis, index: x.select(axis, index),
+    "slice": lambda x, slices: x[indices(slices)],
+    "split": lambda x, axis, parts, part: x.chunk(parts, axis)[part if part >= 0 else parts],
+    "flip": lambda x, axes: x.flip(axes),
+    "roll": lambda x, shift, axis: x.roll(shift, axis),
+}
+
+
+@MANY
+@given(st.sampled_from(POSITIONS), shapes, st.data())
+def test_kept_and_moved_positions(op, shape, data):
+    drawn = data.draw(positions(op, len(shape)))
+    axis = drawn.get("axis", 0)
+    assume(op != "roll" or prod(shape))  # DISAGREEMENTS["roll of nothing"]
+    cut = shape[axis] if op == "split" and -len(shape) <= axis < len(shape) else 0
+    assume(drawn.get("parts", 1) < 1 or cut % drawn.get("parts", 1) == 0)  # chunk makes the last part smaller
+    assert answer(op, shape, **drawn) == ran(lambda: KEEPS[op](torch.zeros(shape), **drawn))
 
 
 @MANY

@@ -24,6 +24,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import Clash, view_strides
 from shapecalc.core.sizes.conditions import Never, equal
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.text import LONGEST_WORD
 from tests.cases import cases, described
 
 LINES = [
@@ -34,6 +35,7 @@ LINES = [
     ("expand", "2,3", {"target": "3", "dialect": "numpy"}, "error not-broadcastable"),
     ("expand", "1,1", {"target": "4294967296,4294967296"}, "error overflow"),
     ("reshape", "0,3", {"target": "-2,3", "dialect": "paddle"}, "error below-minus-one"),
+    ("reshape", "2,3", {"target": "6", "dtype": "bool", "dialect": "paddle"}, "6"),
     ("unsqueeze", "2,3", {"axes": "2,1,0,0", "dialect": "paddle"}, "1,1,2,1,3,1"),
     ("reshape", "2,3", {"target": "6", "dtype": "complex64", "dialect": "onnxruntime"}, "error dtype"),
     ("depth_to_space", "1,4,1,1", {"block": "2", "opset": "1", "dialect": "onnxruntime"}, "1,1,2,2"),
@@ -74,6 +76,19 @@ def test_an_axis_that_comes_too_early_is_told_with_those_that_exist_then():
 def test_a_part_of_the_dims_is_not_everywhere(dialect):
     with pytest.raises(sc.ShapeError, match=f"{dialect} has no start here"):
         ask("shape", "2,3", {"start": "1", "dialect": dialect})
+
+
+def test_dims_that_do_not_lie_as_one_are_told_with_their_strides():
+    message = answer("view", "3,4,2", target="12,2", strides="1,6,3").problem.message
+    assert message.startswith("a dim would span dims 0 and 1, and dim 0 has stride 1 where 24 is needed (dim 1 is 4 of")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"), [("", "'a' cannot stand in"), ("a", f"{LONGEST_WORD + 1} characters are no")]
+)
+def test_the_longest_word_is_looked_at(more, said):
+    with pytest.raises(sc.ShapeError, match=said):
+        sc.reshape(("9a" * (LONGEST_WORD // 2) + more,), (-1,))
 
 
 def test_the_nearest_of_two_sizes_is_told():

@@ -27,6 +27,9 @@ from shapecalc.core.sizes.text import shape_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from shapecalc.core.algebra.find import Found
 
     from shapecalc.core.algebra.equiv import Equivalence
 
@@ -35,9 +38,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "flatten", "flip", "reshape", "roll", "select"]
-__all__ += ["shape", "shape_text", "shuffle", "slice", "space_to_depth", "split", "squeeze", "transpose", "unsqueeze"]
-__all__ += ["view"]
+__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "reshape", "roll"]
+__all__ += ["select", "shape", "shape_text", "shuffle", "slice", "space_to_depth", "split", "squeeze", "transpose"]
+__all__ += ["unsqueeze", "view"]
 
 
 def reshape(
@@ -425,6 +428,27 @@ def compare(
     False
     """
     return _answers.compare(input, target, dialects, {"opset": opset, "dtype": dtype, "where": where or None})
+
+
+def find(input: Dims | None = None, output: Dims | None = None, *, pairs: Iterable[tuple[Any, Any]] = ()) -> Found:
+    """Return the chains that lead from one shape to another, each carried out before it is returned.
+
+    `pairs` are arrays and what they are to become. Raises `ShapeError` for what cannot be read, and if elements of an
+    array are equal, so that nothing tells them apart.
+
+    >>> [way.chain for way in find("B,H*W,C", "B,C,H,W").ways[:2]]
+    ['B,H*W,C | reshape B,C,H,W', 'B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2']
+    """
+    from shapecalc.core.algebra.find import named_shape
+    from shapecalc.engine.finding import chains_between, chains_for
+
+    arrays = list(pairs)
+    if input is None and output is None and arrays:
+        return chains_for(arrays)
+    if input is None or output is None:
+        raise misuse("find takes two shapes, or pairs of arrays")
+    shapes = named_shape(input, "input"), named_shape(output, "output")
+    return chains_for(arrays, shapes) if arrays else chains_between(*shapes)
 
 
 def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:

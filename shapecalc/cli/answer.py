@@ -141,6 +141,8 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
     shown: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
     if op == "chain":
         shown |= {"stages": []}
+    elif op == "find":
+        shown = {"chains": [], "fits": None, "complete": False}
     elif op == "compare":
         shown = {"op": op, "input": None, "request": {}, "agree": None, "rows": []}
     else:

@@ -54,7 +54,10 @@ def print_short_help(
         put(HELP)
 
 
-COMMANDS = ("chain", "equiv", "compare", "check", "vectors", "dialects", "why", "repl", "tui", "serve", "backends")
+COMMANDS = (
+    *("chain", "equiv", "compare", "find", "check", "vectors"),
+    *("dialects", "why", "repl", "tui", "serve", "backends"),
+)
 """The commands that are not ops, each a module of its own name with a function `add`."""
 
 

@@ -41,6 +41,7 @@ def questions(shape):
         "squeeze --json, as openvino": (["squeeze", shape, "-d", "openvino", "--json"], ""),
         "unsqueeze --explain": (["unsqueeze", shape, "--axes", "0", "--explain"], ""),
         "compare": (["compare", shape, "-1", "--json"], ""),
+        "find": (["find", shape, reversed_dims], ""),
         "check": (["check", "-"], f"reshape {shape} -1\ntranspose {shape}\n"),
         "check, all sizes alike": (["check", "-"], f"reshape {shape} -1 => 2 when {alike or '1 is 1'}\n"),
         "check --json": (["check", "-", "--json"], f"reshape {shape} {reversed_dims}\n"),

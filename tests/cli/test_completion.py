@@ -24,6 +24,8 @@ COMPLETED = [
     (["reshape", "2,3,4", "-1,4", "--dialect", "on"], ["onnx", "onednn", "onnxruntime"]),
     (["eq"], ["equiv"]),
     (["compare", "-d", "t"], ["tensorrt", "torch"]),
+    (["fi"], ["find"]),
+    (["find", "--b"], ["--before"]),
     (["vectors", "--dialect", "op"], ["openvino"]),
     (["chain", "'2,3 | flatten'", "--dialect", "nu"], ["numpy"]),
     (["reshape", "2,3", "--opset", "2"], ["2", *(str(opset) for opset in range(20, 29))]),

@@ -40,7 +40,9 @@ ODD = [
 SHAPES = {"SHAPE", "AXES", "INDEX"}
 HEADERS = ["{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, 4), }", "{'shape': (True,)}", "[" * 50, "{}", ""]
 OTHERS = [
-    name for name in COMMANDS if name not in ("chain", "equiv", "check", "repl", "compare", "tui", "serve", "vectors")
+    name
+    for name in COMMANDS
+    if name not in ("chain", "equiv", "check", "repl", "compare", "find", "tui", "serve", "vectors")
 ]
 
 
@@ -66,6 +68,8 @@ def _any(random, known):
         if random.random() < 0.5:
             return Attempt(("equiv", chain, other, *_some(random, ["--json", "--strict", "-q"])))
         return Attempt(("chain", chain, *_options(random, "reshape", 1)))
+    if chosen < 0.94:
+        return Attempt(("find", _shape(random), _shape(random), *_some(random, ["--json", "--quiet", *ODD])))
     if chosen < 0.95:
         return Attempt(("compare", _shape(random), _shape(random), *_options(random, "reshape", 1)))
     if chosen < 0.98:

@@ -1,1 +1,1 @@
-"""What can be said of whole chains: whether two are the same function."""
+"""Whole chains: whether two are the same function, and which lead from one shape to another."""

@@ -1,0 +1,132 @@
+"""`shapecalc find`: the chains that lead from one shape to another."""
+
+from __future__ import annotations
+
+from shapecalc.cli.answer import print_error
+from shapecalc.cli.inputs import file_error, input_text, read_input
+from shapecalc.cli.options import Argument, Option, Takes, printing_options
+from shapecalc.cli.output import Exit, put, put_json, tell
+from shapecalc.cli.signature import make_command
+from shapecalc.core.algebra.find import named_shape
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.sizes.conditions import Never, equal
+from shapecalc.core.sizes.dims import product
+from shapecalc.core.sizes.problem import ShapeError, misuse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import typer
+
+    from shapecalc.cli.output import Output
+    from shapecalc.core.algebra.find import Found
+    from shapecalc.core.sizes.dims import Shape
+
+SUMMARY = "Find the chains that lead from one shape to another."
+HELP = f"""\b
+  shapecalc find B,H*W,C B,C,H,W
+  shapecalc find --before x.npy --after y.npy
+  shapecalc find B,H*W,C B,C,H,W --before x.npy --after y.npy
+
+{SUMMARY} First the one that moves nothing, then those with one transpose. How many functions fit is told,
+too: the reshape alone, and each split into the fewest parts, one transpose, and one merge. Arrays choose the
+one that turns the first into the second; the elements of the first are positions, or all different. Of
+several pairs, sizes that differ get names. Exit 1 if there is none."""
+SHAPES = (
+    Argument("input", "the shape to start from", "[INPUT]", required=False),
+    Argument("output", "the shape to arrive at", "[OUTPUT]", required=False),
+)
+PAIRS = (
+    Option("before", "An array of INPUT's shape; may be repeated.", Takes.TEXTS, metavar="FILE"),
+    Option("after", "What that array is to become; may be repeated.", Takes.TEXTS, metavar="FILE"),
+)
+LONGEST_COPY = 1 << 28
+"""Up to this many bytes of an array are read into memory, more into a scratch file."""
+
+
+def add(app: typer.Typer, cls: type) -> None:
+    """Give the app the command."""
+    made = make_command(run_find, [*SHAPES, *PAIRS, *printing_options("json", "quiet")])
+    app.command("find", cls=cls, short_help=SUMMARY, help=HELP)(made)
+
+
+def run_find(
+    input: str | None, output: str | None, before: list[str] | None, after: list[str] | None, out: Output
+) -> int:
+    """Print the chains, or their JSON; return whether there are any as an exit code."""
+    texts: dict[str, object] = {"input": input, "output": output}
+    try:
+        shapes = _shapes(input, output, needed=not before)
+        arrays = _arrays(before or [], after or [])
+        found = _found(shapes, arrays)
+    except ShapeError as error:
+        return print_error(error, "find", {name: text for name, text in texts.items() if text is not None}, out)
+    if out.json and not out.quiet:
+        put_json(found.as_json())
+    elif not out.quiet:
+        for way in found.ways:
+            put(way.chain)
+        _tell_limits(found)
+        tell(f"shapecalc: {_counts(found) if found.ways or arrays else _volumes(shapes or ())}")
+    return Exit.YES if found.ways else Exit.NO
+
+
+def _shapes(before: str | None, after: str | None, *, needed: bool) -> tuple[Shape, Shape] | None:
+    """Return the two shapes; None if arrays stand in their place. Raises `ShapeError`: usage, file."""
+    if before is None and not needed:
+        return None
+    if before is None or after is None:
+        raise misuse("find takes two shapes, or arrays with --before and --after", "write find INPUT OUTPUT")
+    given = read_input(input_text(before), {}, RESHAPE.name).shape
+    return named_shape(given, "input"), named_shape(after, "output")
+
+
+def _arrays(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
+    """Return the arrays in pairs; raise `ShapeError`: usage if they are not pairs, file if one cannot be read."""
+    if len(before) != len(after):
+        raise misuse(f"--before was given {len(before)} times, and --after {len(after)} times")
+    if not before:
+        return []
+    from shapecalc.engine.files import FileError, open_array
+    from shapecalc.engine.reading import copy_of
+
+    try:
+        read = {text: copy_of(open_array(text), LONGEST_COPY) for text in (*before, *after)}
+    except FileError as error:
+        raise file_error(error) from None
+    return [(read[first], read[second]) for first, second in zip(before, after, strict=True)]
+
+
+def _found(shapes: tuple[Shape, Shape] | None, arrays: list[tuple[Any, Any]]) -> Found:
+    """Return the chains between shapes, or those that do what pairs of arrays show."""
+    from shapecalc.engine.finding import chains_between, chains_for
+
+    return chains_between(*shapes) if shapes and not arrays else chains_for(arrays, shapes)
+
+
+def _tell_limits(found: Found) -> None:
+    """Tell under which conditions the chains hold; they are the same for all, since all have the same shapes."""
+    from shapecalc.engine.finding import answer_of
+
+    for way in found.ways[:1]:
+        for condition in answer_of(way, {}).conditions:
+            tell(f"shapecalc: holds when {condition.words}")
+
+
+def _counts(found: Found) -> str:
+    """Say how many functions fit, and how many of them are listed."""
+    fits = f"{'' if found.complete else 'at least '}{found.fits or 'no'} function{'' if found.fits == 1 else 's'}"
+    listed = f", of which {len(found.ways)} are listed" if len(found.ways) < found.fits else ""
+    return f"{fits} fit{'s' * (found.fits == 1)}{listed}"
+
+
+def _volumes(shapes: Sequence[Shape]) -> str:
+    """Say why no chain leads from one shape to the other."""
+    have, want = map(product, shapes)
+    try:
+        words = " and ".join(condition.words for condition in equal(have, want))
+    except Never:
+        words = ""
+    return f"no chain leads there: {have} elements in, {want} out" + (f" (as many when {words})" if words else "")

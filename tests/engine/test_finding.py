@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.algebra.find import Way, ways_between
+from shapecalc.core.algebra.find import Found, Way, ways_between
+from shapecalc.core.algebra.pairs import Fitting
 from shapecalc.core.asking.command_line import read_chain
 from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.core.sizes.dims import lowest_terms, product
@@ -74,6 +75,13 @@ def test_a_way_that_says_something_else_than_its_chain_is_not_proved():
     assert is_proved(Way((2, 3, 4), (2, 3, 4), (0, 2, 1), (24,)))
     assert not is_proved(Wrong((2, 3, 4), (2, 3, 4), (2, 1, 0), (24,)))
     assert not is_proved(Wrong((2, 3, 4), (2, 3, 4), (0, 2, 1), (6, 4)))
+
+
+def test_what_does_not_do_what_arrays_show_is_not_found(monkeypatch):
+    wrong = Fitting(Found((Way((2, 3), (2, 3), (0, 1), (3, 2)),), 1), ({},))
+    monkeypatch.setattr("shapecalc.engine.finding.named_way", lambda _pairs: wrong)
+    x = np.arange(6).reshape(2, 3)
+    assert sc.find(pairs=[(x, x.T)]).ways == ()
 
 
 def test_of_large_shapes_elements_are_followed():

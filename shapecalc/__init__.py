@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.core.algebra.find import Found
-
     from shapecalc.core.algebra.equiv import Equivalence
+    from shapecalc.core.algebra.find import Found
 
     Dims = str | Iterable[int | str]
     Axes = str | int | Iterable[int]

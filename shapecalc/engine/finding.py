@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.algebra.find import Found, Way, ways_between
 from shapecalc.core.algebra.array_pairs import Pair, fitting_ways, named_way
+from shapecalc.core.algebra.find import Found, Way, ways_between
 from shapecalc.core.answers.element_path import index_before, ravel, unravel
 from shapecalc.core.answers.example_sizes import example_sizes
 from shapecalc.core.answers.moves import Permute

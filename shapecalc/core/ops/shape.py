@@ -3,18 +3,81 @@
 from __future__ import annotations
 
 from shapecalc.core.answers.moves import Slice
-from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.dialect import Operator
 from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, SINCE_19, UP_TO_12
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.steps import READ_DIM, Clamped, SlicedDims
 from shapecalc.core.sizes.dims import INT64_MAX, Shape
+from shapecalc.core.sizes.rule import Rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Reasons
     from shapecalc.core.dialects.dialect import Dialect
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+
+
+class Clamped(Facts):
+    """A start or an end that was out of range."""
+
+    name = "clamp"
+    rule = Rule(
+        "clamp",
+        "start and end count from the back when negative, and are then clamped to [0, rank]",
+        "Older texts of ONNX Shape clamp to [0, rank - 1]; that is an erratum, corrected later: start=3 of a shape "
+        "of rank 3 gives an empty vector.",
+        "shapecalc shape 2,3,4 --start 3 --end 9",
+        "ONNX Shape 15 and later",
+    )
+    end: str
+    """Which of the two: `start` or `end`."""
+    wanted: int
+    rank: int
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        said = f"{self.end} {self.wanted}"
+        if self.wanted < 0:
+            said += f" counts from the back: {self.wanted + self.rank}"
+        return said if self.wanted + self.rank == step.value else f"{said}, clamped to {step.value}"
+
+
+class ReadDim(Facts):
+    """A dim that becomes an element of the result."""
+
+    name = "read dim"
+    rule = Rule(
+        "read-dim",
+        "an element of the result is the size of a dim",
+        "Shape returns the dims themselves: the shape becomes data.",
+        "shapecalc shape 2,3,4",
+        "ONNX Shape: 'outputs an 1D int64 tensor containing the shape of the input tensor'",
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"element {step.out} is the size of dim {step.sources[0]}, {step.value}"
+
+
+class SlicedDims(Facts):
+    """The dims that are returned."""
+
+    name = "slice"
+    rule = Rule(
+        "slice",
+        "the dims from start up to, but not including, end",
+        "A start after the end gives an empty vector.",
+        "shapecalc shape 2,3,4 --start 1",
+        "ONNX Shape: 'the end axis, if specified, is exclusive'",
+    )
+    rank: int
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"{len(step.sources)} of {self.rank} dims, as a vector of int64"
+
+
+READ_DIM = ReadDim()
 
 
 def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None = None) -> Reasons:
@@ -52,6 +115,7 @@ def _slices(row: Dialect) -> bool:
 
 SHAPE = Op(
     name="shape",
+    facts=(Clamped, ReadDim, SlicedDims),
     summary="Return the dims themselves, as a vector of int64.",
     params=(
         Param("start", Holds.INT, "the first dim, by default 0; negative counts from the back", taken_by=_slices),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from operator import itemgetter
 
 from shapecalc.core.answers.moves import Permute
-from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.dialect import NoPerm, Operator
 from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, UP_TO_12
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.rules.refusals import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
-from shapecalc.core.rules.steps import TAKEN_AXIS, MovedAxes, Order
 from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.sizes.record import Choice
+from shapecalc.core.sizes.rule import Rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,54 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Reasons
     from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
     from shapecalc.core.sizes.dims import Shape
+
+
+class Order(Choice):
+    """Where the order of the axes comes from."""
+
+    GIVEN = "the axes move, and the elements with them"
+    REVERSED = "no permutation is given: the axes reverse"
+    KEPT = "no permutation is given: the axes stay"
+
+
+class TakenAxis(Facts):
+    """An axis that a permutation names."""
+
+    name = "take axis"
+    rule = Rule(
+        "permute",
+        "output dim i is input dim perm[i]",
+        "The permutation names where each output dim comes from, not where it goes. A permutation that is its own "
+        "inverse hides the difference; 1,2,0 shows it.",
+        "shapecalc transpose 2,3,4 1,2,0",
+        "ONNX Transpose: 'when perm=(1, 0, 2), given an input tensor of shape (1, 2, 3), the output shape will be "
+        "(2, 1, 3)'",
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"output dim {step.out} is input dim {step.sources[0]}, {step.value}"
+
+
+class MovedAxes(Facts):
+    """A whole permutation."""
+
+    name = "move axes"
+    rule = Rule(
+        "move-axes",
+        "a transpose moves axes, and the elements with them",
+        "Without a permutation the dims reverse; in TensorRT's Shuffle they stay; oneDNN requires one.",
+        "shapecalc transpose 2,3,4",
+        "ONNX Transpose: 'by default, reverse the dimensions'",
+    )
+    order: Order
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return self.order.value
+
+
+TAKEN_AXIS = TakenAxis()
 
 
 def transpose(
@@ -115,6 +164,7 @@ PERM = "output dim i is the input dim that entry i names"
 
 TRANSPOSE = Op(
     name="transpose",
+    facts=(TakenAxis, MovedAxes),
     summary="Move axes.",
     params=(Param("perm", Holds.AXES, f"{PERM}; left out, the dims reverse", positional=True),),
     steps=transpose,

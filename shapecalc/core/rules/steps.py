@@ -22,14 +22,6 @@ class LeftOut(Choice):
     COPIES = "copied dims left out"
 
 
-class Order(Choice):
-    """Where the order of the axes comes from."""
-
-    GIVEN = "the axes move, and the elements with them"
-    REVERSED = "no permutation is given: the axes reverse"
-    KEPT = "no permutation is given: the axes stay"
-
-
 class CopiedZero(Facts):
     """A 0 that copies a dim."""
 
@@ -154,43 +146,6 @@ class Regrouped(Facts):
         return f"{counts}: {regrouping(self.before, self.after)}"
 
 
-class TakenAxis(Facts):
-    """An axis that a permutation names."""
-
-    name = "take axis"
-    rule = Rule(
-        "permute",
-        "output dim i is input dim perm[i]",
-        "The permutation names where each output dim comes from, not where it goes. A permutation that is its own "
-        "inverse hides the difference; 1,2,0 shows it.",
-        "shapecalc transpose 2,3,4 1,2,0",
-        "ONNX Transpose: 'when perm=(1, 0, 2), given an input tensor of shape (1, 2, 3), the output shape will be "
-        "(2, 1, 3)'",
-    )
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"output dim {step.out} is input dim {step.sources[0]}, {step.value}"
-
-
-class MovedAxes(Facts):
-    """A whole permutation."""
-
-    name = "move axes"
-    rule = Rule(
-        "move-axes",
-        "a transpose moves axes, and the elements with them",
-        "Without a permutation the dims reverse; in TensorRT's Shuffle they stay; oneDNN requires one.",
-        "shapecalc transpose 2,3,4",
-        "ONNX Transpose: 'by default, reverse the dimensions'",
-    )
-    order: Order
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return self.order.value
-
-
 class Merged(Facts):
     """Axes that become one dim."""
 
@@ -210,66 +165,6 @@ class Merged(Facts):
             return f"no axis is left for output dim {step.out}: 1"
         factors = "*".join(map(str, self.dims))
         return f"output dim {step.out} is {factors}" + (f" = {step.value}" if len(self.dims) > 1 else "")
-
-
-class Clamped(Facts):
-    """A start or an end that was out of range."""
-
-    name = "clamp"
-    rule = Rule(
-        "clamp",
-        "start and end count from the back when negative, and are then clamped to [0, rank]",
-        "Older texts of ONNX Shape clamp to [0, rank - 1]; that is an erratum, corrected later: start=3 of a shape "
-        "of rank 3 gives an empty vector.",
-        "shapecalc shape 2,3,4 --start 3 --end 9",
-        "ONNX Shape 15 and later",
-    )
-    end: str
-    """Which of the two: `start` or `end`."""
-    wanted: int
-    rank: int
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        said = f"{self.end} {self.wanted}"
-        if self.wanted < 0:
-            said += f" counts from the back: {self.wanted + self.rank}"
-        return said if self.wanted + self.rank == step.value else f"{said}, clamped to {step.value}"
-
-
-class ReadDim(Facts):
-    """A dim that becomes an element of the result."""
-
-    name = "read dim"
-    rule = Rule(
-        "read-dim",
-        "an element of the result is the size of a dim",
-        "Shape returns the dims themselves: the shape becomes data.",
-        "shapecalc shape 2,3,4",
-        "ONNX Shape: 'outputs an 1D int64 tensor containing the shape of the input tensor'",
-    )
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"element {step.out} is the size of dim {step.sources[0]}, {step.value}"
-
-
-class SlicedDims(Facts):
-    """The dims that are returned."""
-
-    name = "slice"
-    rule = Rule(
-        "slice",
-        "the dims from start up to, but not including, end",
-        "A start after the end gives an empty vector.",
-        "shapecalc shape 2,3,4 --start 1",
-        "ONNX Shape: 'the end axis, if specified, is exclusive'",
-    )
-    rank: int
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"{len(step.sources)} of {self.rank} dims, as a vector of int64"
 
 
 class DroppedOne(Facts):
@@ -403,12 +298,7 @@ STEP_FACTS = (
     Inferred,
     InferredEmpty,
     Regrouped,
-    TakenAxis,
-    MovedAxes,
     Merged,
-    Clamped,
-    ReadDim,
-    SlicedDims,
     DroppedOne,
     KeptDim,
     InsertedOne,
@@ -422,8 +312,6 @@ STEP_RULES: dict[str, Rule] = {facts.rule: facts.rule for facts in STEP_FACTS}
 
 LITERAL_ZERO = LiteralZero()
 GIVEN = Given()
-TAKEN_AXIS = TakenAxis()
-READ_DIM = ReadDim()
 DROPPED_ONE = DroppedOne()
 KEPT_DIM = KeptDim()
 INSERTED_ONE = InsertedOne()

@@ -6,17 +6,22 @@ import sys
 
 from shapecalc.cli.inputs import input_text, read_input
 from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
-from shapecalc.core.asking.ask import ask, default_dialect
+from shapecalc.core.asking.ask import ask, default_dialect, operator_in, opset_in
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing.answer import answer as answer_request
+from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import fields
 from shapecalc.core.sizes.text import read_dims, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shapecalc.cli.data import Paths
     from shapecalc.cli.output import Output
     from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.asking.defaults import Stage
     from shapecalc.core.sizes.problem import Problem
     from shapecalc.engine.files import Source
     from shapecalc.view.code import Code
@@ -27,14 +32,28 @@ def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
     try:
         texts["input"] = input_text(str(texts["input"]))
         options = {name: value for name, value in texts.items() if name != "input"}
+        opset = take_model_opset(options, [(op, {})], out)
         given = read_input(str(texts["input"]), options, op)
-        return print_answer(answer_request(ask(op, given.shape, given.options)), out, given.source)
+        return print_answer(answer_request(ask(op, given.shape, given.options)), out, given.source, opset)
     except ShapeError as error:
         return print_error(error, op, texts, out)
 
 
-def print_answer(answer: Trace | Chain, out: Output, source: Source | None = None) -> int:
-    """Carry an answer out, print it as the options ask, and return its exit code.
+def take_model_opset(options: dict[str, object], stages: Sequence[Stage], out: Output) -> int | None:
+    """Return the opset of the ONNX model to write and take it out of the options, if no stage's dialect has opsets.
+
+    Raises `ShapeError` (usage) for an opset that ONNX does not have.
+    """
+    if out.code != "onnx" or options.get("opset") is None:
+        return None
+    asked = [(OPS[op], given.get("dialect") or options.get("dialect")) for op, given in stages if op in OPS]
+    if any(operator_in(op, dialect)[0].newest_opset for op, dialect in asked):
+        return None
+    return opset_in({"opset": options.pop("opset")}, DIALECTS["onnx"])
+
+
+def print_answer(answer: Trace | Chain, out: Output, source: Source | None = None, opset: int | None = None) -> int:
+    """Carry an answer out, print it as the options ask, and return its exit code. `opset` is that of an ONNX model.
 
     Raises `ShapeError` (usage, file) for options that cannot be met.
     """
@@ -44,7 +63,7 @@ def print_answer(answer: Trace | Chain, out: Output, source: Source | None = Non
 
         paths = checked_paths(answer, out, source)
     expected = None if out.expect is None else shape_text(read_dims(out.expect, "expect"))
-    coded = _write_code(answer, out)
+    coded = _write_code(answer, out, opset)
     code = exit_code_of(answer, expected, strict=out.strict)
     if code == Exit.YES and out.out is not None and source is not None:
         from shapecalc.cli.data import write_output
@@ -103,7 +122,7 @@ def exit_code_of(answer: Trace | Chain, expected: str | None, *, strict: bool) -
     return Exit.NO if differs or (strict and answer.conditions) else Exit.YES
 
 
-def _write_code(answer: Trace | Chain, out: Output) -> Code | None:
+def _write_code(answer: Trace | Chain, out: Output, opset: int | None) -> Code | None:
     """Return the code that is asked for in place of the answer; None if none is, or if there is no answer.
 
     Raises `ShapeError` (usage) if there is no such kind of code, or if it cannot say what the answer says.
@@ -113,7 +132,9 @@ def _write_code(answer: Trace | Chain, out: Output) -> Code | None:
     from shapecalc.view.code import writer
 
     write_code = writer(out.code)
-    return None if answer.output is None else write_code(answer)
+    if answer.output is None:
+        return None
+    return write_code(answer) if opset is None else write_code(answer, opset=opset)
 
 
 def _tell_refusal(answer: Trace | Chain) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.cli.answer import print_answer, print_error
+from shapecalc.cli.answer import print_answer, print_error, take_model_opset
 from shapecalc.cli.inputs import input_text, read_input
 from shapecalc.cli.options import ASKING, PRINTING, SWITCHING, Argument
 from shapecalc.cli.signature import make_command
@@ -40,8 +40,9 @@ def add(app: typer.Typer, cls: type) -> None:
 def run_chain(stages: str, out: Output, **options: object) -> int:
     """Answer the stages in turn; the options apply to every stage that takes them and does not say otherwise."""
     try:
+        opset = take_model_opset(options, read_chain(stages)[1], out)
         answer, source = _answer_stages(stages, options)
-        return print_answer(answer, out, source)
+        return print_answer(answer, out, source, opset)
     except ShapeError as error:
         return print_error(ShapeError(_place_in_chain(error.problem, stages)), "chain", {"stages": stages}, out)
 

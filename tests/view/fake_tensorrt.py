@@ -1,10 +1,26 @@
-"""A network that does at once what TensorRT's layers are documented to do, on NumPy arrays."""
+"""A network that does at once what TensorRT's layers are documented to do, on NumPy arrays.
+
+It is imported in the place of `tensorrt`. Shape tensors are what the documents call so: of one axis, of int32 or int64.
+"""
 
 from __future__ import annotations
 
+from enum import Enum
 from math import prod
 
 import numpy as np
+
+MAX_DIMS = 8
+
+
+class ElementWiseOperation(Enum):
+    """Those of the operations that shape tensors may have, and that are needed."""
+
+    PROD = "prod"
+    FLOOR_DIV = "floor_div"
+
+
+OPERATIONS = {ElementWiseOperation.PROD: np.multiply, ElementWiseOperation.FLOOR_DIV: np.floor_divide}
 
 
 class Network:
@@ -16,42 +32,102 @@ class Network:
     def add_shape(self, tensor):
         return Layer(np.array(tensor.shape, dtype=np.int64))
 
+    def add_constant(self, shape, weights):
+        assert weights.flags.c_contiguous
+        assert weights.size == prod(shape), "the number of weights must match the dimensions"
+        return Layer(weights.reshape(shape))
+
+    def add_elementwise(self, first, second, op):
+        assert first.dtype == second.dtype, "the inputs must be of one type"
+        assert first.ndim == second.ndim, "the inputs must have the same number of dimensions"
+        assert all(1 in pair or len({*pair}) == 1 for pair in zip(first.shape, second.shape, strict=True))
+        return Layer(OPERATIONS[op](first, second))
+
+    def add_concatenation(self, tensors):
+        assert len({tensor.dtype for tensor in tensors}) == 1, "the inputs must be of one type"
+        assert {tensor.ndim for tensor in tensors} == {1}, "the axis is the default one, which is 0 for these only"
+        return Layer(np.concatenate(tensors))
+
     def add_slice(self, tensor, start, shape, stride):
-        assert len(start) == len(shape) == len(stride) == tensor.ndim
-        places = [
-            [first + step * at for at in range(count)] for first, count, step in zip(start, shape, stride, strict=True)
-        ]
-        for index, dim in zip(places, tensor.shape, strict=True):
-            assert all(0 <= at < dim for at in index), "a slice reads outside of its tensor"
-        return Layer(tensor[np.ix_(*places)] if tensor.ndim and prod(shape) else np.zeros(shape, tensor.dtype))
+        return Slice(tensor, start, shape, stride)
+
+
+def is_shape_tensor(tensor):
+    return isinstance(tensor, np.ndarray) and tensor.ndim == 1 and tensor.dtype in (np.int32, np.int64)
 
 
 class Layer:
     """A layer with one output."""
+
+    __slots__ = ("output",)
 
     def __init__(self, output):
         self.output = output
 
     def get_output(self, index):
         assert index == 0
+        assert self.output.ndim <= MAX_DIMS
         return self.output
+
+
+class Slice:
+    """Stands in for `trt.ISliceLayer`: input 1 is the start, 2 the shape, 3 the stride, in place of what was given."""
+
+    __slots__ = ("given", "tensor")
+
+    def __init__(self, tensor, start, shape, stride):
+        self.tensor, self.given = tensor, [start, shape, stride]
+        assert len(start) == len(shape) == len(stride) == tensor.ndim <= MAX_DIMS
+
+    def set_input(self, index, tensor):
+        assert index in (1, 2, 3)
+        assert is_shape_tensor(tensor)
+        assert len(tensor) == self.tensor.ndim
+        self.given[index - 1] = tensor.tolist()
+
+    def get_output(self, index):
+        assert index == 0
+        start, shape, stride = self.given
+        places = [
+            [first + step * at for at in range(count)] for first, count, step in zip(start, shape, stride, strict=True)
+        ]
+        for read, dim in zip(places, self.tensor.shape, strict=True):
+            assert all(0 <= at < dim for at in read), "a slice reads outside of its tensor"
+        empty = not self.tensor.ndim or not prod(shape)
+        return np.zeros(shape, self.tensor.dtype) if empty else self.tensor[np.ix_(*places)]
 
 
 class Shuffle:
     """Stands in for `trt.IShuffleLayer`; a property that it does not have cannot be set."""
 
-    __slots__ = ("first_transpose", "reshape_dims", "second_transpose", "tensor", "zero_is_placeholder")
+    __slots__ = ("_reshape_dims", "first_transpose", "second_transpose", "tensor", "zero_is_placeholder")
 
     def __init__(self, tensor):
         self.tensor, self.zero_is_placeholder = tensor, True
-        self.first_transpose = self.reshape_dims = self.second_transpose = None
+        self.first_transpose = self._reshape_dims = self.second_transpose = None
+
+    @property
+    def reshape_dims(self):
+        """The dims that were set; as the documents say, to set them resets input 1, and the other way round."""
+        return self._reshape_dims
+
+    @reshape_dims.setter
+    def reshape_dims(self, dims):
+        assert type(dims) is tuple and all(type(dim) is int for dim in dims)
+        self._reshape_dims = dims
+
+    def set_input(self, index, tensor):
+        """Take the dims of a shape tensor: a 0 and a -1 in it mean what they mean in the property."""
+        assert index == 1
+        assert is_shape_tensor(tensor)
+        self._reshape_dims = tuple(tensor.tolist())
 
     def get_output(self, index):
         assert index == 0
         found = self.tensor if self.first_transpose is None else np.transpose(self.tensor, self.first_transpose)
         if self.reshape_dims is not None:
             found = found.reshape(self._sizes(found.shape))
-        assert found.ndim <= 8
+        assert found.ndim <= MAX_DIMS
         return found if self.second_transpose is None else np.transpose(found, self.second_transpose)
 
     def _sizes(self, shape):

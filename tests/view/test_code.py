@@ -3,62 +3,38 @@
 from __future__ import annotations
 
 import json
+import shlex
 
-import numpy as np
-import onnx
-import onnxruntime
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from shapecalc.core.asking.command_line import command_line
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.sizes.conditions import holds
+from shapecalc.core.sizes.dims import names
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.python_values import read_sizes
+from shapecalc.core.sizes.text import read_dims
 from shapecalc.engine import run
 from shapecalc.view.code import TARGETS, code
+from shapecalc.view.code.sizes import given_name
+from shapecalc.view.code.written import shapes_of
 from tests.core.test_imports import HEAVY, loaded
-from tests.plans import answer_to, plans, requested_answers, size
+from tests.plans import LARGEST, answer_to, plans, requested_answers, size
 from tests.sampling import examples
-from tests.view.fake_tensorrt import Network
+from tests.view.real_chains import REAL_CHAINS
+from tests.view.running import RUNS, data, end_workers, run_code
 
 MANY = examples(200)
 FEWER = examples(80)
 
 
-def data(shape):
-    return np.arange(size(shape), dtype=np.float32).reshape(shape)
-
-
-def on_numpy(text, x, **given_names):
-    names = {"x": x, **given_names}
-    exec(text, names)
-    return names["y"]
-
-
-def on_torch(text, x, **given_names):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    return on_numpy(text, torch.from_numpy(x), **given_names).numpy()
-
-
-def on_einops(text, x, **given_names):
-    pytest.importorskip("einops", reason="einops is not installed")
-    return on_numpy(text, x, **given_names)
-
-
-def on_onnx(text, x, **given_names):
-    names = dict(given_names)
-    exec(text, names)
-    onnx.checker.check_model(names["model"], full_check=True)
-    session = onnxruntime.InferenceSession(names["model"].SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, {"x": x})[0]
-
-
-def on_tensorrt(text, x, **given_names):
-    return on_numpy(text, x, network=Network(), **given_names)
-
-
-RUNS = {"numpy": on_numpy, "torch": on_torch, "einops": on_einops, "onnx": on_onnx, "tensorrt": on_tensorrt}
+@pytest.fixture(autouse=True, scope="module")
+def workers():
+    yield
+    end_workers()
 
 
 def same(found, expected):
@@ -69,14 +45,24 @@ def check(answer, target):
     """Fail unless the code for `target` makes what the engine makes."""
     x = data(answer.input)
     written = code(answer, target)
-    assert same(np.asarray(RUNS[target](written.text, x)), run(answer, x).array), written.text
+    assert same(run_code(target, written.text, x), run(answer, x).array), written.text
 
 
-@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("target", ["numpy", "torch", "jax", "tensorflow", "openvino"])
 @MANY
 @given(plans)
 def test_arrays_take_every_plan(target, answer):
+    assume(target != "openvino" or 0 not in answer.input)  # OpenVINO 2026.4.1 fails at some empty tensors
     check(answer, target)
+
+
+@MANY
+@given(plans)
+def test_paddle_takes_every_plan_but_those_with_a_dim_of_size_zero(answer):
+    try:
+        check(answer, "paddle")
+    except ShapeError as error:
+        assert "paddle cannot be asked for it" in str(error) and 0 in answer.input, error
 
 
 @FEWER
@@ -85,11 +71,11 @@ def test_onnx_takes_every_plan_of_its_opset(answer):
     try:
         written = code(answer, "onnx")
     except ShapeError as error:
-        opset = max(trace.request.opset or 25 for trace in answer.traces)
+        opset = min(trace.request.opset or 25 for trace in answer.traces)
         assert opset < 14 or "rolls" in str(error), error  # an older opset has no allowzero
         return
     x = data(answer.input)
-    assert same(on_onnx(written.text, x), run(answer, x).array), written.text
+    assert same(run_code("onnx", written.text, x), run(answer, x).array), written.text
 
 
 @MANY
@@ -113,35 +99,36 @@ def test_einops_says_the_same_or_that_axes_mix(answer):
 SYMBOLIC = [
     ("reshape N,C,H,W 0,-1", "N=2,C=3,H=2,W=5", ""),
     ("reshape N,C,H,W 0,-1,64", "N=2,C=4,H=8,W=4", "einops"),
-    ("reshape N,C,H,W N,H*W,C -d numpy", "N=2,C=4,H=8,W=3", "onnx tensorrt einops"),
+    ("reshape N,C,H,W N,H*W,C -d numpy", "N=2,C=4,H=8,W=3", "einops"),
     ("reshape N,2*C 0,2,C", "N=3,C=5", ""),
     ("reshape N,C/2,4 4,-1", "N=2,C=6", "einops"),
     ("reshape C/2,4 C,2 -d numpy", "C=6", ""),
-    ("reshape 0 N,0 -d numpy", "N=3", "onnx tensorrt"),
-    ("reshape N,C M,-1", "N=6,C=2,M=4", "onnx tensorrt einops"),
+    ("reshape 0 N,0 -d numpy", "N=3", ""),
+    ("reshape N,C M,-1", "N=6,C=2,M=4", "einops"),
     ("reshape N,4 2,6", "N=3", "einops"),
     ("shuffle N,C,H --first 1,0,2 --to 0,-1", "N=2,C=3,H=4", ""),
     ("shuffle N,C,H,W --to 0,0,-1 --second 0,2,1", "N=2,C=3,H=4,W=5", ""),
-    ("flatten N,C,H,W --axis 2", "N=2,C=3,H=4,W=5", "tensorrt"),
+    ("flatten N,C,H,W --axis 2", "N=2,C=3,H=4,W=5", ""),
     ("flatten N,C,H --start-dim 1 -d torch", "N=2,C=3,H=4", ""),
     ("squeeze N,1", "N=3", ""),
     ("squeeze N,1 --axes 0", "N=1", ""),
     ("squeeze N,1,1 --axes 1", "N=3", ""),
-    ("unsqueeze N,C --axes 0,3", "N=2,C=3", "tensorrt"),
-    ("expand 1,C N,C", "N=2,C=3", "onnx tensorrt"),
-    ("expand N,1 N,C -d torch", "N=2,C=3", "onnx tensorrt"),
-    ("expand N,1 -1,4 -d torch", "N=2", "tensorrt"),
+    ("unsqueeze N,C --axes 0,3", "N=2,C=3", ""),
+    ("expand 1,C N,C", "N=2,C=3", ""),
+    ("expand N,1 N,C -d torch", "N=2,C=3", ""),
+    ("expand N,1 -1,4 -d torch", "N=2", ""),
     ("transpose N,C,H 1,2,0", "N=2,C=3,H=4", ""),
     ("shape N,C,H --start 1", "N=2,C=3,H=4", "einops"),
     ("chain 'N,S,C | reshape 0,0,8,-1 | transpose 0,2,1,3'", "N=2,S=3,C=16", ""),
     ("chain 'N,C | reshape 0,2,3,-1 | transpose 0,2,3,1'", "N=2,C=12", ""),
-    ("depth_to_space N,C,H,W 2", "N=2,C=8,H=2,W=3", "onnx tensorrt"),
+    ("depth_to_space N,C,H,W 2", "N=2,C=8,H=2,W=3", ""),
     ("depth_to_space N,C,2,3 2 --mode CRD", "N=2,C=8", ""),
-    ("depth_to_space C,H,W 2 -d torch", "C=8,H=2,W=3", "onnx tensorrt"),
-    ("space_to_depth N,C,H,W 2", "N=2,C=3,H=4,W=6", "onnx tensorrt"),
+    ("depth_to_space C,H,W 2 -d torch", "C=8,H=2,W=3", ""),
+    ("space_to_depth N,C,H,W 2", "N=2,C=3,H=4,W=6", ""),
     ("space_to_depth N,C,4,6 2 -d torch", "N=2,C=3", ""),
     ("slice N,C,H,W :,::2,:1,-1:", "N=2,C=4,H=3,W=5", "tensorrt einops"),
     ("slice 6,N ::2", "N=3", "tensorrt einops"),
+    ("split N,C,4 1 3", "N=2,C=6", "tensorrt einops"),
     ("split N,C,4 1 3 --part 1", "N=2,C=6", "tensorrt einops"),
     ("split N,3*C,4 1 3 --part 2 --opset 13", "N=2,C=2", "tensorrt einops"),
     ("roll N,C,H -1 1", "N=2,C=3,H=4", "onnx tensorrt einops"),
@@ -152,7 +139,7 @@ SYMBOLIC = [
     (
         "chain 'N,12,H,W | reshape 0,3,2,2,H,W | transpose 0,1,4,2,5,3 | reshape 0,3,2*H,2*W'",
         "N=2,H=3,W=5",
-        "onnx tensorrt",
+        "",
     ),
 ]
 """Requests with names, sizes that meet their conditions, and the targets that cannot say them."""
@@ -168,8 +155,24 @@ def test_names_stay_open_until_the_code_runs(request_line, where, not_said, targ
         return
     concrete = _put_sizes_in(answer, sizes)
     x = data(concrete.input)
-    found = RUNS[target](code(answer, target).text, x, **sizes)
-    assert same(np.asarray(found), run(concrete, x).array)
+    found = run_code(target, code(answer, target).text, x, **sizes)
+    assert same(found, run(concrete, x).array)
+
+
+@pytest.mark.parametrize("target", RUNS)
+@pytest.mark.parametrize(("line", "one", "other", "not_said"), [row[:4] for row in REAL_CHAINS])
+def test_what_real_models_do_is_said_for_any_sizes(line, one, other, not_said, target):
+    answer = answer_to(f"shapecalc chain '{line}'")
+    if target in not_said:
+        with pytest.raises(ShapeError, match="mixes axes"):
+            code(answer, target)
+        return
+    written = code(answer, target)
+    for sizes in map(read_sizes, (one, other)):
+        concrete = _put_sizes_in(answer, sizes)
+        x = data(concrete.input)
+        given_names = {given_name(name): size for name, size in sizes.items()}
+        assert same(run_code(target, written.text, x, **given_names), run(concrete, x).array), written.text
 
 
 def _put_sizes_in(answer, sizes):
@@ -192,6 +195,7 @@ RARE = [
     "slice 6,7 1:-1 --opset 9",
     "flip 2,3,4 0,-1",
     "flip 2,0 1",
+    "chain '2,3,4 | flip 1 | transpose | reshape 6,4 | slice ::2'",
     "reshape 0,3,4 3,4,0 --allowzero",
     "reshape 2,3 2,-1 --allowzero",
     "reshape 0,3 5,0 -d numpy",
@@ -208,12 +212,130 @@ def test_what_is_drawn_too_rarely(request_line, target):
     check(answer_to(f"shapecalc {request_line}"), target)
 
 
+NAMED = st.sampled_from(read_dims("N,C,H,2*N,N*C,C*H,4*H,C/2,N*H/3,1,2,3,4,0,1,x"))
+SIZES = st.fixed_dictionaries({name: st.integers(1, 6) for name in ("N", "C", "H", "x")})
+
+
+@st.composite
+def named_chains(draw):
+    """Draw a chain of one to four stages over names that resolves, often one whose stages only move dims and cuts."""
+    shape = tuple(draw(st.lists(NAMED, min_size=1, max_size=4)))
+    stages, answer = [], None
+    for _ in range(draw(st.integers(1, 4))):
+        dims = answer.output if answer else shape
+        target = draw(st.permutations([*dims, *draw(st.lists(NAMED, max_size=1))]))
+        for place in draw(st.lists(st.integers(0, len(target) - 1), max_size=2)) if target else []:
+            target[place] = draw(st.sampled_from([-1, 1, 2, 0]))
+        stage = draw(
+            st.sampled_from(
+                [
+                    ("reshape", {"target": tuple(target)}),
+                    ("transpose", {"perm": tuple(draw(st.permutations(range(len(dims)))))}),
+                    ("unsqueeze", {"axes": (draw(st.integers(0, len(dims))),)}),
+                    ("expand", {"target": (draw(NAMED), *dims)}),
+                ]
+            )
+        )
+        try:
+            found = answer_chain(shape, [*stages, stage], {})
+        except ShapeError:
+            break
+        if found.output is None:
+            break
+        stages.append(stage)
+        answer = found
+    return answer
+
+
+@pytest.mark.parametrize("target", RUNS)
+@FEWER
+@given(named_chains().filter(bool), SIZES)
+def test_any_chain_of_names_does_the_same_for_any_sizes(target, answer, drawn):
+    known = names(dim for shape in shapes_of(answer) for dim in shape)
+    sizes = {name: drawn[name] for name in known}
+    assume(holds(answer.conditions, sizes))
+    concrete = _put_sizes_in(answer, sizes)
+    if target == "openvino":  # 2026.4.1 fails at some empty tensors, and at some broadcasts of more than 6 dims
+        assume(0 not in concrete.input and max(map(len, shapes_of(concrete))) < 7)
+    assume(concrete.output is not None and max(size(shape) for shape in shapes_of(concrete)) < LARGEST)
+    try:
+        written = code(answer, target)
+    except ShapeError as error:
+        assert any(said in str(error) for said in ("at most 8", "mixes axes", "cannot be asked"))
+        return
+    x = data(concrete.input)
+    found = run_code(target, written.text, x, **{given_name(name): size for name, size in sizes.items()})
+    assert same(found, run(concrete, x).array), written.text
+
+
+LAYERS = [
+    ("2,3,4 | transpose 1,2,0 | transpose 2,0,1", 0),
+    ("2,3,4 | transpose 1,2,0 | transpose 1,2,0", 1),
+    ("N,C,H,W | transpose 0,2,3,1 | reshape 0,-1,C | reshape 0,-1 | transpose 1,0", 1),
+    ("N,C,H | reshape N,C,H | transpose 0,1,2 | flatten", 1),
+    ("N,C,H,W | reshape 0,0,-1 | transpose 0,2,1 | reshape 0,C,-1", 2),
+    ("B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2 -d torch", 1),
+    ("2,2,2,2,2,2,2,2 | reshape 2,2,2,2,2,2,2,2,1 | reshape -1", 1),
+]
+
+
+@pytest.mark.parametrize(("line", "count"), LAYERS)
+def test_what_follows_each_other_is_one_shuffle(line, count):
+    text = code(answer_to(f"shapecalc chain '{line}'"), "tensorrt").text
+    assert text.count("add_shuffle") == count
+
+
+@pytest.mark.parametrize("line", [row[0] for row in LAYERS])
+def test_what_is_one_node_does_the_same(line):
+    answer = answer_to(f"shapecalc chain '{line}'")
+    sizes = {name: size for size, name in enumerate("NBCHW", 2) if name in line}
+    concrete = _put_sizes_in(answer, sizes)
+    for target in ("onnx", "tensorrt"):
+        found = run_code(target, code(answer, target).text, data(concrete.input), **sizes)
+        assert same(found, run(concrete, data(concrete.input)).array)
+
+
+OPSETS = [
+    ("reshape 2,3 6 -d torch --opset 13", 'helper.make_opsetid("", 13)'),
+    ("reshape 2,3 6 --opset 13", 'helper.make_opsetid("", 13)'),
+    ("chain '2,3 | reshape 6 -d torch | transpose' --opset 11", 'helper.make_opsetid("", 11)'),
+    ("chain '2,3 | reshape 6 -d numpy' --opset 9", 'helper.make_opsetid("", 9)'),
+    ("chain '2,3 | reshape 6 -d numpy | transpose'", 'helper.make_opsetid("", 25)'),
+    ("unsqueeze 2,3 --axes 0 -d numpy --opset 11", 'helper.make_node("Unsqueeze", ["x"], ["y"], axes=[0])'),
+    ("reshape N,C,H,W N,C/2,2,H/3,3,W -d torch --opset 7", 'helper.make_node("Div"'),
+]
+
+
+@pytest.mark.parametrize(("request_line", "written"), OPSETS)
+def test_the_model_has_the_opset_that_is_asked_for(shapecalc, request_line, written):
+    ran = shapecalc(*shlex.split(request_line), "--as", "onnx")
+    assert (ran.code, written in ran.out) == (0, True), ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("request_line", "said"),
+    [
+        ("reshape 2,3 6 -d torch --opset 99 --as onnx", "usage: onnx knows the opsets 1 to "),
+        ("chain '2,3 | reshape 6 -d torch' --opset 0 --as onnx", "usage: onnx knows the opsets 1 to "),
+        ("expand 1,3 2,3 -d torch --opset 7 --as onnx", "usage: onnx has no Expand before opset 8"),
+        ("slice 6,3 ::2 -d numpy --opset 9 --as onnx", "usage: onnx has no steps before opset 10"),
+        ("shape 1,3 --start 1 -d numpy --opset 13 --as onnx", "usage: onnx has no start before opset 15"),
+        ("reshape 2,3 6 -d torch --opset 13 --as torch", "usage: torch has no opsets"),
+    ],
+)
+def test_an_opset_that_cannot_be_is_refused(shapecalc, request_line, said):
+    ran = shapecalc(*shlex.split(request_line))
+    assert (ran.code, ran.out, ran.err.startswith(f"shapecalc: {said}")) == (2, "", True), ran.err
+
+
 WARNED = [
     ("reshape 0,3,4 3,4,0 --allowzero", "onnx", "0 is a dim of size zero here, so allowzero is on"),
     ("reshape 0,3 5,0 -d numpy", "tensorrt", "0 is a dim of size zero here, so zero_is_placeholder is off"),
     ("reshape 0,3,4 0,-1 -d openvino --special-zero", "numpy", "-1 is written as 12: numpy infers no dim if"),
     ("reshape N,C,H 0,-1,64", "torch", "holds when 64 divides C*H"),
     ("reshape N,C M,-1", "numpy", "M is a size that the code must be given"),
+    ("reshape 6 x,-1", "tensorrt", "x_ is the size x, which the code must be given"),
+    ("reshape 6 lambda,-1", "torch", "lambda_ is the size lambda, which the code must be given"),
     ("expand 1,C N,C", "einops", "N is a size that the code must be given"),
     ("squeeze 1,3,1", "tensorrt", "dim 0 follows the tensor, and is written as the number 3"),
     (
@@ -241,9 +363,14 @@ REFUSED = [
     ("select 2,3 0 1", "einops", "usage: einops has no pattern for select: its axes stay whole"),
     ("select N,3 0 -1 --opset 10 -d onnxruntime", "onnx", "usage: the last index of a dim with a name (use --opset 11"),
     ("split N,C 0 2000", "onnx", "usage: a Split into 2000 parts (give the sizes with --where)"),
+    ("roll 2,3 1 0", "onnx", "usage: onnx has no operator that rolls"),
+    ("flip N,3 0", "tensorrt", "usage: flip of sizes with names is not written as tensorrt code (give the sizes"),
     ("shape 2,3", "einops", "usage: einops moves elements, and shape returns dims"),
-    ("reshape 6 x,-1", "numpy", "usage: a dim cannot be called x in the code (give it another name)"),
-    ("reshape 6 lambda,-1", "torch", "usage: a dim cannot be called lambda in the code (give it another name)"),
+    (
+        "reshape N,C,H,W N,C/2,2,H/3,3,W --opset 5",
+        "onnx",
+        "usage: a model of this opset computes no sizes (use --opset 6 ",
+    ),
     ("reshape 2,3 6 --dtype longdouble -d numpy", "onnx", "usage: onnx has no element type longdouble"),
     ("reshape 1 [] --opset 1", "onnx", "usage: an attribute cannot hold an empty shape (use --opset 5 or later)"),
     ("reshape 65536,65536 -1", "tensorrt", "usage: tensorrt cannot be asked for it: -1 would be 4294967296"),

@@ -52,7 +52,7 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     if not given:
         return Request(op, dims, arguments, row.name, None, None, None, written)
     _check_names(given, spec, row)
-    opset, dtype, switch = _opset(given, row), _dtype(given, row), _switch(given, row, spec)
+    opset, dtype, switch = opset_in(given, row), _dtype(given, row), _switch(given, row, spec)
     request = Request(op, dims, arguments, row.name, opset, dtype, switch, written)
     return _filled(request, read_sizes(given["where"])) if "where" in given else request
 
@@ -184,7 +184,8 @@ def _with_sizes(dims: Shape, sizes: Mapping[str, int], argument: str) -> Shape:
     return filled
 
 
-def _opset(given: Mapping[str, object], row: Dialect) -> int | None:
+def opset_in(given: Mapping[str, object], row: Dialect) -> int | None:
+    """Return the opset that options give, if they do; raise `ShapeError` (usage) for one that the dialect lacks."""
     if "opset" not in given:
         return None
     if row.newest_opset is None:

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 TARGETS = {
     "numpy": "shapecalc.view.code.arrays",
     "torch": "shapecalc.view.code.arrays",
+    "jax": "shapecalc.view.code.jax",
+    "tensorflow": "shapecalc.view.code.tensorflow",
+    "paddle": "shapecalc.view.code.paddle",
     "onnx": "shapecalc.view.code.onnx",
+    "openvino": "shapecalc.view.code.openvino",
     "tensorrt": "shapecalc.view.code.tensorrt",
     "einops": "shapecalc.view.code.einops",
     "command": "shapecalc.view.code.command",
@@ -53,7 +57,7 @@ def code(answer: Trace | Chain, target: str) -> Code:
     return write(answer)
 
 
-def writer(target: str) -> Callable[[Trace | Chain], Code]:
+def writer(target: str) -> Callable[..., Code]:
     """Return the function that writes code for `target`; raise `ShapeError` (usage) if there is none."""
-    write: Callable[[Trace | Chain], Code] = getattr(import_module(lookup(target, TARGETS, "kind of code")), target)
+    write: Callable[..., Code] = getattr(import_module(lookup(target, TARGETS, "kind of code")), target)
     return write

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections import deque
 
 from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll
-from shapecalc.core.sizes.conditions import Never, combine, divides
-from shapecalc.core.sizes.dims import Dim, Shape, product, quotient, substitute
+from shapecalc.core.sizes.dims import Dim, Shape, product, quotient
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.code import Code
-from shapecalc.view.code.sizes import open_names, size_text
-from shapecalc.view.code.written import general_warnings, shape_after, title
+from shapecalc.view.code.folding import parts_of
+from shapecalc.view.code.sizes import Readings, divisors, given_warnings, put_in, size_text, solutions
+from shapecalc.view.code.written import general_warnings, shape_after, shapes_of, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from shapecalc.core.answers.stage import Stage
     from shapecalc.core.answers.trace import Chain, Trace
@@ -44,29 +44,38 @@ def einops(answer: Trace | Chain) -> Code:
     >>> print(einops(sc.chain((2, 12, 4), "reshape 2,3,4,4", "transpose 0,2,1,3")).text.splitlines()[-1])
     y = rearrange(x, "a (b1 b2) c -> a b2 b1 c", b1=3)
     """
-    sizes = {
-        condition.left.powers[0][0]: condition.right
-        for condition in answer.conditions
-        if condition.relation == "==" and not isinstance(condition.left, int) and isinstance(condition.right, int)
-        if [power for _, power in condition.left.powers] == [1]
-    }
-    pattern = Pattern(_put_in(answer.input, sizes), answer.conditions)
-    for stage in answer.stages:
-        pattern.move(stage, _put_in(shape_after(stage), sizes))
+    solved = solutions(answer.conditions)
+    shapes = [tuple(put_in(dim, solved) for dim in shape) for shape in shapes_of(answer)]
+    pattern = Pattern(shapes[0], whole_facts(shapes, answer.conditions), Readings(answer.input))
+    for part in parts_of(answer):
+        pattern.move(part.stage, tuple(put_in(dim, solved) for dim in shape_after(part.stage)))
     names = pattern.names()
-    to_tell = pattern.sizes_to_tell()
     call = "repeat" if pattern.repeated else "rearrange"
     sides = [" ".join(_axis(axis, names) for axis in axes) for axes in (pattern.sources, pattern.axes)]
-    lengths = "".join(f", {names[piece]}={size_text(piece.size, answer.input)}" for piece in to_tell)
+    lengths = "".join(f", {names[piece]}={pattern.size_text(piece)}" for piece in pattern.sizes_to_tell())
     line = f'y = {call}(x, "{sides[0]} -> {sides[1]}"{lengths})'
-    missing = open_names([piece.size for piece in to_tell], answer.input)
-    warnings = [f"{name} is a size that the code must be given" for name in missing]
     text = "\n".join([f"from einops import {call}", title(answer), line])
-    return Code(text, (*general_warnings(answer, "einops"), *warnings))
+    return Code(text, (*general_warnings(answer, "einops"), *given_warnings(text, answer)))
 
 
-def _put_in(shape: Shape, sizes: Mapping[str, int]) -> Shape:
-    return tuple(substitute(dim, sizes) for dim in shape)
+def whole_facts(shapes: Sequence[Shape], conditions: Conditions) -> tuple[Dim, ...]:
+    """Return the quotients that are whole where an answer holds: its dims, and what its conditions say."""
+    dims = dict.fromkeys(dim for shape in shapes for dim in shape if not isinstance(dim, int))
+    said = [quotient(each.left, each.right) for each in conditions if each.relation == "%"]
+    return tuple(dict.fromkeys(dim for dim in (*dims, *said) if divisors(dim) > 1))
+
+
+def is_whole(ratio: Dim, facts: Sequence[Dim]) -> bool:
+    """Say whether a quotient is a whole number if the facts are: a product of some of them and of whole numbers.
+
+    >>> from shapecalc.core.sizes.text import read_dims
+    >>> is_whole(read_dims("H*W/49")[0], read_dims("H/7,W/7"))
+    True
+    """
+    most = divisors(ratio)
+    return most == 1 or any(
+        divisors(rest) < most and is_whole(rest, facts) for rest in (quotient(ratio, fact) for fact in facts)
+    )
 
 
 def _axis(pieces: list[Piece], names: Mapping[Piece, str]) -> str:
@@ -79,9 +88,10 @@ def _axis(pieces: list[Piece], names: Mapping[Piece, str]) -> str:
 class Pattern:
     """Both sides of a pattern, while the moves are made. Each axis is a list of pieces; an axis of 1 has none."""
 
-    def __init__(self, shape: Shape, conditions: Conditions) -> None:
+    def __init__(self, shape: Shape, facts: Sequence[Dim], readings: Readings) -> None:
         """Start with every axis whole and in its place."""
-        self.conditions = conditions
+        self.facts = facts
+        self.readings = readings
         self.count = 0
         self.sources = [self._pieces(dim) for dim in shape]
         self.axes = [list(axis) for axis in self.sources]
@@ -139,11 +149,8 @@ class Pattern:
         return taken
 
     def _whole(self, a: Dim, b: Dim) -> bool:
-        """Say whether `b` divides `a` for all sizes that meet the answer's conditions."""
-        try:
-            return b != 0 and combine((*self.conditions, *divides(a, b))) == self.conditions
-        except Never:
-            return False
+        """Say whether `b` divides `a` for all sizes for which the answer holds."""
+        return b != 0 and is_whole(quotient(a, b), self.facts)
 
     def _cut(self, piece: Piece, size: Dim) -> tuple[Piece, Piece]:
         """Cut a piece in two at every place where it stands."""
@@ -168,13 +175,18 @@ class Pattern:
         """Return the pieces whose sizes the call must get: all but one of each input axis, and the repeated pieces."""
         pieces = []
         for axis in self.sources:
-            hole = next(
-                (piece for piece in reversed(axis) if not isinstance(piece.size, int)), axis[-1] if axis else None
-            )
-            if product(piece.size for piece in axis) == 0:
-                hole = None
+            empty = product(piece.size for piece in axis) == 0
+            hole = None if empty else max(reversed(axis), key=self._cost, default=None)
             pieces += [piece for piece in axis if len(axis) > 1 and piece != hole]
         return [*pieces, *self.repeated]
+
+    def _cost(self, piece: Piece) -> tuple[int, bool]:
+        """Return what there is to tell of a piece: how many names the code must be given, and whether any is there."""
+        return self.readings.count_open(piece.size), not isinstance(piece.size, int)
+
+    def size_text(self, piece: Piece) -> str:
+        """Return the expression for the size of a piece."""
+        return size_text(self.readings.read(piece.size))
 
 
 ALPHABET = 26

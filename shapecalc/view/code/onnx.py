@@ -7,89 +7,148 @@ from typing import assert_never
 from shapecalc.core.answers.moves import Permute, Slice
 from shapecalc.core.answers.stage import Kind
 from shapecalc.core.asking.setting import DEFAULT_OPSET
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.element_types import SINCE_25, spelled
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.dims import INT64_MAX, Dim, Monomial, all_known
+from shapecalc.core.sizes.dims import Dim, Monomial, all_known
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.record import Record
 from shapecalc.view.code import Code
-from shapecalc.view.code.constants import constants_for
-from shapecalc.view.code.slices import Kept, kept_axes, split_axis
-from shapecalc.view.code.written import (
-    drops_every_one,
-    empty_warnings,
-    general_warnings,
-    inserted_axes,
-    shape_after,
-    stages_of,
-    title,
-    written_dims,
-)
+from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of
+from shapecalc.view.code.folding import Part, parts_of
+from shapecalc.view.code.requested import Rules, requested, two_way_dims
+from shapecalc.view.code.sizes import Readings, given_warnings
+from shapecalc.view.code.slices import Kept, cut_axes, split_axis
+from shapecalc.view.code.written import drops_every_one, empty_warnings, general_warnings, inserted_axes, title
 from shapecalc.view.layout import dropped_axes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from shapecalc.core.answers.stage import Stage
     from shapecalc.core.answers.trace import Chain, Trace
 
 AXES_ARE_INPUTS = 13
+INTEGERS_ARE_COMPUTED = 6
 SHAPES_ARE_INPUTS = 5
-"""The first opsets in which axes and shapes are inputs of a node. Before them, they are attributes."""
+"""The first opsets in which axes are inputs of a node, Mul and Div take integers, and shapes are inputs."""
 INDICES_FROM_THE_END = 11
 """The first opset in which negative indices count from the end."""
 STEPS = 10
 """The first opset in which a Slice has steps, and inputs in place of attributes."""
-INT64_MIN = -(2**63)
 PARTS_ARE_COUNTED = 18
 """The first opset in which a Split says how many outputs it has."""
 MOST_PARTS = 1024
 """The most outputs of a Split that are written."""
+FIRST_OPSETS = {"Expand": 8, "start": 15, "steps": STEPS}
+"""The first opsets with an operator, or with an attribute."""
+FORMS = Forms(
+    sizes='helper.make_node("Shape", ["x"], ["sizes"]),',
+    constant='helper.make_node("Constant", [], ["{name}"], value=helper.make_tensor("", TensorProto.INT64, '
+    "[{1}], [{0}])),",
+    axis='helper.make_node("Constant", [], ["{name}_at"], value=helper.make_tensor("", TensorProto.INT64, [1], [{0}])),'
+    '\n    helper.make_node("Gather", ["sizes", "{name}_at"], ["{name}"]),',
+    multiply='helper.make_node("Mul", ["{0}", "{1}"], ["{name}"]),',
+    divide='helper.make_node("Div", ["{0}", "{1}"], ["{name}"]),',
+    concat='helper.make_node("Concat", [{0}], ["{name}"], axis=0),',
+    quote='"',
+)
 
 
-class Node(Record):
-    """A node of the model: its operator, its attributes as code, and the constants that are its further inputs."""
+class Model:
+    """The nodes so far, as code, with the constants that they read."""
 
-    operator: str
-    attributes: Mapping[str, object] = {}
-    constants: Mapping[str, Sequence[int] | int] = {}
-    warnings: tuple[str, ...] = ()
-    outputs: tuple[int, int] = (1, 0)
-    """How many outputs it has, and which of them is read."""
+    def __init__(self, answer: Trace | Chain, opset: int) -> None:
+        """Start at the input `x`."""
+        self.opset = opset
+        self.readings = Readings(answer.input)
+        self.sizes = Sizes(FORMS)
+        self.nodes = self.sizes.lines
+        self.constants: list[str] = []
+        self.warnings: list[str] = []
+        self.tensor = "x"
+        self.count = 0
+
+    def add(self, operator: str, *inputs: str, **attributes: object) -> None:
+        """Write a node that reads the tensor and other inputs; raise `ShapeError` (usage) if the opset has none."""
+        for lacking in (operator, *attributes):
+            first = FIRST_OPSETS.get(lacking, 1)
+            if self.opset < first:
+                raise misuse(f"onnx has no {lacking} before opset {first}", f"use --opset {first} or later")
+        self.count += 1
+        quoted = ", ".join(f'"{name}"' for name in (self.tensor, *inputs))
+        given = "".join(f", {name}={value}" for name, value in attributes.items())
+        self.tensor = f"t{self.count}"
+        self.nodes.append(f'helper.make_node("{operator}", [{quoted}], ["{self.tensor}"]{given}),')
+
+    def split(self, parts: int, part: int, **attributes: int) -> None:
+        """Write a Split, of whose outputs one is read."""
+        self.add("Split", **attributes)
+        count = self.count
+        outputs = ", ".join(f'"{self.tensor}"' if each == part else f'"unread{count}_{each}"' for each in range(parts))
+        self.nodes[-1] = self.nodes[-1].replace(f'["{self.tensor}"]', f"[{outputs}]")
+
+    def index(self, index: int) -> str:
+        """Return the name of the tensor that holds one index, for the node that comes next."""
+        name = f"index{self.count + 1}"
+        self.constants.append(f'{name} = helper.make_tensor("{name}", TensorProto.INT64, [], [{index}])')
+        self.nodes.append(f'helper.make_node("Constant", [], ["{name}"], value={name}),')
+        return name
+
+    def vector(self, name: str, dims: Sequence[Dim]) -> str:
+        """Return the name of the tensor that holds numbers or dims that were read, for the node that comes next."""
+        if is_computed(dims):
+            if self.opset < INTEGERS_ARE_COMPUTED:
+                raise misuse("a model of this opset computes no sizes", f"use --opset {INTEGERS_ARE_COMPUTED} or later")
+            return self.sizes.vector(dims)
+        name = f"{name}{self.count + 1}"
+        made = f'helper.make_tensor("{name}", TensorProto.INT64, [{len(dims)}], [{texts_of(dims)}])'
+        self.constants.append(f"{name} = {made}")
+        self.nodes.append(f'helper.make_node("Constant", [], ["{name}"], value={name}),')
+        return name
+
+    def lines(self) -> list[str]:
+        """Return the code of all nodes; the last one makes `y`."""
+        if not self.count:
+            self.add("Identity")
+        self.nodes[-1] = self.nodes[-1].replace(f'"{self.tensor}"', '"y"')
+        return [*self.constants, "nodes = [", *(f"    {node}" for node in self.nodes), "]"]
 
 
-def onnx(answer: Trace | Chain) -> Code:
-    """Return the code of an ONNX model with the input `x` and the output `y`.
+def onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
+    """Return the code of an ONNX model with the input `x` and the output `y`. Without `opset`, the stages say it.
 
-    Raises `ShapeError` (usage) if ONNX has no such element type, or a name would have to be a constant.
+    Raises `ShapeError` (usage) if ONNX has no such element type, or if the opset cannot say it.
     """
-    opset, *others = sorted({_model_opset(trace) for trace in answer.traces}, reverse=True)
-    made = [_node(trace, stage, opset) for trace, stage in stages_of(answer)]
-    nodes = [node for node in made if node] or [Node("Identity")]
+    opset, *others = [opset] if opset else _model_opsets(answer)
+    model = Model(answer, opset)
+    for part in parts_of(answer):
+        _add(part, model)
     kind = _element_type(answer.traces[0].request.dtype)
     vector = OPS[answer.traces[-1].op].ends_chain
     output = f"TensorProto.INT64, [{len(answer.output or ())}]" if vector else f"{kind}, {_dims(answer.output or ())}"
     lines = [
         "from onnx import TensorProto, helper",
         title(answer),
-        *_node_lines(nodes),
+        *model.lines(),
         f'x = helper.make_tensor_value_info("x", {kind}, {_dims(answer.input)})',
         f'y = helper.make_tensor_value_info("y", {output})',
         'graph = helper.make_graph(nodes, "shapecalc", [x], [y])',
         f'model = helper.make_model_gen_version(graph, opset_imports=[helper.make_opsetid("", {opset})])',
     ]
-    warnings = [warning for node in nodes for warning in node.warnings]
+    text = "\n".join(lines)
     if others:
-        warnings.append(f"a model has one opset: {opset} for all stages")
-    all_warnings = (*general_warnings(answer, "onnx"), *empty_warnings(answer, "onnx"), *warnings)
-    return Code("\n".join(lines), all_warnings)
+        model.warnings.append(f"a model has one opset: {opset} for all stages")
+    about = (*general_warnings(answer, "onnx"), *empty_warnings(answer, "onnx"), *given_warnings(text, answer))
+    return Code(text, (*about, *model.warnings))
 
 
-def _model_opset(trace: Trace) -> int:
-    return trace.request.opset or DEFAULT_OPSET
+def _model_opsets(answer: Trace | Chain) -> list[int]:
+    """Return the opsets that stages ask for, the largest first; the default if none asks for one."""
+    asking = [trace.request for trace in answer.traces if DIALECTS[trace.dialect].newest_opset]
+    return sorted({request.opset or DEFAULT_OPSET for request in asking}, reverse=True) or [DEFAULT_OPSET]
 
 
 def _element_type(dtype: str | None) -> str:
@@ -108,129 +167,96 @@ def _dims(shape: Sequence[Dim]) -> str:
     return f"[{', '.join(texts)}]"
 
 
-def _node_lines(nodes: Sequence[Node]) -> list[str]:
-    """Return the lines that make the constants and the nodes. Each constant stands before the node that reads it."""
-    constants, lines, tensor = list[str](), list[str](), "x"
-    for place, node in enumerate(nodes, 1):
-        inputs = [tensor]
-        for argument, given in node.constants.items():
-            name, dims = f"{argument}{place}", [] if isinstance(given, int) else [len(given)]
-            values = [given] if isinstance(given, int) else list(given)
-            inputs.append(name)
-            constants.append(f'{name} = helper.make_tensor("{name}", TensorProto.INT64, {dims}, {values})')
-            lines.append(f'    helper.make_node("Constant", [], ["{name}"], value={name}),')
-        tensor = "y" if place == len(nodes) else f"t{place}"
-        count, read = node.outputs
-        outputs = ", ".join(f'"{tensor}"' if each == read else f'"unread{place}_{each}"' for each in range(count))
-        quoted = ", ".join(f'"{name}"' for name in inputs)
-        attributes = "".join(f", {name}={value}" for name, value in node.attributes.items())
-        lines.append(f'    helper.make_node("{node.operator}", [{quoted}], [{outputs}]{attributes}),')
-    return [*constants, "nodes = [", *lines, "]"]
-
-
-def _node(trace: Trace, stage: Stage, opset: int) -> Node | None:
-    """Return the node for a stage; None if it does nothing."""
+def _add(part: Part, model: Model) -> None:
+    """Write the node for a part."""
+    stage = part.stage
     match stage.kind:
         case Kind.PERMUTE:
             assert isinstance(stage.move, Permute)
-            return Node("Transpose", {"perm": list(stage.move.axes)} if stage.move.axes else {})
-        case Kind.RESHAPE | Kind.VIEW:
-            return _reshape(trace, stage, opset)
-        case Kind.MERGE:
-            return _flatten(trace, stage, opset)
+            model.add("Transpose", perm=list(stage.move.axes))
+        case Kind.MERGE if len(part.dims) == 2:
+            model.add("Flatten", axis=len(part.dims[0].axes or ()))
+        case Kind.RESHAPE | Kind.VIEW | Kind.MERGE:
+            _add_reshape(part, model)
         case Kind.SQUEEZE if drops_every_one(stage):
-            return Node("Squeeze")
+            model.add("Squeeze")
         case Kind.SQUEEZE:
-            return _axes_node("Squeeze", dropped_axes(stage), opset)
+            _add_with_axes("Squeeze", dropped_axes(stage), model)
         case Kind.UNSQUEEZE:
-            return _axes_node("Unsqueeze", inserted_axes(stage), opset)
+            _add_with_axes("Unsqueeze", inserted_axes(stage), model)
         case Kind.EXPAND:
-            return _expand(stage)
+            model.add("Expand", model.vector("shape", two_way_dims(stage.before, part.dims, model.readings)))
         case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.ROLL:
-            return _kept(stage, opset)
+            _add_kept(stage, model)
         case Kind.SHAPE:
-            return _shape(stage)
+            assert isinstance(stage.move, Slice)
+            start, end = stage.move.start, stage.move.end
+            model.add("Shape", **({} if (start, end) == (0, len(stage.before)) else {"start": start, "end": end}))
         case _:
             assert_never(stage.kind)
 
 
-def _reshape(trace: Trace, stage: Stage, opset: int) -> Node:
-    """Return a Reshape. 0 and -1 stay if they mean the same; allowzero is set if 0 is a size."""
-    literal = trace.options.get("allowzero") is True
-    made = constants_for(stage, {"dialect": "onnx", "opset": opset}, "allowzero", on=True, literal=literal)
-    if opset >= SHAPES_ARE_INPUTS:
-        return Node("Reshape", {"allowzero": 1} if made.literal else {}, {"shape": made.dims}, made.warnings)
-    if not made.dims:
-        raise misuse("an attribute cannot hold an empty shape", f"use --opset {SHAPES_ARE_INPUTS} or later")
-    return Node("Reshape", {"shape": list(made.dims)}, {}, made.warnings)
-
-
-def _flatten(trace: Trace, stage: Stage, opset: int) -> Node:
-    """Return a Flatten if there are two dims, because ONNX's Flatten always has two; otherwise a Reshape."""
-    parts = [dim.axes or () for dim in written_dims(stage)]
-    return Node("Flatten", {"axis": len(parts[0])}) if len(parts) == 2 else _reshape(trace, stage, opset)
-
-
-def _axes_node(operator: str, axes: Sequence[int], opset: int) -> Node | None:
-    """Return a node that names axes; None if there are no axes."""
-    if not axes:
-        return None
-    if opset < AXES_ARE_INPUTS:
-        return Node(operator, {"axes": list(axes)})
-    return Node(operator, {}, {"axes": axes})
-
-
-def _expand(stage: Stage) -> Node:
-    """Return an Expand. A 1 in its shape keeps the dim that the tensor has."""
-    dims = []
-    for out, dim in enumerate(written_dims(stage)):
-        axis = out - len(shape_after(stage)) + len(stage.before)
-        kept = dim.axes or (axis >= 0 and stage.before[axis] == dim.value and isinstance(dim.value, Monomial))
-        if not kept and isinstance(dim.value, Monomial):
-            raise misuse(f"dim {out}, {dim.value}, would have to be a constant", "give the sizes with --where")
-        dims.append(1 if kept else dim.value)
-    return Node("Expand", {}, {"shape": [dim for dim in dims if isinstance(dim, int)]})
-
-
-def _kept(stage: Stage, opset: int) -> Node | None:
-    """Return a Gather of one index, a Split of a dim with a name, or a Slice of axes; None if all stay whole."""
+def _add_kept(stage: Stage, model: Model) -> None:
+    """Write a Gather of one index, a Split of a dim with a name, or a Slice of axes."""
     if stage.kind is Kind.ROLL:
         raise misuse("onnx has no operator that rolls")
+    kept = cut_axes(stage)
     if stage.kind is Kind.SPLIT and not all_known(stage.before):
-        return _split(stage, opset)
-    kept = [each for each in kept_axes(stage) if str(each) != ":"]
-    return None if not kept else _gather(kept[0], opset) if kept[0].goes else _slice(kept, opset)
+        _add_split(stage, model)
+    elif kept[0].goes:
+        _add_gather(kept[0], model)
+    else:
+        _add_slice(kept, model)
 
 
-def _gather(kept: Kept, opset: int) -> Node:
-    """Return a Gather of one index; a negative one needs an opset that counts from the end."""
-    index = kept.start or 0
-    if index < 0 and opset < INDICES_FROM_THE_END:
+def _add_gather(kept: Kept, model: Model) -> None:
+    """Write a Gather of one index; a negative one needs an opset that counts from the end."""
+    if kept.first < 0 and model.opset < INDICES_FROM_THE_END:
         raise misuse("the last index of a dim with a name", f"use --opset {INDICES_FROM_THE_END} or later")
-    return Node("Gather", {"axis": kept.axis} if kept.axis else {}, {"index": index})
+    model.add("Gather", model.index(kept.first), **({"axis": kept.axis} if kept.axis else {}))
 
 
-def _split(stage: Stage, opset: int) -> Node:
-    """Return a Split, of whose outputs one is read. They say how many there are before an attribute does."""
+def _add_split(stage: Stage, model: Model) -> None:
+    """Write a Split. Its outputs say how many parts there are before an attribute does."""
     axis, parts, part = split_axis(stage)
     if parts > MOST_PARTS:
         raise misuse(f"a Split into {brief(str(parts))} parts", "give the sizes with --where")
-    counted = {"num_outputs": parts} if opset >= PARTS_ARE_COUNTED else {}
-    return Node("Split", {"axis": axis} | counted, outputs=(parts, part))
+    counted = {"num_outputs": parts} if model.opset >= PARTS_ARE_COUNTED else {}
+    model.split(parts, part, axis=axis, **counted)
 
 
-def _slice(kept: Sequence[Kept], opset: int) -> Node:
-    """Return a Slice of some axes. Its arguments are attributes in the opsets that have no steps."""
+def _add_slice(kept: Sequence[Kept], model: Model) -> None:
+    """Write a Slice of some axes. Its arguments are attributes in the opsets that have no steps."""
+    arguments = {
+        "starts": [each.first for each in kept],
+        "ends": [each.end for each in kept],
+        "axes": [each.axis for each in kept],
+    }
     steps = [each.step for each in kept]
-    starts = [(0 if each.step > 0 else -1) if each.start is None else each.start for each in kept]
-    ends = [(INT64_MAX if each.step > 0 else INT64_MIN) if each.stop is None else each.stop for each in kept]
-    arguments = {"starts": starts, "ends": ends, "axes": [each.axis for each in kept]}
-    if opset >= STEPS:
-        return Node("Slice", {}, arguments | ({} if {*steps} == {1} else {"steps": steps}))
-    return Node("Slice", arguments)
+    if {*steps} != {1}:
+        arguments["steps"] = steps
+    if model.opset < STEPS:
+        model.add("Slice", **arguments)
+    else:
+        model.add("Slice", *(model.vector(name, values) for name, values in arguments.items()))
 
 
-def _shape(stage: Stage) -> Node:
-    assert isinstance(stage.move, Slice)
-    start, end = stage.move.start, stage.move.end
-    return Node("Shape", {} if (start, end) == (0, len(stage.before)) else {"start": start, "end": end})
+def _add_reshape(part: Part, model: Model) -> None:
+    """Write a Reshape. 0 and -1 stay if they mean the same; allowzero is set if 0 is a size."""
+    literal = part.trace.options.get("allowzero") is True
+    rules = Rules({"dialect": "onnx", "opset": model.opset}, "allowzero", on=True)
+    made = requested(part.stage.before, part.dims, model.readings, rules, literal=literal)
+    model.warnings += made.warnings
+    if model.opset >= SHAPES_ARE_INPUTS or is_computed(made.dims):
+        model.add("Reshape", model.vector("shape", made.dims), **({"allowzero": 1} if made.literal else {}))
+    elif made.dims:
+        model.add("Reshape", shape=f"[{texts_of(made.dims)}]")
+    else:
+        raise misuse("an attribute cannot hold an empty shape", f"use --opset {SHAPES_ARE_INPUTS} or later")
+
+
+def _add_with_axes(operator: str, axes: Sequence[int], model: Model) -> None:
+    if model.opset < AXES_ARE_INPUTS:
+        model.add(operator, axes=list(axes))
+    else:
+        model.add(operator, model.vector("axes", axes))

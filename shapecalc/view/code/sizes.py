@@ -1,36 +1,148 @@
-"""Dims as Python expressions: numbers, sizes read from `x`, and products of them."""
+"""Dims as code: numbers, sizes read from `x`, names that the code is given, and products of them."""
 
 from __future__ import annotations
 
+import ast
 from keyword import iskeyword
 
-from shapecalc.core.sizes.dims import Dim, Monomial, Shape
+from shapecalc.core.sizes.dims import Dim, Monomial, Shape, monomial, named_dim, names, product, quotient
 from shapecalc.core.sizes.problem import misuse
+from shapecalc.view.code.written import shapes_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-TAKEN = {"x", "y", "np", "math", "torch", "rearrange", "repeat"}
-"""The names that the code itself uses."""
+    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.sizes.conditions import Conditions
+
+TAKEN = {"x", "y", "np", "math", "torch", "rearrange", "repeat", "jnp", "tf", "paddle", "ops", "trt", "network"}
+TAKEN |= {"layer", "helper", "TensorProto", "nodes", "graph", "model", "sizes"}
+NUMBERED = {"axes", "ends", "index", "shape", "size", "starts", "steps"}
+"""The names that the code itself uses, and those that it uses with a number behind."""
 
 
-def size_text(dim: Dim, shape: Shape) -> str:
-    """Return the expression for a dim in a program whose `x` has `shape`.
+class Readings:
+    """What a program can read from an `x` of some shape. It writes the size of axis 1 as the name `[1]`."""
 
-    Raises `ShapeError` (usage) for a `?`, and for a name that the program cannot use.
+    def __init__(self, shape: Shape) -> None:
+        """Solve the dims for as many names as they tell."""
+        self.axes: dict[Dim, Dim] = {}
+        for axis, dim in enumerate(shape):
+            self.axes.setdefault(dim, named_dim(f"[{axis}]"))
+        self.known = _solved(self.axes)
+        self.products = [dim for dim in self.axes if {*names((dim,))} - self.known.keys()]
+
+    def read(self, dim: Dim) -> Dim:
+        """Return a dim as a product of axes of `x`; names that the axes do not tell stay as they are.
+
+        >>> from shapecalc.core.sizes.text import read_dims
+        >>> readings = Readings(read_dims("N,2*C,H*W"))
+        >>> [str(readings.read(dim)) for dim in read_dims("C*H*W/49,N*H")]
+        ['[1]*[2]/98', 'H*[0]']
+        """
+        if isinstance(dim, int):
+            return dim
+        if dim in self.axes:
+            return self.axes[dim]
+        for each in self.products:
+            times = self._times(dim, each)
+            dim = _times_power(_times_power(dim, each, -times), self.axes[each], times)
+        return put_in(dim, self.known)
+
+    def _times(self, dim: Dim, part: Dim) -> int:
+        """Return how often the names of `part` that nothing tells are in `dim`; less than 0 if they divide it."""
+        powers = dict(monomial(dim).powers)
+        found = [int(powers.get(name, 0) / power) for name, power in monomial(part).powers if name not in self.known]
+        return min(found) if min(found) > 0 else min(0, max(found))
+
+    def count_open(self, dim: Dim) -> int:
+        """Return how many names of a dim the program must be given, because `x` does not tell them."""
+        return sum(not name.startswith("[") for name in names((self.read(dim),)))
+
+
+def _solved(axes: Mapping[Dim, Dim]) -> dict[str, Dim]:
+    """Return the names that axes tell: first those that are axes themselves, then those that only others hide."""
+    known = {name: axis for dim, axis in axes.items() for name in names((dim,)) if dim == named_dim(name)}
+    waiting, left = list[Monomial](), [dim for dim in axes if isinstance(dim, Monomial)]
+    while left != waiting:
+        waiting, left = left, []
+        for dim in waiting:
+            hidden = [(name, power) for name, power in dim.powers if name not in known]
+            if [abs(power) for _, power in hidden] == [1]:
+                ((name, power),) = hidden
+                rest = put_in(_times_power(dim, named_dim(name), -power), known)
+                known[name] = quotient(axes[dim], rest) if power > 0 else quotient(rest, axes[dim])
+            elif hidden:
+                left.append(dim)
+    return known
+
+
+def _times_power(dim: Dim, factor: Dim, power: int) -> Dim:
+    """Return `dim` times a power of `factor`, which may be negative."""
+    factors = product([factor] * abs(power))
+    return quotient(dim, factors) if power < 0 else product((dim, factors))
+
+
+def put_in(dim: Dim, values: Mapping[str, Dim]) -> Dim:
+    """Return `dim` with other dims in place of some names.
+
+    >>> str(put_in(product((named_dim("C"), named_dim("H"))), {"C": quotient(named_dim("D"), 2)}))
+    'D*H/2'
+    """
+    if isinstance(dim, int):
+        return dim
+    for name, power in dim.powers:
+        if name in values:
+            dim = _times_power(_times_power(dim, named_dim(name), -power), values[name], power)
+    return dim
+
+
+def solutions(conditions: Conditions) -> dict[str, Dim]:
+    """Return the names that equalities solve, each with its value in other names.
+
+    >>> from shapecalc.core.sizes.conditions import equal
+    >>> from shapecalc.core.sizes.text import read_dims
+    >>> solutions(equal(*read_dims("C,D*H")))
+    {'C': D*H}
+    """
+    found: dict[str, Dim] = {}
+    for condition in conditions:
+        if condition.relation == "==":
+            ratio = monomial(put_in(quotient(condition.left, condition.right), found))
+            solved = [_solved_for(name, power, ratio) for name, power in ratio.powers if abs(power) == 1]
+            if solved:
+                name, value = min(solved, key=lambda pair: divisors(pair[1]))
+                found = {known: put_in(dim, {name: value}) for known, dim in found.items()}
+                found[name] = value
+    return found
+
+
+def _solved_for(name: str, power: int, ratio: Monomial) -> tuple[str, Dim]:
+    """Return a name and what it is if `ratio` is 1; `power` is the name's power in it, 1 or -1."""
+    rest = _times_power(ratio, named_dim(name), -power)
+    return name, quotient(1, rest) if power > 0 else rest
+
+
+def divisors(dim: Dim) -> int:
+    """Return 1 for a dim in which nothing divides, and more the more divides in it."""
+    whole = monomial(dim)
+    return whole.denominator - sum(min(power, 0) for _, power in whole.powers)
+
+
+def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
+    """Return the expression for a dim that was read; `shape_of` is the expression for the shape of `x`.
+
+    Raises `ShapeError` (usage) for a `?`, which no program can be given.
 
     >>> from shapecalc.core.sizes.text import read_dims
-    >>> size_text(read_dims("C*H/64")[0], read_dims("N,C,H"))
+    >>> size_text(Readings(read_dims("N,C,H")).read(read_dims("C*H/64")[0]))
     'x.shape[1] * x.shape[2] // 64'
     """
     if isinstance(dim, int):
         return str(dim)
-    if dim in shape:
-        return f"x.shape[{shape.index(dim)}]"
-    known = readable_sizes(shape)
-    above = [_name_text(name, known) for name, power in dim.powers for _ in range(power)]
-    below = [_name_text(name, known) for name, power in dim.powers for _ in range(-power)]
+    above = [_factor(name, shape_of) for name, power in dim.powers for _ in range(power)]
+    below = [_factor(name, shape_of) for name, power in dim.powers for _ in range(-power)]
     if dim.numerator != 1 or not above:
         above.insert(0, str(dim.numerator))
     if dim.denominator != 1:
@@ -38,37 +150,31 @@ def size_text(dim: Dim, shape: Shape) -> str:
     return " // ".join([" * ".join(above), *below])
 
 
-def readable_sizes(shape: Shape) -> Mapping[str, str]:
-    """Return the names that a program can read from `x.shape`, each with the expression for it.
+def _factor(name: str, shape_of: str) -> str:
+    return f"{shape_of}{name}" if name.startswith("[") else given_name(name)
 
-    >>> from shapecalc.core.sizes.text import read_dims
-    >>> readable_sizes(read_dims("N,2*C,H*W"))
-    {'N': 'x.shape[0]', 'C': '(x.shape[1] // 2)'}
+
+def given_name(name: str) -> str:
+    """Return what the code calls a size that it is given; raise `ShapeError` (usage) for a `?`.
+
+    >>> given_name("C"), given_name("x"), given_name("lambda")
+    ('C', 'x_', 'lambda_')
     """
-    sizes: dict[str, str] = {}
-    for axis, dim in enumerate(shape):
-        if isinstance(dim, Monomial) and [power for _, power in dim.powers] == [1]:
-            ((name, _),) = dim.powers
-            times = f" * {dim.denominator}" if dim.denominator != 1 else ""
-            over = f" // {dim.numerator}" if dim.numerator != 1 else ""
-            plain = not (times or over)
-            if name not in sizes or (plain and sizes[name].startswith("(")):
-                sizes[name] = f"x.shape[{axis}]" if plain else f"(x.shape[{axis}]{times}{over})"
-    return sizes
-
-
-def open_names(dims: Iterable[Dim], shape: Shape) -> tuple[str, ...]:
-    """Return the names in `dims` that the program must be given, because `x.shape` does not hold them."""
-    known = readable_sizes(shape)
-    written = [dim for dim in dims if isinstance(dim, Monomial) and dim not in shape]
-    return tuple(dict.fromkeys(name for dim in written for name, _ in dim.powers if name not in known))
-
-
-def _name_text(name: str, known: Mapping[str, str]) -> str:
-    if name in known:
-        return known[name]
     if name.startswith("?"):
         raise misuse("the code needs the size of a ?", "give it a name, or its size")
-    if iskeyword(name) or name in TAKEN:
-        raise misuse(f"a dim cannot be called {name} in the code", "give it another name")
-    return name
+    plain = name.rstrip("_")
+    taken = iskeyword(plain) or plain in TAKEN or plain.rstrip("0123456789") in NUMBERED
+    return f"{name}_" if taken else name
+
+
+def given_warnings(text: str, answer: Trace | Chain) -> list[str]:
+    """Return the warnings about the sizes that a piece of code uses and does not have."""
+    known = names(dict.fromkeys(dim for shape in shapes_of(answer) for dim in shape))
+    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} if known else set()
+    open_names = {name: given_name(name) for name in known if not name.startswith("?") and given_name(name) in used}
+    return [
+        f"{name} is a size that the code must be given"
+        if name == given
+        else f"{given} is the size {name}, which the code must be given"
+        for name, given in open_names.items()
+    ]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from shapecalc.core.answers.moves import Pick, Roll
 from shapecalc.core.ops.split import SplitAxis
+from shapecalc.core.sizes.dims import INT64_MAX
 from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Stage
     from shapecalc.core.sizes.dims import Dim
+
+INT64_MIN = -(2**63)
 
 
 class Kept(Record):
@@ -20,6 +23,16 @@ class Kept(Record):
     stop: int | None
     step: int = 1
     goes: bool = False
+
+    @property
+    def first(self) -> int:
+        """Where it starts, in numbers."""
+        return (0 if self.step > 0 else -1) if self.start is None else self.start
+
+    @property
+    def end(self) -> int:
+        """Where it stops, in numbers: as far on as there are any if it goes to the end of the axis."""
+        return (INT64_MAX if self.step > 0 else INT64_MIN) if self.stop is None else self.stop
 
     def __str__(self) -> str:
         if self.goes:
@@ -64,6 +77,11 @@ def kept_axes(stage: Stage) -> tuple[Kept, ...]:
                 _known(axis, start, step, size, dim) if isinstance(dim, int) else _open(axis, start, step, size)
             )
     return tuple(found)
+
+
+def cut_axes(stage: Stage) -> tuple[Kept, ...]:
+    """Return what a stage keeps of each axis that does not stay whole."""
+    return tuple(kept for kept in kept_axes(stage) if str(kept) != ":")
 
 
 def _known(axis: int, start: int, step: int, size: int, dim: int) -> Kept:

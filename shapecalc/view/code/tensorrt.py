@@ -5,131 +5,170 @@ from __future__ import annotations
 from typing import assert_never
 
 from shapecalc.core.answers.moves import Permute, Slice
-from shapecalc.core.answers.stage import Kind, Stage
+from shapecalc.core.answers.stage import Kind
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.limits import check_rank
 from shapecalc.core.sizes.dims import all_known
 from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.record import Record
 from shapecalc.view.code import Code
-from shapecalc.view.code.constants import constants_for
+from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of
+from shapecalc.view.code.folding import CUTS, Part, parts_of
+from shapecalc.view.code.requested import Rules, requested
+from shapecalc.view.code.sizes import Readings, given_warnings, put_in, solutions
 from shapecalc.view.code.slices import pick_of
-from shapecalc.view.code.written import empty_warnings, general_warnings, shape_after, title
+from shapecalc.view.code.written import WrittenDim, empty_warnings, general_warnings, shape_after, title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from shapecalc.core.answers.stage import Stage
     from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.sizes.dims import Dim
+    from shapecalc.core.sizes.dims import Dim, Shape
+
+RULES = Rules({"dialect": "tensorrt"}, "zero_is_placeholder", on=False)
+FORMS = Forms(
+    sizes="sizes = network.add_shape(x).get_output(0)",
+    constant="{name} = network.add_constant(({1},), np.array([{0}], dtype=np.int64)).get_output(0)",
+    axis="{name} = network.add_slice(sizes, start=({0},), shape=(1,), stride=(1,)).get_output(0)",
+    multiply="{name} = network.add_elementwise({0}, {1}, trt.ElementWiseOperation.PROD).get_output(0)",
+    divide="{name} = network.add_elementwise({0}, {1}, trt.ElementWiseOperation.FLOOR_DIV).get_output(0)",
+    concat="{name} = network.add_concatenation([{0}]).get_output(0)",
+)
+MODULES = {"np": "import numpy as np", "trt": "import tensorrt as trt"}
 
 
-class Layer(Record):
-    """A layer: the network's method, the call's arguments after the tensor, and the properties to set, as code."""
+class Layers:
+    """The layers so far, as code."""
 
-    method: str
-    arguments: str = ""
-    properties: Mapping[str, object] = {}
-    warnings: tuple[str, ...] = ()
+    def __init__(self, answer: Trace | Chain) -> None:
+        """Start at the tensor `x`."""
+        self.tensor = "x"
+        self.readings = Readings(answer.input)
+        self.sizes = Sizes(FORMS)
+        self.lines = self.sizes.lines
+        self.warnings: list[str] = []
 
-    def lines(self, tensor: str) -> list[str]:
-        """Return the code that adds the layer to the network and takes its output."""
-        settings = [f"layer.{name} = {value}" for name, value in self.properties.items()]
-        return [f"layer = network.{self.method}({tensor}{self.arguments})", *settings, "y = layer.get_output(0)"]
+    def add(self, method: str, arguments: str = "", *settings: str) -> None:
+        """Write a layer on the tensor, with what is set or called on it."""
+        call = f"layer = network.{method}({self.tensor}{arguments})"
+        self.lines += [call, *(f"layer.{setting}" for setting in settings), "y = layer.get_output(0)"]
+        self.tensor = "y"
+
+    def settings(self, name: str, index: int, dims: Shape) -> str:
+        """Return what sets dims: as a property if they are known, otherwise as an input of the layer."""
+        if not is_computed(dims):
+            return f"{name} = {_tuple(dims)}"
+        return f"set_input({index}, {self.sizes.vector(dims)})"
 
 
 def tensorrt(answer: Trace | Chain) -> Code:
-    """Return the code that adds layers to a `network` after its tensor `x`. A Shuffle stays one layer.
+    """Return the code that adds layers to a `network` after its tensor `x`, with as few Shuffles as stages allow.
 
-    Raises `ShapeError` for more dims than TensorRT has, or if a name would have to be a constant.
+    Raises `ShapeError` for more dims than TensorRT has, or a size that nobody knows.
     """
-    layers = [layer for trace in answer.traces for layer in _layers(trace)]
-    lines = [line for place, layer in enumerate(layers) for line in layer.lines("y" if place else "x")]
-    start = ["# network is a trt.INetworkDefinition, x one of its tensors", title(answer)]
-    warnings = [warning for layer in layers for warning in layer.warnings]
-    all_warnings = (*general_warnings(answer, "tensorrt"), *empty_warnings(answer, "tensorrt"), *warnings)
-    return Code("\n".join([*start, *(lines or ["y = x"])]), all_warnings)
-
-
-def _layers(trace: Trace) -> list[Layer]:
-    """Return the layers for the stages of one op, with as few Shuffles as possible."""
-    layers, waiting = list[Layer](), list[Stage]()
-    for stage in trace.stages:
-        check_rank(stage.before, DIALECTS["tensorrt"], "input")
-        check_rank(shape_after(stage), DIALECTS["tensorrt"], "input")
-        match stage.kind:
+    layers, waiting = Layers(answer), list[Part]()
+    check_rank(answer.input, DIALECTS["tensorrt"], "input")
+    for part in parts_of(answer):
+        check_rank(shape_after(part.stage), DIALECTS["tensorrt"], "input")
+        if waiting and not _fits_one_shuffle([*waiting, part]):
+            _add_shuffle(waiting, layers)
+            waiting = []
+        match part.stage.kind:
             case Kind.EXPAND:
-                layers += _expand(stage)
+                _add_expand(part, layers)
             case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP:
-                layers += _picked(stage)
+                _add_picked(part.stage, layers)
             case Kind.ROLL:
                 raise misuse("tensorrt has no layer that rolls")
             case Kind.SHAPE:
-                layers += _dims(stage)
+                _add_dims(part, layers)
             case Kind.PERMUTE | Kind.RESHAPE | Kind.VIEW | Kind.MERGE | Kind.SQUEEZE | Kind.UNSQUEEZE:
-                if not _fits_one_shuffle([*waiting, stage]):
-                    layers.append(_shuffle(trace, waiting))
-                    waiting = []
-                waiting.append(stage)
+                waiting.append(part)
             case _:
-                assert_never(stage.kind)
-    return [*layers, *([_shuffle(trace, waiting)] if waiting else [])]
+                assert_never(part.stage.kind)
+    if waiting:
+        _add_shuffle(waiting, layers)
+    return _code(answer, layers)
 
 
-def _fits_one_shuffle(stages: Sequence[Stage]) -> bool:
-    """Say whether a Shuffle can do these stages: one transpose, one reshape, one transpose, each optional."""
-    order = "".join("p" if stage.kind is Kind.PERMUTE else "r" for stage in stages)
-    return order in ("p", "r", "pp", "pr", "rp", "prp")
+def _code(answer: Trace | Chain, layers: Layers) -> Code:
+    imports = [line for name, line in MODULES.items() if any(f"{name}." in text for text in layers.lines)]
+    start = [*imports, "# network is a trt.INetworkDefinition, x one of its tensors", title(answer)]
+    text = "\n".join([*start, *(layers.lines or ["y = x"])])
+    about = (*general_warnings(answer, "tensorrt"), *empty_warnings(answer, "tensorrt"), *given_warnings(text, answer))
+    return Code(text, (*about, *layers.warnings))
 
 
-def _shuffle(trace: Trace, stages: Sequence[Stage]) -> Layer:
-    """Return the one layer that transposes, reshapes and transposes."""
-    properties, warnings = dict[str, object](), list[str]()
-    for stage in stages:
-        if isinstance(stage.move, Permute):
-            which = "second" if properties or stage.argument == "second" else "first"
-            properties[f"{which}_transpose"] = stage.move.axes
+def _fits_one_shuffle(parts: Sequence[Part]) -> bool:
+    """Say whether a Shuffle can do these parts: one transpose, one reshape, one transpose, each optional."""
+    letters = {Kind.PERMUTE: "p"} | dict.fromkeys(CUTS, "r")
+    return "".join(letters.get(part.stage.kind, "-") for part in parts) in ("p", "r", "pr", "rp", "prp")
+
+
+def _add_shuffle(parts: Sequence[Part], layers: Layers) -> None:
+    """Write the one layer that transposes, reshapes and transposes."""
+    settings = list[str]()
+    for part in parts:
+        if isinstance(part.stage.move, Permute):
+            settings.append(f"{'second' if settings else 'first'}_transpose = {part.stage.move.axes}")
             continue
-        literal = trace.options.get("zero_is_placeholder") is False
-        made = constants_for(stage, {"dialect": "tensorrt"}, "zero_is_placeholder", on=False, literal=literal)
-        properties["reshape_dims"] = made.dims
-        if made.literal:
-            properties["zero_is_placeholder"] = False
-        warnings += made.warnings
-    return Layer("add_shuffle", "", properties, tuple(warnings))
+        literal = part.trace.options.get("zero_is_placeholder") is False
+        settings += _reshape_settings(part.stage.before, part.dims, layers, literal=literal)
+    layers.add("add_shuffle", "", *settings)
 
 
-def _expand(stage: Stage) -> list[Layer]:
-    """Return a slice that reads the dims of 1 again and again. New dims are inserted before it by a Shuffle."""
-    output = shape_after(stage)
-    if not all_known((*stage.before, *output)):
-        raise misuse("a slice needs numbers", "give the sizes with --where")
-    shape: Sequence[Dim] = (1,) * (len(output) - len(stage.before)) + stage.before
-    properties = {"reshape_dims": shape} | ({"zero_is_placeholder": False} if 0 in shape else {})
-    grown = [Layer("add_shuffle", "", properties)] if len(shape) > len(stage.before) else []
-    strides = tuple(int(before == dim) for before, dim in zip(shape, output, strict=True))
-    return [*grown, _slice((0,) * len(shape), output, strides)]
+def _reshape_settings(before: Shape, asked: Sequence[WrittenDim], layers: Layers, *, literal: bool) -> list[str]:
+    """Return what sets the requested shape of a Shuffle."""
+    made = requested(before, asked, layers.readings, RULES, literal=literal)
+    layers.warnings += made.warnings
+    dims = layers.settings("reshape_dims", 1, made.dims)
+    return [dims, *(["zero_is_placeholder = False"] if made.literal else [])]
 
 
-def _picked(stage: Stage) -> list[Layer]:
-    """Return a slice, with a Shuffle after it that drops the axes of which one position is taken."""
+def _add_expand(part: Part, layers: Layers) -> None:
+    """Write a slice that reads the dims of 1 again and again. New dims are inserted before it by a Shuffle."""
+    output, before = shape_after(part.stage), part.stage.before
+    added = len(output) - len(before)
+    if added:
+        asked = [*[WrittenDim(1)] * added, *(WrittenDim(dim, (axis,)) for axis, dim in enumerate(before))]
+        layers.add("add_shuffle", "", *_reshape_settings(before, asked, layers, literal=0 in before))
+    grows = (1,) * added + before
+    solved = solutions(part.trace.conditions)
+    strides = tuple(int(put_in(dim, solved) != 1) for dim in grows)
+    read = tuple(map(layers.readings.read, output))
+    _add_slice((0,) * len(read), read, strides, layers)
+
+
+def _add_picked(stage: Stage, layers: Layers) -> None:
+    """Write a slice, with a Shuffle after it that drops the axes of which one position is taken."""
     before, output, move = stage.before, shape_after(stage), pick_of(stage)
     if not all_known((*before, *output)):
-        raise misuse("a slice needs numbers", "give the sizes with --where")
+        raise misuse(
+            f"{stage.label} of sizes with names is not written as tensorrt code", "give the sizes with --where"
+        )
     starts = [start % dim if size != 0 else 0 for (start, _, size), dim in zip(move.axes, before, strict=True)]
-    sizes = [1 if size is None else size for size in move.sizes]
-    properties = {"reshape_dims": output} | ({"zero_is_placeholder": False} if 0 in output else {})
-    dropped = [Layer("add_shuffle", "", properties)] if None in move.sizes else []
-    return [_slice(starts, sizes, move.steps), *dropped]
+    _add_slice(starts, tuple(1 if size is None else size for size in move.sizes), move.steps, layers)
+    if None in move.sizes:
+        zeros = ["zero_is_placeholder = False"] if 0 in output else []
+        layers.add("add_shuffle", "", layers.settings("reshape_dims", 1, output), *zeros)
 
 
-def _dims(stage: Stage) -> list[Layer]:
-    """Return a shape layer, with a slice of it if not every dim is asked for."""
-    assert isinstance(stage.move, Slice)
-    start, count = stage.move.start, len(shape_after(stage))
-    part = [] if count == len(stage.before) else [_slice((start if count else 0,), (count,), (1,))]
-    return [Layer("add_shape"), *part]
+def _add_dims(part: Part, layers: Layers) -> None:
+    """Write a shape layer, with a slice of it if not every dim is asked for."""
+    assert isinstance(part.stage.move, Slice)
+    start, count = part.stage.move.start, len(shape_after(part.stage))
+    layers.add("add_shape")
+    if count < len(part.stage.before):
+        _add_slice((start if count else 0,), (count,), (1,), layers)
 
 
-def _slice(start: Sequence[Dim], shape: Sequence[Dim], stride: Sequence[Dim]) -> Layer:
-    return Layer("add_slice", f", start={tuple(start)}, shape={tuple(shape)}, stride={tuple(stride)}")
+def _add_slice(start: Sequence[Dim], shape: Shape, stride: Sequence[Dim], layers: Layers) -> None:
+    computed = is_computed(shape)
+    known = _tuple((0,) * len(shape) if computed else shape)
+    arguments = f", start={_tuple(start)}, shape={known}, stride={_tuple(stride)}"
+    layers.add("add_slice", arguments, *([layers.settings("shape", 2, shape)] if computed else []))
+
+
+def _tuple(dims: Sequence[Dim]) -> str:
+    return f"({texts_of(dims)},)" if len(dims) == 1 else f"({texts_of(dims)})"

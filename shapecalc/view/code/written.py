@@ -40,6 +40,11 @@ def shape_after(stage: Stage) -> Shape:
     return stage.after or ()
 
 
+def shapes_of(answer: Trace | Chain) -> list[Shape]:
+    """Return the shape of `x`, and the shape after every stage."""
+    return [answer.input, *map(shape_after, answer.stages)]
+
+
 def written_dims(stage: Stage) -> tuple[WrittenDim, ...]:
     """Return the dims that a stage asks for, one by one.
 

@@ -1,0 +1,78 @@
+"""The code of every target, run: the arrays that it makes of 0, 1, 2 ... in an `x` of some shape."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from tests.plans import size
+from tests.view import fake_tensorrt
+from tests.view.code_worker import MARK
+
+WORKER = Path(__file__).with_name("code_worker.py")
+APART = ("torch", "jax", "tensorflow", "paddle", "openvino", "einops")
+"""The libraries that run in processes of their own: here, or where a variable such as SHAPECALC_JAX_PYTHON says."""
+RUNS = ("numpy", "onnx", "tensorrt", *APART)
+"""The targets whose code can be run."""
+
+_workers: dict[str, subprocess.Popen[str]] = {}
+
+
+def data(shape):
+    return np.arange(size(shape), dtype=np.float32).reshape(shape)
+
+
+def run_code(target, text, x, **given_names):
+    """Return what the code makes of `x`; skip the test if the target's library is not installed."""
+    if target in APART:
+        return _run_apart(target, text, x.shape, given_names)
+    names = {"x": x, "network": fake_tensorrt.Network(), **given_names}
+    with patch.dict(sys.modules, tensorrt=fake_tensorrt):
+        exec(text, names)
+    return _run_model(names["model"], x) if target == "onnx" else np.asarray(names["y"])
+
+
+def _run_model(model, x):
+    onnx.checker.check_model(model, full_check=True)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": x})[0]
+
+
+def _run_apart(library, text, shape, names):
+    worker = _workers.get(library) or _started(library)
+    worker.stdin.write(json.dumps({"text": text, "shape": shape, "names": names}) + "\n")
+    worker.stdin.flush()
+    line = next((line for line in worker.stdout if line.startswith(MARK)), None)
+    if line is None:
+        _workers.pop(library).communicate()
+        pytest.fail(f"{library} ended of it:\n{text}")
+    found = json.loads(line.removeprefix(MARK))
+    assert "error" not in found, f"{found['error']}\n{text}"
+    return np.frombuffer(base64.b64decode(found["data"]), found["dtype"]).reshape(found["shape"])
+
+
+def _started(library):
+    python = os.environ.get(f"SHAPECALC_{library.upper()}_PYTHON") or (find_spec(library) and sys.executable)
+    if not python:
+        pytest.skip(f"{library} is not installed, and SHAPECALC_{library.upper()}_PYTHON names no Python that has it")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    _workers[library] = subprocess.Popen([python, WORKER, library], text=True, env=clean, **pipes)
+    return _workers[library]
+
+
+def end_workers():
+    """End the processes of the libraries."""
+    while _workers:
+        _workers.popitem()[1].communicate()

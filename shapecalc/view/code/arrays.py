@@ -10,6 +10,7 @@ from shapecalc.core.answers.stage import Kind, Stage
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.dialect import Flattens
 from shapecalc.core.dialects.limits import check_rank
+from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.view.code import Code
 from shapecalc.view.code.sizes import Readings, given_warnings, size_text
@@ -194,11 +195,16 @@ def _squeeze(stage: Stage, place: Place) -> str:
     return f"{place.tensor}.squeeze({tuple_text(axes)})" if axes else place.tensor
 
 
-def indexed(tensor: str, kept: Iterable[Kept]) -> str:
-    """Return the expression that keeps these positions; axes at the end that stay whole are not written."""
+def indexed(tensor: str, kept: Sequence[Kept], target: str = "", most: int | None = None) -> str:
+    """Return the expression that keeps these positions; axes at the end that stay whole are not written.
+
+    Raises `ShapeError` (usage) for more than `most` axes, if that is as many as `target` takes positions of.
+    """
     texts = [str(each) for each in kept]
     while texts and texts[-1] == ":":
         texts.pop()
+    if texts and most is not None and len(kept) > most:
+        raise misuse(f"a slice of {len(kept)} dims is not written as {target} code: it slices at most {most}")
     return f"{tensor}[{', '.join(texts)}]" if texts else tensor
 
 

@@ -13,7 +13,7 @@ from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of
 from shapecalc.view.code.folding import Part, parts_of
 from shapecalc.view.code.requested import Rules, requested, two_way_dims
 from shapecalc.view.code.sizes import Readings, given_warnings
-from shapecalc.view.code.slices import Kept, cut_axes, roll_of, split_axis
+from shapecalc.view.code.slices import Kept, cut_axes, short_roll, split_axis
 from shapecalc.view.code.written import empty_warnings, general_warnings, inserted_axes, shape_after, title
 from shapecalc.view.layout import dropped_axes
 
@@ -106,7 +106,8 @@ def _add(part: Part, program: Program) -> None:
 def _add_positions(stage: Stage, program: Program) -> None:
     """Write the operator that keeps or moves positions of axes."""
     if stage.kind is Kind.ROLL:
-        program.add("roll", f"[{roll_of(stage).shift}]", f"[{roll_of(stage).axis}]")
+        roll = short_roll(stage, "openvino")
+        program.add("roll", f"[{roll.shift}]", f"[{roll.axis}]")
     elif stage.kind is Kind.SPLIT:
         axis, parts, part = split_axis(stage)
         program.add("split", str(axis), str(parts), read=f".output({part})")

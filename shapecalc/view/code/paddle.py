@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from shapecalc.view.code.arrays import Place
 
 RULES = Rules({"dialect": "paddle"}, copies_of_empty=False)
+MOST_SLICED = 6
+"""The most dims of a tensor that PaddlePaddle slices."""
 
 
 def paddle(answer: Trace | Chain) -> Code:
@@ -63,7 +65,7 @@ def _positions(stage: Stage, tensor: str) -> str:
     if stage.kind is Kind.ROLL:
         return f"paddle.roll({tensor}, {roll_of(stage).shift}, {roll_of(stage).axis})"
     back = [each.axis for each in kept_axes(stage) if each.step < 0]
-    return indexed(f"paddle.flip({tensor}, {back})" if back else tensor, forward(stage))
+    return indexed(f"paddle.flip({tensor}, {back})" if back else tensor, forward(stage), "paddle", MOST_SLICED)
 
 
 def _squeeze(stage: Stage, tensor: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from shapecalc.core.answers.moves import Pick, Roll
 from shapecalc.core.ops.split import SplitAxis
 from shapecalc.core.sizes.dims import INT64_MAX
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.stage import Stage
     from shapecalc.core.sizes.dims import Dim
 
+INT32_MAX = 2**31 - 1
 INT64_MIN = -(2**63)
 
 
@@ -51,6 +54,20 @@ def roll_of(stage: Stage) -> Roll:
     """Return the move of a stage that rolls an axis."""
     assert isinstance(stage.move, Roll)
     return stage.move
+
+
+def short_roll(stage: Stage, target: str) -> Roll:
+    """Return the move of a stage that rolls an axis, with a shift of 32 bits, for targets that take no longer one.
+
+    Raises `ShapeError` (usage) if no such shift is the same.
+    """
+    roll = roll_of(stage)
+    dim = stage.before[roll.axis]
+    if abs(roll.shift) > INT32_MAX and isinstance(dim, int):
+        roll = Roll(roll.shift % dim if dim else 0, roll.axis)
+    if abs(roll.shift) > INT32_MAX:
+        raise misuse(f"a roll by {brief(str(roll.shift))} is not written as {target} code", "give a shorter shift")
+    return roll
 
 
 def split_axis(stage: Stage) -> tuple[int, int, int]:

@@ -7,7 +7,7 @@ from typing import assert_never
 from shapecalc.core.answers.moves import Slice
 from shapecalc.core.answers.stage import Kind
 from shapecalc.view.code.arrays import axes_of, indexed, program, sizes_of, tuple_text
-from shapecalc.view.code.slices import kept_axes, roll_of, split_axis
+from shapecalc.view.code.slices import kept_axes, short_roll, split_axis
 from shapecalc.view.code.written import drops_every_one, inserted_axes
 from shapecalc.view.layout import dropped_axes
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.view.code import Code
     from shapecalc.view.code.arrays import Place
+
+MOST_SLICED = 8
+"""The most dims of a tensor that TensorFlow slices."""
 
 
 def tensorflow(answer: Trace | Chain) -> Code:
@@ -60,8 +63,9 @@ def _positions(stage: Stage, tensor: str) -> str:
         axis, parts, part = split_axis(stage)
         return f"tf.split({tensor}, {parts}, {axis})[{part}]"
     if stage.kind is Kind.ROLL:
-        return f"tf.roll({tensor}, {roll_of(stage).shift}, {roll_of(stage).axis})"
-    return indexed(tensor, kept_axes(stage))
+        roll = short_roll(stage, "tensorflow")
+        return f"tf.roll({tensor}, {roll.shift}, {roll.axis})"
+    return indexed(tensor, kept_axes(stage), "tensorflow", MOST_SLICED)
 
 
 def _squeeze(stage: Stage, tensor: str) -> str:

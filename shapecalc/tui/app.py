@@ -12,6 +12,7 @@ from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette
 from textual.screen import Screen
+from textual.theme import ThemeProvider
 
 from shapecalc.tui.keys import KEYS
 from shapecalc.tui.question import Outcome, Question
@@ -62,6 +63,10 @@ class ShapecalcApp(App[Outcome]):
         """Open the palette, unless it is open."""
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(Palette())
+
+    def search_themes(self) -> None:
+        """Open the palette of themes."""
+        self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
 
     def pop_screen(self) -> AwaitComplete:
         """Close the dialog on top, but never the main screen: a key that closes a dialog may come twice."""

@@ -39,7 +39,7 @@ COMPLETED = [
     (["shuffle", "2,3", "--no-z"], ["--no-zero-is-placeholder"]),
     (["check", "--j"], ["--json", "--junit", "--jobs"]),
     (["tui", ""], OPENED),
-    (["serve", "fl"], ["flatten"]),
+    (["serve", "fla"], ["flatten"]),
     (["tui", "flatten", ""], []),
     (["reshape", ""], []),
 ]

@@ -133,7 +133,15 @@ def test_a_longer_way_to_do_the_same_is_proved_the_same(drawn, data):
     first = answered(shape, texts)
     if first is not None:
         second = sc.chain(shape_text(shape), *data.draw(longer(texts, shape)))
-        assert equivalence(first, second).verdict is Verdict.SAME
+        found = equivalence(first, second).verdict
+        assert found is Verdict.SAME or (mixes(first, second) and found is not Verdict.DIFFERENT)
+
+
+def mixes(*chains):
+    """Say whether the cuts of some shapes of chains do not line up."""
+    courses = [course_of(chain) for chain in chains]
+    known = Known([dim for course in courses for dim in course.dims])
+    return any(atom.base for course in courses for axis in course.axes(known) for atom in axis)
 
 
 @MANY
@@ -143,11 +151,8 @@ def test_what_is_the_same_and_mixes_nothing_is_proved(drawn):
     first, second = (answered(shape, each) for each in texts)
     if first is None or second is None or first.conditions != second.conditions:
         return
-    courses = course_of(first), course_of(second)
-    known = Known([dim for course in courses for dim in course.dims])
-    mixed = any(atom.base for course in courses for axis in course.axes(known) for atom in axis)
     results = [at(each, {"N": 8, "C": 36, "H": 30}) for each in (first, second)]
-    if not mixed and results[0] is not None and alike(*results):
+    if not mixes(first, second) and results[0] is not None and alike(*results):
         assert equivalence(first, second).verdict is not Verdict.UNDECIDED
 
 

@@ -35,7 +35,7 @@ ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LONGEST = 0.4
 """Seconds in which the first signal comes."""
 PATIENCE = 30
-TRIALS = range(40)
+TRIALS = range(4)
 
 
 def prepare(folder, writer):

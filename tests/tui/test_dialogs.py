@@ -162,7 +162,7 @@ async def test_a_data_folder_that_cannot_be_written_is_told_and_loses_nothing_el
 async def test_code_is_shown_and_copied(user):
     await user.press("f8")
     assert "y = x.reshape(x.shape[0], -1)" in user.text
-    await user.press("down", "down", "enter")
+    await user.press(*["down"] * 5, "enter")
     assert "helper.make_node" in user.app.clipboard
     await user.press("escape")
 

@@ -183,10 +183,10 @@ def fast_reshape(at: Setting) -> FastAnswer:
         if least < 1 and 0 in dims:
             if not copies or (len(dims) > len(shape) and 0 in dims[len(shape) :]):
                 return None
-            out = 0
-            for _ in range(dims.count(0)):
-                out = dims.index(0, out)
-                dims[out] = shape[out]
+            out = dims.index(0)
+            dims[out] = shape[out]
+            for out in range(out + 1, len(dims)) if 0 in dims else ():
+                dims[out] = dims[out] or shape[out]
         known = prod(dims)
         if least > -1:
             return (dims if known == have else VOLUME_MISMATCH) if known <= INT64_MAX else None

@@ -49,6 +49,9 @@ def main() -> int:
     except RunEnded as ended:
         return ended.code
     except KeyboardInterrupt:
+        import signal
+
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not interrupt the end
         return Exit.INTERRUPTED
 
 

@@ -7,6 +7,7 @@ without names, no reserved room and no `fork`. The word `mark` notes a lesson, `
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -45,10 +46,11 @@ def main(descriptor, system, *words):
     for name in ("fsync", "link", "replace"):
         setattr(os, name, slowly(getattr(os, name)))
     sys.argv = ["shapecalc", *words]
-    os.write(int(descriptor), b"b")
     try:
+        os.write(int(descriptor), b"b")
         return write(*words)
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         return 130
 
 

@@ -1,7 +1,7 @@
 """Workers: blocks judged on several cores, the results in the order of the blocks.
 
-Each worker has a block at a time; results are taken in turn, so memory is bounded and the order is that of the
-lines. If a worker dies, the block is judged here.
+Each worker has a block and the next one; results are taken in turn, so memory is bounded and the order is that of
+the lines. If a worker dies, its blocks are judged here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import SimpleQueue
+from threading import Thread
 
 from shapecalc.cli.checking.judge import BlockResult, defaults_after, judge_block
 from shapecalc.engine.endings import child_starting, leave_to_parent
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 WORTH_IT = 4 << 20
 """The size of a file, in bytes, from which on more than one core is used."""
+AHEAD = 2
+"""How many blocks a worker has, so that it need not wait for the next one."""
 
 
 def count_cores() -> int:
@@ -82,7 +86,7 @@ def _take_result(
 
 @contextmanager
 def _start_workers(jobs: int, file: str, style: Style) -> Iterator[list[Connection]]:
-    """Yield the connections to `jobs` new processes, which are gone afterwards whatever happened."""
+    """Yield the connections to `jobs` new processes, each as often as it has blocks; none lives longer than this."""
     import multiprocessing
 
     forks = hasattr(os, "fork") and sys.platform != "darwin"  # there, libraries do not survive it
@@ -100,7 +104,7 @@ def _start_workers(jobs: int, file: str, style: Style) -> Iterator[list[Connecti
             there.close()
             processes.append(process)
             ends.append(here)
-        yield ends[:]
+        yield ends * AHEAD
     finally:
         for process in processes:
             process.kill()
@@ -112,9 +116,16 @@ def _work(connection: Connection, others: list[Connection], file: str, style: St
     leave_to_parent()
     for other in others:
         other.close()
-    try:
+    blocks: SimpleQueue[tuple[Block, Mapping[str, object]] | None] = SimpleQueue()
+    Thread(target=_receive, args=(connection, blocks), daemon=True).start()
+    with suppress(OSError):
+        while asked := blocks.get():
+            connection.send(judge_block(asked[0], file, style, asked[1]))
+
+
+def _receive(connection: Connection, blocks: SimpleQueue[tuple[Block, Mapping[str, object]] | None]) -> None:
+    """Take the blocks that a worker is given, while it judges another one; None when there are no more."""
+    with suppress(EOFError, OSError):
         while True:
-            block, defaults = connection.recv()
-            connection.send(judge_block(block, file, style, defaults))
-    except (EOFError, OSError):
-        return
+            blocks.put(connection.recv())
+    blocks.put(None)

@@ -183,9 +183,9 @@ def fast_reshape(at: Setting) -> FastAnswer:
         if least < 1 and 0 in dims:
             if not copies or (len(dims) > len(shape) and 0 in dims[len(shape) :]):
                 return None
-            out = dims.index(0)
-            dims[out] = shape[out]
-            for out in range(out + 1, len(dims)) if 0 in dims else ():
+            first = dims.index(0)
+            dims[first] = shape[first]
+            for out in range(first + 1, len(dims)) if 0 in dims else ():
                 dims[out] = dims[out] or shape[out]
         known = prod(dims)
         if least > -1:

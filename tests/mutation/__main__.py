@@ -63,12 +63,12 @@ class Mutant:
 
 
 def drawn_mutants(count: int, seed: int) -> list[Mutant]:
-    """Return that many mutants of all that there are, the same ones for a seed as long as the core is the same."""
+    """Return that many mutants of all that there are; a line that stays is drawn again, whatever changes around it."""
     files = [path.relative_to(ROOT) for path in sorted((ROOT / "shapecalc" / "core").rglob("*.py"))]
     places = [(file, *place) for file in files for place in _places((ROOT / file).read_text("utf-8"))]
-    Random(seed).shuffle(places)
+    places.sort(key=lambda place: Random(f"{seed} {place[0]} {place[1]} {place[3]}").random())
     found: list[Mutant] = []
-    for file, operator, occurrence in places:
+    for file, operator, occurrence, _ in places:
         if len(found) == count:
             break
         before = (ROOT / file).read_text("utf-8")
@@ -78,14 +78,15 @@ def drawn_mutants(count: int, seed: int) -> list[Mutant]:
     return found
 
 
-def _places(source: str) -> list[tuple[str, int]]:
-    """Return every place of a source that an operator of Cosmic Ray can break, as its name and a number."""
-    nodes = list(ast_nodes(get_ast(source)))
-    return [
-        (name, at)
-        for name, operator in OPERATORS.items()
-        for at in range(sum(len(list(operator.mutation_positions(node))) for node in nodes))
-    ]
+def _places(source: str) -> list[tuple[str, int, tuple[str, int]]]:
+    """Return every place of a source that an operator of Cosmic Ray can break: its name, a number, the text there."""
+    nodes, lines = list(ast_nodes(get_ast(source))), source.splitlines()
+    found = []
+    for name, operator in OPERATORS.items():
+        starts = [start for node in nodes for start, _ in operator.mutation_positions(node)]
+        texts = [lines[row - 1].strip() + f" {column}" for row, column in starts]
+        found += [(name, at, (text, texts[:at].count(text))) for at, text in enumerate(texts)]
+    return found
 
 
 def _meaning(source: str) -> str:

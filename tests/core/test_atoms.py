@@ -113,3 +113,16 @@ def test_a_name_is_exchanged_for_a_dim():
     assert rewrite(quotient(1, dim), {"N": other, "H": 4}) == quotient(
         1, substitute(rewrite(dim, {"N": other}), {"H": 4})
     )
+
+
+def test_what_two_dims_share_is_cut_off_first():
+    shape, moves = read_dims("A,2*B"), [Permute((1, 0)), Reshape(read_dims("2*A,B"))]
+    (outer, *mixed), _ = axes_through(shape, moves, Known())
+    base = (Atom(read_dims("B")[0], 1), Atom(read_dims("A")[0], read_dims("2*B")[0]))
+    assert outer == Atom(2, read_dims("B")[0])
+    assert [atom.base for atom in mixed] == [base]
+
+
+def test_what_is_expanded_stays_in_place():
+    assert axes_through((1, 3), [Expand(read_dims("N,3"))], Known()) == ((Atom(read_dims("N")[0], 0),), (Atom(3, 1),))
+    assert axes_through((1, 3), [Expand((1, 3))], Known()) == ((), (Atom(3, 1),))

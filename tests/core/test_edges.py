@@ -12,7 +12,7 @@ from shapecalc.core.answers.request import Request
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.asking.setting import setting_of
-from shapecalc.core.cases.case import read_object
+from shapecalc.core.cases.case import read_object, request_text
 from shapecalc.core.cases.plain_objects import _read_together
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.element_types import KNOWN
@@ -24,6 +24,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import Clash, view_strides
 from shapecalc.core.sizes.conditions import Never, equal
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import LONGEST_WORD
 from tests.cases import cases, described
 
@@ -298,3 +299,45 @@ def test_what_changes_the_text_around_it_is_escaped_and_what_stands_beside_it_is
     hidden = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF, 0x2028, 0x2029]
     assert [code for code in hidden if visible(chr(code)) == chr(code)] == []
     assert [visible(chr(code)) for code in (0x061B, 0x2010, 0x2030, 0x00E9)] == ["\u061b", "\u2010", "\u2030", "\u00e9"]
+
+
+def test_a_merge_of_no_axes_says_so():
+    assert [step.why for step in sc.flatten((2, 3), axis=0).steps[:2]] == [
+        "no axis is left for output dim 0: 1",
+        "output dim 1 is 2*3 = 6",
+    ]
+
+
+@pytest.mark.parametrize(("index", "nearest"), [("7", ["2", "0"]), ("3", ["2", "0"]), ("-4", ["0", "2"])])
+def test_an_index_that_does_not_exist_has_the_nearest_that_do(index, nearest):
+    assert [fix.value for fix in fixes(answer("select", "5,3", axis="1", index=index))] == nearest
+
+
+@pytest.mark.parametrize(
+    ("slices", "rule"),
+    [(":0", "needs-size"), ("0:0", "needs-size"), (":-1", "needs-sum"), ("1:", "needs-sum"), ("0::0", "bad-step")],
+)
+def test_a_slice_of_a_name_is_refused_by_what_it_would_take(slices, rule):
+    assert str(answer("slice", "N", slices=slices).problem.rule) == rule
+
+
+@pytest.mark.parametrize(("rank", "rule"), [(6, None), (7, "rank-limit")])
+def test_mxnet_transposes_six_dims(rank, rule):
+    perm = ",".join(map(str, reversed(range(rank))))
+    problem = answer("transpose", ",".join("2" * rank), perm=perm, dialect="mxnet").problem
+    assert rule == (problem and str(problem.rule))
+
+
+def test_a_key_that_stands_twice_is_named():
+    with pytest.raises(sc.ShapeError, match="the key 'b' is there twice"):
+        read_object('{"a": 1, "b": 2, "b": 3}')
+
+
+@pytest.mark.parametrize("text", ["reshape 2,3 6 => 6 # why", "reshape 2,3 6# why => 6", " reshape 2,3 6 =>6"])
+def test_a_plain_line_asks_what_stands_before_the_arrow_and_the_comment(text):
+    assert request_text(text) == "reshape 2,3 6"
+
+
+def test_fields_with_defaults_are_the_last_ones():
+    with pytest.raises(TypeError, match="a field without a default after one with a default"):
+        type(Record)("Made", (Record,), {"__annotations__": {"one": "int", "two": "int"}, "one": 1})

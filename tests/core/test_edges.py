@@ -30,6 +30,7 @@ from tests.cases import cases, described
 
 LINES = [
     ("depth_to_space", "1,8,2,3", {"block": "1"}, "1,8,2,3"),
+    ("split", "4,6", {"axis": "1", "parts": "1"}, "4,6"),
     ("depth_to_space", "1,1,8,2,3", {"block": "2"}, "error wrong-rank"),
     ("space_to_depth", "1,1,2,4,6", {"block": "2"}, "error wrong-rank"),
     ("space_to_depth", "1,1,2,4,6", {"block": "2", "dialect": "torch"}, "1,1,8,2,3"),
@@ -341,3 +342,8 @@ def test_a_plain_line_asks_what_stands_before_the_arrow_and_the_comment(text):
 def test_fields_with_defaults_are_the_last_ones():
     with pytest.raises(TypeError, match="a field without a default after one with a default"):
         type(Record)("Made", (Record,), {"__annotations__": {"one": "int", "two": "int"}, "one": 1})
+
+
+@pytest.mark.parametrize(("axes", "fixed"), [("0,1,2,3", ["[]"]), ("0,1,2,3,4", [])])
+def test_a_fix_is_made_of_four_changes_and_no_more(axes, fixed):
+    assert [fix.value for fix in fixes(answer("squeeze", "2,3,4,5,6", axes=axes))] == fixed

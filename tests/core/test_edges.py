@@ -347,3 +347,23 @@ def test_fields_with_defaults_are_the_last_ones():
 @pytest.mark.parametrize(("axes", "fixed"), [("0,1,2,3", ["[]"]), ("0,1,2,3,4", [])])
 def test_a_fix_is_made_of_four_changes_and_no_more(axes, fixed):
     assert [fix.value for fix in fixes(answer("squeeze", "2,3,4,5,6", axes=axes))] == fixed
+
+
+SENTENCES = [
+    ("flatten", "2,3", {"axis": "1"}, 0, "output dim 0 is 2"),
+    ("shape", "2,3,4", {"start": "-2"}, 0, "start -2 counts from the back: 1"),
+    ("shape", "2,3,4", {"start": "-9"}, 0, "start -9 counts from the back: -6, clamped to 0"),
+    ("shape", "2,3,4", {"end": "9"}, 0, "end 9, clamped to 3"),
+    ("reshape", "2,3,4", {"target": "-3,0", "dialect": "mxnet"}, 0, "-3 merges dims 0 and 1: 2*3 = 6"),
+    ("reshape", "5,2,3", {"target": "0,-3", "dialect": "mxnet"}, 1, "-3 merges dims 1 and 2: 2*3 = 6"),
+]
+
+
+@pytest.mark.parametrize(("op", "shape", "options", "place", "sentence"), SENTENCES)
+def test_a_sentence_says_what_its_step_does(op, shape, options, place, sentence):
+    assert answer(op, shape, **options).steps[place].why == sentence
+
+
+def test_a_dim_that_merges_two_comes_of_both():
+    steps = answer("reshape", "5,2,3", target="0,-3", dialect="mxnet").steps
+    assert [step.sources for step in steps[:2]] == [(0,), (1, 2)]

@@ -367,3 +367,17 @@ def test_a_sentence_says_what_its_step_does(op, shape, options, place, sentence)
 def test_a_dim_that_merges_two_comes_of_both():
     steps = answer("reshape", "5,2,3", target="0,-3", dialect="mxnet").steps
     assert [step.sources for step in steps[:2]] == [(0,), (1, 2)]
+
+
+@pytest.mark.parametrize(("wanted", "near"), [(5, [4, 6]), (7, [6, 8]), (11, [12, 8]), (23, [24])])
+def test_the_nearest_divisor_comes_first(wanted, near):
+    assert nearest_sizes(24, (wanted, -1), (wanted, 1), 1)[1][: len(near)] == near
+
+
+@pytest.mark.parametrize("axes", ["-2,-1", "0,1", "0,-1", "1,-2"])
+def test_mxnet_keeps_one_of_the_dims_that_are_all_named(axes):
+    assert answer("squeeze", "1,1", axes=axes, dialect="mxnet").output == (1,)
+
+
+def test_mxnet_names_the_axis_outside_of_dims_that_are_all_named():
+    assert answer("squeeze", "1,1", axes="-3,-1", dialect="mxnet").problem.message.startswith("axis -3 does not exist")

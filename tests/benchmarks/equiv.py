@@ -24,6 +24,19 @@ PAIRS = {
         "| reshape B,C*r*r/4,2,2,H,W | transpose 0,1,4,2,5,3 | reshape B,C*r*r/4,2*H,2*W",
     ),
     "numbers": ("2,3,4 | transpose 1,0,2 | reshape 2,-1,3", "| transpose 1,0,2 | reshape 24 | reshape 2,4,3"),
+    "flips and parts": (
+        "N,C,H | flip 0 | slice ::2 | split 1 2 --part 1 | select -1 0",
+        "| reshape N/2,2,C,H | select 1 1 | flip 0 | slice :,:,:1 | split 1 2 --part 1 | reshape N/2,C/2",
+    ),
+    "rolls": (
+        "N,H,W,C | roll -3 1 | roll -3 2 | reshape N,H/7,7,W/7,7,C | transpose 0,1,3,2,4,5 | reshape -1,49,C",
+        "| roll -3 2 | roll -2 1 | roll -1 1 | reshape N,H/7,7,W/7,7,C | transpose 0,1,3,2,4,5 | reshape -1,7,7,C | "
+        "reshape -1,49,C",
+    ),
+    "parts of numbers": (
+        "8,6,4 | slice 1:5,::2 | roll 1 0 | flip 2 | split 0 2 --part 1",
+        "| roll 5 1 | roll -5 1 | slice 2:4 | slice :,::2,::-1",
+    ),
     "axes that mix": ("12,10 | transpose 1,0 | reshape 8,15 | flatten", "| transpose 1,0 | reshape 8,15 | flatten"),
     "same when 2 divides C": ("C,H | reshape C/2,2,H | reshape -1", "| reshape -1 | reshape C*H"),
 }

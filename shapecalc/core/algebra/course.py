@@ -5,8 +5,9 @@ from __future__ import annotations
 from array import array
 from math import prod
 
-from shapecalc.core.answers.atoms import Known, axes_after, axes_of, axes_through, merge
+from shapecalc.core.answers.atoms import Known, merge
 from shapecalc.core.answers.moves import Expand, Move, Pick, Reshape, Roll, Slice
+from shapecalc.core.answers.views import View, view_of, view_through
 from shapecalc.core.sizes.dims import Shape, rewrite
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
@@ -15,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shapecalc.core.answers.atoms import Axes
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.core.sizes.dims import Dim
 
@@ -49,15 +49,20 @@ class Course(Record):
 
     def rewritten(self, dims: Mapping[str, Dim]) -> Course:
         """Return the course with dims put in for names."""
-        moves = [
-            type(move)(_rewritten(move.shape, dims)) if isinstance(move, Reshape | Expand) else move
-            for move in self.moves
-        ]
-        return Course(_rewritten(self.input, dims), tuple(moves))
+        return Course(_rewritten(self.input, dims), tuple([_move_rewritten(move, dims) for move in self.moves]))
 
-    def axes(self, known: Known) -> Axes:
-        """Return the axes of the output, which are the same for all courses of one output if that is empty."""
-        return () if 0 in self.dims else axes_through(self.input, self.moves, known)
+    def view(self, known: Known) -> View:
+        """Return the view of the output, which is the same for all courses of one output if that is empty."""
+        return View(()) if 0 in self.dims else view_through(self.input, self.moves, known)
+
+
+def _move_rewritten(move: Move, dims: Mapping[str, Dim]) -> Move:
+    if isinstance(move, Reshape | Expand):
+        return type(move)(_rewritten(move.shape, dims))
+    if isinstance(move, Pick):
+        sizes = tuple([size if size is None else rewrite(size, dims) for size in move.sizes])
+        return Pick(_rewritten(move.starts, dims), move.steps, sizes)
+    return move
 
 
 def _rewritten(shape: Shape, dims: Mapping[str, Dim]) -> Shape:
@@ -69,8 +74,6 @@ def course_of(answer: Trace | Chain) -> Course:
     for move in answer.moves:
         if isinstance(move, Slice):
             raise misuse("shape returns dims, so no element moves")
-        if isinstance(move, Pick | Roll):
-            raise misuse("chains with select, slice, split, flip or roll are not compared")
     return Course(answer.input, answer.moves)
 
 
@@ -81,23 +84,38 @@ def positions(course: Course) -> array[int]:
     >>> positions(Course((2, 3), (Permute((1, 0)),))).tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    found, axes, shape = array("q", range(prod(course.input))), axes_of(course.input), course.input  # type: ignore[arg-type]
+    found, view, shape = array("q", range(prod(course.input))), view_of(course.input), course.input  # type: ignore[arg-type]
     for move in course.moves:
-        after = axes_after(axes, move, shape, NOTHING)
-        if any(atom.base for axis in after for atom in axis):
-            found, after = _gathered(found, axes), axes_after(axes_of(shape), move, shape, NOTHING)
-        axes, shape = after, move.after(shape)
-    return _gathered(found, axes)
+        after = view.after(move, shape, NOTHING)
+        if not after.is_plain:
+            found, after = _gathered(found, view), view_of(shape)
+            if isinstance(move, Roll):
+                found = _rolled(found, shape, move)
+            else:
+                after = after.after(move, shape, NOTHING)
+        view, shape = after, move.after(shape)
+    return _gathered(found, view)
 
 
-def _gathered(source: array[int], axes: Axes) -> array[int]:
-    """Return the items that axes read from a source, in C order; the longest atom is read in one step."""
-    steps = [(atom.size, atom.stride) for atom in merge([atom for axis in axes for atom in axis])] or [(1, 1)]
+def _rolled(source: array[int], shape: Shape, move: Roll) -> array[int]:
+    """Return the items of a tensor with the positions of one axis moved on, in C order."""
+    within = prod(shape[move.axis :])  # type: ignore[arg-type]  # all are numbers
+    shift = move.shift * prod(shape[move.axis + 1 :]) % within  # type: ignore[arg-type]
+    made = array("q")
+    for start in range(0, len(source), within):
+        end = start + within
+        made += source[end - shift : end] + source[start : end - shift]
+    return made
+
+
+def _gathered(source: array[int], view: View) -> array[int]:
+    """Return the items that a view reads from a source, in C order; the longest atom is read in one step."""
+    steps = [(atom.size, atom.stride) for atom in merge([atom for axis in view.axes for atom in axis])] or [(1, 1)]
     sizes = [int(str(size)) for size, _ in steps]
     strides = [int(str(stride)) for _, stride in steps]
     along = max(range(len(sizes)), key=sizes.__getitem__)
     made = array("q", bytes(8 * prod(sizes)))
-    starts, places = [0], [0]
+    starts, places = [view.first], [0]
     for place, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         if place != along:
             step = prod(sizes[place + 1 :])
@@ -105,6 +123,13 @@ def _gathered(source: array[int], axes: Axes) -> array[int]:
             places = [start + index * step for start in places for index in range(size)]
     size, stride, step = sizes[along], strides[along], prod(sizes[along + 1 :])
     for start, place in zip(starts, places, strict=True):
-        read = source[start : start + size * stride : stride] if stride else source[start : start + 1] * size
-        made[place : place + size * step : step] = read
+        made[place : place + size * step : step] = _run(source, start, stride, size)
     return made
+
+
+def _run(source: array[int], start: int, stride: int, size: int) -> array[int]:
+    """Return every so many items of a source, backwards for a stride below 0, or one item all the time for 0."""
+    if stride == 0:
+        return source[start : start + 1] * size
+    end = start + size * stride
+    return source[start : end if end >= 0 else None : stride]

@@ -1,6 +1,6 @@
 """Whether two chains are the same function: proved for all sizes, proved under conditions, or an element that differs.
 
-Two chains are the same if the axes of their outputs read the same elements of the input, and if both are defined for
+Two chains are the same if the views of their outputs read the same elements of the input, and if both are defined for
 the same sizes. A proof holds for all sizes. Where there is none, small sizes are tried, and conditions that fit what
 was found are put in and proved in turn.
 """
@@ -24,8 +24,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from shapecalc.core.answers.atoms import Atoms, Axes
+    from shapecalc.core.answers.atoms import Atoms
     from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers.views import View
 
     Index = tuple[int, ...]
 
@@ -156,6 +157,8 @@ class _Pair:
             return Equivalence(verdict, (needed,) if needed else (), self.defined)
         tried = [*self._trials()]
         found = next((each for each in tried if isinstance(each, Counterexample)), None)
+        if tried and not found and not self.names:
+            return Equivalence(Verdict.SAME, (), self.defined, None, len(tried))
         conditions = self._sufficient(tried)
         verdict = Verdict.SAME_WHEN if conditions else Verdict.DIFFERENT if found else Verdict.UNDECIDED
         return Equivalence(verdict, conditions, self.defined, found, len(tried))
@@ -167,7 +170,7 @@ class _Pair:
         except Never:
             return None
         first, second = (course.rewritten(premises.settled) for course in self.courses)
-        if first.output != second.output or first.axes(premises.known) != second.axes(premises.known):
+        if first.output != second.output or first.view(premises.known) != second.view(premises.known):
             return None
         missing = self._missing(0, 1, given) + self._missing(1, 0, given)
         return combine(given + missing)
@@ -254,13 +257,13 @@ def _divisors(dims: Iterable[Dim]) -> tuple[Dim, ...]:
 
 
 def _volume(course: Course) -> int:
-    """Return the most elements that a course of numbers has, before or after."""
-    return max(int(str(product(shape))) for shape in (course.input, course.output))
+    """Return the most elements that a course of numbers has on its way."""
+    return max(int(str(product(shape))) for shape in course.shapes)
 
 
 def _lined_up(course: Course) -> bool:
-    """Say whether no move of numbers mixes axes, so that the axes of the output alone tell all."""
-    return not any(atom.base for axis in course.axes(NOTHING) for atom in axis)
+    """Say whether no move of numbers mixes or rolls axes, so that the view of the output alone tells all."""
+    return course.view(NOTHING).is_plain
 
 
 def _difference(first: Course, second: Course, sizes: Mapping[str, int], *, lined_up: bool) -> Counterexample | None:
@@ -268,7 +271,7 @@ def _difference(first: Course, second: Course, sizes: Mapping[str, int], *, line
     outputs = first.output, second.output
     if outputs[0] != outputs[1]:
         return Counterexample(sizes, outputs)
-    ours, theirs = first.axes(NOTHING), second.axes(NOTHING)
+    ours, theirs = first.view(NOTHING), second.view(NOTHING)
     if ours == theirs:
         return None
     if lined_up:
@@ -281,15 +284,18 @@ def _difference(first: Course, second: Course, sizes: Mapping[str, int], *, line
     return None
 
 
-def _first_index(ours: Axes, theirs: Axes) -> Index:
-    """Return the first index, in C order, at which axes that differ and mix nothing read different elements."""
-    index = [0] * len(ours)
-    for axis in reversed(range(len(ours))):
-        for place in sorted({*_inner_counts(ours[axis]), *_inner_counts(theirs[axis])}):
-            if _along(ours[axis], place) != _along(theirs[axis], place):
+def _first_index(ours: View, theirs: View) -> Index:
+    """Return the first index, in C order, at which plain views that differ read different elements."""
+    index = [0] * len(ours.axes)
+    if ours.first != theirs.first:
+        return tuple(index)
+    for axis in reversed(range(len(index))):
+        mine, other = ours.axes[axis], theirs.axes[axis]
+        for place in sorted({*_inner_counts(mine), *_inner_counts(other)}):
+            if _along(mine, place) != _along(other, place):
                 index[axis] = place
                 return tuple(index)
-    raise ValueError("the axes do not differ")
+    raise ValueError("the views do not differ")
 
 
 def _inner_counts(atoms: Atoms) -> list[int]:
@@ -301,7 +307,7 @@ def _inner_counts(atoms: Atoms) -> list[int]:
 
 
 def _along(atoms: Atoms, place: int) -> int:
-    """Return the element at a place on an axis of numbers."""
+    """Return how far the element at a place on an axis of numbers is from its first one."""
     element = 0
     for atom in reversed(atoms):
         size, stride = int(str(atom.size)), int(str(atom.stride))
@@ -310,5 +316,5 @@ def _along(atoms: Atoms, place: int) -> int:
     return element
 
 
-def _element(axes: Axes, index: Index) -> int:
-    return sum(_along(axis, place) for axis, place in zip(axes, index, strict=True))
+def _element(view: View, index: Index) -> int:
+    return view.first + sum(_along(axis, place) for axis, place in zip(view.axes, index, strict=True))

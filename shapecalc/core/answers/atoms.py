@@ -3,7 +3,10 @@
 Each axis is a list of atoms, the outermost first. An atom has a size and a stride, which are monomials. A transpose
 reorders axes. A reshape regroups atoms, and cuts an atom in two if a cut of the new shape falls inside it. If cuts do
 not line up, the axes between two cuts that do are mixed: their new atoms step through the flat index of the old ones,
-which are their `base`. An expanded axis has stride 0, and an atom that is read backwards a negative stride.
+which are their `base`. An expanded axis has stride 0.
+
+An atom that is read backwards has a negative stride, and is counted from its last position: its first one reads the
+element at `-stride * (size - 1)`. So an axis is turned round by the signs of its strides, and cut as before.
 
 Sources: XLA's `ShapeUtil::CommonFactors`, for numbers; CuTe's layouts of nested sizes and strides.
 """
@@ -16,6 +19,7 @@ from shapecalc.core.answers.moves import Expand, Permute, Reshape, Slice
 from shapecalc.core.sizes.dims import Dim, Shape, lowest_terms, monomial, product, quotient
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.sums import Sum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,10 +45,18 @@ class Atom(Record):
     stride: Dim
     base: Atoms = ()
     """The atoms that were mixed, whose flat index it steps through; none if that is the input's."""
+    start: Sum = ()
+    """At which flat index the base begins to be read, and then round its end; the same for all that step through it."""
+
+    @property
+    def level(self) -> Level:
+        """What it steps through. The steps of all atoms of one level are added up."""
+        return self.base, self.start
 
 
 Atoms = tuple[Atom, ...]
 Axes = tuple[Atoms, ...]
+Level = tuple[Atoms, Sum]
 
 
 class Known:
@@ -102,7 +114,7 @@ def axes_of(shape: Sequence[Dim]) -> Axes:
     """Return the axes of a tensor as it lies in memory: one atom each, none for a size of 1.
 
     >>> axes_of((2, 1, 4))
-    ((Atom(size=2, stride=4, base=()),), (), (Atom(size=4, stride=1, base=()),))
+    ((Atom(size=2, stride=4, base=(), start=()),), (), (Atom(size=4, stride=1, base=(), start=()),))
     """
     axes: list[Atoms] = []
     stride: Dim = 1
@@ -116,7 +128,7 @@ def axes_after(axes: Axes, move: Move, before: Shape, known: Known) -> Axes:
     """Return the axes of a tensor of shape `before` after a move; no dim of it may be 0.
 
     Raises `ShapeError` (usage) for op `shape`, which moves no elements, and for moves that leave elements out or
-    begin elsewhere.
+    begin elsewhere: `views` has those.
     """
     if isinstance(move, Permute):
         return tuple([axes[axis] for axis in move.axes])
@@ -155,12 +167,12 @@ def merge(atoms: Iterable[Atom]) -> Atoms:
     """Return the atoms, with neighbours merged if one step can stand for both.
 
     >>> merge((Atom(2, 12), Atom(3, 4)))
-    (Atom(size=6, stride=4, base=()),)
+    (Atom(size=6, stride=4, base=(), start=()),)
     """
     kept: list[Atom] = []
     for atom in atoms:
-        if kept and kept[-1].base == atom.base and kept[-1].stride == _times(atom.size, atom.stride):
-            atom = Atom(_times(kept.pop().size, atom.size), atom.stride, atom.base)
+        if kept and kept[-1].level == atom.level and kept[-1].stride == _times(atom.size, atom.stride):
+            atom = Atom(_times(kept.pop().size, atom.size), atom.stride, *atom.level)
         kept.append(atom)
     return tuple(kept)
 
@@ -180,22 +192,47 @@ def _joined(atoms: Iterable[Atom], known: Known) -> Atoms:
 
 
 def _read_through(atom: Atom, known: Known) -> Atoms:
-    """Return the atoms of its base that an atom stands for; the atom itself if it cuts through one of them."""
-    if not 0 < len(atom.base) <= MOST_READ:
+    """Return the atoms of its base that an atom stands for; the atom itself if it cuts through one of them.
+
+    A part of a base is read alone only if that adds nothing where the rest is read.
+    """
+    if atom.start or not 0 < len(atom.base) <= MOST_READ:
         return (atom,)
+    if is_backwards(atom):
+        return turned(_read_through(turned((atom,))[0], known))
     above = quotient(product([each.size for each in atom.base]), _times(atom.size, atom.stride))
     if not known.is_whole(above):
         return (atom,)
     _, part, _ = regroup((atom.base,), (above, atom.size, atom.stride), known)
-    inner = [each.base for each in atom.base]
-    return part if all(each.base in inner for each in part) else (atom,)
+    inner = [each.level for each in atom.base]
+    whole = above == atom.stride == 1 or all(map(_adds_nothing, part))
+    return part if whole and all(each.level in inner for each in part) else (atom,)
+
+
+def _adds_nothing(atom: Atom) -> bool:
+    """Say whether what an atom reads begins at 0."""
+    return not is_backwards(atom) and not atom.start and all(map(_adds_nothing, atom.base))
+
+
+def is_backwards(atom: Atom) -> bool:
+    """Say whether an atom is read from its last position to its first."""
+    return monomial(atom.stride).numerator < 0
+
+
+def turned(atoms: Iterable[Atom]) -> Atoms:
+    """Return an axis in the other direction.
+
+    >>> turned((Atom(2, 1), Atom(3, -2)))
+    (Atom(size=2, stride=-1, base=(), start=()), Atom(size=3, stride=2, base=(), start=()))
+    """
+    return tuple([Atom(atom.size, _times(-1, atom.stride), *atom.level) for atom in atoms])
 
 
 def regroup(axes: Axes, shape: Sequence[Dim], known: Known) -> Axes:
     """Return the axes cut into `shape`, which has the same volume, if only under a condition.
 
     >>> regroup(axes_of((6,)), (2, 3), Known())
-    ((Atom(size=2, stride=3, base=()),), (Atom(size=3, stride=1, base=()),))
+    ((Atom(size=2, stride=3, base=(), start=()),), (Atom(size=3, stride=1, base=(), start=()),))
     """
     atoms = _joined([atom for axis in axes for atom in axis], known)
     if product([atom.size for atom in atoms]) == product(shape):
@@ -241,8 +278,8 @@ class _Cutting:
         if size == atom.size:
             return atom
         inner = quotient(atom.size, size)
-        self.left.append(Atom(inner, atom.stride, atom.base))
-        return Atom(size, _times(atom.stride, inner), atom.base)
+        self.left.append(Atom(inner, atom.stride, *atom.level))
+        return Atom(size, _times(atom.stride, inner), *atom.level)
 
     def _mix(self) -> None:
         """Take the fewest atoms that fill the first dims; the dims' atoms step through them."""

@@ -398,8 +398,8 @@ def chain(
 def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] | None = None) -> Equivalence:
     """Return whether two chains are the same function of their input, for all sizes or under conditions.
 
-    A chain is an answer of `chain` or its text; a second text that begins with `|` has the first's input. `where` has
-    sizes for names in texts. Raises `ShapeError`.
+    A chain is an answer of `chain` or its text; a second text that begins with `|` has the first's input, and one
+    without a stage does nothing. `where` has sizes for names in texts. Raises `ShapeError`.
 
     >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
     same

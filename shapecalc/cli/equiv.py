@@ -9,7 +9,7 @@ from shapecalc.cli.options import ASKING, SWITCHING, Argument, Option, printing_
 from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
 from shapecalc.cli.signature import make_command
 from shapecalc.core.algebra.equiv import Verdict, equivalence
-from shapecalc.core.algebra.pairs import Asked, answer_pair, asked_chain
+from shapecalc.core.algebra.pairs import STILL, Asked, answer_pair, asked_chain
 from shapecalc.core.asking.defaults import chain_with_options
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.python_values import read_sizes
@@ -27,10 +27,10 @@ HELP = f"""\b
   shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
   shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8
 
-{SUMMARY} A second chain that begins with | has the first's input. The answer is same, same when
-a condition holds, different (with the first element that differs, at the smallest sizes), or
-undecided. Exit 0: same; 1: different, or same under conditions with --strict; 3: undecided, or a
-chain is refused."""
+{SUMMARY} A second chain that begins with | has the first's input, and an input
+alone is a chain that does nothing. The answer is same, same when a condition holds, different
+(with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1:
+different, or same under conditions with --strict; 3: undecided, or a chain is refused."""
 FIRST = Argument("first", "a chain", "'INPUT | OP ...'")
 SECOND = Argument("second", "the chain to hold against it", "'| OP ...'")
 CODES = {Verdict.SAME: Exit.YES, Verdict.DIFFERENT: Exit.NO, Verdict.UNDECIDED: Exit.UNRESOLVED}
@@ -93,11 +93,9 @@ def _asked_pair(first: str, second: str, options: dict[str, object]) -> tuple[As
 
 def _with_input(asked: Asked) -> Asked:
     """Return a chain with its input read from standard input or from a file, if it names one of them."""
-    if not asked.stages:
-        return asked
-    (op, options), *others = asked.stages
+    (op, options), *others = asked.stages or STILL
     given = read_input(input_text(str(asked.input)), options, op)
-    return Asked(given.shape, ((op, given.options), *others))
+    return Asked(given.shape, ((op, given.options), *others) if asked.stages else ())
 
 
 def _tell_why(found: Equivalence) -> None:

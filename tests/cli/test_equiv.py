@@ -25,6 +25,10 @@ UNDECIDED = ("7000,1100,1300 | transpose 1,0,2 | reshape 1300,7000,1100", "| res
         (("2,3 | reshape 5", "| transpose"), 3, ""),
         (("2,3 | transpose", "| reshape 5"), 3, ""),
         (("2,3 | transpose", "| nothing"), 2, ""),
+        (("2,3", "| flip 1 | flip 1"), 0, "same\n"),
+        (("2,3 | flip 1", "2,3"), 1, "different\n"),
+        (("N/3,C", "| slice ::2", "--where", "N=7"), 3, ""),
+        (("2,3 | transpose", ""), 2, ""),
         (("2,3 | transpose", "3,2 | transpose"), 2, ""),
         (("| transpose", "| transpose"), 2, ""),
         (("2,3 | transpose", "| shape"), 2, ""),
@@ -83,6 +87,7 @@ reshape N,C,H 0,-1 => same as | flatten  # of an op alone
 N,C,H | reshape N,C*H => same as N,C,H | flatten --axis 1
 {"op": "reshape", "input": ["N", "C", "H"], "target": [0, -1], "expect": {"same_as": "| flatten"}}
 {"op": "reshape", "input": ["N", "C", "H"], "target": [0, -1], "expect": "same as | flatten"}
+N,C,H | flip 1 | flip 1 => same as N,C,H
 @default dialect=torch
 N,C,H | reshape N,C*H => same as | flatten --start-dim 1
 """
@@ -90,7 +95,7 @@ N,C,H | reshape N,C*H => same as | flatten --start-dim 1
 
 def test_cases_may_expect_another_chain(shapecalc):
     ran = shapecalc("check", "-", "--strict", stdin=CASES)
-    assert (ran.code, ran.out, ran.err) == (0, "", "shapecalc: 6 passed\n")
+    assert (ran.code, ran.out, ran.err) == (0, "", "shapecalc: 7 passed\n")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
-"""Pairs of chains as texts: the second may begin with `|`, and then has the first's input."""
+"""Pairs of chains as texts: the second may begin with `|`, and then has the first's input.
+
+A chain without a stage is its input as it is.
+"""
 
 from __future__ import annotations
 
+from shapecalc.core.answers.trace import Chain
 from shapecalc.core.asking.ask import check_names_known
 from shapecalc.core.asking.command_line import read_chain
 from shapecalc.core.asking.resolve import ask_chain
@@ -14,9 +18,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from shapecalc.core.answers.trace import Chain
-
     Stages = tuple[tuple[str, Mapping[str, object]], ...]
+
+
+STILL: Stages = (("flip", {"axes": ()}),)
+"""What leaves every input as it is, and so tells under which conditions there is one."""
 
 
 class Asked(Record):
@@ -34,6 +40,8 @@ def asked_chain(text: str, shape: object = None) -> Asked:
     >>> asked_chain("| transpose 1,0", (2, 3))
     Asked(input=(2, 3), stages=(('transpose', {'perm': '1,0'}),))
     """
+    if not text.strip():
+        raise misuse("a chain is missing", "write INPUT | OP ... or | OP ...")
     written, stages = read_chain(text)
     given = written or shape
     if not given and given != ():
@@ -49,14 +57,26 @@ def answer_pair(first: Asked, second: Asked, sizes: Mapping[str, int]) -> tuple[
     known = [_names(asked) if sizes else () for asked in (first, second)]
     check_names_known(sizes, known[0] + known[1])
     one, other = (
-        answer_chain(asked.input, asked.stages, {name: sizes[name] for name in sizes if name in own})
+        answer_to(asked, {name: sizes[name] for name in sizes if name in own})
         for asked, own in zip((first, second), known, strict=True)
     )
     return one, other
 
 
+def answer_to(asked: Asked, sizes: Mapping[str, int]) -> Chain:
+    """Return the answer to a chain, with sizes put in for names; raise `ShapeError` (usage) if it cannot be read.
+
+    >>> print(answer_to(asked_chain("N/2,C"), {}))
+    N/2,C when N % 2 == 0
+    """
+    if asked.stages:
+        return answer_chain(asked.input, asked.stages, sizes)
+    (still,) = answer_chain(asked.input, STILL, sizes).traces
+    return Chain(still.input, (), still.output, still.problem, still.conditions)
+
+
 def _names(asked: Asked) -> tuple[str, ...]:
-    return names([dim for request in ask_chain(asked.input, asked.stages, {}) for dim in request.dims])
+    return names([dim for request in ask_chain(asked.input, asked.stages or STILL, {}) for dim in request.dims])
 
 
 def answers_of(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:

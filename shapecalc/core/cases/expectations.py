@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from shapecalc.core.asking.defaults import with_defaults
 from shapecalc.core.asking.rulebook import REFUSALS
-from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.core.sizes.conditions import Conditions, Never, combine, differ, divides, equal
 from shapecalc.core.sizes.dims import Dim
 from shapecalc.core.sizes.lookup import lookup
@@ -113,8 +112,9 @@ def _refusal(words: list[str]) -> Expectation:
 def _same_as(chain: str, options: Mapping[str, object]) -> Expectation:
     from shapecalc.core.algebra.pairs import asked_chain  # most files of cases name no chain here
 
-    if not asked_chain(chain, ()).stages:
+    if not chain.strip():
         raise misuse(f"a chain is missing after {SAME_AS}", "write | OP ... or INPUT | OP ...", argument="expect")
+    asked_chain(chain, ())
     return Expectation(None, None, None, chain, FrozenDict(options))
 
 
@@ -207,12 +207,12 @@ def verdict_on(chain: str, options: Mapping[str, object], answer: Trace | Chain)
     'different (the outputs are 3,2 and 2,3)'
     """
     from shapecalc.core.algebra.equiv import equivalence
-    from shapecalc.core.algebra.pairs import asked_chain
+    from shapecalc.core.algebra.pairs import Asked, answer_to, asked_chain
 
     asked = asked_chain(chain, answer.input)
-    stages = [(op, with_defaults(op, options, given)) for op, given in asked.stages]
+    stages = tuple([(op, with_defaults(op, options, given)) for op, given in asked.stages])
     try:
-        found = equivalence(answer, answer_chain(asked.input, stages, {}))
+        found = equivalence(answer, answer_to(Asked(asked.input, stages), {}))
     except ShapeError as error:
         return str(error.problem)
     return str(found) if found.counterexample is None else f"{found} ({found.counterexample})"

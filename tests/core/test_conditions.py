@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.cases.expectations import read_conditions
-from shapecalc.core.sizes.conditions import Never, combine, differ, divides, equal, holds
+from shapecalc.core.sizes.conditions import Condition, Never, combine, differ, divides, equal, holds
 from shapecalc.core.sizes.dims import lowest_terms, substitute
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.systems import System
@@ -111,6 +111,34 @@ def sizes_near(twos):
             yield {name: 2**a * 3**b for name, a, b in zip("NMK", *places, strict=True)}
 
 
+bounds = st.sampled_from(["12 % N == 0", "N*M == 12", "12 % (N*M) == 0", "N % M == 0", "2*M == N", "8 % N == 0"])
+differences = st.builds(lambda left, right: f"{left} != {right}", st.sampled_from(["N", "M", "N*M"]), st.integers(1, 6))
+others = st.sampled_from(["N != M", "N != 2*M", "2*N != 3*M", "N != 3*M", "M != 2*N", "M != 4*N"])
+
+
+@examples(500)
+@given(st.lists(bounds, min_size=1, max_size=2), st.lists(differences | others, min_size=1, max_size=5))
+def test_differences_that_leave_no_sizes_are_refused(bounding, differing):
+    """What these relations leave possible, sizes below 49 show."""
+    listed = [*bounding, *differing]
+    wanted = [condition for text in listed for condition in _stated(text)]
+    met = any(holds(wanted, dict(zip("NM", pair, strict=True))) for pair in every(range(1, 49), repeat=2))
+    try:
+        read_conditions(listed)
+    except ShapeError:
+        assert not met
+    else:
+        assert met
+
+
+def _stated(text):
+    """Return the conditions that one text states."""
+    try:
+        return read_conditions([text])
+    except ShapeError:
+        return [Condition(1, "==", 2)]
+
+
 @pytest.mark.parametrize(
     "listed",
     [
@@ -121,6 +149,9 @@ def sizes_near(twos):
         "6 % M == 0 and M % 4 == 0",
         "N % 2 == 0 and 2*M % N == 0 and M == 3*K and K*N == 3",
         "N == 1 and N*M == 6 and M % 4 == 0",
+        "2 % N == 0 and N != 1 and N != 2",
+        "N*M == 2 and N != 1 and M != 1",
+        "4 % (N*M) == 0 and N % M == 0 and N != M and N != 2*M and N != 4*M",
     ],
 )
 def test_conditions_that_exclude_each_other(listed):
@@ -163,6 +194,14 @@ def test_coefficients_whose_primes_are_not_found_are_left_as_they_are():
     large = (2**61 - 1) * (2**31 - 1)
     listed = [f"N*M % {large} == 0", f"N*K % {large} == 0", f"{2**61 - 1}*M == {2**31 - 1}*K"]
     assert [str(each) for each in read_conditions(listed)] == [str(read_conditions([text])[0]) for text in listed]
+
+
+def test_more_differences_than_can_be_searched_are_left_as_they_are():
+    bound = f"{2**400} % N == 0"
+    listed = [f"N != {2**power}" for power in range(401)]
+    with pytest.raises(ShapeError, match="never hold together"):
+        read_conditions([f"{2**80} % N == 0", *listed[:81]])
+    assert [str(each) for each in read_conditions([bound, *listed])] == [bound, *listed]
 
 
 def test_a_system_names_what_says_nothing_new():

@@ -75,7 +75,7 @@ def _independent(group: list[Relation], work: Work) -> list[Relation]:
     kept = group
     try:
         whole = _system(group, work)
-        if not whole.possible or any(whole.makes_one(ratio) for sign, ratio in group if sign == "!="):
+        if not whole.allows([ratio for sign, ratio in group if sign == "!="]):
             raise Impossible
         kept = [each for each in group if each[0] != "==" or each[1] not in whole.repeated]
         for relation in sorted(kept, key=lambda each: KEPT_FIRST.index(each[0]))[::-1]:
@@ -92,7 +92,7 @@ def _follows(relation: Relation, others: Iterable[Relation], work: Work) -> bool
     sign, ratio = relation
     if sign == "!=":
         try:
-            return not _system([*others, ("==", ratio)], work).possible
+            return not _system([*others, ("==", ratio)], work).allows()
         except Impossible:
             return True
     system = _system(others, work)

@@ -31,6 +31,8 @@ FREE = "~"
 """What begins the name of an unknown that need not be whole."""
 NO_PRIME = 1
 """It stands for a prime that no coefficient has."""
+MOST_APART = 100
+"""The most differences that have to share primes."""
 MOST_VALUES = 64
 """The most exponents of one name that are tried one by one."""
 
@@ -90,22 +92,52 @@ class System:
         """The names that the equations leave one value, which may be a fraction."""
         return {name: value for name, value in self.solved.items() if name in self.names and not value.powers}
 
-    @property
-    def possible(self) -> bool:
-        """Whether some sizes may meet the system; False is proved."""
-        return all(self._has_exponents(self.wholes, prime) for prime in _primes(self.wholes))
+    def allows(self, differing: Iterable[Monomial] = ()) -> bool:
+        """Say whether some sizes may meet the system and make none of these monomials 1; False is proved.
+
+        A monomial is not 1 if it or its inverse is not whole, by some prime. There are primes enough for all monomials
+        that a prime which no coefficient has can do this for. The others have to share the primes of coefficients.
+        """
+        ratios = [self.put_in(ratio) for ratio in differing]
+        wholes = [*self.wholes, *self._new_names(ratios)]
+        tight = [
+            ratio
+            for ratio in ratios
+            if not any(self._has_exponents(wholes, NO_PRIME, each) for each in (ratio, _power(ratio, -1)))
+        ]
+        if len(tight) > MOST_APART:
+            raise Undecided
+        primes = _primes([*wholes, *tight])
+        possible = all(self._has_exponents(wholes, prime) for prime in primes)
+        return possible and self._breaks(tight, wholes, dict.fromkeys(primes, ()))
+
+    def _breaks(
+        self, ratios: Sequence[Monomial], wholes: Sequence[Monomial], broken: Mapping[int, tuple[Monomial, ...]]
+    ) -> bool:
+        """Say whether each ratio or its inverse can be kept from being whole by a prime, which others may share."""
+        if not ratios:
+            return True
+        return any(
+            self._has_exponents(wholes, prime, *others, each)
+            and self._breaks(ratios[1:], wholes, {**broken, prime: (*others, each)})
+            for prime, others in broken.items()
+            for each in (ratios[0], _power(ratios[0], -1))
+        )
 
     def makes_whole(self, ratio: Monomial) -> bool:
         """Say whether a monomial is whole for all sizes that meet the system; True is proved."""
-        new = [named_dim(name) for name in names((ratio,)) if name not in self.names and name[0] != FREE]
+        wholes = [*self.wholes, *self._new_names([ratio])]
         ratio = self.put_in(ratio)
-        wholes = [*self.wholes, *new]
         return not any(self._has_exponents(wholes, prime, ratio) for prime in (*_primes([*wholes, ratio]), NO_PRIME))
 
     def makes_one(self, ratio: Monomial) -> bool:
         """Say whether a monomial is 1 for all sizes that meet the system; True is proved."""
         ratio = self.put_in(ratio)
         return ratio == ONE or (self.makes_whole(ratio) and self.makes_whole(_power(ratio, -1)))
+
+    def _new_names(self, ratios: Iterable[Monomial]) -> list[Monomial]:
+        """Return the names that the system does not have, which are whole."""
+        return [named_dim(name) for name in names(ratios) if name not in self.names and name[0] != FREE]
 
     def put_in(self, ratio: Monomial) -> Monomial:
         """Return a monomial in the names that the equations leave free."""
@@ -138,15 +170,15 @@ class System:
             raise Impossible
         return True
 
-    def _has_exponents(self, wholes: Sequence[Monomial], prime: int, broken: Monomial | None = None) -> bool:
-        """Say whether a prime may be in the names so that monomials are whole, and another one is not."""
+    def _has_exponents(self, wholes: Sequence[Monomial], prime: int, *broken: Monomial) -> bool:
+        """Say whether a prime may be in the names so that monomials are whole, and other ones are not."""
         self.work.add(len(wholes))
         rows: Rows = {}
         for ratio in wholes:
             _add(rows, ratio.powers, _exponent(ratio, prime))
-        if broken:
-            below = [(name, -power) for name, power in broken.powers]
-            _add(rows, below, -_exponent(broken, prime) - 1)
+        for ratio in broken:
+            below = [(name, -power) for name, power in ratio.powers]
+            _add(rows, below, -_exponent(ratio, prime) - 1)
         return _has_solution(rows, self.work)
 
 

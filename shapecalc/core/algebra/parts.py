@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from shapecalc.core.sizes.dims import Dim, Shape, monomial, names, quotient
+from shapecalc.core.answers.atoms import Known
+from shapecalc.core.sizes.dims import Dim, Shape, names, quotient
 from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.systems import System, Undecided
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def splits(before: Shape, after: Shape) -> Splits:
     >>> [sorted((part.source, part.out, part.size) for part in parts) for parts in splits((6, 4), (3, 8)).all]
     [[(0, 0, 3), (0, 1, 2), (1, 1, 4)]]
     """
-    facts = Facts(before + after)
-    waiting = [_with_own_names_matched(Rest(before, after, frozenset()), facts)]
+    known = Known(before + after)
+    waiting = [_with_own_names_matched(Rest(before, after, frozenset()), known)]
     seen, found = set[Parts](), dict[Parts, None]()
     tried = 0
     while waiting and tried < MOST_TRIED:
@@ -71,7 +71,7 @@ def splits(before: Shape, after: Shape) -> Splits:
             if found and rest.least < len(next(iter(found))):
                 found.clear()
             found[rest.parts] = None
-        waiting += sorted(_next(rest, facts), key=lambda each: (-each.least, -_last(each, rest)))
+        waiting += sorted(_next(rest, known), key=lambda each: (-each.least, -_last(each, rest)))
     return Splits(tuple(found), not waiting)
 
 
@@ -81,9 +81,9 @@ def in_order(before: Shape, after: Shape) -> Parts | None:
     >>> sorted((part.source, part.out, part.size) for part in in_order((2, 6), (4, 3)))
     [(0, 0, 2), (1, 0, 2), (1, 1, 3)]
     """
-    rest, facts = Rest(before, after, frozenset()), Facts(before + after)
+    rest, known = Rest(before, after, frozenset()), Known(before + after)
     while (sources := _open(rest.before)) and (outs := _open(rest.after)):
-        size = facts.common(rest.before[sources[0]], rest.after[outs[0]])
+        size = _common(rest.before[sources[0]], rest.after[outs[0]], known)
         if size is None:
             return None
         rest = _matched(rest, sources[0], outs[0], size)
@@ -100,39 +100,20 @@ def _last(rest: Rest, before: Rest) -> int:
     return part.source * len(before.after) + part.out
 
 
-class Facts:
-    """What is known of names: every dim that is written is whole."""
-
-    def __init__(self, dims: Shape) -> None:
-        """Keep the dims that are written as fractions."""
-        self.fractions = System((), [monomial(dim) for dim in dims if "/" in str(dim)])
-
-    def common(self, a: Dim, b: Dim) -> Dim | None:
-        """Return the one of two dims that divides the other for all sizes; None if neither does."""
-        if a == b or self.divides(a, b):
-            return a
-        return b if self.divides(b, a) else None
-
-    def divides(self, a: Dim, b: Dim) -> bool:
-        """Say whether `a` divides `b` for all sizes."""
-        if isinstance(a, int) and isinstance(b, int):
-            return b % a == 0
-        ratio = monomial(quotient(b, a))
-        if ratio.denominator == 1 and all(power > 0 for _, power in ratio.powers):
-            return True
-        try:
-            return bool(self.fractions.wholes) and self.fractions.makes_whole(ratio)
-        except Undecided:
-            return False
+def _common(a: Dim, b: Dim, known: Known) -> Dim | None:
+    """Return the one of two dims that divides the other for all sizes; None if neither does."""
+    if a == b or known.divides(a, b):
+        return a
+    return b if known.divides(b, a) else None
 
 
-def _with_own_names_matched(rest: Rest, facts: Facts) -> Rest:
+def _with_own_names_matched(rest: Rest, known: Known) -> Rest:
     """Return what is left once the axes that share a name with one other axis alone have their part in common."""
     sources, outs = (_axes_of_names(shape) for shape in (rest.before, rest.after))
     for name in [name for name in sources if name in outs]:
         if len(sources[name]) == len(outs[name]) == 1:
             (source,), (out,) = sources[name], outs[name]
-            size = facts.common(rest.before[source], rest.after[out])
+            size = _common(rest.before[source], rest.after[out], known)
             if size is not None and size != 1 and name in names((size,)):
                 rest = _matched(rest, source, out, size)
     return rest
@@ -147,10 +128,10 @@ def _axes_of_names(shape: Shape) -> dict[str, list[int]]:
     return found
 
 
-def _next(rest: Rest, facts: Facts) -> Iterator[Rest]:
+def _next(rest: Rest, known: Known) -> Iterator[Rest]:
     """Yield what is left after one more part, which is all that is left of an axis on one side."""
     for source, out in product(_open(rest.before), _open(rest.after)):
-        size = facts.common(rest.before[source], rest.after[out])
+        size = _common(rest.before[source], rest.after[out], known)
         if size is not None:
             yield _matched(rest, source, out, size)
 

@@ -210,9 +210,6 @@ def _parameter_of(param: Param) -> Argument | Option:
 
 
 def _asking_options(op: Op) -> list[Option]:
-    """Return the options that decide whose rules apply, those that some dialect has for the op."""
-    rows = dialects_with(op)
-    switches = {switch_name(op, row) for row in rows}
-    versioned = any(row.newest_opset for row in rows)
-    asking = [option for option in ASKING.values() if versioned or option.name != "opset"]
-    return asking + [option for option in SWITCHING.values() if option.name in switches]
+    """Return the options that decide whose rules apply; of the switches, those that some dialect has for the op."""
+    switches = {switch_name(op, row) for row in dialects_with(op)}
+    return [*ASKING.values(), *(option for option in SWITCHING.values() if option.name in switches)]

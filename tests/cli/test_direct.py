@@ -103,7 +103,7 @@ LEFT = [
     ["reshape", "2,3", "6", "-d=onnx"],
     ["reshape", "2,3", "6", "-qe"],
     ["flatten", "2,3", "--special-zero"],
-    ["shuffle", "2,3", "--opset", "13"],
+    ["shuffle", "2,3", "--allowzero"],
 ]
 WORDS = ["2,3,4", "N,3", "6", "-1", "0,-1", "-1,4", "-", "", " -1", "1,0,2", "13", "onnx", "torch", "N=2", "--", "-x"]
 

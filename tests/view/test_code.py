@@ -308,6 +308,9 @@ def test_what_is_one_node_does_the_same(line):
 OPSETS = [
     ("reshape 2,3 6 -d torch --opset 13", 'helper.make_opsetid("", 13)'),
     ("reshape 2,3 6 --opset 13", 'helper.make_opsetid("", 13)'),
+    ("view 2,3 6 --opset 13", 'helper.make_opsetid("", 13)'),
+    ("shuffle 2,3,4 --first 1,0,2 --to 0,-1 --opset 11", 'helper.make_opsetid("", 11)'),
+    ("shuffle 2,3,4 --to 0,-1 --opset=1", 'helper.make_node("Reshape", ["x"], ["y"], shape=[0, -1])'),
     ("chain '2,3 | reshape 6 -d torch | transpose' --opset 11", 'helper.make_opsetid("", 11)'),
     ("chain '2,3 | reshape 6 -d numpy' --opset 9", 'helper.make_opsetid("", 9)'),
     ("chain '2,3 | reshape 6 -d numpy | transpose'", 'helper.make_opsetid("", 25)'),
@@ -331,6 +334,9 @@ def test_the_model_has_the_opset_that_is_asked_for(shapecalc, request_line, writ
         ("slice 6,3 ::2 -d numpy --opset 9 --as onnx", "usage: onnx has no steps before opset 10"),
         ("shape 1,3 --start 1 -d numpy --opset 13 --as onnx", "usage: onnx has no start before opset 15"),
         ("reshape 2,3 6 -d torch --opset 13 --as torch", "usage: torch has no opsets"),
+        ("shuffle 2,3 --opset 13 --as tensorrt", "usage: tensorrt has no opsets"),
+        ("shuffle 2,3 --opset 99 --as onnx", "usage: onnx knows the opsets 1 to "),
+        ("view 2,3 6 --opset 13", "usage: torch has no opsets"),
     ],
 )
 def test_an_opset_that_cannot_be_is_refused(shapecalc, request_line, said):

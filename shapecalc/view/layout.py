@@ -292,7 +292,7 @@ def _carry_marks(
 
 def _link_marks(sources: list[Cell], dims: list[Dim | None], cuts: int) -> tuple[list[Mark], bool]:
     """Return the marks that the dims of a link get from their sources, and whether axes mix."""
-    if not sources:
+    if not sources or not dims:
         return [(Part(NEW, None, 1 if dim is None else dim),) for dim in dims], False
     if len(sources) == 1 and len(dims) == 1:
         (dim,), mark = dims, sources[0].mark

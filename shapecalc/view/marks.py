@@ -7,13 +7,16 @@ any more. Such dims are marked `~1` and `~2`.
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.dims import Dim, Monomial, Shape, product, quotient
-from shapecalc.core.sizes.record import Record, replace
+from collections import Counter
+
+from shapecalc.core.answers.regrouping import Piece, pieces
+from shapecalc.core.sizes.dims import Dim, Shape
+from shapecalc.core.sizes.record import Record
 from shapecalc.view.strokes import Strokes, clip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#B9679A", "#A87700", "#2F86C0")
@@ -101,55 +104,19 @@ def recut(sources: Sequence[Mark], dims: Sequence[Dim], mixes: int = 0) -> Recut
     True
     """
     parts = [part for mark in sources for part in mark if part.size != 1] or [part for mark in sources for part in mark]
-    marks: list[Mark] = []
-    counts: dict[str, int] = {}
-    for place, dim in enumerate(dims):
-        if place == len(dims) - 1 and dim not in (0, 1) and dim == product(part.size for part in parts):
-            return Recut((*marks, tuple([_last_part(part, counts) for part in parts])), mixed=False)
-        mark = _take(parts, dim, counts)
-        if mark is None:
-            axes = tuple((Part(f"~{mixes + out + 1}", None, size),) for out, size in enumerate(dims))
-            return Recut(axes, mixed=True)
-        if place == len(dims) - 1:
-            mark, parts = mark + tuple(parts), []
-        marks.append(mark)
-    return Recut(tuple(marks), mixed=False)
+    made = pieces([part.size for part in parts], dims)
+    if made is None:
+        axes = tuple((Part(f"~{mixes + out + 1}", None, size),) for out, size in enumerate(dims))
+        return Recut(axes, mixed=True)
+    of_part = Counter(piece.source for row in made for piece in row)
+    counts = Counter[str]()
+    marks = [tuple([_taken(parts[each.source], each, of_part, counts) for each in row]) for row in made]
+    return Recut((*marks[:-1], *(mark or tuple(parts if not of_part else ()) for mark in marks[-1:])), mixed=False)
 
 
-def _take(parts: list[Part], dim: Dim, counts: dict[str, int]) -> Mark | None:
-    """Take the parts of `dim` off the front, splitting the last if need be; None if no parts make up `dim`.
-
-    The last part of a block can be cut anywhere: there is no old cut behind it, and the sizes fill it.
-    """
-    mark: list[Part] = []
-    while dim != 1:
-        if not parts or 0 in (dim, parts[0].size):
-            return None
-        first = parts.pop(0)
-        rest, kept = quotient(dim, first.size), quotient(first.size, dim)
-        if _is_whole(rest):
-            mark.append(_last_part(first, counts))
-            dim = rest
-        elif not parts or _is_whole(kept):
-            mark.append(_part(first, dim, counts))
-            parts.insert(0, replace(first, size=kept))
-            dim = 1
-        else:
-            return None
-    return tuple(mark)
-
-
-def _part(part: Part, size: Dim, counts: dict[str, int]) -> Part:
-    counts[part.name] = counts.get(part.name, 0) + 1
-    return Part(f"{part.name}{counts[part.name]}", part.axis, size)
-
-
-def _last_part(part: Part, counts: dict[str, int]) -> Part:
-    return _part(part, part.size, counts) if part.name in counts else part
-
-
-def _is_whole(dim: Dim) -> bool:
-    """Say whether a quotient is whole for all sizes."""
-    if isinstance(dim, Monomial):
-        return dim.denominator == 1 and all(power > 0 for _, power in dim.powers)
-    return True
+def _taken(part: Part, piece: Piece, of_part: Mapping[int, int], counts: Counter[str]) -> Part:
+    """Return what a piece of a part is called: the part itself, if that is not cut."""
+    if of_part[piece.source] == 1:
+        return part
+    counts[part.name] += 1
+    return Part(f"{part.name}{counts[part.name]}", part.axis, piece.size)

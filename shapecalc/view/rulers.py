@@ -13,7 +13,7 @@ from shapecalc.core.answers.example_sizes import example_sizes
 from shapecalc.core.answers.regrouping import Group
 from shapecalc.core.sizes.dims import Shape, all_known, names, product, substitute
 from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.canvas import Canvas, clip_line, stack
 from shapecalc.view.layout import Cell, Layout
@@ -36,10 +36,16 @@ WIDEST_ELEMENT = 4
 
 def is_worth_drawing(layout: Layout, width: int) -> bool:
     """Say whether rulers show more than shades: axes are cut anew, and each element gets a cell."""
-    anew = [link for link in layout.links if len(link.sources) > 1 or len(link.outs) > 1]
+    anew = _cut_anew(layout)
     dims = [layout.before[axis].dim for link in anew[:1] for axis in link.sources]
     volume = product(dim or 0 for dim in dims)
     return bool(anew) and not (isinstance(volume, int) and not 0 < volume <= width - LEAST_LABEL)
+
+
+def _cut_anew(layout: Layout) -> list[Group]:
+    """Return the links whose axes are cut anew, first those whose axes mix."""
+    anew = [link for link in layout.links if len(link.sources) > 1 or len(link.outs) > 1]
+    return sorted(anew, key=lambda link: not link.mixes)
 
 
 class Ruler(Record):
@@ -57,7 +63,7 @@ class Rulers(Record):
     before: tuple[Ruler, ...]
     after: tuple[Ruler, ...]
     volume: int
-    mixes: bool = False
+    mixes: bool
     """Whether axes mix at most sizes of the names. At the sizes that are drawn, the cuts may still line up."""
 
     @property
@@ -100,21 +106,20 @@ def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, st
         sizes = example_sizes(answer) if not all_known(_dims(layout)) else {}
     except ShapeError:
         return Text("", end="")
-    whole = Group(tuple(range(len(layout.before))), tuple(range(len(layout.cells))))
+    mixes = any(link.mixes for link in layout.links)
+    whole = Group(tuple(range(len(layout.before))), tuple(range(len(layout.cells))), mixes)
     made = _rulers(layout, whole, sizes, strokes)
     if made.volume == 0:
         return Text("no elements: there is nothing to cut", end="")
-    block, notes = whole, list[str]()
+    block, notes, anew = whole, list[str](), _cut_anew(layout)
     lines = len(made.before) + len(made.after) + 3 + bool(sizes)
     if made.volume > width - LEAST_LABEL or lines > height:
-        anew = [link for link in layout.links if len(link.sources) > 1 or len(link.outs) > 1]
         if not anew:
             return Text("every axis stays as it is", end="")
         block = anew[0]
         made = _rulers(layout, block, sizes, strokes)
         notes.append(_block_note(len(anew), layout, block))
     notes += _size_notes(layout, block, sizes)
-    made = replace(made, mixes=bool(sizes and layout.mixed))
     return stack([_draw(made, width, strokes), *(clip_line(Text(note, "dim"), width, strokes) for note in notes)])
 
 
@@ -140,7 +145,7 @@ def _dims(layout: Layout) -> Shape:
 def _rulers(layout: Layout, block: Group, sizes: Mapping[str, int], strokes: Strokes) -> Rulers:
     before = _side([layout.before[axis] for axis in block.sources], sizes, strokes)
     after = _side([layout.cells[out] for out in block.outs], sizes, strokes)
-    return Rulers(before, after, prod(ruler.size for ruler in before))
+    return Rulers(before, after, prod(ruler.size for ruler in before), block.mixes)
 
 
 def _side(cells: Sequence[Cell], sizes: Mapping[str, int], strokes: Strokes) -> tuple[Ruler, ...]:

@@ -348,3 +348,32 @@ def _common_multiple(a: Dim, b: Dim) -> Dim:
     for name, power in other.powers:
         powers[name] = max(power, powers.get(name, power))
     return lowest_terms(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator), powers)
+
+
+class _Across(Exception):
+    """A cut falls across two atoms."""
+
+
+class _CleanCutting(_Cutting):
+    """A cutting in which every piece is a part of one atom."""
+
+    def _mix(self) -> None:
+        raise _Across
+
+
+def cut(atoms: Sequence[Atom], shape: Sequence[Dim], known: Known) -> Axes | None:
+    """Return atoms cut into `shape`, so that each piece is a part of one of them; None if they mix.
+
+    This is what "mix" means everywhere: a cut of the shape falls across an atom. Atoms of another volume mix, too.
+
+    >>> cut((Atom(2, 8), Atom(8, 1)), (4, 4), Known())
+    ((Atom(size=2, stride=8, base=()), Atom(size=2, stride=4, base=())), (Atom(size=4, stride=1, base=()),))
+    >>> cut((Atom(2, 3), Atom(3, 1)), (3, 2), Known()) is None
+    True
+    """
+    if product([atom.size for atom in atoms]) != product(shape):
+        return None
+    try:
+        return _CleanCutting(tuple(atoms), shape, known).axes()
+    except _Across:
+        return None

@@ -1,19 +1,41 @@
 """Which input axes became which output axes when a tensor is reshaped.
 
 The elements keep their order. If the running products of the dims on both sides agree, the cuts of the old shape
-and of the new shape line up there. The axes between two such cuts belong together.
+and of the new shape line up there. The axes between two such cuts belong together. They mix if a new cut falls across
+the old ones: then a new axis is made of no whole pieces of old axes.
 """
 
 from __future__ import annotations
 
 from math import gcd
 
-from shapecalc.core.sizes.dims import Dim, Shape, monomial, product
+from shapecalc.core.answers.atoms import Atom, Known, cut
+from shapecalc.core.sizes.conditions import Never, equal, solved_names
+from shapecalc.core.sizes.dims import (
+    Dim,
+    Monomial,
+    Shape,
+    lowest_terms,
+    monomial,
+    named_dim,
+    names,
+    product,
+    quotient,
+    rewrite,
+    substitute,
+)
 from shapecalc.core.sizes.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Key = tuple[int, int, int]
 """What a product is found by: its numerator, its denominator, and a number for its names."""
 ONE: Key = (1, 1, 0)
+
+EMPTY = "0"
+"""The name of a size of 0 while shapes are cut."""
 
 MOST_LISTED = 12
 """The most axes that a sentence lists one by one."""
@@ -24,6 +46,8 @@ class Group(Record):
 
     sources: tuple[int, ...]
     outs: tuple[int, ...]
+    mixes: bool = False
+    """Whether an output axis is made of no whole pieces of input axes."""
 
     @property
     def verb(self) -> str:
@@ -39,7 +63,72 @@ class Group(Record):
                 return "merge into"
             case (1, _):
                 return "splits into"
-        return "mix into"
+        return "mix into" if self.mixes else "split and merge into"
+
+
+class Piece(Record):
+    """A part of an axis, or a whole one, that a reshape keeps together."""
+
+    source: int
+    size: Dim
+
+
+def pieces(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[tuple[Piece, ...], ...] | None:
+    """Return the pieces that make up each dim of `after`, in the order of the elements; None if the axes mix.
+
+    A dim of 1 has no piece.
+
+    >>> [[str(piece.size) for piece in dim] for dim in pieces((2, 8), (4, 4))], pieces((2, 3), (3, 2))
+    ([['2', '2'], ['4']], None)
+    """
+    before, after = _level(before, after)
+    made = cut([Atom(size, 0) for size in before if size != 1], after, Known(_whole((*before, *after))))
+    if made is None:
+        return None
+    found, source = list[tuple[Piece, ...]](), -1
+    rest: Dim = 1
+    for atoms in made:
+        row = []
+        for atom in atoms:
+            while rest == 1:
+                source += 1
+                rest = before[source]
+            row.append(Piece(source, substitute(atom.size, {EMPTY: 0})))
+            rest = quotient(rest, atom.size)
+        found.append(tuple(row))
+    return tuple(found)
+
+
+def _whole(dims: Shape) -> list[Dim]:
+    """Return dims, and what must be whole if they are: 2*N/3 says it of N/3, too."""
+    parts = [dim for dim in dims if isinstance(dim, Monomial) and all(power > 0 for _, power in dim.powers)]
+    return [*dims, *(lowest_terms(1, dim.denominator, dict(dim.powers)) for dim in parts)]
+
+
+def _level(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
+    """Return both shapes without a size of 0, and with the names solved that make their volumes equal."""
+    before = without_zeros(before)
+    after = without_zeros(after, product(before))
+    try:
+        solved = solved_names(equal(product(before), product(after)))
+    except Never:
+        solved = {}
+    return tuple([rewrite(dim, solved) for dim in before]), tuple([rewrite(dim, solved) for dim in after])
+
+
+def without_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
+    """Return a shape with a name for every size of 0, but the last stands for what the others leave of a volume.
+
+    >>> without_zeros((2, 0, 3)), without_zeros((0, 2), product((4, named_dim(EMPTY))))
+    ((2, 0, 3), (2*0, 2))
+    """
+    dims = [named_dim(EMPTY) if dim == 0 else dim for dim in shape]
+    if 0 in shape:
+        last = len(dims) - 1 - list(shape)[::-1].index(0)
+        rest = quotient(volume, product(dims[:last] + dims[last + 1 :]))
+        if EMPTY in names((rest,)):
+            dims[last] = rest
+    return tuple(dims)
 
 
 def groups(before: Shape, after: Shape) -> tuple[Group, ...]:
@@ -48,6 +137,7 @@ def groups(before: Shape, after: Shape) -> tuple[Group, ...]:
     >>> [(group.sources, group.outs) for group in groups((2, 3, 4), (6, 2, 2))]
     [((0, 1), (0,)), ((2,), (1, 2))]
     """
+    before, after = _level(before, after)
     made, i, j = [], 0, 0
     while i < len(before) or j < len(after):
         a, b = i, j
@@ -59,7 +149,8 @@ def groups(before: Shape, after: Shape) -> tuple[Group, ...]:
             j += 1
         else:
             i, j = _next_cut(before, i, after, j)
-        made.append(Group(tuple(range(a, i)), tuple(range(b, j))))
+        mixes = i - a > 1 and j - b > 1 and pieces(before[a:i], after[b:j]) is None
+        made.append(Group(tuple(range(a, i)), tuple(range(b, j)), mixes))
     return tuple(made)
 
 
@@ -74,7 +165,7 @@ def _next_cut(before: Shape, i: int, after: Shape, j: int) -> tuple[int, int]:
                 continue
             key = keys[side] = _times(keys[side], dims[start + length])
             reached[side].setdefault(key, start + length + 1)
-            if key[0] and key in reached[1 - side]:
+            if key in reached[1 - side]:
                 ends = reached[0][key], reached[1][key]
                 if product(before[i : ends[0]]) == product(after[j : ends[1]]):
                     return ends
@@ -94,6 +185,8 @@ def regrouping(before: Shape, after: Shape) -> str:
 
     >>> regrouping((2, 3, 4), (2, 12))
     'axis 0 stays; axes 1,2 merge into axis 1'
+    >>> regrouping((2, 8), (4, 4))
+    'axes 0,1 split and merge into axes 0,1'
     """
     if before == after:
         return "the shape is the one it was"

@@ -130,8 +130,8 @@ class Regrouped(Facts):
     rule = Rule(
         "regroup",
         "the elements keep their order; only the cuts between dims move",
-        "Axes correspond where the running products of both shapes agree. There they stay, merge or split cleanly; "
-        "between two such places they mix. Reshape never swaps axes: that is transpose.",
+        "Axes correspond where the running products of both shapes agree. Between two such places they stay, merge "
+        "or split, and they mix where a new cut falls across old ones. Reshape never swaps axes: that is transpose.",
         "shapecalc reshape 2,3,4 6,2,2",
         "ONNX Reshape: 'required to have the same number of elements'",
     )

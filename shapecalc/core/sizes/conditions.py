@@ -19,6 +19,7 @@ from shapecalc.core.sizes.dims import (
     names,
     product,
     quotient,
+    rewrite,
     substitute,
 )
 from shapecalc.core.sizes.record import Record
@@ -184,6 +185,35 @@ def put_sizes_in(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
     left, right = substitute(condition.left, sizes), substitute(condition.right, sizes)
     relation = {"==": equal, "%": divides, "!=": differ}[condition.relation]
     return relation(left, right)
+
+
+def solved_names(conditions: Iterable[Condition]) -> dict[str, Dim]:
+    """Return the names that equalities solve, each with its value in other names: the one in which least divides.
+
+    >>> solved_names(equal(named_dim("C"), product((named_dim("D"), named_dim("H")))))
+    {'C': D*H}
+    """
+    solved: dict[str, Dim] = {}
+    for condition in conditions:
+        if condition.relation == "==":
+            ratio = monomial(rewrite(quotient(condition.left, condition.right), solved))
+            values = {name: _value_of(name, power, ratio) for name, power in ratio.powers if abs(power) == 1}
+            if values:
+                name = min(values, key=lambda each: _dividing(values[each]))
+                solved = {other: rewrite(dim, {name: values[name]}) for other, dim in solved.items()}
+                solved[name] = values[name]
+    return solved
+
+
+def _value_of(name: str, power: int, ratio: Monomial) -> Dim:
+    """Return what a name is if `ratio` is 1; `power` is its power there, 1 or -1."""
+    return quotient(named_dim(name), ratio) if power == 1 else product((named_dim(name), ratio))
+
+
+def _dividing(dim: Dim) -> int:
+    """Return how much divides in a dim."""
+    whole = monomial(dim)
+    return whole.denominator - sum(min(power, 0) for _, power in whole.powers)
 
 
 def _is_whole(ratio: Monomial) -> bool:

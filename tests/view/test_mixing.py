@@ -1,0 +1,92 @@
+"""Which axes of a reshape mix: the words, the flow, the rulers and einops say the same of every request."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.view.code import code
+from shapecalc.view.flow import flow
+from shapecalc.view.layout import layouts
+from shapecalc.view.rulers import rulers
+from shapecalc.view.strokes import UNICODE
+from tests.sampling import examples
+from tests.view.questions import answer_to
+
+NO_RULERS = ("", "every axis stays as it is", "no elements: there is nothing to cut")
+
+
+@st.composite
+def dims(draw, factors):
+    """Draw a shape whose dims are products of the factors, each used once, in this order or in another."""
+    order = draw(st.permutations(factors)) if draw(st.booleans()) else factors
+    cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=5)))
+    parts = [order[start:end] for start, end in zip([0, *cuts], [*cuts, len(order)], strict=True)]
+    return ",".join("*".join(part) or "1" for part in parts)
+
+
+@st.composite
+def requests(draw):
+    """Draw a reshape of up to six axes to as many: of names and numbers, at times under a condition or with a 0."""
+    factors = draw(st.lists(st.sampled_from(["2", "2", "3", "4", "6", "N", "C", "H"]), min_size=1, max_size=6))
+    other = list(factors)
+    odd = draw(st.sampled_from(["", "", "", "solved", "quotient", "zero"]))
+    if odd == "solved":
+        factors.append("M")
+        other.append(draw(st.sampled_from(["2", "6", "N"])))
+    elif odd == "quotient":
+        other += ["N/3", "3"]
+        factors.append("N")
+    elif odd == "zero":
+        zeros = draw(st.lists(st.integers(0, 5), min_size=2, max_size=2))
+        factors, other = ([*each[:at], "0", *each[at:]] for each, at in zip((factors, other), zeros, strict=True))
+    return f"reshape {draw(dims(factors))} {draw(dims(other))} -d numpy"
+
+
+def mixing(words, drawn, ruled, pattern):
+    """Return what each of four says of mixing; rulers that are not drawn say nothing."""
+    said = [" mix into " in words, "~ is no axis" in drawn, "the reshape mixes axes" in pattern]
+    return said if ruled in NO_RULERS else [*said, "axes mix" in ruled]
+
+
+@examples(1000)
+@given(requests())
+@example("reshape 2,3,4 2,6,2")
+@example("reshape 4,6 8,3")
+@example("reshape 2,8 4,4")
+@example("reshape N,4 3,2,2")
+@example("reshape 2,3,100,3,2 6,100,2,3")
+def test_all_say_the_same_of_a_request(line):
+    answer = answer_to(line)
+    if answer.output is None:
+        return
+    (layout,) = layouts(answer)
+    try:
+        pattern = code(answer, "einops").text
+    except ShapeError as error:
+        pattern = str(error)
+    said = mixing(
+        answer.steps[-1].why,
+        flow(answer, width=200).plain,
+        rulers(answer, layout, width=100, height=24, strokes=UNICODE).plain,
+        pattern,
+    )
+    assert len({*said}) == 1, said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("reshape 2,3,4 2,6,2", "old and new cuts line up"),
+        ("reshape 2,3,4 2,2,6", "! 6 lies inside an old block of 4: axes mix"),
+        ("reshape N,2 2,N", "old and new cuts happen to line up at these sizes: mostly axes mix"),
+        ("chain 6,N | reshape N,6 | reshape N,2,3", "old and new cuts line up"),
+        ("reshape 2,3,100,3,2 6,100,2,3", "! 3 lies inside an old block of 2: axes mix"),
+    ],
+)
+def test_what_the_rulers_conclude(line, said):
+    answer = answer_to(line)
+    drawn = rulers(answer, layouts(answer)[-1], width=100, height=24, strokes=UNICODE).plain
+    assert said in [text.strip() for text in drawn.split("\n")]

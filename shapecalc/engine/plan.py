@@ -6,16 +6,18 @@ A plan works on strides alone, so it takes microseconds for data of any size.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from math import prod
 
 from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Roll, Slice
 from shapecalc.core.answers.trace import Trace
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
-from shapecalc.engine.atoms import Atom, Axes, axes_of, blocking_pair, contiguous_axes, merge, picked, regroup
+from shapecalc.engine.atoms import axes_of, blocking_pair, contiguous_axes, picked, regroup, steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from shapecalc.core.answers.atoms import Axes
     from shapecalc.core.answers.trace import Chain
 
 
@@ -124,7 +126,7 @@ def _reordered(axes: Axes, move: Move, wanted: tuple[int, ...]) -> Axes | None:
     if isinstance(move, Expand):
         new = [()] * (len(wanted) - len(axes)) + list(axes)
         return tuple(
-            (Atom(size, 0),) if size != 1 and not axis else axis for size, axis in zip(wanted, new, strict=True)
+            [axis or stretched for axis, stretched in zip(new, axes_of(wanted, [0] * len(wanted)), strict=True)]
         )
     return regroup(axes, wanted)
 
@@ -138,28 +140,25 @@ def _sizes(move: Move, sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _copy(axes: Axes, offset: int) -> Copy:
-    atoms = merge(atom for axis in axes for atom in axis)
-    source = StridedView(tuple(atom.size for atom in atoms), tuple(atom.stride for atom in atoms), offset)
-    return Copy(source, blocking_pair(axes) or blocking_pair((atoms,)) or (0, 0))
+    together = tuple([atom for axis in axes for atom in axis])
+    return Copy(StridedView(*steps(axes), offset), blocking_pair(axes) or blocking_pair((together,)) or (0, 0))
 
 
 def _roll_copies(axes: Axes, offset: int, sizes: tuple[int, ...], itemsize: int, move: Roll) -> list[Copy]:
     """Return the copy that rolls an axis, after one that makes the axis a single step if it is not."""
     copies = list[Copy]()
-    if len(merge(axes[move.axis])) > 1:
+    if blocking_pair((axes[move.axis],)):
         copies.append(_copy(axes, offset))
         axes, offset = contiguous_axes(sizes, itemsize), 0
-    before, after = (
-        merge(atom for axis in some for atom in axis) for some in (axes[: move.axis], axes[move.axis + 1 :])
-    )
-    atoms = (*before, *merge(axes[move.axis]), *after)
-    source = StridedView(tuple(atom.size for atom in atoms), tuple(atom.stride for atom in atoms), offset)
+    cuts = (0, move.axis, move.axis + 1, len(axes))
+    (before, outer), (rolled, own), (after, inner) = (steps(axes[start:end]) for start, end in pairwise(cuts))
+    source = StridedView(before + rolled + after, outer + own + inner, offset)
     return [*copies, Copy(source, None, (len(before), move.shift % sizes[move.axis]))]
 
 
 def _strided_view(sizes: tuple[int, ...], axes: Axes, itemsize: int, offset: int) -> StridedView:
     """Return the sizes with their strides. If an axis is more than one step, they are those of a contiguous array."""
-    if 0 in sizes or blocking_pair(axes):
-        axes, offset = contiguous_axes(sizes, itemsize), 0
-    pieces = [merge(axis) for axis in axes]
-    return StridedView(sizes, tuple(axis[0].stride if axis else itemsize for axis in pieces), offset)
+    strides = [steps((axis,))[1] for axis in axes]
+    if 0 in sizes or any(len(axis) > 1 for axis in strides):
+        strides, offset = [steps((axis,))[1] for axis in contiguous_axes(sizes, itemsize)], 0
+    return StridedView(sizes, tuple([axis[0] if axis else itemsize for axis in strides]), offset)

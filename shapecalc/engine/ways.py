@@ -15,7 +15,7 @@ from functools import lru_cache
 from math import gcd, prod
 
 from shapecalc.core.sizes.record import Record
-from shapecalc.engine.atoms import axes_of, merge
+from shapecalc.engine.atoms import axes_of, steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,12 +68,10 @@ def way_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> W
     >>> way_of((1000, 100, 3), (3, 3000, 1), 1).fill
     'by position'
     """
-    atoms = merge(atom for axis in axes_of(shape, strides) for atom in axis)
-    together = tuple(atom.size for atom in atoms)
-    width = together[-1] * itemsize
-    if len(atoms) > 1 and atoms[-1].stride == itemsize and width in WIDTHS:
-        atoms, itemsize = atoms[:-1], width
-    sizes, strides = tuple(atom.size for atom in atoms), tuple(atom.stride for atom in atoms)
+    together, strides = steps(axes_of(shape, strides))
+    sizes, width = together, together[-1] * itemsize
+    if len(sizes) > 1 and strides[-1] == itemsize and width in WIDTHS:
+        sizes, strides, itemsize = sizes[:-1], strides[:-1], width
     threads = max(1, min(CORES, prod(sizes) // CHUNK))
     if _running_axis(strides) == len(sizes) - 1 and sizes[-1] >= FEW:
         return Way(together, itemsize, "in order", chunk(sizes, max(1, RUN // itemsize)), threads)

@@ -6,7 +6,6 @@ A step holds the facts of its rule; the rule says the rest. Adding a rule is add
 
 from __future__ import annotations
 
-from shapecalc.core.answers.regrouping import regrouping
 from shapecalc.core.answers.stage import Facts, Step
 from shapecalc.core.sizes.dims import Dim, Shape, product
 from shapecalc.core.sizes.quoting import count_text
@@ -140,6 +139,8 @@ class Regrouped(Facts):
 
     def why(self, step: Step) -> str:
         """Return the step's sentence."""
+        from shapecalc.core.answers.regrouping import regrouping
+
         have, want = product(self.before), product(self.after)
         elements = "element" if have == 1 else "elements"
         counts = f"{have} {elements} in and out" if have == want else f"{have} {elements} in, {want} out"

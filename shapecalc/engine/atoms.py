@@ -85,7 +85,7 @@ def picked(axes: Axes, kept: Iterable[tuple[int, int, int | None]], sizes: Seque
 def blocking_pair(axes: Axes) -> tuple[int, int] | None:
     """Return the first two strides, in bytes, that keep an axis from being one step; None if every axis is one."""
     for axis in axes:
-        _, strides = steps((axis,))
+        strides = steps((axis,))[1] if len(axis) > 1 else ()
         if len(strides) > 1:
             return strides[0], strides[1]
     return None

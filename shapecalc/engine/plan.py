@@ -9,11 +9,12 @@ from functools import lru_cache
 from itertools import pairwise
 from math import prod
 
-from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Roll, Slice
+from shapecalc.core.answers.atoms import axes_after
+from shapecalc.core.answers.moves import Move, Pick, Reshape, Roll, Slice
 from shapecalc.core.answers.trace import Trace
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
-from shapecalc.engine.atoms import axes_of, blocking_pair, contiguous_axes, picked, regroup, steps
+from shapecalc.engine.atoms import NOTHING, axes_of, blocking_pair, contiguous_axes, picked, regroup, steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
 def plan_moves(moves: tuple[Move, ...], shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Plan:
     """Return the plan for `moves` on an array of `shape` and `strides` (in bytes).
 
-    >>> from shapecalc.core.answers.moves import Reshape
+    >>> from shapecalc.core.answers.moves import Permute
     >>> plan_moves((Permute((1, 0)), Reshape((6,))), (2, 3), (12, 4), 4).verdict
     'copy'
     >>> plan_moves((Reshape((3, 2)), Permute((1, 0))), (2, 3), (12, 4), 4).verdict
@@ -113,30 +114,14 @@ def _move_axes(axes: Axes, move: Move, sizes: tuple[int, ...]) -> tuple[Axes, in
         return contiguous_axes(wanted, 1), 0
     if isinstance(move, Pick):
         return picked(axes, move.axes, sizes)
-    after = _reordered(axes, move, wanted)
+    if isinstance(move, Roll):  # the copy before it has rolled the axis
+        return axes, 0
+    after = regroup(axes, wanted) if isinstance(move, Reshape) else axes_after(axes, move, sizes, NOTHING)
     return None if after is None else (after, 0)
 
 
-def _reordered(axes: Axes, move: Move, wanted: tuple[int, ...]) -> Axes | None:
-    """Return the axes after a move that keeps every element, to sizes `wanted`; None if it needs a copy first."""
-    if isinstance(move, Permute):
-        return tuple(axes[axis] for axis in move.axes)
-    if isinstance(move, Roll):  # the copy before it has rolled the axis
-        return axes
-    if isinstance(move, Expand):
-        new = [()] * (len(wanted) - len(axes)) + list(axes)
-        return tuple(
-            [axis or stretched for axis, stretched in zip(new, axes_of(wanted, [0] * len(wanted)), strict=True)]
-        )
-    return regroup(axes, wanted)
-
-
 def _sizes(move: Move, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    if isinstance(move, Permute):
-        return tuple(sizes[axis] for axis in move.axes)
-    if isinstance(move, Slice):
-        return (max(0, move.end - move.start),)
-    return tuple(dim for dim in move.after(sizes) if isinstance(dim, int))
+    return tuple([dim for dim in move.after(sizes) if isinstance(dim, int)])
 
 
 def _copy(axes: Axes, offset: int) -> Copy:

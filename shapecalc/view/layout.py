@@ -298,8 +298,9 @@ def _link_marks(sources: list[Cell], dims: list[Dim | None], cuts: int) -> tuple
         (dim,), mark = dims, sources[0].mark
         grown = len(mark) == 1 and dim is not None
         return [(replace(mark[0], size=dim),) if grown and dim is not None else mark], False
-    made = recut([cell.mark for cell in sources], [1 if dim is None else dim for dim in dims], cuts)
-    return list(made.marks), made.mixed
+    sizes = [1 if dim is None else dim for dim in dims]
+    made = recut([cell.mark for cell in sources], sizes)
+    return list(made or [(Part(f"~{cuts + out}", None, size),) for out, size in enumerate(sizes, 1)]), made is None
 
 
 def regroups(step: Step) -> bool:

@@ -88,30 +88,22 @@ def colour(mark: Mark) -> str:
     return "" if axis is None else COLOURS[axis % len(COLOURS)]
 
 
-class Recut(Record):
-    """The marks of a block of axes after a reshape, and whether new cuts fall across old ones."""
+def recut(sources: Sequence[Mark], dims: Sequence[Dim]) -> tuple[Mark, ...] | None:
+    """Return the marks of the dims that a block of axes is cut into; None if the axes mix.
 
-    marks: tuple[Mark, ...]
-    mixed: bool
-
-
-def recut(sources: Sequence[Mark], dims: Sequence[Dim], mixes: int = 0) -> Recut:
-    """Return the marks of the dims that a block of axes is cut into. `mixes` marks with `~` were given before.
-
-    >>> [[part.name for part in mark] for mark in recut(input_marks((2, 12)), (2, 3, 4)).marks]
+    >>> [[part.name for part in mark] for mark in recut(input_marks((2, 12)), (2, 3, 4))]
     [['a'], ['b1'], ['b2']]
-    >>> recut(input_marks((2, 3)), (3, 2)).mixed
+    >>> recut(input_marks((2, 3)), (3, 2)) is None
     True
     """
     parts = [part for mark in sources for part in mark if part.size != 1] or [part for mark in sources for part in mark]
     made = pieces([part.size for part in parts], dims)
     if made is None:
-        axes = tuple((Part(f"~{mixes + out + 1}", None, size),) for out, size in enumerate(dims))
-        return Recut(axes, mixed=True)
+        return None
     of_part = Counter(piece.source for row in made for piece in row)
     counts = Counter[str]()
     marks = [tuple([_taken(parts[each.source], each, of_part, counts) for each in row]) for row in made]
-    return Recut((*marks[:-1], *(mark or tuple(parts if not of_part else ()) for mark in marks[-1:])), mixed=False)
+    return tuple(marks) if of_part else (*marks[:-1], tuple(parts))
 
 
 def _taken(part: Part, piece: Piece, of_part: Mapping[int, int], counts: Counter[str]) -> Part:

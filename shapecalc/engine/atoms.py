@@ -53,8 +53,8 @@ def steps(axes: Axes) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def regroup(axes: Axes, shape: Sequence[int]) -> Axes | None:
     """Return the axes cut into `shape`, which has the same volume; None if they mix.
 
-    >>> regroup(((Atom(6, 4),),), (2, 3))
-    ((Atom(size=2, stride=12, base=()),), (Atom(size=3, stride=4, base=()),))
+    >>> [steps((axis,)) for axis in regroup(((Atom(6, 4),),), (2, 3))]
+    [((2,), (12,)), ((3,), (4,))]
     """
     return cut(merge([atom for axis in axes for atom in axis]), shape, NOTHING)
 
@@ -65,8 +65,9 @@ def picked(axes: Axes, kept: Iterable[tuple[int, int, int | None]], sizes: Seque
     `kept` is for each axis its start, its step and its size, which is None for an axis that goes. None if an axis of
     several atoms would keep some positions, since they are no row of steps.
 
-    >>> picked(((Atom(6, 4),),), [(-1, -2, 3)], (6,))
-    (((Atom(size=3, stride=-8, base=()),),), 20)
+    >>> axes, offset = picked(((Atom(6, 4),),), [(-1, -2, 3)], (6,))
+    >>> steps(axes), offset
+    (((3,), (-8,)), 20)
     """
     left, offset = list[tuple[Atom, ...]](), 0
     for axis, (start, step, size), whole in zip(axes, kept, sizes, strict=True):

@@ -141,6 +141,15 @@ def equivalence(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
     return _Pair((course_of(first), course_of(second)), (first.conditions, second.conditions)).equivalence()
 
 
+def stands_for(answer: Trace | Chain, other: Trace | Chain) -> bool:
+    """Say whether an answer is proved to do what another with the same input does, wherever that other is defined.
+
+    Raises `ShapeError` (usage) as `equivalence` does.
+    """
+    pair = _Pair((course_of(other), course_of(answer)), (other.conditions, answer.conditions))
+    return pair.proof(()) is not None and not pair.missing(1, 0, ())
+
+
 class _Pair:
     """Two courses, and the conditions under which each is defined."""
 
@@ -172,10 +181,10 @@ class _Pair:
         first, second = (course.rewritten(premises.settled) for course in self.courses)
         if first.output != second.output or first.view(premises.known) != second.view(premises.known):
             return None
-        missing = self._missing(0, 1, given) + self._missing(1, 0, given)
+        missing = self.missing(0, 1, given) + self.missing(1, 0, given)
         return combine(given + missing)
 
-    def _missing(self, one: int, other: int, given: Conditions) -> Conditions:
+    def missing(self, one: int, other: int, given: Conditions) -> Conditions:
         """Return the conditions of one course that those of the other and the given ones do not imply."""
         if self.defined[one] == self.defined[other]:
             return ()

@@ -215,9 +215,19 @@ def command_line(answer: Trace | Chain) -> str:
     from shlex import join
 
     if answer.op == "chain":
-        return join(["shapecalc", "chain", " | ".join([shape_text(answer.input), *map(stage_line, _requests(answer))])])
+        return join(["shapecalc", "chain", chain_text(answer)])
     (request,) = _requests(answer)
     return join(["shapecalc", *_words(request.op, texts_of(request))])
+
+
+def chain_text(answer: Trace | Chain) -> str:
+    """Return a chain as it is typed, with its shapes as shapecalc writes them.
+
+    >>> import shapecalc as sc
+    >>> chain_text(sc.chain((2, 3), "transpose", "reshape [1, -1]"))
+    '2,3 | transpose | reshape 1,-1'
+    """
+    return " | ".join([shape_text(answer.input), *map(stage_line, _requests(answer))])
 
 
 def stage_line(request: Request) -> str:

@@ -5,6 +5,9 @@ The names are NumPy's and ml_dtypes'. `SINCE_n` is what the ONNX operator docume
 
 from __future__ import annotations
 
+from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.quoting import brief, visible
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.dialects.dialect import Dialect
@@ -64,3 +67,21 @@ def spelled(dtype: str, row: Dialect) -> str:
     ('float', 'f32', 'int8')
     """
     return next((own for own, name in row.spellings.items() if name == dtype), dtype)
+
+
+def bytes_of(dtype: str) -> int:
+    """Return how many bytes NumPy and ml_dtypes keep an element of a type in.
+
+    Raises `ShapeError` (usage) for a type whose elements have no size of their own, and for what is no type.
+
+    >>> bytes_of("bfloat16"), bytes_of("int4"), bytes_of("bool")
+    (2, 1, 1)
+    """
+    sizes = {"bool": 1, "longdouble": 16, "clongdouble": 32, "datetime64": 8, "timedelta64": 8}
+    kind = dtype.partition("_")[0]
+    digits = kind[len(kind.rstrip("0123456789")) :]
+    if dtype in sizes:
+        return sizes[dtype]
+    if dtype not in KNOWN or not digits:
+        raise misuse(f"elements of type {visible(brief(dtype))} have no known size", argument="dtype")
+    return max(1, int(digits) // 8)

@@ -1,0 +1,217 @@
+"""Simplification: an equal chain with the fewest transposes, Shuffles or bytes moved, and then the fewest stages.
+
+Neighbouring stages are exchanged for one of the forms of what they do together, wherever that makes the chain shorter.
+Stages that leave elements out or begin elsewhere stay as they are, and so do those between which axes mix. What is
+found is answered and proved like any other chain; if it cannot be, the chain stays.
+"""
+
+from __future__ import annotations
+
+from itertools import chain as chained
+from itertools import groupby
+
+from shapecalc.core.algebra.costs import Cost, Goal, cost_of
+from shapecalc.core.algebra.equiv import stands_for
+from shapecalc.core.algebra.forms import forms
+from shapecalc.core.algebra.layers import shuffles
+from shapecalc.core.algebra.premises import Premises
+from shapecalc.core.algebra.restated import Words
+from shapecalc.core.answers.atoms import axes_after, axes_of, normal
+from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.asking.command_line import chain_text
+from shapecalc.core.asking.resolve import resolve_chain
+from shapecalc.core.dialects.element_types import bytes_of
+from shapecalc.core.sizes.dims import rewrite
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.record import Record, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from shapecalc.core.answers.moves import Move
+    from shapecalc.core.answers.request import Request
+    from shapecalc.core.sizes.dims import Shape
+
+    Moves = tuple[Move, ...]
+    Pieces = tuple["Piece", ...]
+    Plan = Sequence[Pieces]
+    """The pieces of each span."""
+    Weight = tuple[int, int, int]
+
+__all__ = ["Cost", "Goal", "Simplification", "simplify"]
+
+WIDEST = 8
+"""The most neighbouring stages that are exchanged at once, unless they are all there are."""
+
+
+class Simplification(Record):
+    """A chain, and the shortest one that is found to be equal to it."""
+
+    chain: Chain
+    """The short chain; the one that was asked about if none is shorter."""
+    before: Cost
+    after: Cost
+    shorter: bool
+    """Whether it is another chain than the one that was asked about."""
+    proved: bool = True
+    """Whether it is proved to be equal wherever the one that was asked about is defined."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as the JSON object that the command line documents."""
+        return {
+            "chain": chain_text(self.chain),
+            "before": self.before.as_json(),
+            "after": self.after.as_json(),
+            "proved": self.proved,
+            "problem": None,
+        }
+
+
+class Piece(Record):
+    """A part of a chain: a stage that is kept as it is, or moves that stand for some."""
+
+    before: Shape
+    moves: Moves
+    kept: Trace | None = None
+
+
+def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | None = None) -> Simplification:
+    """Return the shortest chain that is found to do the same as an answer, wherever that is defined.
+
+    `dtype` is NumPy's name of the element type, whose size counts in bytes; by default the request's own, or float32.
+    Raises `ShapeError`: the problem of an answer that is refused; usage for a type whose elements have no fixed size.
+
+    >>> import shapecalc as sc
+    >>> found = simplify(sc.chain("N,C,H", "transpose 2,0,1", "transpose 1,2,0"))
+    >>> chain_text(found.chain), found.before.transposes, found.after.transposes
+    ('N,C,H | reshape N,C,H', 2, 0)
+    """
+    if answer.problem:
+        raise ShapeError(answer.problem, answer)
+    traces = answer.traces
+    dtype = dtype or next((trace.request.dtype for trace in traces if trace.request.dtype), "float32")
+    chain = Chain(answer.input, traces, answer.output, None, answer.conditions, lambda: answer.assumes)
+    return _Search(chain, goal, bytes_of(dtype)).simplification()
+
+
+class _Search:
+    """A chain while shorter ones are looked for, with what its conditions settle put in for names."""
+
+    def __init__(self, chain: Chain, goal: Goal, item: int) -> None:
+        self.chain, self.goal, self.item = chain, goal, item
+        moved = [(trace, trace.moves) for trace in chain.traces]
+        dims = [dim for trace, moves in moved for shape in (trace.input, *map(_shape_of, moves)) for dim in shape]
+        self.premises = Premises(dict.fromkeys(dims), chain.conditions)
+        self.words = Words(chain)
+        pieces = [Piece(self._put_in(trace.input), tuple(map(self._settled, moves)), trace) for trace, moves in moved]
+        self.spans = [tuple(span) for _, span in groupby(pieces, _can_be_exchanged)]
+
+    def simplification(self) -> Simplification:
+        """Return the plan if it is shorter, and can be answered and proved; otherwise the chain itself."""
+        before, plan = self._cost(self.spans), self._plan()
+        after = self._cost(plan)
+        fewer = self._count(plan) < self._count(self.spans) or not before.is_at_most(after, self.goal)
+        proved = self._proved(plan) if fewer and after.is_at_most(before, self.goal) else None
+        return Simplification(proved or self.chain, before, after if proved else before, proved is not None)
+
+    def _put_in(self, shape: Shape) -> Shape:
+        return tuple([rewrite(dim, self.premises.settled) for dim in shape])
+
+    def _settled(self, move: Move) -> Move:
+        if isinstance(move, Reshape | Expand):
+            return type(move)(self._put_in(move.shape))
+        if isinstance(move, Pick):
+            sizes = [None if size is None else rewrite(size, self.premises.settled) for size in move.sizes]
+            return Pick(self._put_in(move.starts), move.steps, tuple(sizes))
+        return move
+
+    def _cost(self, plan: Plan) -> Cost:
+        moves = [move for piece in chained(*plan) for move in piece.moves]
+        return cost_of(self._put_in(self.chain.input), moves, self.premises.known, self.item)
+
+    def _count(self, plan: Plan) -> int:
+        return sum(self._stages_of(piece) for piece in chained(*plan))
+
+    def _stages_of(self, piece: Piece) -> int:
+        return 1 if piece.kept else len(self.words.stages(piece.moves))
+
+    def _plan(self) -> Plan:
+        """Return the pieces that weigh least in each span; at least one, since a chain has a stage."""
+        plan = [self._shortest(span) if _can_be_exchanged(span[0]) else span for span in self.spans]
+        shape = self._put_in(self.chain.input)
+        return plan if any(plan) else [(Piece(shape, (Reshape(shape),)),)]
+
+    def _shortest(self, span: Pieces) -> Pieces:
+        """Return the pieces that do what a span does and weigh least; of as many, the fewest that are new."""
+        best: dict[int, tuple[Weight, Pieces]] = {0: ((0, 0, 0), ())}
+        for start, piece in enumerate(span):
+            sum_, pieces = best[start]
+            for stop, each in [(start + 1, piece), *self._exchanges(span, start)]:
+                stages = self._stages_of(each)
+                weight = sum_[0] + _weight(each, self.goal), sum_[1] + stages, sum_[2] + stages * (each.kept is None)
+                if stop not in best or weight < best[stop][0]:
+                    best[stop] = weight, (*pieces, each) if each.moves else pieces
+        return best[len(span)][1]
+
+    def _exchanges(self, span: Pieces, start: int) -> Iterator[tuple[int, Piece]]:
+        """Yield pieces that do what the stages from one on do together, each with the stage that comes after them."""
+        known, before = self.premises.known, span[start].before
+        empty, shape = 0 in before, before
+        axes = () if empty else axes_of(before)
+        for stop, piece in enumerate(span[start:], start + 1):
+            for move in piece.moves:
+                axes, shape = axes if empty else axes_after(axes, move, shape, known), move.after(shape)
+            if (0 in shape and not empty) or (start and stop - start > WIDEST):
+                return
+            if stop - start <= WIDEST or stop == len(span):
+                made = forms(before, normal(axes, known), shape, known, shuffled=self.goal is Goal.SHUFFLES)
+                yield from ((stop, Piece(before, moves)) for moves in made)
+
+    def _proved(self, plan: Plan) -> Chain | None:
+        """Return the answer to a plan; None if it is refused, or not proved to do the same."""
+        found = self._answer(plan)
+        if found is None or found.problem:
+            return None
+        done, shape = 0, found.input
+        for span, pieces in zip(self.spans, plan, strict=False):
+            count = self._count([pieces])
+            traces, done = found.traces[done : done + count], done + count
+            after = traces[-1].output if traces else shape
+            theirs = Chain(shape, traces, after, None, found.conditions)
+            if pieces != span and not stands_for(theirs, self._part(span)):
+                return None
+            shape = after or ()
+        return found
+
+    def _part(self, span: Pieces) -> Chain:
+        """Return the stages of a span as a chain, which is defined where the whole chain is."""
+        traces = tuple([piece.kept for piece in span if piece.kept])
+        return Chain(traces[0].input, traces, traces[-1].output, None, self.chain.conditions)
+
+    def _answer(self, plan: Plan) -> Chain | None:
+        """Return the answer to a plan; None if it cannot be asked."""
+        requests: list[Request] = []
+        for piece in chained(*plan):
+            made = [piece.kept.request] if piece.kept else self.words.requests(piece.before, piece.moves)
+            if made is None:
+                return None
+            requests += made
+        return resolve_chain([replace(requests[0], input=self.chain.input), *requests[1:]])
+
+
+def _shape_of(move: Move) -> Shape:
+    """Return the dims that a move names."""
+    return move.shape if isinstance(move, Reshape | Expand) else ()
+
+
+def _can_be_exchanged(piece: Piece) -> bool:
+    """Say whether every move of a piece keeps every element, and begins at the first."""
+    return all(isinstance(move, Permute | Reshape | Expand) for move in piece.moves)
+
+
+def _weight(piece: Piece, goal: Goal) -> int:
+    if goal is Goal.SHUFFLES:
+        return shuffles(piece.before, piece.moves)
+    return sum(isinstance(move, Permute) for move in piece.moves)

@@ -130,8 +130,8 @@ def _covering(atom: Atom, ends: Mapping[Dim, tuple[Item, Dim]]) -> list[Item] | 
     found: list[Item] = []
     end = _end(atom)
     while end != atom.stride:
-        if end not in ends:
-            return None
+        if end not in ends or len(found) == len(ends):
+            return None  # the second is of names that are equal and not known to be: `C/H` with `H/C`
         item, end = ends[end]
         found.append(item)
     return found

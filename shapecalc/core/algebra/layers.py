@@ -6,6 +6,7 @@ A Shuffle transposes, reshapes and transposes; each of the three may be left out
 from __future__ import annotations
 
 from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll, Slice
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 ONE_SHUFFLE = frozenset({"p", "r", "pr", "rp", "prp"})
 """What one Shuffle does: transposes (p) and a reshape (r)."""
+
+MOST_DIMS = DIALECTS["tensorrt"].max_rank or 0
+"""The most dims of a tensor that goes through a Shuffle."""
 
 
 class Placed(Record):

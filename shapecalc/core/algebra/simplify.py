@@ -13,7 +13,7 @@ from itertools import groupby
 from shapecalc.core.algebra.costs import Cost, Goal, cost_of
 from shapecalc.core.algebra.equiv import stands_for
 from shapecalc.core.algebra.forms import forms
-from shapecalc.core.algebra.layers import shuffles
+from shapecalc.core.algebra.layers import MOST_DIMS, shuffles
 from shapecalc.core.algebra.premises import Premises
 from shapecalc.core.algebra.restated import Words
 from shapecalc.core.answers.atoms import axes_after, axes_of, normal
@@ -113,6 +113,8 @@ class _Search:
         before, plan = self._cost(self.spans), self._plan()
         after = self._cost(plan)
         fewer = self._count(plan) < self._count(self.spans) or not before.is_at_most(after, self.goal)
+        if self.goal is Goal.SHUFFLES:
+            fewer = fewer or max(map(_widest, self.spans)) > MOST_DIMS >= max(map(_widest, plan))
         proved = self._proved(plan) if fewer and after.is_at_most(before, self.goal) else None
         return Simplification(proved or self.chain, before, after if proved else before, proved is not None)
 
@@ -209,6 +211,11 @@ def _shape_of(move: Move) -> Shape:
 def _can_be_exchanged(piece: Piece) -> bool:
     """Say whether every move of a piece keeps every element, and begins at the first."""
     return all(isinstance(move, Permute | Reshape | Expand) for move in piece.moves)
+
+
+def _widest(pieces: Pieces) -> int:
+    """Return the most dims that a tensor on the way through pieces has."""
+    return max([len(shape) for piece in pieces for shape in (piece.before, *map(_shape_of, piece.moves))], default=0)
 
 
 def _weight(piece: Piece, goal: Goal) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from shapecalc.core.algebra.layers import MOST_DIMS, runs
+from shapecalc.core.algebra.simplify import Goal, simplify
 from shapecalc.core.answers.moves import Permute, Slice
 from shapecalc.core.answers.stage import Kind
 from shapecalc.core.dialects import DIALECTS
@@ -12,7 +14,7 @@ from shapecalc.core.sizes.dims import all_known
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.view.code import Code
 from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of
-from shapecalc.view.code.folding import CUTS, Part, parts_of
+from shapecalc.view.code.folding import Part, parts_of
 from shapecalc.view.code.requested import Rules, requested
 from shapecalc.view.code.sizes import Readings, given_warnings, put_in, solutions
 from shapecalc.view.code.slices import pick_of
@@ -63,32 +65,16 @@ class Layers:
 
 
 def tensorrt(answer: Trace | Chain) -> Code:
-    """Return the code that adds layers to a `network` after its tensor `x`, with as few Shuffles as stages allow.
+    """Return the code that adds layers to a `network` after its tensor `x`, with the fewest Shuffles.
 
     Raises `ShapeError` for more dims than TensorRT has, or a size that nobody knows.
     """
-    layers, waiting = Layers(answer), list[Part]()
+    layers = Layers(answer)
     check_rank(answer.input, DIALECTS["tensorrt"], "input")
-    for part in parts_of(answer):
-        check_rank(shape_after(part.stage), DIALECTS["tensorrt"], "input")
-        if waiting and not _fits_one_shuffle([*waiting, part]):
-            _add_shuffle(waiting, layers)
-            waiting = []
-        match part.stage.kind:
-            case Kind.EXPAND:
-                _add_expand(part, layers)
-            case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP:
-                _add_picked(part.stage, layers)
-            case Kind.ROLL:
-                raise misuse("tensorrt has no layer that rolls")
-            case Kind.SHAPE:
-                _add_dims(part, layers)
-            case Kind.PERMUTE | Kind.RESHAPE | Kind.VIEW | Kind.MERGE | Kind.SQUEEZE | Kind.UNSQUEEZE:
-                waiting.append(part)
-            case _:
-                assert_never(part.stage.kind)
-    if waiting:
-        _add_shuffle(waiting, layers)
+    for run in runs(parts_of(_with_fewest_layers(answer)), lambda part: part.stage.move):
+        for part in run:
+            check_rank(shape_after(part.stage), DIALECTS["tensorrt"], "input")
+        _add_run(run, layers)
     return _code(answer, layers)
 
 
@@ -100,10 +86,29 @@ def _code(answer: Trace | Chain, layers: Layers) -> Code:
     return Code(text, (*about, *layers.warnings))
 
 
-def _fits_one_shuffle(parts: Sequence[Part]) -> bool:
-    """Say whether a Shuffle can do these parts: one transpose, one reshape, one transpose, each optional."""
-    letters = {Kind.PERMUTE: "p"} | dict.fromkeys(CUTS, "r")
-    return "".join(letters.get(part.stage.kind, "-") for part in parts) in ("p", "r", "pr", "rp", "prp")
+def _with_fewest_layers(answer: Trace | Chain) -> Trace | Chain:
+    """Return an answer as it is asked with the fewest Shuffles; as it was asked if TensorRT takes that as it is."""
+    found = simplify(answer, Goal.SHUFFLES)
+    too_wide = any(len(shape_after(stage)) > MOST_DIMS for stage in answer.stages)
+    return found.chain if too_wide or found.after.shuffles < found.before.shuffles else answer
+
+
+def _add_run(run: Sequence[Part], layers: Layers) -> None:
+    """Write the layers of what one Shuffle can do, or of a single stage of another kind."""
+    part = run[0]
+    match part.stage.kind:
+        case Kind.EXPAND:
+            _add_expand(part, layers)
+        case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP:
+            _add_picked(part.stage, layers)
+        case Kind.ROLL:
+            raise misuse("tensorrt has no layer that rolls")
+        case Kind.SHAPE:
+            _add_dims(part, layers)
+        case Kind.PERMUTE | Kind.RESHAPE | Kind.VIEW | Kind.MERGE | Kind.SQUEEZE | Kind.UNSQUEEZE:
+            _add_shuffle(run, layers)
+        case _:
+            assert_never(part.stage.kind)
 
 
 def _add_shuffle(parts: Sequence[Part], layers: Layers) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from shapecalc.core.algebra.equiv import Equivalence
     from shapecalc.core.algebra.find import Found
+    from shapecalc.core.algebra.simplify import Simplification
 
     Dims = str | Iterable[int | str]
     Axes = str | int | Iterable[int]
@@ -38,7 +39,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "reshape", "roll"]
-__all__ += ["select", "shape", "shape_text", "shuffle", "slice", "space_to_depth", "split", "squeeze", "transpose"]
+__all__ += [
+    "select",
+    "shape",
+    "shape_text",
+    "shuffle",
+    "simplify",
+    "slice",
+    "space_to_depth",
+    "split",
+    "squeeze",
+    "transpose",
+]
 __all__ += ["unsqueeze", "view"]
 
 
@@ -408,6 +420,27 @@ def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] |
     from shapecalc.core.algebra.pairs import answers_of
 
     return equivalence(*answers_of(first, second, read_sizes(where or {})))
+
+
+def simplify(
+    chain: str | Chain, goal: str = "transposes", *, dtype: str | None = None, where: Mapping[str, int] | None = None
+) -> Simplification:
+    """Return the shortest chain that is proved to do what a chain does, wherever that is defined.
+
+    A chain is an answer of `chain` or its text; `where` has sizes for names in a text. `goal` is what to have the
+    fewest of: `transposes`, `shuffles` (TensorRT's layers) or `bytes` that copies read and write, of elements of
+    `dtype` (NumPy's name; float32 unless the chain has one). Raises `ShapeError`.
+
+    >>> found = simplify("N,C,H | transpose 2,0,1 | transpose 0,2,1")
+    >>> found.text, found.before.transposes, found.after.transposes
+    ('N,C,H | transpose 2,1,0', 2, 1)
+    """
+    from shapecalc.core.algebra.pairs import answers_of
+    from shapecalc.core.algebra.simplify import goal_called
+    from shapecalc.core.algebra.simplify import simplify as simplified
+
+    wanted = goal_called(goal)
+    return simplified(answers_of(chain, chain, read_sizes(where or {}))[0], wanted, dtype)
 
 
 def compare(

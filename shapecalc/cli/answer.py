@@ -164,6 +164,8 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
         shown |= {"stages": []}
     elif op == "find":
         shown = {"chains": [], "fits": None, "complete": False}
+    elif op == "simplify":
+        shown = {"chain": None, "before": None, "after": None, "proved": False}
     elif op == "compare":
         shown = {"op": op, "input": None, "request": {}, "agree": None, "rows": []}
     else:

@@ -41,13 +41,13 @@ def run_chain(stages: str, out: Output, **options: object) -> int:
     """Answer the stages in turn; the options apply to every stage that takes them and does not say otherwise."""
     try:
         opset = take_model_opset(options, read_chain(stages)[1], out)
-        answer, source = _answer_stages(stages, options)
+        answer, source = answer_stages(stages, options)
         return print_answer(answer, out, source, opset)
     except ShapeError as error:
-        return print_error(ShapeError(_place_in_chain(error.problem, stages)), "chain", {"stages": stages}, out)
+        return print_error(ShapeError(place_in_chain(error.problem, stages)), "chain", {"stages": stages}, out)
 
 
-def _answer_stages(text: str, options: dict[str, object]) -> tuple[Chain, Source | None]:
+def answer_stages(text: str, options: dict[str, object]) -> tuple[Chain, Source | None]:
     """Return the answer to a chain as it was typed, and the data of its input if that is a file.
 
     Raises `ShapeError`: usage if it cannot be read, file if its input cannot be used.
@@ -63,7 +63,7 @@ def _answer_stages(text: str, options: dict[str, object]) -> tuple[Chain, Source
     return answer_chain(shape, stages, {} if where is None else read_sizes(where)), source
 
 
-def _place_in_chain(problem: Problem, stages: str) -> Problem:
+def place_in_chain(problem: Problem, stages: str) -> Problem:
     """Return a problem with its token's place in the whole chain, if the token's argument stands there once."""
     if problem.span is None:
         return problem

@@ -141,7 +141,8 @@ def _whole_axes(before: Shape, column: Atoms) -> list[int] | None:
     """Return the axes of the input, but for those of 1, in the order of a column; None if it cuts through one."""
     ends: dict[Dim, tuple[int, Dim]] = {}
     stride: Dim = 1
-    for axis in reversed([axis for axis, dim in enumerate(before) if dim != 1]):
+    axes = [axis for axis, dim in enumerate(before) if dim != 1]
+    for axis in reversed(axes):
         end = product((stride, before[axis]))
         ends[end], stride = (axis, stride), end
     order = list[int]()
@@ -150,7 +151,7 @@ def _whole_axes(before: Shape, column: Atoms) -> list[int] | None:
         if covering is None:
             return None
         order += covering
-    return order
+    return order if sorted(order) == axes else None
 
 
 def _moved_alone(before: Shape, column: Atoms, after: Shape) -> Moves | None:
@@ -178,8 +179,11 @@ def _moved_last(axes: Axes, before: Shape, after: Shape) -> Moves | None:
     if any(len(axis) > 1 for axis in axes):
         return None
     outs = {axis[0]: out for out, axis in enumerate(axes) if axis}
-    row = iter([outs[atom] for atom in _in_order(tuple(outs)) or ()])
-    order = [next(row) if axis else out for out, axis in enumerate(axes)]
+    row = _in_order(tuple(outs))
+    if row is None or len(row) < sum(map(len, axes)):
+        return None
+    moving = iter([outs[atom] for atom in row])
+    order = [next(moving) if axis else out for out, axis in enumerate(axes)]
     split = tuple([after[out] for out in order])
     return (*_reshape(before, split), Permute(order_of(order, range(len(order)))))
 
@@ -193,11 +197,12 @@ class Unit(Record):
 
 def _shuffled(before: Shape, axes: Axes, after: Shape, known: Known) -> Iterator[Moves]:
     """Yield the transpose, reshape and transpose that one Shuffle can do, if there are any."""
-    units = _units(before, _in_order(tuple(chain(*axes))) or (), known)
+    row = _in_order(tuple(chain(*axes)))
+    units = _units(before, row, known) if row else []
     ends = {_end(atom): (atom, atom.stride) for unit in units for atom in unit.atoms}
     parts = [[part for atom in axis for part in _covering(atom, ends) or ()] for axis in axes]
     path = _path([*(unit.atoms for unit in units), *parts])
-    if path is None:
+    if not path:
         return
     place = {atom: at for at, atom in enumerate(path)}
     first = [axis for unit in sorted(units, key=lambda unit: place[unit.atoms[0]]) for axis in unit.axes]
@@ -229,8 +234,8 @@ def _units(before: Shape, row: Atoms, known: Known) -> list[Unit]:
         if rest == 1 and atoms:
             units.append(Unit(tuple(axes), tuple(atoms)))
             axes, atoms = [], []
-    last = Unit(units[-1].axes + tuple(axes), units[-1].atoms + tuple(atoms))
-    return [*units[:-1], last]
+    last = units.pop() if units else Unit((), ())
+    return [*units, Unit(last.axes + tuple(axes), last.atoms + tuple(atoms))]
 
 
 def _path(rows: Iterable[Sequence[Atom]]) -> list[Atom] | None:

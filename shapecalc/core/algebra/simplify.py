@@ -23,6 +23,7 @@ from shapecalc.core.asking.command_line import chain_text
 from shapecalc.core.asking.resolve import resolve_chain
 from shapecalc.core.dialects.element_types import bytes_of
 from shapecalc.core.sizes.dims import rewrite
+from shapecalc.core.sizes.lookup import lookup
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import Record, replace
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     """The pieces of each span."""
     Weight = tuple[int, int, int]
 
-__all__ = ["Cost", "Goal", "Simplification", "simplify"]
+__all__ = ["Cost", "Goal", "Simplification", "goal_called", "simplify"]
 
 WIDEST = 8
 """The most neighbouring stages that are exchanged at once, unless they are all there are."""
@@ -58,10 +59,15 @@ class Simplification(Record):
     proved: bool = True
     """Whether it is proved to be equal wherever the one that was asked about is defined."""
 
+    @property
+    def text(self) -> str:
+        """The short chain as it is typed."""
+        return chain_text(self.chain)
+
     def as_json(self) -> dict[str, object]:
         """Return it as the JSON object that the command line documents."""
         return {
-            "chain": chain_text(self.chain),
+            "chain": self.text,
             "before": self.before.as_json(),
             "after": self.after.as_json(),
             "proved": self.proved,
@@ -77,6 +83,11 @@ class Piece(Record):
     kept: Trace | None = None
 
 
+def goal_called(name: str) -> Goal:
+    """Return the goal of a name; raise `ShapeError` (usage) if there is none."""
+    return lookup(name, {goal.value: goal for goal in Goal}, "goal")
+
+
 def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | None = None) -> Simplification:
     """Return the shortest chain that is found to do the same as an answer, wherever that is defined.
 
@@ -85,7 +96,7 @@ def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | N
 
     >>> import shapecalc as sc
     >>> found = simplify(sc.chain("N,C,H", "transpose 2,0,1", "transpose 1,2,0"))
-    >>> chain_text(found.chain), found.before.transposes, found.after.transposes
+    >>> found.text, found.before.transposes, found.after.transposes
     ('N,C,H | reshape N,C,H', 2, 0)
     """
     if answer.problem:

@@ -86,6 +86,7 @@ def test_an_op_imports_nothing_heavy(words):
     [
         ["chain", "2,3,4 | transpose 1,0,2"],
         ["equiv", "N,C | transpose 1,0", "| transpose"],
+        ["simplify", "N,C | transpose 1,0 | transpose"],
         ["why", "infer"],
         ["-h"],
         ["reshape", "-h"],

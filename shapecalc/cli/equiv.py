@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.algebra.equiv import Counterexample, Equivalence
+    from shapecalc.core.algebra.equiv import Counterexample
+    from shapecalc.core.answers.trace import Chain
 
 SUMMARY = "Say whether two chains are the same function of their input."
 HELP = f"""\b
@@ -61,8 +62,8 @@ def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
     where = options.pop("where")
     try:
         sizes = {} if where is None else read_sizes(where)
-        pair = _asked_pair(first, second, options)
-        found = equivalence(*answer_pair(*pair, sizes))
+        answers = answer_pair(*_asked_pair(first, second, options), sizes)
+        found = equivalence(*answers)
     except ShapeError as error:
         if out.json and not out.quiet:
             put_json(UNREAD | {"problem": error.problem.as_json()})
@@ -73,8 +74,9 @@ def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
         put_json(found.as_json())
     elif not out.quiet:
         put(str(found))
-        _tell_why(found)
-        _show_grids(found.counterexample, pair, sizes)
+        for reason in found.reasons:
+            tell(f"shapecalc: {reason}")
+        _show_grids(found.counterexample, answers)
     return CODES.get(found.verdict, Exit.NO if out.strict else Exit.YES)
 
 
@@ -98,27 +100,12 @@ def _with_input(asked: Asked) -> Asked:
     return Asked(given.shape, ((op, given.options), *others) if asked.stages else ())
 
 
-def _tell_why(found: Equivalence) -> None:
-    """Tell under which conditions each chain is defined, and where they differ or how much was tried."""
-    for which, conditions in zip(("first", "second"), found.defined, strict=True):
-        for condition in conditions:
-            tell(f"shapecalc: the {which} is defined when {condition.words}")
-    if found.counterexample:
-        tell(f"shapecalc: {found.counterexample}")
-    elif found.verdict is Verdict.UNDECIDED:
-        count = found.tested
-        sizes = "of one size" if count == 1 else f"of {count} sizes"
-        tell(f"shapecalc: no difference at {sizes}" if count else "shapecalc: too many elements to compare")
-
-
-def _show_grids(found: Counterexample | None, pair: tuple[Asked, Asked], sizes: dict[str, int]) -> None:
-    """Show the elements of both chains where they differ, with the first that does marked in each."""
+def _show_grids(found: Counterexample | None, answers: tuple[Chain, Chain]) -> None:
+    """Show the outputs of both chains where they differ, with the first element that does marked in each."""
     if found is None or any(0 in output for output in found.outputs):
         return
-    from shapecalc.core.answers.element_path import unravel
-    from shapecalc.view.grid import grid
+    from shapecalc.view.grid import output_grids
     from shapecalc.view.strokes import strokes_for
 
     strokes = strokes_for(getattr(sys.stderr, "encoding", None))
-    for answer, element in zip(answer_pair(*pair, {**sizes, **found.sizes}), found.elements or (0, 0), strict=True):
-        show(grid(answer, unravel(element, answer.input), width=story_width(), strokes=strokes))
+    show(output_grids(answers, found, width=story_width(), strokes=strokes))

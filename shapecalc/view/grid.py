@@ -25,6 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from shapecalc.core.algebra.equiv import Counterexample
+
     Index = tuple[int, ...]
 
 LONGEST_VALUE = 8
@@ -63,14 +65,15 @@ class Journey(Record):
         return indices
 
 
-def journey_of(answer: Trace | Chain) -> Journey:
-    """Return the journey of an answer's tensor. Names get the smallest sizes that meet the conditions.
+def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None) -> Journey:
+    """Return the journey of an answer's tensor. Names get sizes: those given, or the smallest that meet the conditions.
 
     Raises `ShapeError` (usage) if the request is refused or no small sizes meet the conditions, and for op `shape`.
     """
     if answer.output is None:
         raise misuse("the request is refused, so no element moves")
-    sizes = {} if all_known((*answer.input, *answer.output)) else example_sizes(answer)
+    named = not all_known((*answer.input, *answer.output))
+    sizes = given if given is not None else example_sizes(answer) if named else {}
     points, moves = [Point("input", _numbers(answer.input, sizes))], list[Move]()
     for stage in answer.stages:
         if isinstance(stage.move, Slice):
@@ -127,7 +130,11 @@ def grid(
         raise misuse("there are no elements to show")
     cursor = (0,) * len(answer.input) if cursor is None else cursor
     room = max(LEAST_BLOCK, (width - 4 * (len(journey.points) - 1)) // len(journey.points))
-    shown = [_block(journey, point, cursor, (room, height - 2), value, strokes) for point in range(len(journey.points))]
+    shown = [
+        _head(f"{point.name} {shape_text(point.shape)}", index_text(index), room, strokes)
+        + _block(journey, place, index, lambda _, source: source == cursor, (room, height - 2), value, strokes)
+        for place, (point, index) in enumerate(zip(journey.points, journey.places(cursor), strict=True))
+    ]
     lines = _join_blocks(shown, width, strokes)
     if journey.sizes:
         sizes = ", ".join(f"{shown_name(name)}={size}" for name, size in journey.sizes.items())
@@ -135,32 +142,75 @@ def grid(
     return stack([clip_line(line, width, strokes) for line in lines])
 
 
+def output_grids(
+    answers: tuple[Trace | Chain, Trace | Chain],
+    found: Counterexample,
+    *,
+    width: int = 78,
+    height: int = 12,
+    strokes: Strokes = UNICODE,
+) -> Text:
+    """Return the outputs of two answers where they differ, side by side, the first element that does marked in each.
+
+    Raises `ShapeError` (usage) if there are no elements.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.strokes import ASCII
+    >>> pair = sc.chain("2,3", "transpose 1,0"), sc.chain("2,3", "reshape 3,2")
+    >>> print(output_grids(pair, sc.equiv(*pair).counterexample, strokes=ASCII))
+    first 3,2    second 3,2
+    [0,1]        [0,1]
+     0 [3]        0 [1]
+     1  4         2  3
+     2  5         4  5
+    """
+    if any(0 in output for output in found.outputs):
+        raise misuse("there are no elements to show")
+    room = max(LEAST_BLOCK, (width - 4) // 2)
+    at = "" if found.index is None else index_text(found.index)
+    blocks = []
+    for name, answer in zip(("first", "second"), answers, strict=True):
+        journey = journey_of(answer, found.sizes)
+        last = len(journey.points) - 1
+        blocks.append(
+            _head(f"{name} {shape_text(journey.points[last].shape)}", at, room, strokes)
+            + _block(
+                journey, last, found.index, lambda index, _: index == found.index, (room, height - 2), None, strokes
+            )
+        )
+    return stack([clip_line(line, width, strokes) for line in _join_blocks(blocks, width, strokes)])
+
+
+def _head(title: str, at: str, room: int, strokes: Strokes) -> list[Text]:
+    """Return the lines over the elements: what they are, and the index of the one that is marked, if one is."""
+    return [Text(clip(title, room, strokes), "bold"), *([Text(clip(at, room, strokes))] if at else [])]
+
+
 def _block(
     journey: Journey,
     point: int,
-    cursor: Index,
+    index: Index | None,
+    is_lit: Callable[[Index, Index], bool],
     room: tuple[int, int],
     value: Callable[[Index], object] | None,
     strokes: Strokes,
 ) -> list[Text]:
-    """Return the lines of one point: its name and shape, the cursor's index, and the elements around it."""
-    name, shape = journey.points[point].name, journey.points[point].shape
-    place = journey.places(cursor)[point]
-    flat, columns = 0 if place is None else ravel(place, shape), shape[-1] if shape else 1
+    """Return the elements of one point around an index, around the first if it is None.
+
+    `is_lit` says of an index and of that element's index in the input whether the element is marked.
+    """
+    shape = journey.points[point].shape
+    flat, columns = 0 if index is None else ravel(index, shape), shape[-1] if shape else 1
     count = prod(shape) // columns
-    wide = min(
-        LONGEST_VALUE, max(len(_text(journey, cursor, value, strokes)), len(str(prod(journey.points[0].shape) - 1)))
-    )
+    marked = "" if index is None else _text(journey, journey.source(point, index), value, strokes)
+    wide = min(LONGEST_VALUE, max(len(marked), len(str(prod(journey.points[0].shape) - 1))))
     across = _positions_around(flat % columns, columns, max(1, room[0] // (wide + 2)))
     down = _positions_around(flat // columns, count, room[1] - (count > room[1]))
-    lines = [
-        Text(clip(f"{name} {shape_text(shape)}", room[0], strokes), "bold"),
-        Text(clip(index_text(place), room[0], strokes)),
-    ]
+    lines = list[Text]()
     for row in down:
         if len(shape) > 2 and row % shape[-2] == 0 and row != down[0] and count + count // shape[-2] <= room[1]:
             lines.append(Text(""))
-        lines.append(_row(journey, point, row * columns, across, cursor, wide, value, strokes))
+        lines.append(_row(journey, point, row * columns, across, is_lit, wide, value, strokes))
     if len(down) < count:
         lines.append(Text(f"{strokes.dots} rows {down[0]} to {down[-1]} of {count}"[: room[0]], "dim"))
     return lines
@@ -178,17 +228,18 @@ def _row(
     point: int,
     start: int,
     across: range,
-    cursor: Index,
+    is_lit: Callable[[Index, Index], bool],
     wide: int,
     value: Callable[[Index], object] | None,
     strokes: Strokes,
 ) -> Text:
-    """Return one row of elements. The element that is followed stands in brackets."""
+    """Return one row of elements. The element that is marked stands in brackets."""
     line = Text()
     for column in across:
-        source = journey.source(point, unravel(start + column, journey.points[point].shape))
+        index = unravel(start + column, journey.points[point].shape)
+        source = journey.source(point, index)
         text = _text(journey, source, value, strokes).rjust(wide)
-        if source == cursor:
+        if is_lit(index, source):
             line.append(f"[{text}]", Style(bold=True, reverse=True))
         else:
             line.append(f" {text} ")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Index = tuple[int, ...]
 
 MOST_ELEMENTS = 1 << 24
-"""The most elements that are compared one by one, at all sizes together."""
+"""The most elements that are compared one by one, at all sizes together, if nothing else is asked for."""
 MOST_TRIED = 24
 """The most sizes that are tried from one start."""
 MOST_PUT_IN = 4000
@@ -102,6 +102,21 @@ class Equivalence(Record):
         listed = [" and ".join(condition.words for condition in each) for each in self.conditions]
         return f"same when {', or when '.join(listed)}"
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What there is to say of the verdict: when each is defined, and where they differ or how much was tried."""
+        said = [
+            f"the {which} is defined when {condition.words}"
+            for which, conditions in zip(("first", "second"), self.defined, strict=True)
+            for condition in conditions
+        ]
+        if self.counterexample:
+            said.append(str(self.counterexample))
+        elif self.verdict is Verdict.UNDECIDED:
+            sizes = "of one size" if self.tested == 1 else f"of {self.tested} sizes"
+            said.append(f"no difference at {sizes}" if self.tested else "too many elements to compare")
+        return tuple(said)
+
     def as_json(self) -> dict[str, object]:
         """Return it as the JSON object that the command line documents."""
         found = self.counterexample
@@ -121,8 +136,8 @@ class Equivalence(Record):
         }
 
 
-def equivalence(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
-    """Return whether two answers with one input are the same function of it.
+def equivalence(first: Trace | Chain, second: Trace | Chain, most: int = MOST_ELEMENTS) -> Equivalence:
+    """Return whether two answers with one input are the same function of it; `most` elements are compared one by one.
 
     Raises `ShapeError`: the problem of a chain that is refused; usage for different inputs, and for op `shape`.
 
@@ -138,7 +153,8 @@ def equivalence(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
     if first.input != second.input:
         inputs = f"{shape_text(first.input)} and {shape_text(second.input)}"
         raise misuse(f"the chains have different inputs: {inputs}", "begin the second with | to give it the first's")
-    return _Pair((course_of(first), course_of(second)), (first.conditions, second.conditions)).equivalence()
+    courses = course_of(first), course_of(second)
+    return _Pair(courses, (first.conditions, second.conditions), most).equivalence()
 
 
 def stands_for(answer: Trace | Chain, other: Trace | Chain) -> bool:
@@ -151,10 +167,10 @@ def stands_for(answer: Trace | Chain, other: Trace | Chain) -> bool:
 
 
 class _Pair:
-    """Two courses, and the conditions under which each is defined."""
+    """Two courses, the conditions under which each is defined, and how many elements may be compared."""
 
-    def __init__(self, courses: tuple[Course, Course], defined: tuple[Conditions, Conditions]) -> None:
-        self.courses, self.defined = courses, defined
+    def __init__(self, courses: tuple[Course, Course], defined: tuple[Conditions, Conditions], most: int) -> None:
+        self.courses, self.defined, self.most = courses, defined, most
         self.dims = tuple(dict.fromkeys(courses[0].dims + courses[1].dims))
         self.names = names([*self.dims, *(side for each in sum(defined, ()) for side in (each.left, each.right))])
 
@@ -193,7 +209,7 @@ class _Pair:
 
     def _trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
         """Yield for small sizes where they differ, or the sizes if they do not, while few elements were compared."""
-        room = MOST_ELEMENTS
+        room = self.most
         for sizes in self._sizes():
             first, second = (course.rewritten(sizes) for course in self.courses)
             if not all_known(first.dims + second.dims) or _volume(first) > INT64_MAX:

@@ -72,6 +72,7 @@ HELP = f"""\b
   shapecalc tui
   shapecalc tui shuffle 2,3,4 --first 1,0,2 --to 2,-1,3 --step 4
   shapecalc tui chain '8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3'
+  shapecalc tui equiv '2,3 | transpose 1,0' '| reshape 3,2'
   shapecalc tui --lesson
   s=$(shapecalc tui reshape 2,3,4 0,-1)
 
@@ -84,11 +85,11 @@ MOST_STEPS = 99_999
 PARAMETERS = (
     Argument(
         "words",
-        "any op's command line, or chain's",
+        "any op's command line, or that of chain or equiv",
         "[OP ARGS...]",
         required=False,
         repeated=True,
-        completions=lambda: [*OPS, "chain"],
+        completions=lambda: [*OPS, "chain", "equiv"],
         completes_first=True,
     ),
     Option("step", "Open at this step, from 1.", Takes.NUMBER, metavar="N", least=1, most=MOST_STEPS),

@@ -57,6 +57,9 @@ class ShapecalcApp(App[Outcome]):
         for key in KEYS if screen is self.explore else ():
             if self.explore.state.works(key.action) and not key.action.endswith("palette"):
                 yield SystemCommand(key.help, key.shown, partial(screen.run_action, key.action))
+        if screen is self.explore and self.explore.state.works("against"):
+            said = "say whether it is the same function, and show where they differ"
+            yield SystemCommand("compare with another chain", said, self.explore.action_against)
         yield SystemCommand("choose a theme", "among all that there are", self.action_change_theme)
 
     def action_command_palette(self) -> None:
@@ -78,6 +81,8 @@ class ShapecalcApp(App[Outcome]):
         self.push_screen(self.explore)
         if self.opens_lessons:
             self.explore.action_lessons()
+        elif self.explore.state.question.against and self.explore.state.works("against"):
+            self.explore.action_against()
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
             self._exit_on_sigterm()
 

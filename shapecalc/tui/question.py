@@ -17,7 +17,7 @@ from shapecalc.core.ops.op import operator_of
 from shapecalc.core.sizes.lookup import suggestion
 from shapecalc.core.sizes.problem import USAGE, Problem, ShapeError, misuse
 from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.record import FrozenDict, Record
+from shapecalc.core.sizes.record import FrozenDict, Record, replace
 from shapecalc.core.sizes.text import is_file, shape_text
 from shapecalc.tui.files import open_source
 
@@ -31,8 +31,12 @@ if TYPE_CHECKING:
 
 ENDINGS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
 """What may still be typed: a text that any of these completes is no mistake yet."""
+MOST_VALUES = 2
+"""The most values that a stage needs."""
 CHAIN = "chain"
 """What stands in the place of an op if several are asked for in a row."""
+EQUIV = "equiv"
+"""What stands there if a chain is held against another."""
 ASKABLE = (*OPS, CHAIN)
 """What can be asked."""
 SAME = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
@@ -47,10 +51,14 @@ class Question(Record):
     texts: Mapping[str, str]
     settings: Mapping[str, object] = NONE
     """The options that every op has, as they were chosen beside the fields."""
+    against: str = ""
+    """The chain that it is held against, as it was typed; empty if there is none."""
 
-    def __init__(self, op: str, texts: Mapping[str, str], settings: Mapping[str, object] = NONE) -> None:
+    def __init__(
+        self, op: str, texts: Mapping[str, str], settings: Mapping[str, object] = NONE, against: str = ""
+    ) -> None:
         """Set the fields, so that they cannot change."""
-        self._op, self._texts, self._settings = op, FrozenDict(texts), FrozenDict(settings)
+        self._op, self._texts, self._settings, self._against = op, FrozenDict(texts), FrozenDict(settings), against
 
     @property
     def is_chain(self) -> bool:
@@ -94,7 +102,7 @@ class Question(Record):
 
     def with_text(self, name: str, text: str) -> Question:
         """Return the question with another text in one field."""
-        return Question(self.op, {**self.texts, name: text}, self.settings)
+        return replace(self, texts={**self.texts, name: text})
 
     def with_op(self, op: str) -> Question:
         """Return the question about another op: texts stay, also those that only the op before has a field for.
@@ -108,7 +116,7 @@ class Question(Record):
         for name in Question(op, {}).fields:
             if not texts.get(name) and name in SAME:
                 texts[name] = texts.get(SAME[name], "")
-        changed = Question(op, texts, self.settings)
+        changed = replace(self, op=op, texts=texts)
         if changed.is_chain:
             return changed
         dialect = self.settings.get("dialect")
@@ -125,7 +133,7 @@ class Question(Record):
         others = {key: kept for key, kept in self.settings.items() if key != name}
         given = {} if value is None else {name: value}
         settings = with_defaults(self.op, others, given) if name == "dialect" else {**others, **given}
-        return Question(self.op, self.texts, settings)
+        return replace(self, settings=settings)
 
 
 class Outcome(Record):
@@ -153,6 +161,8 @@ def question_of(words: Sequence[str]) -> Question:
         return FIRST
     if words[0] == CHAIN:
         return _chain_question(words[1:])
+    if words[0] == EQUIV:
+        return _pair_question(words[1:])
     if words[0] not in OPS:
         if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], ASKABLE)):
             raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], ASKABLE))
@@ -183,6 +193,14 @@ def _chain_question(words: Sequence[str]) -> Question:
             raise misuse("a chain is one text, and --where is all it takes here", "write 'INPUT | OP ... | OP ...'")
     shape, _, stages = text.partition("|")
     return Question(CHAIN, {"input": shape.strip(), "stages": stages.strip()}, settings)
+
+
+def _pair_question(words: Sequence[str]) -> Question:
+    """Return the question of a chain that is held against another: `'INPUT | OP ...' '| OP ...' [--where SIZES]`."""
+    if len(words) < 2:
+        raise misuse("two chains are needed to compare them", "write equiv 'INPUT | OP ...' '| OP ...'")
+    first, against, *sizes = words
+    return replace(_chain_question([first, *sizes]), against=against)
 
 
 def answer_question(question: Question, focused: str | None = None) -> Outcome:
@@ -234,7 +252,7 @@ def without_file(question: Question) -> Question:
     if source is None:
         return question
     known = None if question.is_chain else _type_of(source, question)
-    typed = Question(question.op, question.texts, {**({"dtype": known} if known else {}), **question.settings})
+    typed = replace(question, settings={**({"dtype": known} if known else {}), **question.settings})
     return typed.with_text("input", shape_text(source.shape))
 
 
@@ -253,9 +271,12 @@ def _is_half_typed(question: Question, focused: str, source: Source | None) -> b
 
 
 def _words_starting(question: Question, focused: str, text: str) -> list[str]:
-    """Return the words that a field takes and that start as its text does; none for most fields."""
-    params = () if question.is_chain else params_of(OPS[question.op])
-    words = (word for param in params if param.name == focused for word in param.words)
+    """Return the texts that a field takes and that start as its own does, where they are made of known words."""
+    if question.is_chain:
+        word = text.rpartition("|")[2].lstrip()
+        ops = [op for op in OPS if focused == "stages" and op.startswith(word)]
+        return [text + op.removeprefix(word) + " 1" * values for op in ops for values in range(MOST_VALUES + 1)]
+    words = (word for param in params_of(OPS[question.op]) if param.name == focused for word in param.words)
     return [word for word in words if word.lower().startswith(text.strip().lower())]
 
 

@@ -10,6 +10,7 @@ import os
 import sys
 from contextlib import suppress
 
+from shapecalc.core.sizes.record import fields
 from shapecalc.tui.files import close_files
 from shapecalc.tui.question import Question, without_file
 
@@ -23,7 +24,7 @@ def command_of(question: Question) -> list[str]:
     Raises `ShapeError` (file) if that file cannot be used.
     """
     asked = without_file(question)
-    return [sys.executable, "-P", "-m", __name__, json.dumps([asked.op, asked.texts, asked.settings])]
+    return [sys.executable, "-P", "-m", __name__, json.dumps([*fields(asked).values()])]
 
 
 def limit_process() -> None:

@@ -15,7 +15,7 @@ from tests.sessions import environment, folder_with_shapecalc
 
 pytestmark = pytest.mark.sessions(8)
 
-OPENED = [*OPS, "chain"]
+OPENED = [*OPS, "chain", "equiv"]
 COMPLETED = [
     (["res"], ["reshape"]),
     (["sh"], ["shuffle", "shape"]),

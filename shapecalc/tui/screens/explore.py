@@ -20,6 +20,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Rule
 
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.record import replace
 from shapecalc.engine.whole_files import whole_file
 from shapecalc.tui import story
 from shapecalc.tui.keys import KEYS, keys_line
@@ -168,6 +169,13 @@ class Explore(Screen[None]):
 
         self.app.push_screen(Compare(self.state.question), self._take_row)
 
+    def action_against(self) -> None:
+        """Compare with another chain."""
+        from shapecalc.tui.screens.against import Against
+
+        if self.state.outcome.answer is not None:
+            self.app.push_screen(Against(self.state.outcome.answer, self.state.question.against), self._keep_against)
+
     def action_lessons(self) -> None:
         """Take a lesson."""
         from shapecalc.tui.screens.lessons import Lessons
@@ -218,6 +226,9 @@ class Explore(Screen[None]):
     async def _take_question(self, question: Question | None) -> None:
         if question is not None:
             await self.ask_anew(question)
+
+    def _keep_against(self, text: str | None) -> None:
+        self.state.question = replace(self.state.question, against=text or "")
 
     async def _take_row(self, question: Question | None) -> None:
         """Switch to a row of the comparison, at the first step that differs from the answer before."""

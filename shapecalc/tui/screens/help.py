@@ -28,6 +28,10 @@ PICTURE = (
     "The picture of the step at hand. F3 shows the elements in its place; the arrow keys then follow one of them "
     "through every stage."
 )
+MORE = (
+    "tab goes on to the next field. Click a dim to see what it comes from. ^P also finds what has no key: "
+    "to compare with another chain, and the themes."
+)
 
 
 class Help(ModalScreen[None]):
@@ -49,7 +53,7 @@ class Help(ModalScreen[None]):
         with VerticalScroll(classes="dialog"):
             yield Static(self.focus_help(), markup=False, classes="words")
             yield Static(keys)
-            yield Static("tab goes on to the next field. Click a dim to see what it comes from.", classes="words")
+            yield Static(MORE, classes="words")
 
     def focus_help(self) -> str:
         """Return what is said of the widget that has the focus.

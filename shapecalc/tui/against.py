@@ -46,7 +46,7 @@ def held_against(first: Trace | Chain, text: str) -> Held:
 
     >>> import shapecalc as sc
     >>> print(held_against(sc.chain("N,C", "transpose", "reshape -1"), "reshape -1").found)
-    same when C is 1, or when N is 1
+    same when N is 1, or when C is 1
     """
     words = text.split()
     if words and words[0] in OPS:

@@ -16,6 +16,7 @@ from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.dims import Shape, product
 from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.quoting import count_text, number_text
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import read_axes, read_dims, shape_text
 
@@ -144,7 +145,8 @@ def _diagnosis(lesson: Lesson, answer: Trace | Chain, prediction: Prediction) ->
 def _misplacement(answer: Trace | Chain, right: Shape, index: Shape) -> str:
     """Say which element is at the place that was named instead."""
     if len(index) != len(right):
-        return f"the output has {len(right)} axes, so a place in it has {len(right)} numbers, not {len(index)}"
+        axes, numbers = number_text(len(right), "axis", "axes"), number_text(len(right), "number", "numbers")
+        return f"the output has {axes}, so a place in it has {numbers}, not {len(index)}"
     try:
         came_from = follow_back(answer, read_axes(shape_text(index)))[-1][1]
     except ShapeError as error:
@@ -156,19 +158,16 @@ def _misfit(lesson: Lesson, answer: Trace | Chain, right: Shape, shape: Shape) -
     """Say whether the count, the rank or the order is wrong, and what the rule says of the first dim that differs."""
     faults = []
     if all(OPS[trace.op].keeps_count for trace in answer.traces) and product(shape) != product(right):
-        faults.append(f"the input has {product(answer.input)} elements, and {shape_text(shape)} holds {product(shape)}")
+        have = count_text((), product(answer.input))
+        faults.append(f"the input has {have}, and {shape_text(shape)} holds {product(shape)}")
     if len(shape) != len(right):
-        faults.append(f"{_dims(len(right))} out, not {len(shape)}")
+        faults.append(f"{number_text(len(right), 'dim comes', 'dims come')} out, not {len(shape)}")
     elif sorted(map(str, shape)) == sorted(map(str, right)):
         faults.append("the sizes are right, and their order is not")
     places = [out for out, (mine, yours) in enumerate(zip(right, shape, strict=False)) if mine != yours]
     if places:
         faults.append(f"dim {places[0]} is not {shape[places[0]]}: {_step(lesson, answer, places[0]).why}")
     return "; ".join(faults)
-
-
-def _dims(count: int) -> str:
-    return "1 dim comes" if count == 1 else f"{count} dims come"
 
 
 def _step(lesson: Lesson, answer: Trace | Chain, out: int) -> Step:

@@ -9,6 +9,7 @@ from shapecalc.core.asking.ask import ask, default_dialect, dialect_called, swit
 from shapecalc.core.asking.command_line import command_line, command_pieces, read_chain, read_stage
 from shapecalc.core.asking.common import COMMON
 from shapecalc.core.asking.defaults import with_defaults
+from shapecalc.core.asking.places import token_span, unreadable_stage
 from shapecalc.core.asking.resolve import ask_chain, resolve_chain
 from shapecalc.core.dialects.element_types import element_type
 from shapecalc.core.fixing.answer import answer as answer_request
@@ -299,16 +300,30 @@ def command(question: Question, answer: Trace | Chain | None) -> str:
     return join(["shapecalc", *(text for _, text in command_pieces(question.op, {**texts, **question.settings}))])
 
 
-def caret(question: Question, problem: Problem) -> tuple[str, int, int] | None:
+def caret(question: Question, outcome: Outcome) -> tuple[str, int, int] | None:
     """Return the field, and the characters in it, that a problem is about; None if no field is at fault."""
-    name, span = problem.argument, problem.span
-    if question.is_chain and name != "input":
-        name, span = "stages", None
+    if (problem := outcome.problem) is None:
+        return None
+    if question.is_chain and (place := _caret_in_stages(question.texts.get("stages", ""), outcome.answer, problem)):
+        return place
+    name = "stages" if question.is_chain and problem.argument != "input" else problem.argument
     if name not in question.fields:
         return None
     text = question.texts.get(name, "")
-    start, stop = span or (0, max(1, len(text)))
+    start, stop = (None if question.is_chain and name == "stages" else problem.span) or (0, max(1, len(text)))
     return name, start, max(start + 1, stop)
+
+
+def _caret_in_stages(stages: str, answer: Trace | Chain | None, problem: Problem) -> tuple[str, int, int] | None:
+    """Return the characters in the stages that a problem is about; None if no stage is at fault."""
+    try:
+        number = unreadable_stage(stages) if answer is None else len(answer.traces) - 1
+        of_input = problem.argument == "input" and (answer is None or number == 0)
+        if number is None or of_input:
+            return None
+        return "stages", *token_span(stages, number, problem)
+    except ShapeError:  # a quote is not closed
+        return None
 
 
 def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object] | None:

@@ -6,10 +6,11 @@ from textwrap import wrap
 
 from rich.text import Text
 
+from shapecalc.core.answers.stage import Kind
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.sizes.dims import product
 from shapecalc.core.sizes.problem import FILE, USAGE, Problem, ShapeError
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.quoting import count_text, visible
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.tui.question import Outcome, Question
 from shapecalc.tui.state import State
@@ -31,8 +32,9 @@ LEAST_FLOW = 2
 """Lines of a flow with one axis."""
 CARET = "▲"
 FOLLOWING = "The arrow keys follow another element; it is marked at every stage."
-MESSAGE = "Transpose moves axes. Reshape only moves the cuts."
-"""What is to be remembered, said with every whole answer."""
+MOVING, CUTTING = "Transpose moves axes.", "Reshape only moves the cuts."
+MESSAGES = {Kind.PERMUTE: (MOVING, CUTTING), Kind.RESHAPE: (MOVING, CUTTING), Kind.MERGE: (MOVING, CUTTING)}
+"""What is to be remembered of stages whose kinds are easily taken for each other."""
 
 
 def title(question: Question, outcome: Outcome, width: int) -> Text:
@@ -42,7 +44,7 @@ def title(question: Question, outcome: Outcome, width: int) -> Text:
         left, right, count = question.op, "..." if outcome.typing else "cannot be read", ""
     else:
         left = answer.op if isinstance(answer, Chain) else operator(answer)
-        right, count = _answer_text(answer), f"{product(answer.input)} elements   "
+        right, count = _answer_text(answer), f"{count_text((), product(answer.input))}   "
     right = clip(visible(right), width, UNICODE)
     left = clip(left, max(0, width - len(right) - 2), UNICODE) if width - len(right) > LEAST_NAME else ""
     right = count + right if len(left) + len(count) + len(right) + 2 <= width else right
@@ -80,11 +82,31 @@ def sentence(state: State, width: int) -> Text:
     if state.gridded:
         return _lines(FOLLOWING, width)
     if state.settled:
-        return Text("\n".join([*wrap(" ".join(_provisos(answer)), width), MESSAGE][:MOST_LINES]))
+        return Text("\n".join([*wrap(" ".join(_provisos(answer)), width), _message(answer, width)][:MOST_LINES]))
     if state.at >= state.last:
         return Text()
     step = answer.steps[state.at]
     return _lines(f"{visible(step.why)}  [{step.rule}]", width)
+
+
+def _message(answer: Trace | Chain, width: int) -> str:
+    """Return what is to be remembered of a whole answer: what its stages do, as many sentences as a line has room for.
+
+    >>> import shapecalc as sc
+    >>> _message(sc.chain("2,1,3", "squeeze", "expand 4,2,3"), 78)
+    'Squeeze drops dims of 1. Expand repeats dims of 1.'
+    """
+    said = [
+        sentence
+        for stage in answer.stages
+        for sentence in MESSAGES.get(stage.kind, (f"{stage.label.capitalize()} {stage.kind.value}.",))
+    ]
+    message = ""
+    for sentence in dict.fromkeys(said):
+        if len(message) + 1 + len(sentence) > width:
+            break
+        message = f"{message} {sentence}".lstrip()
+    return message
 
 
 def _help_text(state: State, problem: Problem, width: int) -> Text:

@@ -116,9 +116,9 @@ def _bar_lines(asked: Budget, have: int, known: int, width: int, strokes: Stroke
     A block stands for one element, or for the most elements that divide both counts.
     """
     word = "known" if asked.hole is not None else "want"
-    rows = [("have", _factors(asked.have, strokes), have), (word, _factors(asked.known, strokes), known)]
+    rows = [("have", _factors(asked.have, strokes), str(have)), (word, _factors(asked.known, strokes), str(known))]
     if asked.hole is not None:
-        rows.append(("-1", f"{have} / {known}", have // known))
+        rows.append(("-1", f"{have} / {known}", "?" if have % known else str(have // known)))
     texts = [_align(rows, row) for row in rows]
     room = width - max(map(len, texts)) - 2
     unit = 1 if max(have, known) <= room else gcd(have, known)
@@ -138,15 +138,13 @@ def _bar_lines(asked: Budget, have: int, known: int, width: int, strokes: Stroke
         runs, rest = divmod(have, known)
         bars.append(_run_bar(runs, known, rest, strokes))
         over = rest * unit
-        if rest:
-            texts[2] = texts[2].rpartition("=")[0] + "? "
     lines = [Text(text).append("  ").append_text(bar) for text, bar in zip(texts, bars, strict=True)]
     return _add_words(lines, _conclusion(asked, have * unit, known * unit, over), unit, width, texts)
 
 
-def _align(rows: Sequence[tuple[str, str, int]], row: tuple[str, str, int]) -> str:
-    words, factors, counts = (max(len(str(other[place])) for other in rows) for place in range(3))
-    return f"{row[0].ljust(max(words, 5))}  {row[1].ljust(factors)} = {str(row[2]).rjust(counts)}"
+def _align(rows: Sequence[tuple[str, str, str]], row: tuple[str, str, str]) -> str:
+    words, factors, counts = (max(len(other[place]) for other in rows) for place in range(3))
+    return f"{row[0].ljust(max(words, 5))}  {row[1].ljust(factors)} = {row[2].rjust(counts)}"
 
 
 def _run_bar(runs: int, known: int, rest: int, strokes: Strokes) -> Text:
@@ -157,8 +155,8 @@ def _run_bar(runs: int, known: int, rest: int, strokes: Strokes) -> Text:
 
 def _conclusion(asked: Budget, have: int, known: int, over: int) -> str:
     if asked.hole is not None:
-        times = "once" if have // known == 1 else f"{have // known} times"
-        return f"{known} fits {times}, {over or 'nothing'} left over"
+        times = "once" if have // known == 1 else f"{dim_text(have // known)} times"
+        return f"{known} fits {times}, {dim_text(over) if over else 'nothing'} left over"
     if over:
         return f"{over} too many" if known > have else f"{over} left over"
     return "as many as there are"
@@ -207,9 +205,13 @@ def _factor_lines(asked: Budget, layout: Layout, width: int, strokes: Strokes) -
 
 
 def _inferred_dim(asked: Budget, have: Dim, known: Dim) -> str:
-    """Return the text of the dim that -1 becomes; an empty text if all dims are given."""
-    if asked.hole is None or known == 0:
+    """Return the text of the dim that -1 becomes, or why it becomes none; an empty text if all dims are given."""
+    if asked.hole is None:
         return ""
+    if known == 0:
+        return "?"
+    if isinstance(have, int) and isinstance(known, int) and have % known:
+        return f"?  {_conclusion(asked, have, known, have % known)}"
     return str(quotient(have, known))
 
 
@@ -223,11 +225,15 @@ def _count_lines(asked: Budget, have: Dim, known: Dim, total: str) -> list[Text]
 
 
 def _pair_dims(asked: Budget) -> tuple[list[int | None], list[int]]:
-    """Return the place of an equal known dim for each dim of the input, and the places of the other known dims."""
+    """Return the place of an equal known dim for each dim of the input, and the places of the other known dims.
+
+    Zeros are no factors that cancel: nothing can be told from 0 / 0.
+    """
     left = [place for place in range(len(asked.known)) if place not in asked.left_out[1]]
     below: list[int | None] = []
     for place, dim in enumerate(asked.have):
-        equal = None if place in asked.left_out[0] else next((each for each in left if asked.known[each] == dim), None)
+        cancels = dim != 0 and place not in asked.left_out[0]
+        equal = next((each for each in left if asked.known[each] == dim), None) if cancels else None
         if equal is not None:
             left.remove(equal)
         below.append(equal)

@@ -118,7 +118,7 @@ def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, st
             return Text("every axis stays as it is", end="")
         block = anew[0]
         made = _rulers(layout, block, sizes, strokes)
-        notes.append(_block_note(len(anew), layout, block))
+        notes += _block_note(len(anew), layout, block)
     notes += _size_notes(layout, block, sizes)
     return stack([_draw(made, width, strokes), *(clip_line(Text(note, "dim"), width, strokes) for note in notes)])
 
@@ -130,12 +130,14 @@ def _size_notes(layout: Layout, block: Group, sizes: Mapping[str, int]) -> list[
     return ["with " + ", ".join(f"{shown_name(name)}={sizes[name]}" for name in known)] if known else []
 
 
-def _block_note(count: int, layout: Layout, block: Group) -> str:
-    """Return the note that says which part of the tensor is shown. `count` blocks are cut anew."""
+def _block_note(count: int, layout: Layout, block: Group) -> list[str]:
+    """Return the note that says which part of the tensor is shown, if it is a part. `count` groups are cut anew."""
+    if all(cell.dim == 1 for axis, cell in enumerate(layout.before) if axis not in block.sources):
+        return []
     before = shape_text(layout.before[axis].dim or 0 for axis in block.sources)
     after = shape_text(layout.cells[out].dim or 0 for out in block.outs)
     more = "" if count == 1 else f"; {count - 1} more {'group' if count == 2 else 'groups'} of axes cut anew"
-    return f"one block, the others alike: {before} becomes {after}{more}"
+    return [f"one block, the others alike: {before} becomes {after}{more}"]
 
 
 def _dims(layout: Layout) -> Shape:

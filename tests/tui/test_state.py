@@ -78,7 +78,51 @@ def test_what_cannot_become_right_is_told_while_it_is_typed(text):
 
 def test_carets_are_of_the_field_that_is_wrong():
     question = question_of(["reshape", "2,3,4", "5,-1"])
-    assert caret(question, answer_question(question).problem) == ("target", 2, 4)
+    assert caret(question, answer_question(question)) == ("target", 2, 4)
+
+
+CARETS = [
+    ("2,3,4 | transpose 1,0,2 | reshape 5,-1", "-1"),
+    ("2,3 | reshape '5, -1'", "-1"),
+    ("2,3 | transpose | reshap 6 | flatten", "reshap 6"),
+    ("2,3 | transpose 1,0 | reshape 2,,3", ","),
+    ("5,3 | roll 1 1 | roll 9 9", "roll 9 9"),
+    ("1,4,2,2 | reshape 4,4 | depth_to_space 2", "depth_to_space 2"),
+    ("N,3|reshape  N,4 ", "N,4"),
+    ("2,3 | reshape 'a", "reshape 'a"),
+    ("2,3,x! | reshape 2,,3", "!"),
+    ("2,3,x! | transpose", "!"),
+]
+
+
+@pytest.mark.parametrize(("text", "marked"), CARETS)
+def test_carets_of_a_chain_are_of_the_token_or_of_its_stage(text, marked):
+    question = question_of(["chain", text])
+    name, start, stop = caret(question, answer_question(question))
+    assert question.texts[name][start:stop] == marked
+
+
+SENTENCES = [
+    ("reshape 2,3 3,2", "Transpose moves axes. Reshape only moves the cuts."),
+    ("flatten 2,3", "Transpose moves axes. Reshape only moves the cuts."),
+    ("shape 2,3", "Shape returns the dims themselves."),
+    ("squeeze 2,1", "Squeeze drops dims of 1."),
+    ("expand 1,3 2,3", "Expand repeats dims of 1."),
+    (
+        "chain '2,1,3 | squeeze | transpose'",
+        "Squeeze drops dims of 1. Transpose moves axes. Reshape only moves the cuts.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), SENTENCES)
+def test_what_is_said_under_a_whole_answer_is_of_its_own_stages(line, said):
+    assert story.sentence(State(question_of(split(line))), 78).plain == said
+
+
+def test_one_element_is_one_element():
+    question = question_of(["reshape", "1", "1,1"])
+    assert " 1 element   answer 1,1" in story.title(question, answer_question(question), 78).plain
 
 
 @pytest.mark.parametrize("words", [["reshap", "2", "2"], ["reshape", "2", "2", "2"], ["chain", "a", "b"], ["foo"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from math import prod
 
@@ -156,3 +157,39 @@ def test_example_sizes_meet_the_conditions(answer):
             holds = {"==": left == right, "!=": left != right, "%": right and left % right == 0}
             assert holds[condition.relation]
         assert all(isinstance(substitute(dim, sizes), int) for dim in answer.output)
+
+
+@given(answers())
+@examples(300)
+def test_one_of_a_thing_is_not_said_in_the_plural(answer):
+    said = [step.why for step in answer.steps]
+    said += [answer.problem.message, answer.problem.hint] if answer.problem else []
+    plural = re.compile(r"(?<![\w.,*/^-])1 (elements|dims|axes|copies|slices|numbers|times)\b")
+    assert not [words for words in said if plural.search(words)]
+
+
+NOTED = [
+    ("reshape 100,100 50,200", None),
+    ("reshape 4,100,100 4,50,200", "one block, the others alike: 100,100 becomes 50,200"),
+    ("reshape 1,100,100 1,50,200", None),
+]
+
+
+@pytest.mark.parametrize(("line", "note"), NOTED)
+def test_blocks_are_alike_where_there_are_several(line, note):
+    answer = answer_to(line)
+    notes = [row for row in picture(answer, len(answer.steps) - 1).plain.split("\n") if "block," in row]
+    assert notes == ([note] if note else [])
+
+
+BUDGETS = [
+    ("reshape 0,3,4 0,-1", "left   a 0   b 3   c 4   / 0   = ?"),
+    ("reshape 1000000,3 7,-1", "left   a 1000000   b 3   / 7   = ?  7 fits 428571 times, 3 left over"),
+    ("reshape 2,3,4 5,-1", "-1     24 / 5    =  ?  █████░░░░░█████░░░░░▒▒▒▒  5 fits 4 times, 4 left over"),
+]
+
+
+@pytest.mark.parametrize(("line", "last"), BUDGETS)
+def test_a_refused_division_is_drawn_with_what_is_left_over(line, last):
+    answer = answer_to(line)
+    assert picture(answer, len(answer.steps)).plain.split("\n")[-1] == last

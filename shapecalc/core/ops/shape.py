@@ -8,6 +8,7 @@ from shapecalc.core.dialects.dialect import Operator
 from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, SINCE_19, UP_TO_12
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.sizes.dims import INT64_MAX, Shape
+from shapecalc.core.sizes.quoting import rank_text
 from shapecalc.core.sizes.rule import Rule
 
 TYPE_CHECKING = False
@@ -74,7 +75,7 @@ class SlicedDims(Facts):
 
     def why(self, step: Step) -> str:
         """Return the step's sentence."""
-        return f"{len(step.sources)} of {self.rank} dims, as a vector of int64"
+        return f"{len(step.sources)} of {rank_text(self.rank)}, as a vector of int64"
 
 
 READ_DIM = ReadDim()

@@ -12,7 +12,7 @@ from shapecalc.core.rules.steps import KEPT_DIM
 from shapecalc.core.sizes.conditions import Conditions, Never, divides
 from shapecalc.core.sizes.dims import Dim, Monomial, quotient
 from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.quoting import brief, number_text, rank_text
 from shapecalc.core.sizes.rule import Rule
 from shapecalc.core.sizes.slices import slices_of
 
@@ -81,7 +81,8 @@ def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
     yield Stage(Kind.SLICE, "slice", "slices", shape)
     asked, texts = slices_of(slices), slices.split(",")
     if len(asked) > len(shape):
-        message = f"{len(asked)} slices are given, and the input has {len(shape)} dims"
+        given = number_text(len(asked), "slice is", "slices are")
+        message = f"{given} given, and the input has {rank_text(len(shape))}"
         raise refusal(AXIS_OUT_OF_RANGE, message, argument="slices", index=len(shape))
     kept: list[Kept] = []
     for axis, dim in enumerate(shape):

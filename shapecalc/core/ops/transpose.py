@@ -11,6 +11,7 @@ from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, UP_TO_12
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.rules.refusals import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
 from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.sizes.quoting import number_text
 from shapecalc.core.sizes.record import Choice
 from shapecalc.core.sizes.rule import Rule
 
@@ -114,7 +115,7 @@ def checked_permutation(perm: Axes, rank: int, at: Setting, argument: str) -> Ax
         return refusal(NOT_A_PERMUTATION, message, argument=argument, index=index)
 
     if len(perm) != rank:
-        raise refused(f"{len(perm)} axes are named, and the tensor has {rank}")
+        raise refused(f"{number_text(len(perm), 'axis is', 'axes are')} named, and the tensor has {rank}")
     axes: dict[int, None] = {}
     for index, axis in enumerate(perm):
         if axis < 0 and not at.row.negative_perm:

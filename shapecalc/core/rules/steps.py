@@ -255,7 +255,7 @@ class NewDim(Facts):
 
     def why(self, step: Step) -> str:
         """Return the step's sentence."""
-        return f"{step.value} copies of what follows"
+        return f"{step.value} {'copy' if step.value == 1 else 'copies'} of what follows"
 
 
 class Broadcasted(Facts):

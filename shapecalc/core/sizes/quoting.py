@@ -29,7 +29,16 @@ def rank_text(rank: int) -> str:
     >>> rank_text(1), rank_text(3)
     ('1 dim', '3 dims')
     """
-    return "1 dim" if rank == 1 else f"{rank} dims"
+    return number_text(rank, "dim", "dims")
+
+
+def number_text(number: int, one: str, many: str) -> str:
+    """Return a number of things in words.
+
+    >>> number_text(1, "axis is", "axes are"), number_text(0, "axis is", "axes are")
+    ('1 axis is', '0 axes are')
+    """
+    return f"{number} {one if number == 1 else many}"
 
 
 def dim_text(dim: Dim) -> str:

@@ -301,7 +301,7 @@ class Explore(Screen[None]):
         problem = None if state.outcome.typing else state.outcome.problem
         if problem is None:
             return Text()
-        place = caret(state.question, problem)
+        place = caret(state.question, state.outcome)
         found = self.query(f"#field-{place[0]}") if place else None
         if place is None or not found:
             return story.reason_text(problem, 0, 0, width)

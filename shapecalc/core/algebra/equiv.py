@@ -169,7 +169,9 @@ def stands_for(answer: Trace | Chain, other: Trace | Chain) -> bool:
 class _Pair:
     """Two courses, the conditions under which each is defined, and how many elements may be compared."""
 
-    def __init__(self, courses: tuple[Course, Course], defined: tuple[Conditions, Conditions], most: int) -> None:
+    def __init__(
+        self, courses: tuple[Course, Course], defined: tuple[Conditions, Conditions], most: int = MOST_ELEMENTS
+    ) -> None:
         self.courses, self.defined, self.most = courses, defined, most
         self.dims = tuple(dict.fromkeys(courses[0].dims + courses[1].dims))
         self.names = names([*self.dims, *(side for each in sum(defined, ()) for side in (each.left, each.right))])

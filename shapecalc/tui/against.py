@@ -15,16 +15,17 @@ from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.tui.question import CHAIN, answer_question, question_of
+from shapecalc.tui.story import problem_text
 
 MOST_COMPARED = 1 << 18
 """The most elements that are compared one by one at a key stroke."""
 MARKS = {
-    Verdict.SAME: ("✓", "bold green"),
-    Verdict.SAME_WHEN: ("✓", "bold yellow"),
-    Verdict.DIFFERENT: ("≠", "bold red"),
-    Verdict.UNDECIDED: ("?", "bold yellow"),
+    Verdict.SAME: ("✓", "green"),
+    Verdict.SAME_WHEN: ("✓", "yellow"),
+    Verdict.DIFFERENT: ("≠", "red"),
+    Verdict.UNDECIDED: ("?", "yellow"),
 }
-"""What stands before a verdict, and in which style."""
+"""What stands before a verdict, and in which colour."""
 MORE = "the command below compares more elements"
 
 
@@ -68,16 +69,15 @@ def verdict_text(held: Held, width: int) -> Text:
     if held.typing:
         return Text("...", "dim")
     if held.problem is not None:
-        said = Text("\n".join(wrap(visible(held.problem.message), width)), "red")
-        return said.append("".join(f"\n{line}" for line in wrap(visible(held.problem.hint), width)), "default")
+        return problem_text(held.problem, width)
     if held.found is None:
         return Text()
     mark, style = MARKS[held.found.verdict]
-    text = Text("\n").join(Text(line, style) for line in wrap(f"{mark} {held.found}", width))
+    text = Text("\n".join(wrap(f"{mark} {held.found}", width)), "bold")
+    text.stylize(style, 0, len(mark))
     more = (MORE,) if held.found.verdict is Verdict.UNDECIDED else ()
-    for reason in (*held.found.reasons, *more):
-        text.append("\n" + "\n".join(wrap(visible(reason), width)))
-    return text
+    reasons = [line for reason in (*held.found.reasons, *more) for line in wrap(visible(reason), width)]
+    return Text("\n").join([text, *map(Text, reasons)])
 
 
 def equiv_line(held: Held) -> str:

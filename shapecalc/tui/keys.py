@@ -34,11 +34,12 @@ KEYS = (
     Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 8),
     Key("pagedown", "PgDn", "next", "step(1)", "go one step on", 0),
     Key("pageup", "PgUp", "back", "step(-1)", "go one step back", 1),
-    Key("ctrl+home", "^Home", "first", "first", "go to the first step", 12),
-    Key("ctrl+end", "^End", "last", "last", "go past the last step, to the output", 13),
-    Key("ctrl+t", "^T", "theme", "theme", "change between dark and light", 14),
-    Key("ctrl+p", "^P", "commands", "app.command_palette", "find a command by name", 15),
-    Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 16),
+    Key("ctrl+l", "^L", "short", "simplify", "show the shortest chain that does the same", 12),
+    Key("ctrl+home", "^Home", "first", "first", "go to the first step", 13),
+    Key("ctrl+end", "^End", "last", "last", "go past the last step, to the output", 14),
+    Key("ctrl+t", "^T", "theme", "theme", "change between dark and light", 15),
+    Key("ctrl+p", "^P", "commands", "app.command_palette", "find a command by name", 16),
+    Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 17),
 )
 """Every key of the main screen, in the order of the help."""
 

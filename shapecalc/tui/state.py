@@ -127,7 +127,7 @@ class State:
             return self.fix is not None
         if action == "compare":
             return not self.question.is_chain and self.outcome.answer is not None
-        if action == "against":
+        if action in ("against", "simplify"):
             return self.outcome.answer is not None
         if action == "grid":
             return self.has_elements

@@ -72,6 +72,12 @@ def reason_text(problem: Problem, left: int, length: int, width: int) -> Text:
     return text
 
 
+def problem_text(problem: Problem, width: int) -> Text:
+    """Return what is wrong, and under it what would help."""
+    text = Text("\n".join(wrap(visible(problem.message), width)), "red")
+    return text.append("".join(f"\n{line}" for line in wrap(visible(problem.hint), width)), "default")
+
+
 def sentence(state: State, width: int) -> Text:
     """Return what would help with a problem, the sentence of the step at hand, or when a whole answer holds."""
     answer, problem = state.good, state.outcome.problem

@@ -34,6 +34,7 @@ class Scene(NamedTuple):
 
 
 SHUFFLE = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1")
+MIXED = "reshape N,2,C/2,H,W | transpose 0,2,1,3,4 | reshape N,C,H,W"
 SCENES = {
     "shuffle": Scene(SHUFFLE, ("pageup", "pageup")),
     "rulers": Scene(("reshape", "4,6", "3,8"), ("pageup",)),
@@ -42,6 +43,8 @@ SCENES = {
     "refused": Scene(("reshape", "2,3,4", "5,-1")),
     "heads": Scene(("chain", "2,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3"), (), (100, 30)),
     "names": Scene(("reshape", "N,C,H,W", "0,-1,64"), (), (100, 30)),
+    "short": Scene(("chain", f"N,C,H,W | {MIXED} | transpose 0,2,3,1 | transpose 0,3,1,2"), ("ctrl+l",), (100, 24)),
+    "against": Scene(("equiv", "N,C,3 | transpose 1,0,2", "| reshape C,N,3")),
     "lesson": Scene((), ("enter", *"2,3,2", "enter"), lesson=True),
     "light": Scene(SHUFFLE, ("pageup", "pageup"), dark=False),
     "light-refused": Scene(("reshape", "2,3,4", "5,-1"), dark=False),

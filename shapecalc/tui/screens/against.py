@@ -39,7 +39,7 @@ class Against(ModalScreen[str]):
             yield Field("second", self.text)
             yield Static("", id="verdict", markup=False)
             yield Pane("outputs")
-            yield Static("", id="equiv", markup=False)
+            yield Static("", id="line", markup=False)
             yield Static("F7 copies the command, escape closes", id="words")
 
     def on_mount(self) -> None:
@@ -62,7 +62,7 @@ class Against(ModalScreen[str]):
         """Draw the verdict and the outputs."""
         verdict = self.query_one("#verdict", Static)
         verdict.update(verdict_text(self.held, max(1, verdict.size.width)))
-        self.query_one("#equiv", Static).update(visible(f"$ {equiv_line(self.held)}"))
+        self.query_one("#line", Static).update(visible(f"$ {equiv_line(self.held)}"))
         self.query_one(Pane).draw(self._outputs)
 
     def _outputs(self, width: int, height: int) -> Text:

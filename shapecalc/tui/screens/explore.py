@@ -24,7 +24,7 @@ from shapecalc.core.sizes.record import replace
 from shapecalc.engine.whole_files import whole_file
 from shapecalc.tui import story
 from shapecalc.tui.keys import KEYS, keys_line
-from shapecalc.tui.question import Question, caret, command, element_reader
+from shapecalc.tui.question import CHAIN, Question, caret, command, element_reader, question_of
 from shapecalc.tui.state import ARROWS, State, first_difference
 from shapecalc.tui.widgets import SENT, ClickableText, Enlarge, Field, MarkClicked, Pane, TextField
 from shapecalc.view.rail import rail, strip
@@ -176,6 +176,13 @@ class Explore(Screen[None]):
         if self.state.outcome.answer is not None:
             self.app.push_screen(Against(self.state.outcome.answer, self.state.question.against), self._keep_against)
 
+    def action_simplify(self) -> None:
+        """Show the shortest chain that does the same."""
+        from shapecalc.tui.screens.simplify import Simplify
+
+        if self.state.outcome.answer is not None:
+            self.app.push_screen(Simplify(self.state.outcome.answer), self._take_chain)
+
     def action_lessons(self) -> None:
         """Take a lesson."""
         from shapecalc.tui.screens.lessons import Lessons
@@ -226,6 +233,11 @@ class Explore(Screen[None]):
     async def _take_question(self, question: Question | None) -> None:
         if question is not None:
             await self.ask_anew(question)
+
+    async def _take_chain(self, text: str | None) -> None:
+        """Ask about the short form of a chain, held against what the chain was held against."""
+        if text is not None:
+            await self.ask_anew(replace(question_of([CHAIN, text]), against=self.state.question.against))
 
     def _keep_against(self, text: str | None) -> None:
         self.state.question = replace(self.state.question, against=text or "")

@@ -33,7 +33,8 @@ from shapecalc.tui.question import question_of  # noqa: E402
 from shapecalc.tui.visit import command_of  # noqa: E402
 
 PATIENCE = 30
-F3, F5, F9, CTRL_P, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x10", "\x14"
+F3, F5, F9, CTRL_L, CTRL_P, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x0c", "\x10", "\x14"
+CTRL_U, ESCAPE = "\x15", "\x1b"
 READY, DONE = b"answer", "✓".encode()
 NO_FILES = b"a served app opens no files"
 FRAME = aiohttp.WSMsgType
@@ -264,6 +265,24 @@ def test_a_visitor_sees_the_question_and_has_the_keyboard(here):
             await painted(visitor, b"No matches found")
 
     run(visit())
+
+
+@pytest.mark.slow
+def test_a_visitor_compares_chains_and_sees_the_short_form():
+    async def visit():
+        async with served.visitor() as visitor:
+            await painted(visitor, "≠".encode())
+            await visitor.send_str(typed(CTRL_U))
+            await painted(visitor, b"...")
+            await visitor.send_str(typed("missing.npy | transpose"))
+            await painted(visitor, NO_FILES)
+            await visitor.send_str(typed(ESCAPE))
+            await painted(visitor, b"PgUp")
+            await visitor.send_str(typed(CTRL_L))
+            await painted(visitor, b"as short as shapecalc can make it")
+
+    with site(words=["equiv", "2,3 | transpose 1,0", "| reshape 3,2"]) as served:
+        run(visit())
 
 
 def test_a_picture_goes_to_the_browser_once(here):

@@ -85,7 +85,7 @@ async def test_the_comparison_starts_at_the_present_and_goes_where_the_two_part(
     assert user.command == "$ shapecalc reshape 0,3 0,-1 --allowzero"
 
 
-@pytest.mark.parametrize("keys", some_and_all(["f1", "f2", "f4", "f5", "f8", "ctrl+p"], 2))
+@pytest.mark.parametrize("keys", some_and_all(["f1", "f2", "f4", "f5", "f8", "ctrl+l", "ctrl+p"], 2))
 @driven()
 async def test_keys_that_close_a_dialog_twice_close_nothing_else(user, keys):
     before = user.text
@@ -178,12 +178,14 @@ async def test_help_is_about_what_has_the_focus(user):
     assert "The picture of the step at hand." in user.text
 
 
-@driven(size=(80, 40))
+@driven(size=(80, 50))
 async def test_the_palette_offers_each_key_once(user):
     await user.press("ctrl+p")
     await user.pilot.pause(0.2)
     for said in (
         "ask the same under every dialect",
+        "show the shortest chain that does the same",
+        "compare with another chain",
         "copy the command line",
         "quit and print nothing",
         "choose a theme",
@@ -198,7 +200,7 @@ async def test_the_palette_offers_each_key_once(user):
     assert "≠" in user.text
 
 
-DIALOGS = ["f1", "f2", "f4", "f5", "f8"]
+DIALOGS = ["f1", "f2", "f4", "f5", "f8", "ctrl+l"]
 
 
 @pytest.mark.parametrize("size", [(60, 18), (80, 24), (200, 60)])

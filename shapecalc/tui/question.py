@@ -197,11 +197,10 @@ def _chain_question(words: Sequence[str]) -> Question:
 
 
 def _pair_question(words: Sequence[str]) -> Question:
-    """Return the question of a chain that is held against another: `'INPUT | OP ...' '| OP ...' [--where SIZES]`."""
-    if len(words) < 2:
-        raise misuse("two chains are needed to compare them", "write equiv 'INPUT | OP ...' '| OP ...'")
-    first, against, *sizes = words
-    return replace(_chain_question([first, *sizes]), against=against)
+    """Return the question of a chain that is held against another: `'INPUT | OP ...' '| OP ...'`."""
+    if len(words) != 2:
+        raise misuse("equiv takes two chains here, and nothing else", "write equiv 'INPUT | OP ...' '| OP ...'")
+    return replace(_chain_question(words[:1]), against=words[1])
 
 
 def answer_question(question: Question, focused: str | None = None) -> Outcome:

@@ -165,8 +165,9 @@ def question_of(words: Sequence[str]) -> Question:
     if words[0] == EQUIV:
         return _pair_question(words[1:])
     if words[0] not in OPS:
-        if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], ASKABLE)):
-            raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], ASKABLE))
+        opening = (*ASKABLE, EQUIV)
+        if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], opening)):
+            raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], opening))
         words = ["reshape", *words]
     typed = read_stage(words, with_input=True)
     settings = {name: value for name, value in typed.options.items() if name in COMMON}

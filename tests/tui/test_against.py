@@ -140,3 +140,9 @@ def test_two_chains_are_needed(words):
     with pytest.raises(ShapeError) as caught:
         question_of(words)
     assert caught.value.problem.rule == "usage"
+
+
+def test_a_word_that_is_almost_equiv_is_named():
+    with pytest.raises(ShapeError) as caught:
+        question_of(["equi", FIRST, OTHER])
+    assert caught.value.problem.hint == "did you mean equiv?"

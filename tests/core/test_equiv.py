@@ -101,7 +101,9 @@ def alike(one, other):
     return one.shape == other.shape and bool((one == other).all())
 
 
-SHAPES = st.sampled_from([read_dims(text) for text in ("N,C,H", "C,H,N", "N,6,C", "C*H,N,4", "C,C,2", "N,1,H", "12,H")])
+SHAPES = st.sampled_from(
+    [read_dims(text) for text in ("N,C,H", "C,H,N", "N,6,C", "C*H,N,4", "C,C,2", "N,1,H", "12,H", "N,2,C,4,1,H")]
+)
 
 
 @MANY
@@ -295,6 +297,14 @@ def test_what_cannot_be_compared_is_usage(first, second, message):
     with pytest.raises(sc.ShapeError, match=message) as error:
         sc.equiv(first, second)
     assert error.value.problem.rule == "usage"
+
+
+def test_what_is_mixed_again_and_again_is_compared():
+    """Every stage cuts all that the one before has mixed."""
+    texts = ["transpose", "reshape 15,8", "transpose", "reshape 12,10"] * 6
+    first, second = sc.chain("12,10", *texts), sc.chain("12,10", *texts[:-1], "reshape -1", texts[-1])
+    assert sc.equiv(first, second).verdict is Verdict.SAME
+    assert sc.equiv(first, sc.chain("12,10", "flip 0", *texts)).verdict is Verdict.DIFFERENT
 
 
 def test_a_large_difference_is_found_without_looking_at_elements():

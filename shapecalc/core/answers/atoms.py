@@ -41,12 +41,25 @@ MOST_READ = 64
 class Atom(Record):
     """A step: `size` positions that are `stride` elements apart, in the input or in the base."""
 
+    __slots__ = ("_hash",)
+    """Bases lie inside bases, so it is computed once. It is no part of what is pickled."""
+
     size: Dim
     stride: Dim
     base: Atoms = ()
     """The atoms that were mixed, whose flat index it steps through; none if that is the input's."""
     start: Sum = ()
     """At which flat index the base begins to be read, and then round its end; the same for all that step through it."""
+
+    def __hash__(self) -> int:
+        found: int | None = getattr(self, "_hash", None)
+        if found is None:
+            found = hash((self.size, self.stride, *self.level))
+            object.__setattr__(self, "_hash", found)
+        return found
+
+    def __reduce__(self) -> tuple[type[Atom], tuple[object, ...]]:
+        return Atom, (self.size, self.stride, *self.level)
 
     @property
     def level(self) -> Level:
@@ -203,15 +216,10 @@ def _read_through(atom: Atom, known: Known) -> Atoms:
     above = quotient(product([each.size for each in atom.base]), _times(atom.size, atom.stride))
     if not known.is_whole(above):
         return (atom,)
-    _, part, _ = regroup((atom.base,), (above, atom.size, atom.stride), known)
+    _, part, _ = map(tuple, _Cutting(atom.base, (above, atom.size, atom.stride), known).axes())
     inner = [each.level for each in atom.base]
-    whole = above == atom.stride == 1 or all(map(_adds_nothing, part))
+    whole = above == atom.stride == 1 or not any(each.base or is_backwards(each) for each in part)
     return part if whole and all(each.level in inner for each in part) else (atom,)
-
-
-def _adds_nothing(atom: Atom) -> bool:
-    """Say whether what an atom reads begins at 0."""
-    return not is_backwards(atom) and not atom.start and all(map(_adds_nothing, atom.base))
 
 
 def is_backwards(atom: Atom) -> bool:
@@ -284,7 +292,8 @@ class _Cutting:
     def _mix(self) -> None:
         """Take the fewest atoms that fill the first dims; the dims' atoms step through them."""
         count, part, wanted, rest = self._next_cut()
-        base = merge([self.left.pop() for _ in range(count)] + ([self._outer(part)] if part != 1 else []))
+        taken = [self.left.pop() for _ in range(count)] + ([self._outer(part)] if part != 1 else [])
+        base = merge(taken)
         sizes = [self.wanted[-1 - out] for out in range(wanted)] + ([rest] if rest != 1 else [])
         stride = product(sizes)
         for out, size in enumerate(sizes):

@@ -65,7 +65,7 @@ def picking(draw, dims):
         return f"select {axis} {draw(st.sampled_from([0, -1]))}"
     if kind == "slice":
         taken = draw(
-            st.sampled_from(["::2", "::-1", ":1", "-1:", *([":2", "1:", "1::2"] * isinstance(dims[axis], int))])
+            st.sampled_from(["::2", "::-1", ":1", "-1:", *([":2", "1:", "1::2"] * (dims[axis] in (2, 3, 4, 6)))])
         )
         return f"slice {':,' * axis}{taken}"
     if kind == "split":

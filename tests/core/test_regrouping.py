@@ -21,6 +21,8 @@ WORDS = [
     ("2,3,4", "2,6,2", "axis 0 stays; axes 1,2 split and merge into axes 1,2"),
     ("N,6", "2*N,3", "axes 0,1 split and merge into axes 0,1"),
     ("H,4", "H/2,8", "axes 0,1 split and merge into axes 0,1"),
+    ("N,N", "3,N*N/3", "axes 0,1 split and merge into axes 0,1"),
+    ("2,N", "2*N/3,3", "axes 0,1 split and merge into axes 0,1"),
     ("2,3", "3,2", "axes 0,1 mix into axes 0,1"),
     ("6,2", "4,3", "axes 0,1 mix into axes 0,1"),
     ("N,C,H,W", "N,C*H*W/64,64", "axis 0 stays; axes 1,2,3 mix into axes 1,2"),

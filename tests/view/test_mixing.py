@@ -57,6 +57,7 @@ def mixing(words, drawn, ruled, pattern):
 @example("reshape 4,6 8,3")
 @example("reshape 2,8 4,4")
 @example("reshape N,4 3,2,2")
+@example("reshape N,N 3,N*N/3")
 @example("reshape 2,3,100,3,2 6,100,2,3")
 def test_all_say_the_same_of_a_request(line):
     answer = answer_to(line)

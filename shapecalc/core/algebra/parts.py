@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import product
 
 from shapecalc.core.answers.atoms import Known
+from shapecalc.core.answers.regrouping import pieces
 from shapecalc.core.sizes.dims import Dim, Shape, names, quotient
 from shapecalc.core.sizes.record import Record
 
@@ -76,18 +77,15 @@ def splits(before: Shape, after: Shape) -> Splits:
 
 
 def in_order(before: Shape, after: Shape) -> Parts | None:
-    """Return the split in which the parts stay in order; None if the cuts of the two shapes do not line up.
+    """Return the split in which the parts stay in order; None if the axes mix.
 
     >>> sorted((part.source, part.out, part.size) for part in in_order((2, 6), (4, 3)))
     [(0, 0, 2), (1, 0, 2), (1, 1, 3)]
     """
-    rest, known = Rest(before, after, frozenset()), Known(before + after)
-    while (sources := _open(rest.before)) and (outs := _open(rest.after)):
-        size = _common(rest.before[sources[0]], rest.after[outs[0]], known)
-        if size is None:
-            return None
-        rest = _matched(rest, sources[0], outs[0], size)
-    return rest.parts
+    rows = pieces(before, after)
+    if rows is None:
+        return None
+    return frozenset([Part(piece.source, out, piece.size) for out, row in enumerate(rows) for piece in row])
 
 
 def _open(shape: Shape) -> list[int]:

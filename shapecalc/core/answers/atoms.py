@@ -359,6 +359,28 @@ def _common_multiple(a: Dim, b: Dim) -> Dim:
     return lowest_terms(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator), powers)
 
 
+class Implied(Known):
+    """All that follows from dims that must be whole, and not only their products; it takes longer to tell."""
+
+    def is_whole(self, dim: Dim) -> bool:
+        """Say whether `dim` is sure to be a whole number.
+
+        >>> from shapecalc.core.sizes.text import read_dims
+        >>> Implied(read_dims("N*N/3")).is_whole(*read_dims("N/3"))
+        True
+        """
+        if super().is_whole(dim):
+            return True
+        if not self.fractions:
+            return False
+        from shapecalc.core.sizes.systems import System, Undecided
+
+        try:
+            return System((), map(monomial, self.fractions)).makes_whole(monomial(dim))
+        except Undecided:
+            return False
+
+
 class _Across(Exception):
     """A cut falls across two atoms."""
 

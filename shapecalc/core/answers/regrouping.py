@@ -9,21 +9,9 @@ from __future__ import annotations
 
 from math import gcd
 
-from shapecalc.core.answers.atoms import Atom, Known, cut
+from shapecalc.core.answers.atoms import Atom, Implied, cut
 from shapecalc.core.sizes.conditions import Never, equal, solved_names
-from shapecalc.core.sizes.dims import (
-    Dim,
-    Monomial,
-    Shape,
-    lowest_terms,
-    monomial,
-    named_dim,
-    names,
-    product,
-    quotient,
-    rewrite,
-    substitute,
-)
+from shapecalc.core.sizes.dims import Dim, Shape, monomial, named_dim, names, product, quotient, rewrite, substitute
 from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
@@ -82,7 +70,7 @@ def pieces(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[tuple[Piece, ..
     ([['2', '2'], ['4']], None)
     """
     before, after = _level(before, after)
-    made = cut([Atom(size, 0) for size in before if size != 1], after, Known(_whole((*before, *after))))
+    made = cut([Atom(size, 0) for size in before if size != 1], after, Implied((*before, *after)))
     if made is None:
         return None
     found, source = list[tuple[Piece, ...]](), -1
@@ -97,12 +85,6 @@ def pieces(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[tuple[Piece, ..
             rest = quotient(rest, atom.size)
         found.append(tuple(row))
     return tuple(found)
-
-
-def _whole(dims: Shape) -> list[Dim]:
-    """Return dims, and what must be whole if they are: 2*N/3 says it of N/3, too."""
-    parts = [dim for dim in dims if isinstance(dim, Monomial) and all(power > 0 for _, power in dim.powers)]
-    return [*dims, *(lowest_terms(1, dim.denominator, dict(dim.powers)) for dim in parts)]
 
 
 def _level(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:

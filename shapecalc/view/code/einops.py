@@ -6,7 +6,7 @@ piece of, and where on it the piece lies.
 
 from __future__ import annotations
 
-from shapecalc.core.answers.atoms import Atom, Known, cut, merge
+from shapecalc.core.answers.atoms import Atom, Implied, cut, merge
 from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.answers.regrouping import EMPTY, without_zeros
 from shapecalc.core.sizes.conditions import solved_names
@@ -89,7 +89,7 @@ class Pattern:
             case Reshape():
                 atoms = merge([atom for axis in self.axes for atom in axis])
                 after = without_zeros(output, product([atom.size for atom in atoms]))
-                made = cut(atoms, after, Known((*self.whole, *after)))
+                made = cut(atoms, after, Implied((*self.whole, *after)))
                 if made is None:
                     raise _mixing_error(stage)
                 self.axes = [*made]

@@ -77,6 +77,28 @@ def test_all_say_the_same_of_a_request(line):
     assert len({*said}) == 1, said
 
 
+@st.composite
+def chains(draw):
+    """Draw reshapes and transposes in turns, of names and numbers."""
+    factors = draw(st.lists(st.sampled_from(["2", "3", "4", "6", "N", "C"]), min_size=2, max_size=5))
+    shape = draw(dims(factors))
+    stages = [shape]
+    for _ in range(draw(st.integers(1, 3))):
+        rank = len(shape.split(","))
+        shape = draw(dims(factors))
+        stages += [f"transpose {','.join(map(str, draw(st.permutations(range(rank)))))}", f"reshape {shape}"]
+    return f"chain {' | '.join(stages)}"
+
+
+@examples(500)
+@given(chains())
+@example("chain 4,6 | transpose 1,0 | reshape 24 | reshape 6,2,2")
+def test_a_chain_whose_axes_all_stay_axes_of_the_input_has_a_pattern(line):
+    answer = answer_to(line)
+    if not any(layout.mixed for layout in layouts(answer)):
+        assert "->" in code(answer, "einops").text
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

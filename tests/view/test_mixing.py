@@ -54,6 +54,7 @@ def mixing(words, drawn, ruled, pattern):
 @examples(1000)
 @given(requests())
 @example("reshape 2,3,4 2,6,2")
+@example("reshape 24 2,3,4")
 @example("reshape 4,6 8,3")
 @example("reshape 2,8 4,4")
 @example("reshape N,4 3,2,2")

@@ -435,12 +435,15 @@ def simplify(
     >>> found.text, found.before.transposes, found.after.transposes
     ('N,C,H | transpose 2,1,0', 2, 1)
     """
-    from shapecalc.core.algebra.pairs import answers_of
+    from shapecalc.core.algebra.pairs import asked_chain
     from shapecalc.core.algebra.simplify import goal_called
     from shapecalc.core.algebra.simplify import simplify as simplified
 
     wanted = goal_called(goal)
-    return simplified(answers_of(chain, chain, read_sizes(where or {}))[0], wanted, dtype)
+    if isinstance(chain, str):
+        asked = asked_chain(chain)
+        chain = _answers.answer_chain(asked.input, asked.stages, read_sizes(where or {}))
+    return simplified(chain, wanted, dtype)
 
 
 def compare(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from math import prod
+
+import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.algebra.simplify import Goal, simplify
+from shapecalc.core.algebra.simplify import Goal, goal_called, simplify
 from shapecalc.core.asking.command_line import chain_text
 from shapecalc.core.sizes.dims import substitute
 from shapecalc.core.sizes.text import shape_text
 from tests.core.test_equiv import SHAPES, SIZES, alike, answered, at, stages
 from tests.sampling import examples
+from tests.strategies import factorisations
+from tests.view.real_chains import REAL_CHAINS
 
 MANY = examples(1500)
 GOALS = st.sampled_from([*Goal])
@@ -78,3 +84,99 @@ def test_its_text_is_read_as_the_same_chain(answer, goal):
     assume(answer is not None)
     found = simplify(answer, goal).chain
     assert chain(chain_text(found)).output == found.output
+
+
+CASES = [
+    ("N,C,H | transpose 2,0,1 | transpose 0,2,1", "transposes", "N,C,H | transpose 2,1,0"),
+    ("N,C,H | transpose 2,0,1 | transpose 1,2,0", "transposes", "N,C,H | reshape N,C,H"),
+    ("N,1,C | transpose 1,0,2", "transposes", "N,1,C | reshape 1,N,C"),
+    ("N,1,C | transpose 1,2,0 | transpose 1,0,2", "transposes", "N,1,C | transpose 2,1,0"),
+    ("N,C,H | transpose 0,2,1 | reshape N,C*H | reshape N,H,C", "transposes", "N,C,H | transpose 0,2,1"),
+    ("2,3,4 | transpose 1,0,2 | transpose 1,0,2 | reshape 6,-1", "transposes", "2,3,4 | reshape 6,-1"),
+    ("N,4*C,H,W | transpose 0,1,2,3 | depth_to_space 2", "transposes", "N,4*C,H,W | depth_to_space 2"),
+    ("N,4 | reshape 2,6 | transpose | transpose", "transposes", "N,4 | reshape 2,6"),
+    ("?,3 | transpose | transpose", "transposes", "?,3 | reshape 0,3"),
+    ("?,?,3 | transpose 1,0,2 -d torch | transpose 1,0,2 -d torch", "transposes", None),
+    ("0,3 | transpose | transpose", "transposes", "0,3 | reshape 0,3 --allowzero"),
+    ("2,1 | expand 2,0 | transpose | transpose", "transposes", "2,1 | expand 2,0"),
+    (
+        "N,3 | transpose 1,0 -d onednn | transpose 1,0 -d onednn",
+        "bytes",
+        "N,3 | reshape N,3 --dialect onednn --no-special-zero",
+    ),
+    ("2,3 | transpose --opset 13 | transpose --opset 13", "transposes", "2,3 | reshape 2,3 --opset 13"),
+    (
+        "2,3,4 | shuffle --first 1,0,2 --to 3,8 | shuffle --to 3,2,4 --second 0,2,1",
+        "transposes",
+        "2,3,4 | shuffle --first 1,2,0",
+    ),
+    ("2,3 | shuffle --first 1,0 | shuffle --to 6", "transposes", "2,3 | shuffle --first 1,0 --to 6"),
+    (
+        "B,T,E | reshape B,T,20,E/20 | transpose 0,2,1,3 | reshape B*20,T,E/20",
+        "shuffles",
+        "B,T,E | transpose 0,2,1 | reshape 20*B,E/20,T | transpose 0,2,1",
+    ),
+    ("N,C,H | transpose 0,2,1 | flip 1 | transpose | transpose", "transposes", "N,C,H | transpose 0,2,1 | flip 1"),
+    ("N,C,H | transpose 2,1,0 | transpose | select 1 0 | flip 0", "transposes", "N,C,H | select 1 0 | flip 0"),
+    ("N,C | transpose | transpose | shape", "transposes", "N,C | shape"),
+    ("C | reshape C,1 | transpose | expand N,C", "transposes", "C | expand N,C"),
+    ("N,C,H,W | reshape N,2,C/2,H,W | transpose 0,2,1,3,4 | reshape N,C,H,W", "shuffles", None),
+    ("4,6 | transpose | reshape 4,6 | transpose", "bytes", None),
+]
+
+
+@pytest.mark.parametrize(("text", "goal", "expected"), CASES)
+def test_worked_case(text, goal, expected):
+    found = simplify(chain(text), goal_called(goal))
+    assert (found.text if found.shorter else None) == expected
+
+
+def test_bytes_are_those_of_the_stages_that_copy():
+    found = simplify(chain("N,C,H | transpose 0,2,1 | reshape N,C*H | reshape N,H,C"), Goal.BYTES, "float16")
+    assert (str(found.before.bytes), found.after.bytes) == ("4*C*H*N", 0)
+    cost = simplify(chain("N,C | transpose | reshape N*C | expand 3,N*C | reshape -1 | roll 1 0 -d numpy")).before
+    assert str(cost.bytes) == "56*C*N"
+    cost = simplify(chain("N,C | transpose | reshape N*C | expand M,N*C | reshape -1")).before
+    assert cost.bytes == "8*C*N + 8*C*M*N"
+    assert simplify(chain("2,3 | transpose | reshape 6 --dtype int8")).before.bytes == 12
+
+
+@pytest.mark.parametrize("dtype", ["string", "nothing"])
+def test_elements_of_no_size_are_usage(dtype):
+    with pytest.raises(sc.ShapeError, match="have no known size"):
+        sc.simplify("2,3 | transpose", "bytes", dtype=dtype)
+
+
+def test_a_chain_that_is_refused_is_not_simplified():
+    with pytest.raises(sc.ShapeError, match="stage 2, reshape"):
+        sc.simplify("2,3 | transpose | reshape 5")
+
+
+def test_the_real_chains_take_the_fewest_shuffles():
+    found = [simplify(chain(row[0]), Goal.SHUFFLES) for row in REAL_CHAINS]
+    assert (len(found), sum(each.before.shuffles for each in found)) == (66, 97)
+    assert sum(each.after.shuffles for each in found) == 93
+    assert not any(simplify(each.chain, Goal.SHUFFLES).shorter for each in found)
+
+
+def shuffled(shape, first, middle, second):
+    """Return what one Shuffle makes of a tensor of positions."""
+    return np.arange(prod(shape)).reshape(shape).transpose(first).reshape(middle).transpose(second)
+
+
+@MANY
+@given(st.sampled_from([(2, 3, 4), (4, 6), (2, 2, 6), (12, 2), (2, 3, 2, 2)]), st.data())
+def test_what_one_shuffle_can_do_takes_one_at_most(shape, data):
+    first = data.draw(st.permutations(range(len(shape))))
+    middle = data.draw(factorisations(prod(shape)))
+    second = data.draw(st.permutations(range(len(middle))))
+    texts = (
+        f"transpose {shape_text(tuple(first))}",
+        f"reshape {shape_text(middle)}",
+        f"transpose {shape_text(tuple(second))}",
+    )
+    fine = "reshape -1", f"reshape {shape_text(middle)}"
+    answer = sc.chain(shape, texts[0], "unsqueeze --axes 0", *fine, "unsqueeze --axes 0", "squeeze --axes 0", texts[2])
+    found = simplify(answer, Goal.SHUFFLES)
+    assert found.after.shuffles <= 1
+    assert alike(at(found.chain, {}), shuffled(shape, first, middle, second))

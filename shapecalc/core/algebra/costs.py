@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shapecalc.core.algebra.layers import shuffles
 from shapecalc.core.answers.atoms import Atom, normal, regroup
-from shapecalc.core.answers.moves import Expand, Permute, Pick, Roll, Slice
+from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll, Slice
 from shapecalc.core.answers.stage import plain
 from shapecalc.core.sizes.dims import Dim, Shape, monomial, product, quotient
 from shapecalc.core.sizes.record import Choice, Record
@@ -109,15 +109,20 @@ def cost_of(shape: Shape, moves: Iterable[Move], known: Known, item: int) -> Cos
 
 def _copied(shape: Shape, moves: Iterable[Move], known: Known) -> Iterator[Dim]:
     """Yield how many elements each of the moves that copy takes."""
-    strides = _contiguous(shape)
+    strides: Shape | None = None
+    """None for a tensor that lies in memory in C order."""
     for move in moves:
         after = move.after(shape)
         if 0 in (*shape, *after) or isinstance(move, Slice):
             return
-        made = _view(shape, strides, move, known)
-        if made is None:
+        if strides is not None or not isinstance(move, Reshape | Roll):
+            strides = _view(shape, _contiguous(shape) if strides is None else strides, move, known)
+            copies = strides is None
+        else:
+            copies = isinstance(move, Roll)
+        if copies:
             yield product(shape)
-        shape, strides = after, _contiguous(after) if made is None else made
+        shape = after
 
 
 def _contiguous(shape: Shape) -> Shape:

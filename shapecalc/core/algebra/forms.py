@@ -64,6 +64,14 @@ def forms(before: Shape, axes: Axes, after: Shape, known: Known, *, shuffled: bo
             yield (*way, *repeat, *_reshape(each.wide, after))
 
 
+def forms_alone(before: Shape, move: Move) -> Iterator[Moves]:
+    """Yield what stands for a single move that puts nothing elsewhere: a reshape, or no move at all."""
+    after = move.after(before)
+    moving = [axis for axis in move.axes if before[axis] != 1] if isinstance(move, Permute) else []
+    if (after == before or isinstance(move, Permute)) and moving == sorted(moving):
+        yield _reshape(before, after)
+
+
 def _reshape(before: Shape, after: Shape) -> tuple[Reshape, ...]:
     return () if before == after else (Reshape(after),)
 
@@ -92,10 +100,11 @@ def _ways(before: Shape, spread: Spread, known: Known, shuffled: bool) -> Iterat
         return
     row = _in_order(column)
     if row:
+        order = _whole_axes(before, column)
         yield (
-            _moved_alone(before, column, after)
+            (order and _moved_alone(before, order, after))
             or _moved_last(axes, before, after)
-            or _moved_first(before, column, after)
+            or (order and _moved_first(before, order, after))
             or _moved_between(before, row, column, after)
         )
         if shuffled:
@@ -154,22 +163,17 @@ def _whole_axes(before: Shape, column: Atoms) -> list[int] | None:
     return order if sorted(order) == axes else None
 
 
-def _moved_alone(before: Shape, column: Atoms, after: Shape) -> Moves | None:
-    """Return a transpose that is all, if there is one."""
-    order, ones = _whole_axes(before, column), [axis for axis, dim in enumerate(before) if dim == 1]
-    if order is None or [before[axis] for axis in order] != [dim for dim in after if dim != 1]:
-        return None
-    if len(ones) != after.count(1):
+def _moved_alone(before: Shape, order: Order, after: Shape) -> Moves | None:
+    """Return a transpose to an order of the axes that are not 1, if that is all."""
+    ones = [axis for axis, dim in enumerate(before) if dim == 1]
+    if len(ones) != after.count(1) or [before[axis] for axis in order] != [dim for dim in after if dim != 1]:
         return None
     moving, still = iter(order), iter(ones)
     return (Permute(tuple([next(still) if dim == 1 else next(moving) for dim in after])),)
 
 
-def _moved_first(before: Shape, column: Atoms, after: Shape) -> Moves | None:
-    """Return a transpose of the input's own axes, and a reshape, if that is all."""
-    order = _whole_axes(before, column)
-    if order is None:
-        return None
+def _moved_first(before: Shape, order: Order, after: Shape) -> Moves:
+    """Return a transpose to an order of the input's axes that are not 1, and a reshape."""
     moving = iter(order)
     return (Permute(tuple([axis if dim == 1 else next(moving) for axis, dim in enumerate(before)])), Reshape(after))
 

@@ -7,12 +7,11 @@ found is answered and proved like any other chain; if it cannot be, the chain st
 
 from __future__ import annotations
 
-from itertools import chain as chained
-from itertools import groupby
+from itertools import groupby, islice
 
 from shapecalc.core.algebra.costs import Cost, Goal, cost_of
 from shapecalc.core.algebra.equiv import stands_for
-from shapecalc.core.algebra.forms import forms
+from shapecalc.core.algebra.forms import forms, forms_alone
 from shapecalc.core.algebra.layers import MOST_DIMS, shuffles
 from shapecalc.core.algebra.premises import Premises
 from shapecalc.core.algebra.restated import Words
@@ -29,16 +28,15 @@ from shapecalc.core.sizes.record import Record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from shapecalc.core.answers.moves import Move
     from shapecalc.core.answers.request import Request
+    from shapecalc.core.sizes.conditions import Conditions
     from shapecalc.core.sizes.dims import Shape
 
     Moves = tuple[Move, ...]
     Pieces = tuple["Piece", ...]
-    Plan = Sequence[Pieces]
-    """The pieces of each span."""
     Weight = tuple[int, int, int]
 
 __all__ = ["Cost", "Goal", "Simplification", "goal_called", "simplify"]
@@ -76,11 +74,13 @@ class Simplification(Record):
 
 
 class Piece(Record):
-    """A part of a chain: a stage that is kept as it is, or moves that stand for some."""
+    """A part of a chain: one of its ops as it was asked, or moves that stand for some of them."""
 
     before: Shape
     moves: Moves
-    kept: Trace | None = None
+    traces: tuple[Trace, ...]
+    """The ops that it is, or stands for."""
+    kept: bool = False
 
 
 def goal_called(name: str) -> Goal:
@@ -116,21 +116,28 @@ class _Search:
         dims = [dim for trace, moves in moved for shape in (trace.input, *map(_shape_of, moves)) for dim in shape]
         self.premises = Premises(dict.fromkeys(dims), chain.conditions)
         self.words = Words(chain)
-        pieces = [Piece(self._put_in(trace.input), tuple(map(self._settled, moves)), trace) for trace, moves in moved]
-        self.spans = [tuple(span) for _, span in groupby(pieces, _can_be_exchanged)]
+        self.pieces = tuple(
+            [
+                Piece(self._put_in(trace.input), tuple(map(self._settled, moves)), (trace,), True)
+                for trace, moves in moved
+            ]
+        )
 
     def simplification(self) -> Simplification:
         """Return the plan if it is shorter, and can be answered and proved; otherwise the chain itself."""
-        before, plan = self._cost(self.spans), self._plan()
+        before, plan = self._cost(self.pieces), self._plan()
+        if all(piece.kept for piece in plan):
+            return Simplification(self.chain, before, before, shorter=False)
         after = self._cost(plan)
-        fewer = self._count(plan) < self._count(self.spans) or not before.is_at_most(after, self.goal)
+        fewer = self._count(plan) < len(self.pieces) or not before.is_at_most(after, self.goal)
         if self.goal is Goal.SHUFFLES:
-            fewer = fewer or max(map(_widest, self.spans)) > MOST_DIMS >= max(map(_widest, plan))
+            fewer = fewer or _widest(self.pieces) > MOST_DIMS >= _widest(plan)
         proved = self._proved(plan) if fewer and after.is_at_most(before, self.goal) else None
-        return Simplification(proved or self.chain, before, after if proved else before, proved is not None)
+        return Simplification(proved or self.chain, before, after if proved else before, shorter=proved is not None)
 
     def _put_in(self, shape: Shape) -> Shape:
-        return tuple([rewrite(dim, self.premises.settled) for dim in shape])
+        settled = self.premises.settled
+        return tuple([rewrite(dim, settled) for dim in shape]) if settled else shape
 
     def _settled(self, move: Move) -> Move:
         if isinstance(move, Reshape | Expand):
@@ -140,21 +147,21 @@ class _Search:
             return Pick(self._put_in(move.starts), move.steps, tuple(sizes))
         return move
 
-    def _cost(self, plan: Plan) -> Cost:
-        moves = [move for piece in chained(*plan) for move in piece.moves]
-        return cost_of(self._put_in(self.chain.input), moves, self.premises.known, self.item)
+    def _cost(self, plan: Pieces) -> Cost:
+        moves = [move for piece in plan for move in piece.moves]
+        return cost_of(self.pieces[0].before, moves, self.premises.known, self.item)
 
-    def _count(self, plan: Plan) -> int:
-        return sum(self._stages_of(piece) for piece in chained(*plan))
+    def _count(self, plan: Pieces) -> int:
+        """Return how many stages a plan is written in."""
+        return sum(1 if piece.kept else len(self.words.stages(piece.moves)) for piece in plan)
 
-    def _stages_of(self, piece: Piece) -> int:
-        return 1 if piece.kept else len(self.words.stages(piece.moves))
-
-    def _plan(self) -> Plan:
-        """Return the pieces that weigh least in each span; at least one, since a chain has a stage."""
-        plan = [self._shortest(span) if _can_be_exchanged(span[0]) else span for span in self.spans]
-        shape = self._put_in(self.chain.input)
-        return plan if any(plan) else [(Piece(shape, (Reshape(shape),)),)]
+    def _plan(self) -> Pieces:
+        """Return the pieces that weigh least between those that stay; at least one stage, since a chain has one."""
+        spans = [tuple(span) for _, span in groupby(self.pieces, _can_be_exchanged)]
+        plan = [piece for span in spans for piece in (self._shortest(span) if _can_be_exchanged(span[0]) else span)]
+        if not any(piece.kept or piece.moves for piece in plan):
+            plan[-1] = replace(plan[-1], moves=(Reshape(plan[-1].before),))
+        return tuple(plan)
 
     def _shortest(self, span: Pieces) -> Pieces:
         """Return the pieces that do what a span does and weigh least; of as many, the fewest that are new."""
@@ -162,10 +169,10 @@ class _Search:
         for start, piece in enumerate(span):
             sum_, pieces = best[start]
             for stop, each in [(start + 1, piece), *self._exchanges(span, start)]:
-                stages = self._stages_of(each)
-                weight = sum_[0] + _weight(each, self.goal), sum_[1] + stages, sum_[2] + stages * (each.kept is None)
+                stages = self._count((each,))
+                weight = sum_[0] + _weight(each, self.goal), sum_[1] + stages, sum_[2] + stages * (not each.kept)
                 if stop not in best or weight < best[stop][0]:
-                    best[stop] = weight, (*pieces, each) if each.moves else pieces
+                    best[stop] = weight, (*pieces, each)
         return best[len(span)][1]
 
     def _exchanges(self, span: Pieces, start: int) -> Iterator[tuple[int, Piece]]:
@@ -178,40 +185,44 @@ class _Search:
                 axes, shape = axes if empty else axes_after(axes, move, shape, known), move.after(shape)
             if (0 in shape and not empty) or (start and stop - start > WIDEST):
                 return
-            if stop - start <= WIDEST or stop == len(span):
+            if stop == start + 1 and len(piece.moves) == 1:
+                made = forms_alone(before, piece.moves[0])
+            elif stop - start <= WIDEST or stop == len(span):
                 made = forms(before, normal(axes, known), shape, known, shuffled=self.goal is Goal.SHUFFLES)
-                yield from ((stop, Piece(before, moves)) for moves in made)
+            else:
+                continue
+            traces = tuple([each.traces[0] for each in span[start:stop]])
+            yield from ((stop, Piece(before, moves, traces)) for moves in made)
 
-    def _proved(self, plan: Plan) -> Chain | None:
-        """Return the answer to a plan; None if it is refused, or not proved to do the same."""
+    def _proved(self, plan: Pieces) -> Chain | None:
+        """Return the answer to a plan; None if it is refused, or a piece not proved to do what it stands for."""
         found = self._answer(plan)
         if found is None or found.problem:
             return None
-        done, shape = 0, found.input
-        for span, pieces in zip(self.spans, plan, strict=False):
-            count = self._count([pieces])
-            traces, done = found.traces[done : done + count], done + count
-            after = traces[-1].output if traces else shape
-            theirs = Chain(shape, traces, after, None, found.conditions)
-            if pieces != span and not stands_for(theirs, self._part(span)):
+        traces, shape = iter(found.traces), found.input
+        for piece in plan:
+            own = tuple(islice(traces, self._count((piece,))))
+            theirs = _part(shape, own, found.conditions)
+            ours = _part(piece.traces[0].input, piece.traces, self.chain.conditions)
+            if not piece.kept and not stands_for(theirs, ours):
                 return None
-            shape = after or ()
+            shape = theirs.output or ()
         return found
 
-    def _part(self, span: Pieces) -> Chain:
-        """Return the stages of a span as a chain, which is defined where the whole chain is."""
-        traces = tuple([piece.kept for piece in span if piece.kept])
-        return Chain(traces[0].input, traces, traces[-1].output, None, self.chain.conditions)
-
-    def _answer(self, plan: Plan) -> Chain | None:
+    def _answer(self, plan: Pieces) -> Chain | None:
         """Return the answer to a plan; None if it cannot be asked."""
         requests: list[Request] = []
-        for piece in chained(*plan):
-            made = [piece.kept.request] if piece.kept else self.words.requests(piece.before, piece.moves)
+        for piece in plan:
+            made = [piece.traces[0].request] if piece.kept else self.words.requests(piece.before, piece.moves)
             if made is None:
                 return None
             requests += made
         return resolve_chain([replace(requests[0], input=self.chain.input), *requests[1:]])
+
+
+def _part(shape: Shape, traces: tuple[Trace, ...], conditions: Conditions) -> Chain:
+    """Return some ops of a chain as a chain, which is defined where the whole one is."""
+    return Chain(shape, traces, traces[-1].output if traces else shape, None, conditions)
 
 
 def _shape_of(move: Move) -> Shape:

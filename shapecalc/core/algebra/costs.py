@@ -6,7 +6,7 @@ A stage copies if the tensor after it is no strided view of the last buffer, and
 from __future__ import annotations
 
 from shapecalc.core.algebra.layers import shuffles
-from shapecalc.core.answers.atoms import Atom, normal, regroup
+from shapecalc.core.answers.atoms import Atom, merge, regroup
 from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll, Slice
 from shapecalc.core.answers.stage import plain
 from shapecalc.core.sizes.dims import Dim, Shape, monomial, product, quotient
@@ -148,7 +148,7 @@ def _view(shape: Shape, strides: Shape, move: Move, known: Known) -> Shape | Non
     if isinstance(move, (Roll, Slice)):
         return None
     axes = tuple([() if dim == 1 else (Atom(dim, stride),) for dim, stride in zip(shape, strides, strict=True)])
-    made = normal(regroup(axes, move.shape, known), known)
+    made = [merge(atoms) for atoms in regroup(axes, move.shape, known)]
     if any(len(atoms) > 1 or atoms[0].base for atoms in made if atoms):
         return None
     return tuple([atoms[0].stride if atoms else 1 for atoms in made])

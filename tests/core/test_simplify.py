@@ -67,7 +67,7 @@ def test_it_is_the_same_wherever_the_chain_is_defined_and_never_longer(answer, g
         assert after <= before or expected is None
     assert found.shorter or found.chain.traces == answer.traces
     again = simplify(found.chain, goal)
-    assert not again.shorter, chain_text(again.chain)
+    assert not again.shorter, [each.text for each in (found, again)] + [chain_text(answer)]
     assert again.before == found.after
 
 

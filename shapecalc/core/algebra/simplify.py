@@ -133,7 +133,13 @@ class _Search:
         if self.goal is Goal.SHUFFLES:
             fewer = fewer or _widest(self.pieces) > MOST_DIMS >= _widest(plan)
         proved = self._proved(plan) if fewer and after.is_at_most(before, self.goal) else None
-        return Simplification(proved or self.chain, before, after if proved else before, shorter=proved is not None)
+        if proved is None:
+            return Simplification(self.chain, before, before, shorter=False)
+        moving = [piece for piece in plan if piece.moves]
+        if len(moving) > 1 and not all(piece.kept for piece in moving):  # a new piece may go on to its neighbours
+            again = _Search(proved, self.goal, self.item).simplification()
+            proved, after = again.chain, again.after
+        return Simplification(proved, before, after, shorter=True)
 
     def _put_in(self, shape: Shape) -> Shape:
         settled = self.premises.settled

@@ -221,6 +221,7 @@ CASES = [
     ("N,C", "| transpose | transpose", "same"),
     ("N,C | transpose", "N,C", "different"),
     ("C/2,N", "C/2,N", "same"),
+    (",".join(["1"] * 70), ",".join(["1"] * 70), "same"),
     ("N,C | flip 0 | flip 0", "N,C", "same"),
     ("N,C | flip 0 | select 0 0", "| select 0 -1", "same"),
     ("N,C | flip 0 | slice ::2", "| reshape N/2,2,C | select 1 1 | flip 0", "same"),

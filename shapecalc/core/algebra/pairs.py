@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     Stages = tuple[tuple[str, Mapping[str, object]], ...]
 
 
-STILL: Stages = (("flip", {"axes": ()}),)
-"""What leaves every input as it is, and so tells under which conditions there is one."""
+STILL: Stages = (("flip", {"axes": (), "dialect": "torch"}),)
+"""What leaves every input as it is, of any rank, and so tells under which conditions there is one."""
 
 
 class Asked(Record):

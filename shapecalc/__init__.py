@@ -38,20 +38,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "reshape", "roll"]
-__all__ += [
-    "select",
-    "shape",
-    "shape_text",
-    "shuffle",
-    "simplify",
-    "slice",
-    "space_to_depth",
-    "split",
-    "squeeze",
-    "transpose",
-]
-__all__ += ["unsqueeze", "view"]
+__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "rearrange", "reshape"]
+__all__ += ["roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice", "space_to_depth", "split", "squeeze"]
+__all__ += ["transpose", "unsqueeze", "view"]
 
 
 def reshape(
@@ -389,6 +378,27 @@ def roll(
     (N, H, W)
     """
     return _answer("roll", input, {"shift": shift, "axis": axis, "dialect": dialect, "dtype": dtype, "where": where})
+
+
+def rearrange(
+    input: Dims,
+    pattern: str,
+    lengths: str | None = None,
+    *,
+    dialect: str | None = None,
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Split, move, repeat and merge axes as a pattern of einops names them; `lengths` are those of axes: `p=7,q=7`.
+
+    Source: einops.rearrange, einops.repeat. Raises `ShapeError`.
+
+    >>> print(rearrange(("B", "C", "H"), "b c (h p) -> b h (p c)", "p=7"))
+    B,H/7,7*C when H % 7 == 0
+    """
+    options = {"pattern": pattern, "lengths": lengths, "opset": opset, "dtype": dtype, "dialect": dialect}
+    return _answer("rearrange", input, options | {"where": where})
 
 
 def chain(

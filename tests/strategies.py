@@ -93,6 +93,33 @@ def positions(op, rank):
     return st.fixed_dictionaries(drawn[op])
 
 
+@st.composite
+def patterns(draw, rank):
+    """Draw a pattern of axes that names as many dims as there are: cut, moved, merged, one of them new at times."""
+    left, names = [], []
+    for axis in range(rank):
+        own = [f"a{axis}"] if draw(st.integers(0, 2)) else [f"a{axis}", f"b{axis}"]
+        names += own
+        left.append(own[0] if len(own) == 1 else f"({' '.join(own)})")
+    moved = draw(st.permutations(names)) + draw(st.sampled_from([[], [], ["p"], ["2"], ["1"]]))
+    right = []
+    while moved:
+        count = draw(st.integers(1, 3))
+        right.append(moved[0] if count == 1 else f"({' '.join(moved[:count])})")
+        moved = moved[count:]
+    return f"{' '.join(left)} -> {' '.join(right)}"
+
+
+@st.composite
+def rearrangements(draw):
+    """Draw a shape, and the arguments of a rearrangement, many of which fit."""
+    shape = draw(shapes)
+    pattern = draw(patterns(len(shape)))
+    named = [name for name in ("p", "b0", "b1", "a2", "b3", "b4") if name in pattern]
+    known = [f"{name}={draw(st.integers(1, 3))}" for name in named]
+    return shape, {"pattern": pattern, "lengths": ",".join(known) or None}
+
+
 POSITIONS = ("select", "slice", "split", "flip", "roll")
 """The ops that keep or move positions of axes."""
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))

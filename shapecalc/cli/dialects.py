@@ -61,7 +61,7 @@ def dialect_as_json(row: Dialect) -> dict[str, object]:
     """Return a dialect as the JSON object that `shapecalc dialects --json` prints.
 
     >>> dialect_as_json(DIALECTS["tensorrt"])["operators"]
-    {'reshape': 'Shuffle', 'transpose': 'Shuffle', 'shuffle': 'Shuffle', 'slice': 'Slice'}
+    {'reshape': 'Shuffle', 'transpose': 'Shuffle', 'shuffle': 'Shuffle', 'rearrange': 'rearrange', 'slice': 'Slice'}
     """
     answers = {name: value.value if isinstance(value, Choice) else value for name, value in fields(row).items()}
     shown: dict[str, object] = {

@@ -202,6 +202,8 @@ def _parameter_of(param: Param) -> Argument | Option:
     metavar = {
         Holds.AXES: "AXES",
         Holds.SLICES: "SLICES",
+        Holds.PATTERN: "PATTERN",
+        Holds.LENGTHS: "LENGTHS",
         Holds.INT: "I",
         Holds.TARGET: "SHAPE",
         Holds.WORD: "|".join(words),

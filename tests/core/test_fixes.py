@@ -93,6 +93,8 @@ FIRST = [
     ("space_to_depth 1,2,4,6 2 --mode CRD", "no-such-attribute", "opset", "28", "use opset 28"),
     ("depth_to_space 1,8,2,3 2 --mode CRD --opset 1", "no-such-attribute", "opset", "11", "use opset 11"),
     ("depth_to_space 1,8,2,3 2 --mode CRD -d torch", "no-such-attribute", "mode", None, "leave mode out"),
+    ("rearrange 2,3 'a b -> b a' a=3", "bad-pattern", "lengths", "a=2", "write a=2"),
+    ("rearrange 6,2 '(a b) c -> a b c' a=4", "indivisible", "lengths", "a=3", "write a=3"),
     ("slice 2,3,4 :,::0", "bad-step", "slices", ":,:", "write :,:"),
     ("slice 2,3,4 1:2:-1 -d torch", "bad-step", "slices", "1:2", "write 1:2"),
     ("slice N,L :,1:", "needs-sum", "slices", ":,:", "write :,:"),
@@ -230,6 +232,7 @@ def requests(draw):
         "depth_to_space": (draw(strategies.images), {"block": draw(st.integers(-1, 5)), "mode": mode}),
         "view": (shape, {"target": target, "strides": draw(st.one_of(st.none(), strides))}),
         "space_to_depth": (draw(strategies.images), {"block": draw(st.integers(-1, 5)), "mode": mode}),
+        "rearrange": draw(strategies.rearrangements()),
         **{name: (shape, draw(strategies.positions(name, len(shape)))) for name in strategies.POSITIONS},
     }
     dims, arguments = given[op]

@@ -13,6 +13,7 @@ from shapecalc.core.fixing.answer import answer, answer_chain
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.text import shape_text
+from tests import strategies
 from tests.strategies import POSITIONS, positions, targets
 
 MOST_FACTORED = 10_000
@@ -62,6 +63,10 @@ def arguments(draw, op, shape):
         "unsqueeze": {"axes": axes},
         "flatten": {"axis": st.one_of(st.none(), st.integers(-rank, rank))},
         "shape": {"start": st.one_of(st.none(), st.integers(-4, 4)), "end": st.one_of(st.none(), st.integers(-4, 4))},
+        "rearrange": {
+            "pattern": strategies.patterns(rank),
+            "lengths": st.sampled_from([None, None, "p=2", "a0=2,p=1", "a1=3"]),
+        },
         "depth_to_space": blocks,
         "space_to_depth": blocks,
         "view": {"target": target, "strides": st.one_of(st.none(), st.permutations([6, 2, 1, 12, 24][:rank]))},

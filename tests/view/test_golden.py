@@ -29,6 +29,8 @@ EXPLAINED = {
     "space-to-depth": "space_to_depth 1,1,4,6 2",
     "view": "view 3,4 3,2,2 --strides 1,3",
     "no-view": "view 3,4 12 --strides 1,3",
+    "rearrange": "rearrange B,C,14,W 'b c (h p) w -> b h (p c w) r' p=7,r=2",
+    "bad-pattern": "rearrange 6,2 '(a b) c -> b (a c) d' a=4,d=2",
     "select": "select 2,N,4 1 -1",
     "flip": "flip 2,N,4 0,2",
     "slice": "slice 6,H,4 ::2,:1,1:3",

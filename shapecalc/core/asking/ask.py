@@ -116,6 +116,11 @@ def _value(value: object, param: Param, row: Dialect) -> Any:
         from shapecalc.core.sizes.slices import read_slices  # no other op has slices
 
         return read_slices(value, name)
+    if param.holds in (Holds.PATTERN, Holds.LENGTHS):
+        from shapecalc.core.sizes import patterns  # no other op has patterns
+
+        (patterns.read_pattern if param.holds is Holds.PATTERN else patterns.read_lengths)(value, name)
+        return value
     if param.holds is Holds.WORD:
         return _word(value, param)
     if param.holds is Holds.FLAG:

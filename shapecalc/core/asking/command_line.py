@@ -237,7 +237,8 @@ def stage_line(request: Request) -> str:
     >>> stage_line(sc.reshape((2, 3), (0, -1)).request)
     'reshape 0,-1'
     """
-    return " ".join(_words(request.op, {**texts_of(request), "input": None}))
+    words = _words(request.op, {**texts_of(request), "input": None})
+    return " ".join([f'"{word}"' if " " in word else word for word in words])
 
 
 def _requests(answer: Trace | Chain) -> list[Request]:

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     Answer = Callable[[Case], Dims | str | None]
 
 WHOLE = frozenset({int})
-WORDS = (Holds.WORD, Holds.SLICES, Holds.FLAG)
+WORDS = (Holds.WORD, Holds.SLICES, Holds.PATTERN, Holds.LENGTHS, Holds.FLAG)
 CHOSEN = {param.name for op in OPS.values() for param in params_of(op) if param.holds in WORDS}
-"""The parameters of ops that are words, slices, or yes and no."""
+"""The parameters of ops that are words, slices, patterns, or yes and no."""
 SETTINGS = ("op", *(name for name in COMMON if name != "where"), *sorted(CHOSEN))
 """The keys of a case whose values repeat from case to case."""
 APART = ("op", "input", "expect", "id", "source")

@@ -16,6 +16,8 @@ class Holds(Choice):
     TARGET = "a requested shape"
     AXES = "a list of axes"
     SLICES = "slices of axes"
+    PATTERN = "a pattern of axes"
+    LENGTHS = "lengths of axes by name"
     INT = "a whole number"
     WORD = "one of a few words"
     FLAG = "yes or no"

@@ -25,6 +25,7 @@ OPS: Table[Op] = Table(
     "depth_to_space",
     "space_to_depth",
     "view",
+    "rearrange",
     "select",
     "slice",
     "split",

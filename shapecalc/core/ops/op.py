@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shapecalc.core.dialects.dialect import Operator
 from shapecalc.core.dialects.params import Holds, Param
 from shapecalc.core.sizes.record import FrozenDict, Record
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.core.answers.stage import Facts, Reasons
-    from shapecalc.core.dialects.dialect import Dialect, Operator, Reading
+    from shapecalc.core.dialects.dialect import Dialect, Reading
     from shapecalc.core.sizes.dims import Shape
     from shapecalc.core.sizes.rule import Rule
 
@@ -56,6 +57,8 @@ class Op(Record, read_often=True):
     """Command lines for its help."""
     vectors: tuple[tuple[str, Mapping[str, str]], ...]
     """The inputs and arguments that `shapecalc vectors` asks every dialect for."""
+    made_of: tuple[Op, ...] = ()
+    """The ops that it can be said with. A dialect that has them has it, in the versions of the first."""
     switched: bool = False
     """Whether a dialect's switch has a say in it."""
     default_dialect: str = "onnx"
@@ -80,10 +83,17 @@ class Op(Record, read_often=True):
 def operator_of(op: Op, row: Dialect) -> Operator | None:
     """Return the operator that a dialect has for an op; None if it has none.
 
-    The younger of their two files names it: a new dialect lists its operators, a new op the dialects that have it.
+    The younger of their two files names it: a new dialect lists its operators, a new op the dialects that have it. An
+    op that is made of others is where these are.
     """
     found = row.operators.get(op.name) or op.operators.get(row.name)
-    return operator_of(op, row.follows) if found is None and row.follows is not None else found
+    if found is None and row.follows is not None:
+        return operator_of(op, row.follows)
+    if found is None and op.made_of:
+        made_of = [operator_of(each, row) for each in op.made_of]
+        if None not in made_of:
+            return Operator(op.name, made_of[0].versions)  # type: ignore[union-attr]
+    return found
 
 
 def steps_of(op: Op, operator: Operator) -> Callable[..., Reasons]:

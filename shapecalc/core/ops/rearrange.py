@@ -1,0 +1,323 @@
+"""Rearrange: a pattern names the axes, and what becomes of each. Split, move, repeat and merge."""
+
+from __future__ import annotations
+
+from math import prod
+
+from shapecalc.core.answers.moves import Reshape
+from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.limits import check_rank
+from shapecalc.core.ops.axes import merge, regrouped
+from shapecalc.core.ops.expand import EXPAND, expand
+from shapecalc.core.ops.op import NONE, Holds, Op, Param, operator_of
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.transpose import TRANSPOSE, transpose
+from shapecalc.core.ops.unsqueeze import unsqueeze
+from shapecalc.core.rules.refusals import INDIVISIBLE
+from shapecalc.core.rules.steps import DROPPED_ONE, KEPT_DIM
+from shapecalc.core.sizes.conditions import Conditions, Never, divides, equal
+from shapecalc.core.sizes.dims import Dim, Shape, quotient
+from shapecalc.core.sizes.patterns import ELLIPSIS, Part, read_lengths, read_pattern
+from shapecalc.core.sizes.problem import Problem, ShapeError
+from shapecalc.core.sizes.quoting import brief, rank_text
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.rule import Rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+
+    Named = tuple[tuple[str, ...], ...]
+    """The names of the axes that each dim of a side is made of."""
+
+NEAR = 11
+"""How far from a length another is looked for."""
+SOURCE = "einops.rearrange, einops.repeat"
+
+BAD_PATTERN = Rule(
+    "bad-pattern",
+    "the pattern does not fit the tensor",
+    "The left side has a word, or a group in brackets, for every dim of the input. Of the axes in a group, one may be "
+    "left open. An axis that stands on the right only is new, and repeats the tensor, so it needs a length.",
+    "shapecalc rearrange 2,3,4 'a b -> b a'",
+    SOURCE,
+)
+
+
+class PatternAxis(Facts):
+    """An axis that a pattern names."""
+
+    name = "name axis"
+    rule = Rule(
+        "pattern-axis",
+        "a name of the pattern is an axis, or a part of one",
+        "Brackets on the left cut a dim into axes, the first outermost. The length of one may be left out: it is the "
+        "dim divided by the lengths of the others.",
+        "shapecalc rearrange B,C,H,W 'b c (h p) (w q) -> b (h w) (p q c)' p=7,q=7",
+        SOURCE,
+    )
+    axis: str
+    cut: Dim
+    """The dim that it is a part of."""
+    by: int | None = None
+    """What that is divided by; None for a length that is given."""
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        worked_out = f"{self.cut} / {self.by} = " if self.by not in (None, 1) else ""
+        return f"{brief(self.axis)} is {worked_out}{step.value}"
+
+
+class Plan(Record):
+    """A pattern beside the rank that it is asked for: the axes of every dim before and after."""
+
+    left: Named
+    right: Named
+    parts: tuple[Part, ...]
+    """How each dim of the left side is written."""
+    lengths: Mapping[str, int]
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes that the input has, in order."""
+        return tuple([axis for names in self.left for axis in names])
+
+    @property
+    def moved(self) -> tuple[int, ...]:
+        """The places of these axes in the order of the right side."""
+        places = {axis: place for place, axis in enumerate(self.axes)}
+        return tuple([places[axis] for names in self.right for axis in names if axis in places])
+
+    @property
+    def new(self) -> dict[int, int]:
+        """The lengths of the axes that only the right side has, by their places there."""
+        had, every = {*self.axes}, [axis for names in self.right for axis in names]
+        return {place: self.lengths[axis] for place, axis in enumerate(every) if axis not in had}
+
+
+def plan_of(rank: int, pattern: str, lengths: str | None) -> Plan:
+    """Return what a pattern asks of a tensor of `rank` dims; raise `ShapeError`: bad-pattern.
+
+    >>> plan_of(4, "b ... c -> b c (...)", None).right
+    (('b',), ('c',), ('...0', '...1'))
+    """
+    read, given = read_pattern(pattern), {} if lengths is None else read_lengths(lengths)
+    words = [axis for part in (*read.left, *read.right) for axis in part.axes]
+    for name in given:
+        if name not in {word.text for word in words}:
+            raise _refused(f"{brief(name)} has a length, and the pattern does not name it", argument="lengths")
+    open_end = any(part.text == ELLIPSIS for part in read.left)
+    free = rank - len(read.left) + open_end
+    if free < 0 or (free and not open_end):
+        least = "at least " if open_end else ""
+        named = rank_text(len(read.left) - open_end)
+        raise _refused(f"the left side names {least}{named}, and the input has {rank}", (0, pattern.index("->")))
+    known, had = dict(given), {axis.text for part in read.left for axis in part.axes}
+    for word in words:
+        if word.text.isdigit():
+            known[f"{word.text}@{word.start}"] = int(word.text)
+        elif word.text not in had and word.text not in given:
+            message = f"{brief(word.text)} is new on the right, so it needs a length: {brief(word.text)}=2"
+            raise _refused(message, word.span)
+    left, right = (tuple(_named(side, free)) for side in (read.left, read.right))
+    parts = [part for part in read.left for _ in range(free if part.text == ELLIPSIS else 1)]
+    return Plan(left, right, tuple(parts), known)
+
+
+def _named(side: tuple[Part, ...], free: int) -> Iterator[tuple[str, ...]]:
+    """Yield the axes of every dim of a side, where ... stands for `free` dims and a 1 for no axis."""
+    stand_in = tuple(f"{ELLIPSIS}{place}" for place in range(free))
+    for part in side:
+        if part.text == ELLIPSIS:
+            yield from ((axis,) for axis in stand_in)
+            continue
+        names = list[str]()
+        for axis in part.axes:
+            if axis.text == ELLIPSIS:
+                names += stand_in
+            elif axis.text != "1":
+                names.append(f"{axis.text}@{axis.start}" if axis.text.isdigit() else axis.text)
+        yield tuple(names)
+
+
+def _refused(message: str, span: tuple[int, int] | None = None, argument: str = "pattern") -> ShapeError:
+    return ShapeError(Problem(BAD_PATTERN, message, "", argument, None, span))
+
+
+def rearrange(shape: Shape, at: Setting, pattern: str, lengths: str | None = None) -> Reasons:
+    """Cut, move, repeat and merge axes as a pattern says, in as many stages as that takes.
+
+    Source: einops.rearrange and einops.repeat. Raises `ShapeError`: bad-pattern, indivisible, rank-limit, overflow.
+    """
+    plan = plan_of(len(shape), pattern, lengths)
+    if any(len(names) != 1 or names[0] in plan.lengths for names in plan.left):
+        shape = yield from _cut(shape, at, plan)
+    if plan.moved != tuple(range(len(shape))):
+        shape = yield from transpose(shape, at, plan.moved, "move", "")
+    if plan.new:
+        shape = yield from _repeated(shape, at, plan.new)
+    if any(len(names) != 1 for names in plan.right):
+        yield Stage(Kind.MERGE, "merge", "", shape)
+        axes, parts = iter(range(len(shape))), list[tuple[int, ...]]()
+        for names in plan.right:
+            parts.append(tuple([next(axes) for _ in names]))
+        shape = yield from merge(shape, parts)
+    return shape
+
+
+def _cut(shape: Shape, at: Setting, plan: Plan) -> Reasons:
+    """Cut every dim into the axes that the left side names, as one stage."""
+    asked = list[Dim]()
+    for dim, names in zip(shape, plan.left, strict=True):
+        asked += [plan.lengths.get(axis, -1) if len(names) > 1 else dim for axis in names]
+    yield Stage(Kind.RESHAPE, "split", "pattern", shape, tuple(asked))
+    after = list[Dim]()
+    for axis in range(len(shape)):
+        for step in _axes_of(shape[axis], axis, len(after), plan):
+            if step.out is not None:
+                after.append(step.dim)
+            yield step
+    settled = tuple(after)
+    check_rank(settled, at.row, "input")
+    yield regrouped(shape, settled)
+    yield Reshape(settled)
+    return settled
+
+
+def _axes_of(dim: Dim, axis: int, out: int, plan: Plan) -> list[Step]:
+    """Return the steps that settle the axes of one dim, the first of them output dim `out`."""
+    names, part = plan.left[axis], plan.parts[axis]
+    lengths = [plan.lengths.get(name) for name in names]
+    if lengths == [None]:
+        return [Step(KEPT_DIM, out, (axis,), dim)]
+    if lengths.count(None) > 1:
+        open_names = " and ".join(name for name, length in zip(names, lengths, strict=True) if length is None)
+        raise _refused(f"{brief(open_names)} both lack a length, and one at most can be found", _span(part))
+    known = prod(length for length in lengths if length is not None)
+    left, conditions = _left_of(dim, known, axis, part, whole=None not in lengths)
+    if not names:
+        return [Step(DROPPED_ONE, None, (axis,), dim, conditions)]
+    steps = list[Step]()
+    for place, (name, length) in enumerate(zip(names, lengths, strict=True)):
+        facts = PatternAxis(name, dim, known if length is None else None)
+        value = left if length is None else length
+        steps.append(Step(facts, out + place, (axis,), value, () if place else conditions))
+    return steps
+
+
+def _span(part: Part) -> tuple[int, int]:
+    end = part.axes[-1].span[1] if part.axes else part.start + 1
+    return part.start, end + part.grouped
+
+
+def _left_of(dim: Dim, known: int, axis: int, part: Part, *, whole: bool) -> tuple[Dim, Conditions]:
+    """Return what is left of a dim for the axis without a length, and when it is right; `whole` if there is none."""
+    try:
+        return (1, equal(dim, known)) if whole else (quotient(dim, known), divides(dim, known))
+    except Never:
+        shown = f"dim {axis}, {brief(str(dim))},"
+        if whole:
+            raise _refused(f"{brief(part.text)} is {known} in all, and {shown} is not", _span(part)) from None
+        over = f", {dim % known} left over" if isinstance(dim, int) else ""
+        message = f"{shown} cannot be divided by {known} for {brief(part.text)}{over}"
+        raise ShapeError(Problem(INDIVISIBLE, message, "", "pattern", None, _span(part))) from None
+
+
+def _repeated(shape: Shape, at: Setting, new: Mapping[int, int]) -> Reasons:
+    """Insert the axes that only the right side has, and repeat the tensor along them."""
+    shape = yield from unsqueeze(shape, at, tuple(new))
+    if all(length == 1 for length in new.values()):
+        return shape
+    if operator_of(EXPAND, at.row) is None:
+        raise _refused(f"{at.row.name} has no expand, so no axis can be new")
+    return (yield from expand(shape, at, tuple([new.get(out, dim) for out, dim in enumerate(shape)])))
+
+
+def fast_rearrange(at: Setting) -> FastAnswer:
+    """Return what answers ordinary rearrangements with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, pattern: str, lengths: str | None = None) -> Sizes | None:
+        try:
+            plan = plan_of(len(shape), pattern, lengths)
+        except ShapeError:
+            return None
+        sizes = {**plan.lengths}
+        for dim, names in zip(shape, plan.left, strict=True):
+            left, over = divmod(dim, prod([sizes.get(name, 1) for name in names]))
+            open_names = [name for name in names if name not in sizes]
+            if over or len(open_names) > 1 or (not open_names and left != 1):
+                return None
+            sizes |= dict.fromkeys(open_names, left)
+        most = at.row.max_rank
+        if plan.new or (most is not None and len(plan.axes) > most):
+            return None
+        return [prod([sizes[name] for name in names]) for names in plan.right]
+
+    return answer
+
+
+def _other_lengths(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the lengths with one that is nearby in place of another, then with one left out."""
+    given = read_lengths(arguments["lengths"]) if arguments.get("lengths") else {}
+    for name, length in given.items():
+        near = sorted(range(max(1, length - NEAR), length + NEAR), key=lambda other: (abs(other - length), other))
+        for other in near[1:]:
+            yield "lengths", _lengths_text(given | {name: other})
+    for name in given:
+        yield "lengths", _lengths_text({other: given[other] for other in given if other != name}) or None
+
+
+def _lengths_text(lengths: Mapping[str, int]) -> str:
+    return ",".join([f"{name}={length}" for name, length in lengths.items()])
+
+
+PATTERN = "the axes before and after: 'n (h d) -> n d h'"
+
+REARRANGE = Op(
+    name="rearrange",
+    summary="Split, move, repeat and merge axes as a pattern names them (einops).",
+    params=(
+        Param("pattern", Holds.PATTERN, PATTERN, positional=True, required=True),
+        Param("lengths", Holds.LENGTHS, "the lengths of axes that the input does not tell: h=8,d=4", positional=True),
+    ),
+    steps=rearrange,
+    fast=fast_rearrange,
+    operators=NONE,
+    made_of=(RESHAPE, TRANSPOSE),
+    examples=(
+        "rearrange B,C,H,W 'b c (h p) (w q) -> b (h w) (p q c)' p=7,q=7",
+        "rearrange N,C,H,W 'n ... -> n (...)'",
+        "rearrange 2,3 'a b -> a r b' r=4 --explain",
+    ),
+    vectors=tuple(
+        (shape, {"pattern": pattern} | ({"lengths": lengths} if lengths else {}))
+        for shape, pattern, lengths in (
+            ("2,3,4", "a b c -> c a b", ""),
+            ("2,3,4", "a b c -> a (c b)", ""),
+            ("2,6,4", "a (b c) d -> a c (b d)", "b=2"),
+            ("2,6,4", "a (b c) d -> a c (b d)", "b=4"),
+            ("2,6", "a (b c) -> a b c", ""),
+            ("2,6", "a (b c) -> a b c", "b=2,c=3"),
+            ("2,6", "a (b c) -> a b c", "b=2,c=4"),
+            ("2,3,4,5", "a ... b -> b ... a", ""),
+            ("2,3,4,5", "a ... -> (...) a", ""),
+            ("2,1,3", "a 1 b -> b a ()", ""),
+            ("2,2,3", "a 1 b -> b a", ""),
+            ("2,3", "a b -> a r b", "r=4"),
+            ("2,3", "a b -> (2 a) b", ""),
+            ("2,3", "a b -> a b c", ""),
+            ("2,3", "a -> a", ""),
+            ("2,0", "a (b c) -> c a b", "b=2"),
+            ("[]", " -> 1", ""),
+            ("B,C,H,W", "b c (h p) w -> b (h w) (p c)", "p=7"),
+        )
+    ),
+    keeps_count=False,
+    facts=(PatternAxis,),
+    refusals=(BAD_PATTERN,),
+    changes={BAD_PATTERN: _other_lengths, INDIVISIBLE: _other_lengths},
+)

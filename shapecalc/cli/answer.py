@@ -160,7 +160,7 @@ def print_error(error: ShapeError, op: str, texts: dict[str, object], out: Outpu
 def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
     """Return the JSON object of a question that could not be read, with the fields of those that could."""
     shown: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
-    if op == "chain":
+    if op in ("chain", "code"):
         shown |= {"stages": []}
     elif op == "find":
         shown = {"chains": [], "fits": None, "complete": False}

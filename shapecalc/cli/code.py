@@ -1,0 +1,70 @@
+"""`shapecalc code`: a line of code about one tensor, as the chain of ops that it is."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from shapecalc.cli.answer import print_answer, print_error
+from shapecalc.cli.inputs import read_input
+from shapecalc.cli.options import ASKING, PRINTING, Argument, Option
+from shapecalc.cli.output import tell
+from shapecalc.cli.signature import make_command
+from shapecalc.core.asking.defaults import chain_with_options
+from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.python_values import read_sizes
+from shapecalc.core.sizes.text import read_shape, tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typer
+
+    from shapecalc.cli.output import Output
+    from shapecalc.core.sizes.dims import Shape
+
+SUMMARY = "Answer a line of PyTorch, NumPy, TensorFlow or JAX, which is read and never run."
+HELP = f"""\b
+  shapecalc code 'x.view(B, T, h, C // h).transpose(1, 2)' --input x=B,T,C
+  shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
+  shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e
+
+{SUMMARY} It answers as chain does. Names that are not the tensor's are sizes; --where
+gives them numbers. Without --dialect, the modules and methods of the line tell whose rules apply."""
+LINE = Argument("line", "the line: an expression over one tensor, or assignments that end in one", "'LINE'")
+INPUT = Option("input", "The tensor's name and shape: x=N,C,H,W, or the shape alone.", metavar="[NAME=]SHAPE")
+
+
+def add(app: typer.Typer, cls: type) -> None:
+    """Give the app the command."""
+    asking = [option for option in ASKING.values() if option.name != "opset"]
+    made = make_command(run_code, [LINE, INPUT, *asking, *PRINTING.values()])
+    app.command("code", cls=cls, short_help=SUMMARY, help=HELP)(made)
+
+
+def _shape_of(text: str) -> Shape:
+    """Return the shape of a tensor from its text, where None and -1 are sizes that nobody knows, as in frameworks."""
+    words = [token.text for token in tokens(text, "input")]
+    unknown = {"-1", "None"} & {*words}
+    return read_shape(f"[{','.join('?' if word in unknown else word for word in words)}]" if unknown else text)
+
+
+def run_code(
+    line: str, input: str | None, dialect: str | None, where: str | None, out: Output, **others: object
+) -> int:
+    """Answer the chain that the line is; tell what is assumed in reading it. The other options are for every stage."""
+    from shapecalc.core.asking.code import read_code  # it imports Python's own parser
+
+    text = dedent(line).strip()
+    try:
+        if input is None:
+            raise misuse("the tensor's shape is missing", "write --input x=N,C,H,W", argument="input")
+        name, _, shape = input.rpartition("=")
+        given = read_input(shape, {"dialect": dialect}, "reshape")
+        sizes = {} if where is None else read_sizes(where)
+        read = read_code(text, name.strip() or None, _shape_of(given.shape), dialect, sizes)
+        for note in read.notes if not (out.quiet or out.json) else ():
+            tell(f"shapecalc: {note}")
+        stages = chain_with_options(read.stages, others)
+        return print_answer(answer_chain(read.shape, stages, {}), out, given.source)
+    except ShapeError as error:
+        return print_error(error, "code", {"line": text, "input": input}, out)

@@ -1,0 +1,330 @@
+"""Lines of code as chains: PyTorch, NumPy, TensorFlow or JAX, read from the syntax tree and never run.
+
+A line is an expression over one tensor. Names that are not the tensor's are sizes.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+from shapecalc.core.asking.ask import check_names_known, dialect_called
+from shapecalc.core.asking.code_calls import call_tensor, is_known
+from shapecalc.core.asking.code_tensors import Parts, Refused, Tensor, flipped, indexed
+from shapecalc.core.asking.code_values import arithmetic, element, is_number, measure, negated
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.sizes.dims import Monomial, Shape, named_dim, names, substitute
+from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import LONGEST_WORD
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from shapecalc.core.asking.code_tensors import Failing, Value
+    from shapecalc.core.asking.defaults import Stage
+
+LONGEST = 1 << 16
+"""The most characters of code that are read."""
+FRAMEWORKS = {
+    **dict.fromkeys(("torch", "F", "nn", "functional"), "torch"),
+    **dict.fromkeys(("np", "numpy"), "numpy"),
+    **dict.fromkeys(("jnp", "jax", "lax"), "jax"),
+    **dict.fromkeys(("tf", "tensorflow", "keras", "K"), "tensorflow"),
+    "paddle": "paddle",
+}
+"""The dialects of modules, by the names under which they are imported."""
+MODULES = {*FRAMEWORKS, "einops", "math", "ops", "layers"}
+OPERATORS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+}
+
+
+class Read(Record):
+    """What a piece of code does to its tensor: the stages of a chain, and what is to be said of the reading."""
+
+    shape: Shape
+    stages: tuple[Stage, ...]
+    notes: tuple[str, ...]
+
+
+def read_code(text: str, name: str | None, shape: Shape, dialect: str | None, sizes: Mapping[str, int]) -> Read:
+    """Return what code does to the tensor called `name`, of that shape; without a name, to the one that it begins with.
+
+    `sizes` are put in for names of sizes. Raises `ShapeError` (usage) for what cannot be read, with its place.
+
+    >>> from shapecalc.core.sizes.text import read_dims
+    >>> read_code("x.transpose(1, 2)", "x", read_dims("B,T,C"), None, {}).stages
+    (('transpose', {'perm': (0, 2, 1), 'dialect': 'torch'}),)
+    """
+    if len(text) > LONGEST:
+        raise misuse(f"{len(text)} characters of code, and no more than {LONGEST} are read", argument="line")
+    tree = _parsed(text)
+    try:
+        row = dialect_called(dialect).name if dialect else _dialect_of(tree)
+        given = tuple([substitute(dim, sizes) for dim in shape])
+        reader = Reader(text, name or _root_of(tree), row, sizes)
+        return reader.read(tree, given, {*names(shape)})
+    except RecursionError:
+        raise misuse("the code is nested too deep", argument="line") from None
+
+
+def _parsed(text: str) -> ast.Module:
+    """Return the syntax tree of code; raise `ShapeError` (usage) if it has none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, max(0, (error.offset or 1) - 1)
+        start = min(_line_start(text, line) + column, max(0, len(text) - 1))
+        raise misuse(f"this is no Python: {error.msg}", argument="line", span=(start, start + 1)) from None
+    except (RecursionError, MemoryError):
+        raise misuse("the code is nested too deep", argument="line") from None
+    except ValueError as error:
+        raise misuse(f"this is no Python: {visible(str(error))}", argument="line") from None
+
+
+def _line_start(text: str, line: int) -> int:
+    """Return the place of the first character of a line, which is counted from 1."""
+    return sum(len(each) for each in text.splitlines(keepends=True)[: line - 1])
+
+
+def _dialect_of(tree: ast.AST) -> str:
+    """Return the dialect that the modules and the methods of code speak; PyTorch's if nothing tells."""
+    found = "torch"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in FRAMEWORKS:
+            dialect = FRAMEWORKS[node.id]
+            return dialect if dialect in DIALECTS else "numpy"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            several = node.func.attr == "transpose" and len(node.args) != 2  # torch takes two axes
+            found = "numpy" if several or node.func.attr in ("astype", "ravel") else found
+    return found
+
+
+def _root_of(tree: ast.Module) -> str:
+    """Return the name of the tensor that code begins with; `x` if it begins with none."""
+    node: ast.AST | None = next((each for each in tree.body), None)
+    while node is not None:
+        match node:
+            case ast.Expr(value=inner) | ast.Assign(value=inner) | ast.Return(value=inner):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner), args=args):
+                node = args[0] if args and _dotted(inner).split(".")[0] in MODULES else inner
+            case ast.Call(args=[first, *_]):
+                node = first
+            case ast.Subscript(value=inner) | ast.Attribute(value=inner, attr="T" | "mT" | "shape"):
+                node = inner
+            case ast.BinOp(left=inner):
+                node = inner
+            case _:
+                return _dotted(node) or "x"
+    return "x"
+
+
+def _dotted(node: ast.AST) -> str:
+    """Return a dotted name as it is written; an empty text for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = _dotted(node.value)
+        return f"{base}.{node.attr}" if base else ""
+    return ""
+
+
+class Reader:
+    """A walk through a syntax tree that gives every expression its value: a size, a tuple or a tensor."""
+
+    def __init__(self, text: str, name: str, dialect: str, sizes: Mapping[str, int]) -> None:
+        """Begin with nothing assigned."""
+        self.text, self.name, self.dialect, self.sizes = text, name, dialect, sizes
+        self.assigned: dict[str, Value] = {}
+        self.notes: dict[str, None] = {}
+        self.met: set[str] = set()
+        """The names of sizes that were read."""
+
+    def read(self, tree: ast.Module, shape: Shape, known: set[str]) -> Read:
+        """Return what the code does to a tensor of `shape`; `known` are the names in it as it was given."""
+        self.assigned[self.name] = Tensor(shape, (), self.dialect)
+        value: Value = None
+        try:
+            for statement in tree.body:
+                value = self.carried_out(statement)
+        except Refused as refused:
+            return Read(shape, refused.stages, tuple(self.notes))
+        check_names_known(self.sizes, [*known, *sorted(self.met)])
+        if not isinstance(value, Tensor):
+            raise misuse(
+                "the code ends in no tensor", f"it is read as a line about {brief(self.name)}", argument="line"
+            )
+        if not value.stages:
+            raise misuse(f"nothing in the code changes the shape of {brief(self.name)}", argument="line")
+        return Read(shape, value.stages, tuple(self.notes))
+
+    def carried_out(self, statement: ast.stmt) -> Value:
+        """Return the value of a statement, once the names that it assigns have theirs."""
+        match statement:
+            case ast.Expr(value=node):
+                return self.value(node)
+            case ast.Return(value=ast.expr() as node):
+                return self.value(node)
+            case ast.Assign(targets=[target], value=node):
+                return self.assign(target, self.value(node))
+        raise self.error(statement, "this statement is not read; an expression is, or an assignment")
+
+    def assign(self, target: ast.expr, value: Value) -> Value:
+        """Give a name its value, or each of several names its part; return the value."""
+        name = _dotted(target)
+        if name:
+            self.assigned[name] = value
+        elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple | Parts):
+            if len(value) != len(target.elts):
+                raise self.error(target, f"{len(target.elts)} names for {len(value)} values")
+            for place, each in enumerate(target.elts):
+                self.assign(each, element(value, place, self.failing(each)))
+        else:
+            raise self.error(target, "nothing can be assigned to this here")
+        return value
+
+    def value(self, node: ast.expr) -> Value:
+        """Return the value of an expression; raise `ShapeError` (usage) for one that is not read."""
+        match node:
+            case ast.Constant(value=constant) if constant is None or isinstance(constant, bool | int | float | str):
+                return constant
+            case ast.Constant(value=constant) if constant is Ellipsis:
+                return constant
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return tuple(self.values(parts))
+            case ast.Name() | ast.Attribute():
+                return self.named(node)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return negated(self.value(operand), self.failing(node))
+            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in OPERATORS:
+                return self.computed(node, self.value(left), OPERATORS[type(sign)], self.value(right))
+            case ast.Subscript(value=inner, slice=index):
+                return self.subscript(node, inner, index)
+            case ast.Slice(lower=lower, upper=upper, step=step):
+                ends = [None if end is None else self.value(end) for end in (lower, upper, step)]
+                return slice(*ends)
+            case ast.Call():
+                return self.called(node)
+        raise self.error(node, "this is not read here")
+
+    def values(self, nodes: list[ast.expr]) -> Iterator[Value]:
+        """Yield the values of expressions, those of a starred one each by itself."""
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                found = self.value(node.value)
+                if not isinstance(found, tuple):
+                    raise self.error(node, "only a shape can be unpacked")
+                yield from found
+            else:
+                yield self.value(node)
+
+    def named(self, node: ast.expr) -> Value:
+        """Return the value of a name: assigned, of a tensor, or a size."""
+        name = _dotted(node)
+        if name in self.assigned:
+            return self.assigned[name]
+        if isinstance(node, ast.Attribute):
+            if node.attr == "newaxis":
+                return None
+            if not name or any(name.startswith(f"{each}.") for each in self.assigned):
+                base = self.value(node.value)
+                if isinstance(base, Tensor):
+                    found = measure(base, node.attr)
+                    return flipped(base, node.attr, self.failing(node)) if found is None else found
+                raise self.error(node, f".{brief(node.attr)} of this is not read")
+        return self.size(node, name.rpartition(".")[2])
+
+    def size(self, node: ast.expr, name: str) -> Value:
+        """Return the size that a name stands for."""
+        if not name.isascii() or len(name) > LONGEST_WORD:
+            raise self.error(node, "a size has a name of plain letters")
+        self.met.add(name)
+        return self.sizes.get(name) or (0 if name in self.sizes else named_dim(name))
+
+    def computed(self, node: ast.expr, left: Value, sign: str, right: Value) -> Value:
+        """Return what an operator makes of two values."""
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, Tensor):
+                if is_number(other):
+                    return one
+                raise self.error(node, f"{sign} of tensors is not read: a line is about one tensor")
+        if sign == "//" and Monomial in (type(left), type(right)):
+            self.notes[f"{brief(self.segment(node))} is read as {left}/{right}: other sizes are left out"] = None
+        return arithmetic(left, sign, right, self.failing(node))
+
+    def subscript(self, node: ast.Subscript, inner: ast.expr, index: ast.expr) -> Value:
+        """Return an element, or a tensor that is indexed."""
+        if ast.List in map(type, (index, *getattr(index, "elts", ()))):
+            raise self.error(node, "a list of positions has no op here")
+        name, key = _dotted(inner), self.value(index)
+        if isinstance(key, str) and name and key.isidentifier():
+            return self.size(node, key)
+        base = self.value(inner)
+        if isinstance(base, Tensor):
+            return indexed(base, key, self.failing(node))
+        return element(base, key, self.failing(node))
+
+    def called(self, node: ast.Call) -> Value:
+        """Return the value of a call: of a method of a tensor, of a function, or of a layer."""
+        args = list(self.values(node.args))
+        keywords = {each.arg or "**": self.value(each.value) for each in node.keywords}
+        function = node.func
+        if isinstance(function, ast.Call):  # nn.PixelShuffle(2)(x)
+            layer = _dotted(function.func).rpartition(".")[2]
+            args += self.values(function.args)
+            keywords |= {each.arg or "**": self.value(each.value) for each in function.keywords}
+            return call_tensor(layer, args, keywords, self.failing(node))
+        if isinstance(function, ast.Attribute) and _dotted(function).split(".")[0] not in MODULES - {self.name}:
+            return self.method(node, function, args, keywords)
+        name = _dotted(function).rpartition(".")[2]
+        return call_tensor(name, args, keywords, self.failing(node))
+
+    def method(self, node: ast.Call, function: ast.Attribute, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """Return the value of a method."""
+        if not is_known(function.attr):
+            raise self.error(node, f"{brief(function.attr)} is not known here")
+        base = self.value(function.value)
+        if is_number(base) and not isinstance(base, tuple):
+            shown = brief(self.segment(function.value))
+            raise self.error(function.value, f"{shown} is no tensor here: the input is {brief(self.name)}")
+        if function.attr == "view" and isinstance(base, Tensor) and base.may_lack_a_view:
+            self.notes["the view follows a transpose: without contiguous() PyTorch may refuse it"] = None
+        return call_tensor(function.attr, [base, *args], keywords, self.failing(node))
+
+    def failing(self, node: ast.AST) -> Failing:
+        """Return what makes the error for an expression."""
+        return lambda message, hint="": self.error(node, message, hint)
+
+    def segment(self, node: ast.AST) -> str:
+        """Return the text of an expression."""
+        start, end = self.span(node)
+        return visible(self.text[start:end])
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Return the place of an expression. Python counts its columns in bytes."""
+        lines = self.text.splitlines(keepends=True)
+
+        def place(line: int, column: int) -> int:
+            before = lines[line - 1].encode("utf-8", "surrogatepass")[:column]
+            return _line_start(self.text, line) + len(before.decode("utf-8", "surrogatepass"))
+
+        return (
+            place(node.lineno, node.col_offset),  # type: ignore[attr-defined]
+            place(node.end_lineno, node.end_col_offset),  # type: ignore[attr-defined]
+        )
+
+    def error(self, node: ast.AST, message: str, hint: str = "") -> ShapeError:
+        """Return the error (usage) for an expression, with its place."""
+        return misuse(f"'{brief(self.segment(node))}': {message}", hint, argument="line", span=self.span(node))

@@ -1,0 +1,54 @@
+"""`shapecalc code`: what goes in, what comes out, and which exit code."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+LINE = "x.view(B, T, h, C // h).transpose(1, 2)"
+
+
+def test_a_line_is_answered_as_a_chain(shapecalc):
+    ran = shapecalc("code", LINE, "--input", "x=B,T,C")
+    assert (ran.code, ran.out) == (0, "B,h,T,C/h\n")
+    assert ran.err == "shapecalc: C // h is read as C/h: other sizes are left out\nshapecalc: holds when h divides C\n"
+
+
+def test_the_json_is_that_of_the_chain(shapecalc):
+    found = json.loads(shapecalc("code", LINE, "--input", "x=B,T,C", "--json").out)
+    chain = "B,T,C | view B,T,h,C/h | transpose 0,2,1,3 -d torch"
+    assert found == json.loads(shapecalc("chain", chain, "--json").out)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "out"),
+    [
+        ([LINE, "--input", "B,T,C", "--where", "B=2,T=3,C=8,h=2", "--expect", "2,2,3,4"], 0, "2,2,3,4\n"),
+        ([LINE, "--input", "B,T,C", "--expect", "B,T,h,C/h"], 1, "B,h,T,C/h\n"),
+        ([LINE, "--input", "B,T,C", "--strict"], 1, "B,h,T,C/h\n"),
+        (["y.flatten(1)", "--input", "y=None,7,7,3"], 0, "?,147\n"),
+        (["y.flatten(1)", "--input", "y=(-1, 7, 7, 3)"], 0, "?,147\n"),
+        (["    x.T  # turned", "--input", "2,3"], 0, "3,2\n"),
+        (["x.T", "--input", "2,3", "--as", "numpy"], 0, "# x: 2,3 -> y: 3,2\ny = x.transpose(1, 0)\n"),
+        (["x.view(5, -1)", "--input", "2,3,4"], 3, ""),
+        (["x.view(2, -1)"], 2, ""),
+        (["x.unfold(1, 2, 1)", "--input", "2,3"], 2, ""),
+        (["x.T", "--input", "x=2,3", "-d", "nope"], 2, ""),
+        (["x.T", "--input", "x=missing.npy"], 4, ""),
+        (["x.T", "--input", "x=2,3", "--where", "Q=2"], 2, ""),
+    ],
+)
+def test_what_is_printed_and_the_exit_code(words, code, out, shapecalc):
+    ran = shapecalc("code", *words)
+    assert (ran.code, ran.out) == (code, out)
+    assert code in (0, 1) or len(ran.err.splitlines()) == 1
+
+
+def test_a_mistake_is_one_line_and_json_has_its_place(shapecalc):
+    ran = shapecalc("code", "x.view(C + 1)", "--input", "x=C")
+    assert ran.err == (
+        "shapecalc: usage: 'C + 1': a dim is a number or a product of names, never a sum (give sizes with --where)\n"
+    )
+    problem = json.loads(shapecalc("code", "x.view(C + 1)", "--input", "x=C", "--json").out)["problem"]
+    assert (problem["argument"], problem["span"]) == ("line", [7, 12])

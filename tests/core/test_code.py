@@ -1,0 +1,151 @@
+"""Lines of code: the chains that they are, what they are refused for and where, and that none of them runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from shapecalc.core.asking.code import LONGEST, read_code
+from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.text import read_shape
+from tests.cases import described
+
+READ = [
+    # line, shape, what it answers
+    ("x.view(B, T, h, C // h).transpose(1, 2)", "B,T,C", "B,h,T,C/h when C % h == 0"),
+    ("x.permute(0, 2, 1).reshape(x.shape[0], -1)", "N,C,L", "N,C*L"),
+    ("x.flatten(2).mT", "N,C,H,W", "N,H*W,C"),
+    ("x[:, None, ..., 0].expand(-1, 3, -1)", "N,H,W", "N,3,H"),
+    ("x.view(*x.shape[:-1], x.size(-1) // 2, 2)", "N,C", "N,C/2,2 when C % 2 == 0"),
+    ("x.view(x.size()[:-1] + (self.heads, -1))", "B,T,C", "B,T,heads,C/heads when C % heads == 0"),
+    ("x.unflatten(-1, (h, -1)).swapaxes(1, 2)", "B,T,C", "B,h,T,C/h when C % h == 0"),
+    ("F.pixel_shuffle(x, 2)", "N,C,H,W", "N,C/4,2*H,2*W when C % 4 == 0"),
+    ("nn.PixelUnshuffle(downscale_factor=2)(x)", "1,2,4,6", "1,8,2,3"),
+    ("x.repeat(2, 1, B)", "A,3,C", "2*A,3,B*C"),
+    ("x.repeat_interleave(k, dim=0)", "N,C", "N*k,C"),
+    ("np.repeat(x, 2, axis=1)", "2,3", "2,6"),
+    ("np.tile(x, (2, 1, 2))", "2,3", "2,2,6"),
+    ("np.transpose(x, (0, 3, 1, 2))[:, np.newaxis]", "N,H,W,C", "N,1,C,H,W"),
+    ("x.transpose(0, 2, 1).astype(np.float32)", "2,3,4", "2,4,3"),
+    ("np.moveaxis(x, -1, 1)", "N,H,W,C", "N,C,H,W"),
+    ("tf.transpose(tf.reshape(x, [tf.shape(x)[0], 4, -1]), perm=[0, 2, 1])", "N,12", "N,3,4"),
+    ("jnp.expand_dims(x, axis=(0, -1))", "2,3", "1,2,3,1"),
+    ("rearrange(x, 'b (h w) c -> b c h w', h=14)", "8,196,768", "8,768,14,14"),
+    ("rearrange(x, 'b n (h d) -> b h n d', h=heads)", "B,N,C", "B,heads,N,C/heads when C % heads == 0"),
+    ("repeat(x, 'b c -> b r c', r=R)", "N,3", "N,R,3"),
+    (
+        "q, k, v = x.reshape(B, N, 3, h, C // h).permute(2, 0, 3, 1, 4)[0:3].unbind(0); k.mT",
+        "B,N,3*C",
+        "B,h,C/h,N when C % h == 0",
+    ),
+    ("B, T, C = x.shape\ny = x.view(B, T, 4, C // 4)\nreturn y.transpose(1, 2).contiguous()", "2,3,8", "2,4,3,2"),
+    ("x.chunk(3, dim=-1)[2] * 0.5", "N,6", "N,2"),
+    ("self.proj.weight.view(8, -1).T", "24,4", "12,8"),
+    ("torch.roll(x.flip(dims=(0,)), shifts=(1, -1), dims=(0, 1))", "2,3", "2,3"),
+    ("x.view(math.prod(x.shape[:2]), len(x.shape) - 1, -1)", "2,3,4", "6,2,2"),
+    ("x.transpose(1, 2).contiguous().view(2, -1)", "2,3,4", "2,12"),
+    ("x.transpose(1, 2).view(2, -1)", "2,3,4", "error stride-incompatible"),
+    ("x.view(5, -1).T", "2,3,4", "error indivisible"),
+    ("x.squeeze(0)", "N,C", "N,C when N != 1"),
+]
+
+
+def read(line, shape="2,3,4", dialect=None, **sizes):
+    return read_code(line, None, read_shape(shape), dialect, sizes)
+
+
+@pytest.mark.parametrize(("line", "shape", "expected"), READ, ids=[row[0] for row in READ])
+def test_a_line_is_a_chain(line, shape, expected):
+    found = read(line, shape)
+    answer = answer_chain(found.shape, found.stages, {})
+    assert described(answer).split(" assuming ")[0] == expected
+
+
+def test_the_framework_is_told_by_the_line_or_given():
+    assert read("x.transpose(0, 1)").stages[0][1]["dialect"] == "torch"
+    assert read("np.transpose(x, (1, 0, 2))").stages[0][1]["dialect"] == "numpy"
+    assert read("x.transpose(1, 0, 2)").stages[0][1]["dialect"] == "numpy"
+    assert read("x.transpose(1, 0)", "2,3", dialect="numpy").stages == (
+        ("transpose", {"perm": (1, 0), "dialect": "numpy"}),
+    )
+
+
+def test_sizes_are_put_in_before_the_line_is_read():
+    assert read("x.view(-1, H // 2)", "7,3", H=7).stages == (("view", {"target": (-1, 3), "dialect": "torch"}),)
+
+
+def test_what_is_assumed_is_said():
+    assert read("x.view(C // h, -1)", "C").notes == ("C // h is read as C/h: other sizes are left out",)
+    (note,) = read("x.transpose(0, 1).view(-1)", "N,C").notes
+    assert "PyTorch may refuse it" in note
+    assert read("x.transpose(0, 1).reshape(-1)", "N,C").notes == ()
+
+
+REFUSED = [
+    # line, what is marked, what is said
+    ("x.unfold(1, 2, 3)", "x.unfold(1, 2, 3)", "windows that overlap"),
+    ("torch.cat([x, x]).view(-1)", "torch.cat([x, x])", "it joins tensors"),
+    ("x.view_as(y)", "x.view_as(y)", "write view with its dims"),
+    ("x.view(C + 1, -1)", "C + 1", "never a sum"),
+    ("x[:, 1:n]", "x[:, 1:n]", "a slice has whole numbers"),
+    ("x[[0, 1]]", "x[[0, 1]]", "a list of positions"),
+    ("x[0, 0, 0, 0]", "x[0, 0, 0, 0]", "4 indices for 3 dims"),
+    ("y.view(2, -1) if x else 0", "y.view(2, -1) if x else 0", "not read here"),
+    ("x.view(2, -1) + x", "x.view(2, -1) + x", "about one tensor"),
+    ("x.view(lambda: 1)", "lambda: 1", "not read here"),
+    ("x.view(7 / 2)", "7 / 2", "no whole number"),
+    ("x.view(7 // 0)", "7 // 0", "a division by 0"),
+    ("x.view(9 ** 9 ** 9)", "9 ** 9 ** 9", "never a sum"),
+    ("x.view(" + "9" * 1000 + " * 10)", "9" * 1000 + " * 10", "more digits"),
+    ("x.reshape(2, -1, order='F')", "x.reshape(2, -1, order='F')", "only shape or"),
+    ("x.permute('a')", "x.permute('a')", "whole numbers"),
+    ("x.transpose(0, 9)", "x.transpose(0, 9)", "there is no axis 9 among 3"),
+    ("x.nope()", "x.nope()", "nope is not known here"),
+    ("x.shape", None, "ends in no tensor"),
+    ("x.float()", None, "nothing in the code changes"),
+    ("x.T\nfor i in x: pass", "for i in x: pass", "this statement is not read"),
+    ("", None, "ends in no tensor"),
+    ("x.view(2", "(", "this is no Python"),
+    ("x.view('\N{GREEK SMALL LETTER LAMDA}', -1) ; x.T", "x.view('\N{GREEK SMALL LETTER LAMDA}', -1)", "sizes"),
+]
+
+
+@pytest.mark.parametrize(("line", "marked", "said"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_not_read_is_refused_with_its_place(line, marked, said):
+    with pytest.raises(ShapeError, match=said) as caught:
+        read(line)
+    problem = caught.value.problem
+    assert problem.rule == "usage"
+    assert (problem.span and line[slice(*problem.span)]) == marked
+
+
+HOSTILE = [
+    "x" * (LONGEST + 1),
+    "(" * 10_000 + ")" * 10_000,
+    "-" * 10_000 + "1",
+    "x" + ".T" * 20_000,
+    "x[" * 5_000 + "0" + "]" * 5_000,
+    "x.view(" + "9" * 20_000 + ")",
+    "x.view(" + "*".join(["9" * 900] * 60) + ")",
+    "1+" * 20_000 + "1",
+    "x\0.T",
+    "x.view('\udcff')",
+    "\x1b[2J",
+]
+
+
+@pytest.mark.parametrize("line", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_code_is_refused_in_one_line(line):
+    with pytest.raises(ShapeError) as caught:
+        read(line)
+    message = str(caught.value)
+    assert message.isprintable()
+    assert len(message) < 300
+
+
+def test_no_code_is_run(tmp_path):
+    mark = tmp_path / "ran"
+    for line in (f"open({str(mark)!r}, 'w')", f"x.view(open({str(mark)!r}, 'w'), -1)", f"x[open({str(mark)!r}, 'w')]"):
+        with pytest.raises(ShapeError):
+            read(line)
+    assert not mark.exists()

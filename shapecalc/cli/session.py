@@ -163,11 +163,12 @@ class Session:
         return Reply(story=f"asking {self.dialect}")
 
     def _reply_to_why(self, words: list[str]) -> Reply:
-        from shapecalc.cli.why import rule_text
+        from shapecalc.cli.why import rule_text, rules_about
 
-        if not words:
-            return Reply("\n".join(f"{rule}: {rule.sentence}" for rule in RULES.values()))
-        return Reply(rule_text(lookup(words[0], RULES, "rule")))
+        rules = rules_about(words[0]) or [lookup(words[0], RULES, "rule")] if words else [*RULES.values()]
+        if len(rules) == 1:
+            return Reply(rule_text(rules[0]))
+        return Reply("\n".join(f"{rule}: {rule.sentence}" for rule in rules))
 
     def _reply_to_ops(self, words: list[str]) -> Reply:
         lines = [f"  {usage(op, with_input=False).removeprefix('write ')}\n      {op.summary}" for op in OPS.values()]

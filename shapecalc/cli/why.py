@@ -12,19 +12,22 @@ from shapecalc.core.sizes.problem import ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import typer
 
     from shapecalc.cli.output import Output
     from shapecalc.core.sizes.rule import Rule
 
-SUMMARY = "Explain a rule, with an example to run; without a rule, list them."
+SUMMARY = "Explain a rule, with an example to run; find rules by a word of theirs; list them."
 HELP = f"""\b
   shapecalc why indivisible
   shapecalc why copy-zero
+  shapecalc why allowzero
   shapecalc why
 
 {SUMMARY}"""
-RULE = Argument("rule", "the rule's id", "[RULE]", required=False, completions=lambda: RULES)
+RULE = Argument("rule", "the rule's id, or a word of its texts", "[RULE]", required=False, completions=lambda: RULES)
 
 
 def add(app: typer.Typer, cls: type) -> None:
@@ -37,15 +40,34 @@ def run_why(rule: str | None, out: Output) -> int:
     if rule is None:
         _print_list(out)
         return Exit.YES
+    found = rules_about(rule)
     try:
-        entry = lookup(rule, RULES, "rule")
+        entries = found or [lookup(rule, RULES, "rule")]
     except ShapeError as error:
         return print_error(error, "why", {"rule": rule}, out)
-    if out.json:
-        put_json(entry.as_json())
+    if len(entries) == 1:
+        put_json(entries[0].as_json()) if out.json else put(rule_text(entries[0]))
+    elif out.json:
+        put_json([entry.as_json() for entry in entries])
     else:
-        put(rule_text(entry))
+        _put_rules(entries)
     return Exit.YES
+
+
+def rules_about(word: str) -> list[Rule]:
+    """Return the rule of that id; without one, the rules whose texts have the word, those that begin with it first.
+
+    >>> [str(rule) for rule in rules_about("-1")][:2], rules_about("nope")
+    (['infer', 'infer-empty'], [])
+    """
+    if word in RULES or not word.strip():
+        return [RULES[word]] if word else []
+    from re import IGNORECASE, compile, escape
+
+    whole = compile(rf"(?<![\w-]){escape(word.strip())}(?!\w)", IGNORECASE)
+    texts = {rule: f"{rule.sentence}\n{rule}\n{rule.explanation}\n{rule.source}" for rule in RULES.values()}
+    places = {rule: found.start() for rule, text in texts.items() if (found := whole.search(text))}
+    return sorted(places, key=lambda rule: places[rule] > 0)
 
 
 def rule_text(rule: Rule) -> str:
@@ -70,8 +92,13 @@ def _print_list(out: Output) -> None:
     if out.json:
         put_json([rule.as_json() for rule in RULES.values()])
         return
-    width = max(map(len, RULES))
     for title, rules in (("what settles a dim", STEP_RULES), ("what refuses a request", REFUSALS)):
         put(f"{title}:")
-        for rule in rules.values():
-            put(f"  {rule.ljust(width)}  {rule.sentence}")
+        _put_rules(list(rules.values()))
+
+
+def _put_rules(rules: Sequence[Rule]) -> None:
+    """Print rules, each in a line."""
+    width = max(map(len, RULES))
+    for rule in rules:
+        put(f"  {rule.ljust(width)}  {rule.sentence}")

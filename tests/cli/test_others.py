@@ -68,6 +68,26 @@ def test_why_explains_a_rule_with_an_example_in_which_it_acts(shapecalc, rule):
     assert f"shapecalc: {rule}: " in ran.err if rule in REFUSALS else f"[{rule}]" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("word", "rules"),
+    [
+        ("-1", ["infer", "infer-empty"]),
+        ("batch", ["volume-mismatch", "wrong-rank"]),
+        ("ALLOWZERO", ["literal-zero", "volume-mismatch", "zero-beside-infer", "no-such-attribute"]),
+        ("strides", ["view-strides"]),
+    ],
+)
+def test_why_finds_rules_by_a_word(word, rules, shapecalc):
+    ran = shapecalc("why", word)
+    assert (ran.code, ran.err) == (0, "")
+    assert [line.split()[0] for line in ran.out.splitlines()][: len(rules)] == rules
+    assert [rule["id"] for rule in json.loads(shapecalc("why", word, "--json").out)][: len(rules)] == rules
+
+
+def test_one_rule_with_the_word_is_explained(shapecalc):
+    assert shapecalc("why", "DCR").out == shapecalc("why", "split-blocks").out
+
+
 def test_why_lists_the_rules(shapecalc):
     text = shapecalc("why").out
     assert all(f"  {rule} " in text for rule in RULES)

@@ -24,6 +24,11 @@ SPELLINGS = [
     ("()", ()),
     ("{ }", ()),
     (f"{10**30}", (10**30,)),
+    ("{1 2 1 1}", (1, 2, 1, 1)),
+    ("2 3 4", (2, 3, 4)),
+    ("torch.Size([ 2  3 ])", (2, 3)),
+    ("1L, 2L", (1, 2)),
+    ("2 x 3", (2, 3)),
 ]
 
 
@@ -48,6 +53,13 @@ SYMBOLIC = [
     ("x,3", "x,3"),
     ("x2", "x2"),
     ("xx,x", "xx,x"),
+    ("[N C H*W]", "N,C,H*W"),
+    ("H * W", "H*W"),
+    ("[H * W]", "H*W"),
+    ("None,3,None", "?,3,?"),
+    ("[None 3]", "?,3"),
+    ("None*2,NoneX", "2*?,NoneX"),
+    ("H//2,W//2//4", "H/2,W/8"),
 ]
 
 
@@ -74,7 +86,11 @@ MISTAKES = [
     ("2,a b", (3, 4)),
     ("2,N*", (4, 5)),
     ("2,*N", (2, 3)),
-    ("2,N//4", (4, 5)),
+    ("2,N///4", (5, 6)),
+    ("2,//4", (2, 3)),
+    ("2,N/ /4", (4, 5)),
+    ("2 N", (1, 2)),
+    ("[2 3 4L5]", (6, 7)),
     ("N/0", (0, 3)),
     ("5/2", (0, 3)),
     ("-N", (0, 1)),
@@ -97,7 +113,15 @@ def test_a_mistake_is_usage_and_stands_where_it_is(text, span):
 
 
 @pytest.mark.parametrize(
-    ("read", "text"), [(read_target, "?"), (read_axes, "N"), (read_axes, "1,N/2"), (read_axes, "")]
+    ("read", "text"),
+    [
+        (read_target, "?"),
+        (read_target, "2,None"),
+        (read_target, "2,None*3"),
+        (read_axes, "N"),
+        (read_axes, "1,N/2"),
+        (read_axes, ""),
+    ],
 )
 def test_what_only_an_input_or_a_target_may_hold(read, text):
     with pytest.raises(ShapeError) as caught:

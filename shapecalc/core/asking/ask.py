@@ -6,7 +6,7 @@ Every front end comes through here: the command line, the prompt, the case files
 from __future__ import annotations
 
 from shapecalc.core.answers.request import Request
-from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects import DIALECTS, dialect_named
 from shapecalc.core.dialects.element_types import element_type
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Holds, operator_of
@@ -80,8 +80,8 @@ def operator_in(op: Op, name: object) -> tuple[Dialect, Operator]:
 
 
 def dialect_called(name: str) -> Dialect:
-    """Return the dialect of that name, in any case; raise `ShapeError` (usage) if there is none."""
-    return lookup(name.lower(), DIALECTS, "dialect")
+    """Return the dialect of that name or alias, in any case; raise `ShapeError` (usage) if there is none."""
+    return dialect_named(name) or lookup(name.lower(), DIALECTS, "dialect")
 
 
 def default_dialect(op: str) -> str:

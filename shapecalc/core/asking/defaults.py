@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from shapecalc.core.asking.ask import default_dialect, operator_in, switch_name
-from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects import dialect_named
 from shapecalc.core.dialects.switches import SWITCHES
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import misuse
@@ -37,7 +37,7 @@ def with_defaults(op: str, defaults: Options, options: Options) -> Options:
 
 def _lacking(op: str, dialect: object) -> set[str]:
     """Return the common options that an op does not have in a dialect."""
-    row = DIALECTS.get(str(dialect or default_dialect(op)).lower())
+    row = dialect_named(str(dialect or default_dialect(op)))
     own = switch_name(OPS[op], row) if row and op in OPS else None
     lacking = {*SWITCHES} - {own}
     if row is None or row.newest_opset is None:

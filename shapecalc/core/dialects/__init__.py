@@ -11,3 +11,13 @@ if TYPE_CHECKING:
 DIALECTS: Table[Dialect] = Table(
     __name__, "onnx", "tensorrt", "onednn", "openvino", "numpy", "torch", "paddle", "mxnet", "onnxruntime"
 )
+
+
+def dialect_named(name: str) -> Dialect | None:
+    """Return the dialect of that name or alias, in any case; None if there is none.
+
+    >>> dialect_named("ORT").name, dialect_named("nope")
+    ('onnxruntime', None)
+    """
+    name = name.lower()
+    return DIALECTS.get(name) or next((row for row in DIALECTS.values() if name in row.aliases), None)

@@ -12,6 +12,7 @@ MOVED = COMPLEX | INT4 | SUB_BYTE | FLOAT8
 ONNXRUNTIME = replace(
     ONNX,
     name="onnxruntime",
+    aliases=("ort",),
     source="ONNX Runtime 1.31.1, CPU, measured with shapes that are unknown when the model is loaded",
     readings={False: COPIES, True: Reading(Zero.LITERAL, empty=EmptyInfer.WITHOUT_ZEROS)},
     follows=ONNX,

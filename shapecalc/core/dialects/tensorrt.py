@@ -9,6 +9,7 @@ SHUFFLE = Operator("Shuffle")
 
 TENSORRT = Dialect(
     name="tensorrt",
+    aliases=("trt",),
     source="TensorRT operator document: Shuffle",
     operators={"shuffle": SHUFFLE, "reshape": SHUFFLE, "transpose": SHUFFLE},
     readings={True: COPIES, False: LITERAL},

@@ -7,6 +7,7 @@ from shapecalc.core.dialects.element_types import SINCE_19
 
 TORCH = Dialect(
     name="torch",
+    aliases=("pt",),
     source="PyTorch reference, and PyTorch 2.13.0",
     operators={
         "reshape": Operator("reshape"),

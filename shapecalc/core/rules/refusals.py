@@ -15,7 +15,8 @@ INDIVISIBLE = Rule(
 VOLUME_MISMATCH = Rule(
     "volume-mismatch",
     "the requested shape does not hold as many elements as the input",
-    "Reshape neither makes nor drops elements. A comment in the ONNX documents that (0,3,4) reshaped to (3,4,0) "
+    "Reshape neither makes nor drops elements. Often the batch is written as a number, and another batch came: 0 or -1 "
+    "in its place is right for all. A comment in the ONNX documents that (0,3,4) reshaped to (3,4,0) "
     "gives (3,4,4) without allowzero describes an impossible result: 0 elements cannot fill 48 places.",
     "shapecalc reshape 0,3,4 3,4,0",
     "ONNX Reshape: 'required to have the same number of elements'",
@@ -30,7 +31,7 @@ ZERO_OUT_OF_RANGE = Rule(
 ZERO_BESIDE_INFER = Rule(
     "zero-beside-infer",
     "a literal 0 and -1 in one requested shape",
-    "With a dim of size zero the product is 0 whatever -1 is.",
+    "With a dim of size zero, as allowzero reads a 0, the product is 0 whatever -1 is.",
     "shapecalc reshape 0,3,4 0,-1 --allowzero",
     "ONNX Reshape 14: 'it is invalid for the specified shape to contain both a zero value and -1'",
 )

@@ -1,14 +1,17 @@
 """How shapes are written. This module alone reads `2,N,-1`, and it knows the place of each token.
 
 shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | "torch.Size(" shape ")" | dims
-dims   = dim {"," dim} [","]       the last comma only inside brackets; "x" may separate whole numbers
-dim    = "-" digits | factor {("*" | "/") factor}
-factor = digits | name | "?"
+dims   = dim {"," dim} [","]       the last comma only inside brackets
+       | dim {("x" | blank) dim}   "x" between whole numbers, blanks also inside brackets
+dim    = ["-"] digits ["L"] | factor {("*" | "/" | "//") factor}
+factor = digits | name | "?" | "None"
+
+None is ?, and H//2 is H/2, which leaves out the sizes that 2 does not divide.
 """
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.dims import Dim, Shape, lowest_terms, named_dim
+from shapecalc.core.sizes.dims import Dim, Monomial, Shape, lowest_terms, named_dim
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Record
@@ -24,6 +27,8 @@ MAX_DIGITS = 1000
 TOO_LARGE = 10**MAX_DIGITS
 LONGEST_WORD = 200_000
 """The most characters of a name or a product that is read."""
+UNKNOWN = ("?", "None")
+"""How a size that nobody knows is written."""
 NAME_IT = "write a name (N) or ? for a size that is not known"
 MOST_DIMS = 1 << 16
 """The most dims that a shape may have, in any dialect."""
@@ -100,16 +105,20 @@ def read_dims(text: str, argument: str = "target") -> Shape:
 def read_target(text: str, argument: str = "target") -> Shape:
     """Return a requested shape from its text; raise `ShapeError` (usage) for a `?`, which means nothing there."""
     dims = read_dims(text, argument)
-    if "?" in text:
-        index, token = next((at, token) for at, token in enumerate(tokens(text, argument)) if "?" in token.text)
-        place = token.start + token.text.index("?")
-        raise misuse(
-            "? is a size nobody knows, so it cannot be requested",
-            "write -1 to infer the dim, or a name",
-            argument=argument,
-            index=index,
-            span=(place, place + 1),
-        )
+    if "?" not in text and "None" not in text:
+        return dims
+    for index, token in enumerate(tokens(text, argument)):
+        dim = dims[index]
+        if isinstance(dim, Monomial) and any(name.startswith("?") for name, _ in dim.powers):
+            unknown = "?" if "?" in token.text else "None"
+            place = token.start + token.text.index(unknown)
+            raise misuse(
+                f"{unknown} is a size nobody knows, so it cannot be requested",
+                "write -1 to infer the dim, or a name",
+                argument=argument,
+                index=index,
+                span=(place, place + len(unknown)),
+            )
     return dims
 
 
@@ -138,6 +147,8 @@ def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
     if not body.strip() and bracketed:
         return ()
     separator = "x" if "x" in body and all(map(_is_integer, body.split("x"))) else ","
+    if separator not in body and _stand_apart(body.split(), bracketed=bracketed):
+        return _words_apart(text, body.split(), start)
     pieces, place = [], start
     words = body.split(separator)
     if len(words) > MOST_DIMS:
@@ -155,6 +166,23 @@ def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
             raise misuse("a dim is missing", argument=argument, index=index, span=(place, place + 1))
         pieces.append(Token(stripped, at))
         place += len(word) + 1
+    return tuple(pieces)
+
+
+def _stand_apart(words: list[str], *, bracketed: bool) -> bool:
+    """Say whether words between blanks are dims of their own, and not factors of one. Names need brackets for that."""
+    if not bracketed and not all(word in UNKNOWN or _is_integer(word.removesuffix("L")) for word in words):
+        return False
+    return 1 < len(words) <= MOST_DIMS and not any(word[0] in "*/" or word[-1] in "*/" for word in words)
+
+
+def _words_apart(text: str, words: Iterable[str], start: int) -> tuple[Token, ...]:
+    """Return the tokens of dims that blanks separate."""
+    pieces = []
+    for word in words:
+        start = text.index(word, start)
+        pieces.append(Token(word, start))
+        start += len(word)
     return tuple(pieces)
 
 
@@ -183,8 +211,10 @@ def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Di
     Raises `ShapeError` (usage) if it writes no dim.
     """
     word = token.text
-    if _is_integer(word):
-        return int(word), unknowns
+    if _is_integer(word.removesuffix("L")):
+        return int(word.removesuffix("L")), unknowns
+    if word in UNKNOWN:
+        return named_dim(f"?{unknowns}"), unknowns + 1
     if word.isidentifier() and word.isascii() and len(word) <= LONGEST_WORD:
         return named_dim(word), unknowns
     if len(word) > LONGEST_WORD or not (word.isascii() and word.isprintable()):
@@ -197,8 +227,8 @@ def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Di
                 (numerator, denominator * int(text)) if divides else (numerator * int(text), denominator)
             )
         elif text == "?" or text.isidentifier():
-            name = f"?{unknowns}" if text == "?" else text
-            unknowns += text == "?"
+            name = f"?{unknowns}" if text in UNKNOWN else text
+            unknowns += text in UNKNOWN
             powers[name] = powers.get(name, 0) + (-1 if divides else 1)
         else:
             raise _unreadable_error(factor, token, argument, index)
@@ -224,7 +254,9 @@ def _factors(token: Token) -> list[tuple[bool, Token]]:
     """Return the factors of a written product, each with its place and whether it divides."""
     factors, divides, start = [], False, 0
     for place, char in enumerate(f"{token.text}*"):
-        if char in "*/":
+        if char == "/" and divides and place == start and token.text[place - 2 : place] != "//":
+            start += 1
+        elif char in "*/":
             factors.append((divides, Token(token.text[start:place], token.start + start)))
             divides, start = char == "/", place + 1
     return factors

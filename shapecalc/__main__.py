@@ -9,7 +9,7 @@ import atexit
 import gc
 import sys
 
-from shapecalc.cli.direct import answer_directly
+from shapecalc.cli.direct import answer_directly, asked_words
 from shapecalc.cli.output import Exit, RunEnded, abandon_stdout, escape_what_cannot_be_written, stream_error
 
 TYPE_CHECKING = False
@@ -59,6 +59,7 @@ def _run(words: list[str]) -> int:
     """Run a command line and return its exit code; raise `RunEnded` if a stream cannot be used."""
     escape_what_cannot_be_written()
     try:
+        words = asked_words(words)
         code = answer_directly(words)
         if code is not None:
             atexit.register(gc.freeze)  # the process ends sooner if it need not search for garbage

@@ -14,6 +14,7 @@ from shapecalc.cli.ops import EPILOG, add_op
 from shapecalc.cli.output import Exit, abandon_stdout, problem_line, put, put_json, tell
 from shapecalc.cli.split_shapes import split_shape_error
 from shapecalc.cli.typer_classes import InOrder, ShapeCommand
+from shapecalc.core.asking.spellings import elsewhere_error
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import misuse
 
@@ -56,7 +57,7 @@ def print_short_help(
 
 COMMANDS = (
     *("chain", "code", "equiv", "simplify", "compare", "find", "check", "vectors"),
-    *("dialects", "why", "repl", "tui", "serve", "backends"),
+    *("dialects", "why", "help", "repl", "tui", "serve", "backends"),
 )
 """The commands that are not ops, each a module of its own name with a function `add`."""
 
@@ -104,7 +105,8 @@ def _tell_misuse(error: TyperException, words: list[str]) -> int:
     """Tell what Typer could not read, as JSON if the words ask for it."""
     command = getattr(getattr(error, "ctx", None), "command_path", "shapecalc")
     message = " ".join(error.format_message().split()).rstrip(".")
-    problem = (split_shape_error(words) or misuse(message[:1].lower() + message[1:], f"see {command} -h")).problem
+    known = split_shape_error(words) or elsewhere_error(words[0] if words else "")
+    problem = (known or misuse(message[:1].lower() + message[1:], f"see {command} -h")).problem
     if "--json" in words:
         put_json(unread_json(problem, words[0], {}))
     else:

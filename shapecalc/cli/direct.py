@@ -23,8 +23,30 @@ if TYPE_CHECKING:
 
     Known = Mapping[str, tuple[Option, bool | None]]
 
+STARTS = ("-", "?", "[", "(", "{")
+"""What a shape begins with, if that is no digit and no name."""
 COMPLETION = "_SHAPECALC_COMPLETE"
 """The variable by which a shell asks for completions."""
+
+
+def asked_words(words: Sequence[str]) -> list[str]:
+    """Return a command line with `reshape` before two shapes, and with the op's own name for that of a framework.
+
+    >>> asked_words(["2,3,4", "0,-1", "--json"]), asked_words(["reshpe", "2,3,4"])
+    (['reshape', '2,3,4', '0,-1', '--json'], ['reshpe', '2,3,4'])
+    """
+    if not words or words[0] in OPS:
+        return [*words]
+    if len(words) > 1 and _is_shape(words[0]) and _is_shape(words[1]):
+        return ["reshape", *words]
+    from shapecalc.core.asking.spellings import respelled
+
+    return respelled(words)
+
+
+def _is_shape(word: str) -> bool:
+    """Say whether a word is a shape and no command: it begins as one, or it has a comma."""
+    return is_value(word) and (word[:1] in STARTS or word[:1].isdigit() or "," in word)
 
 
 def answer_directly(words: Sequence[str]) -> int | None:
@@ -56,11 +78,12 @@ def read_words(op: Op, words: Sequence[str]) -> dict[str, Any] | None:
             values.append(without_padding(word))
         elif not _read_option(word, waiting, known, given):
             return None
-    arguments = ("input", *op.slots)
+    arguments = ("input", *op.places)
     required = 1 + sum(param.required and param.positional for param in op.params)
     if not required <= len(values) <= len(arguments):
         return None
-    return given | dict(zip(arguments, values, strict=False))
+    placed = dict(zip(arguments, values, strict=False))
+    return given | placed if given.keys().isdisjoint(placed) else None
 
 
 def _options_of(op: Op) -> Known:

@@ -187,7 +187,17 @@ def printing_options(*names: str) -> list[Option]:
 
 def parameters_of(op: Op) -> list[Argument | Option]:
     """Return the arguments and options of an op's command, in the order in which its help lists them."""
-    return [INPUT, *map(_parameter_of, params_of(op)), *_asking_options(op), *PRINTING.values()]
+    params = params_of(op)
+    placed = [_argument_of(param) for param in params if param.placed]
+    return [INPUT, *placed, *map(_parameter_of, params), *_asking_options(op), *PRINTING.values()]
+
+
+def _argument_of(param: Param) -> Argument:
+    """Return how a command line has a parameter that is given by its place."""
+    words, name = param.words, param.name.upper()
+    required = param.required and param.positional
+    metavar = name if required else f"[{name}]"
+    return Argument(param.name, param.help, metavar, required, completions=(lambda: words) if words else None)
 
 
 def _parameter_of(param: Param) -> Argument | Option:
@@ -195,8 +205,7 @@ def _parameter_of(param: Param) -> Argument | Option:
     words = param.words
     completions = (lambda: words) if words else None
     if param.positional:
-        name = param.name.upper() if param.required else f"[{param.name.upper()}]"
-        return Argument(param.name, param.help, name, param.required, completions=completions)
+        return _argument_of(param)
     if param.holds is Holds.FLAG:
         return Option(param.name, param.help, Takes.SWITCH)
     metavar = {

@@ -19,6 +19,7 @@ from shapecalc.core.asking.command_line import (
 )
 from shapecalc.core.asking.defaults import chain_with_options, with_defaults
 from shapecalc.core.asking.rulebook import RULES
+from shapecalc.core.asking.spellings import elsewhere_error, respelled
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing.answer import answer, answer_chain
 from shapecalc.core.ops import OPS
@@ -80,7 +81,7 @@ class Session:
     def reply(self, line: str) -> Reply:
         """Return the reply to one line, whatever it holds."""
         try:
-            words = split(line)
+            words = respelled(split(line))
             return self._reply(line.strip(), words) if words else Reply()
         except ShapeError as error:
             pieces = ((None, visible(line.strip()[:200])),)
@@ -90,6 +91,9 @@ class Session:
         """Return the reply to a line of words; raise `ShapeError` if it cannot be read or answered."""
         if "|" in line:
             return self._reply_to_chain(f"ans | {line}" if words[0] in OPS else line)
+        error = elsewhere_error(words[0])
+        if error is not None:
+            raise error
         if words[0] in OPS:
             return self._reply_to_op(read_stage(words, with_input=_names_input(words, self.shape is not None)))
         if words[0] in {name.split()[0] for name in COMMANDS}:
@@ -183,9 +187,10 @@ class Session:
 
 def _names_input(words: list[str], has_shape: bool) -> bool:
     """Say whether an op's line names its input: `ans`, or one value more than the op has places for."""
-    values = read_values(words)
-    places = len(OPS[words[0]].slots)
-    return values[:1] == ["ans"] or (len(values) == places + 1 and not (has_shape and places == 0))
+    values, op = read_values(words), OPS[words[0]]
+    if values[:1] == ["ans"] or not has_shape:
+        return values[:1] == ["ans"] or len(values) in (len(op.slots) + 1, len(op.places) + 1)
+    return bool(op.places) and len(values) == len(op.places) + 1
 
 
 def _conditions_text(conditions: Conditions) -> str:

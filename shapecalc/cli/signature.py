@@ -10,12 +10,14 @@ import typer
 from shapecalc.cli.inputs import without_padding
 from shapecalc.cli.options import PRINTING, Argument, Option, Takes, read_number
 from shapecalc.cli.output import Output
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+BY_NAME = "_by_name"
+"""What Typer's name of an option ends with if there is an argument of its name."""
 KINDS: dict[Takes, tuple[Any, Any]] = {
     Takes.NOTHING: (bool, False),
     Takes.SWITCH: (bool | None, None),
@@ -37,18 +39,21 @@ def make_command(
     It calls `run` with the values by name. Those that say what is printed come together, as `out`; Typer's own
     `context` comes if it is asked for.
     """
+    placed, named = ({each.name for each in parameters if isinstance(each, kind)} for kind in (Argument, Option))
+    twofold = placed & named
     numbers = [each for each in parameters if isinstance(each, Option) and each.takes is Takes.NUMBER]
 
     def command(context: typer.Context, **given: Any) -> int:
         values = {name: _strip_padding(value) for name, value in given.items()}
         try:
+            values |= {name: _given_once(name, values[name], values.pop(f"{name}{BY_NAME}")) for name in twofold}
             values |= {option.name: read_number(option, values[option.name]) for option in numbers}
         except ShapeError as error:
             context.fail(error.problem.message)
         printing = {name: values.pop(name) for name in PRINTING if name in values}
         return run(**values, **({"context": context} if with_context else {}), out=Output(**printing))
 
-    made = list(map(_typer_parameter, parameters))
+    made = [_typer_parameter(each, by_name=each.name in twofold) for each in parameters]
     made.append(inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context))
     command.__signature__ = inspect.Signature(made, return_annotation=int)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in made} | {"return": int}
@@ -62,13 +67,22 @@ def _strip_padding(value: Any) -> Any:
     return without_padding(value) if isinstance(value, str) else value
 
 
-def _typer_parameter(parameter: Argument | Option) -> inspect.Parameter:
-    """Return how Typer sees an argument or an option."""
+def _given_once(name: str, placed: Any, named: Any) -> Any:
+    """Return a value that may be given by its place or by its name; raise `ShapeError` (usage) if both give one."""
+    if placed is not None and named is not None:
+        raise misuse(f"{name} is given twice, by its place and by its name", argument=name)
+    return placed if named is None else named
+
+
+def _typer_parameter(parameter: Argument | Option, *, by_name: bool = False) -> inspect.Parameter:
+    """Return how Typer sees an argument or an option; `by_name` an option that is an argument, too."""
+    name = parameter.name
     if isinstance(parameter, Argument):
         kind, default = _typer_argument(parameter)
     else:
         kind, default = _typer_option(parameter)
-    return inspect.Parameter(parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        name += BY_NAME if by_name else ""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def _typer_argument(argument: Argument) -> tuple[Any, Any]:

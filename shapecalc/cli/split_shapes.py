@@ -36,7 +36,7 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
     if op is None or len(words) > MOST_WORDS:
         return None
     bare, options, split = _joined(op, words[start:])
-    if len(bare) > 1 + len(op.slots):
+    if len(bare) > 1 + len(op.places):
         bare, split = _likeliest_shapes(op, bare, options), all(map(_is_dim, bare))
     if not split or read_words(op, [*bare, *options]) is None:
         return None
@@ -88,7 +88,7 @@ def _likeliest_shapes(op: Op, bare: Sequence[str], options: Sequence[str]) -> li
     cuts = [[",".join(bare)]]
     if len(op.slots) > 1:  # each holds a number
         cuts += [[",".join(bare[: -len(op.slots)]), *bare[-len(op.slots) :]]]
-    elif op.slots:
+    elif op.places:
         cuts += [[",".join(bare[:at]), ",".join(bare[at:])] for at in range(1, len(bare))]
     return min(cuts, key=lambda shapes: _oddities(op, shapes, options))
 

@@ -11,6 +11,7 @@ from shapecalc.core.asking.common import COMMON
 from shapecalc.core.asking.defaults import with_defaults
 from shapecalc.core.asking.places import token_span, unreadable_stage
 from shapecalc.core.asking.resolve import ask_chain, resolve_chain
+from shapecalc.core.asking.spellings import ELSEWHERE, respelled
 from shapecalc.core.dialects.element_types import element_type
 from shapecalc.core.fixing.answer import answer as answer_request
 from shapecalc.core.ops import OPS, params_of
@@ -164,7 +165,8 @@ def question_of(words: Sequence[str]) -> Question:
         return _chain_question(words[1:])
     if words[0] == EQUIV:
         return _pair_question(words[1:])
-    if words[0] not in OPS:
+    words = respelled(words)
+    if words[0] not in OPS and words[0] not in ELSEWHERE:
         opening = (*ASKABLE, EQUIV)
         if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], opening)):
             raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], opening))

@@ -31,6 +31,7 @@ COMPLETED = [
     (["reshape", "2,3", "--opset", "2"], ["2", *(str(opset) for opset in range(20, 29))]),
     (["reshape", "2,3", "--dtype", "float16"], ["float16"]),
     (["transpose", "--dtype", ""], sorted(KNOWN)),
+    (["help", "per"], ["permute"]),
     (["why", "zero-"], [rule for rule in RULES if rule.startswith("zero-")]),
     (["expand", "--backend", ""], ["auto", "numpy", "cupy"]),
     (["squeeze", "--as", ""], list(TARGETS)),

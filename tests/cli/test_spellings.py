@@ -19,3 +19,58 @@ def test_a_dialect_has_short_names(alias, dialect, shapecalc):
 def test_no_name_of_a_dialect_is_used_twice():
     names = [name for row in DIALECTS.values() for name in (row.name, *row.aliases)]
     assert len({*names}) == len(names)
+
+
+SAME = [
+    # what is typed, what it stands for
+    (["2,3,4", "0,-1"], ["reshape", "2,3,4", "0,-1"]),
+    (["2,3,4", "0,-1", "--json"], ["reshape", "2,3,4", "0,-1", "--json"]),
+    (["[2, 3]", "(6)"], ["reshape", "2,3", "6"]),
+    (["?,3", "-1"], ["reshape", "?,3", "-1"]),
+    (["N,C", "-1", "--where", "N=2"], ["reshape", "N,C", "-1", "--where", "N=2"]),
+    (["-", "6"], ["reshape", "-", "6"]),
+    (["permute", "2,3,4", "-1,0,1"], ["transpose", "2,3,4", "-1,0,1", "-d", "torch"]),
+    (["permute", "2,3", "1,0", "-d", "onnx", "--json"], ["transpose", "2,3", "1,0", "-d", "onnx", "--json"]),
+    (["chain", "2,3 | permute -1,0", "--json"], ["chain", "2,3 | transpose -1,0 --dialect torch", "--json"]),
+    (["squeeze", "1,3,1", "0", "--json"], ["squeeze", "1,3,1", "--axes", "0", "--json"]),
+    (["unsqueeze", "2,3", "-1"], ["unsqueeze", "2,3", "--axes", "-1"]),
+    (["chain", "2,3 | unsqueeze 0 | squeeze 0"], ["chain", "2,3 | unsqueeze --axes 0 | squeeze --axes 0"]),
+    (["help", "squeeze"], ["squeeze", "--help"]),
+    (["help", "chain"], ["chain", "--help"]),
+    (["help", "permute"], ["transpose", "--help"]),
+    (["help"], ["--help"]),
+]
+
+
+@pytest.mark.parametrize(("typed", "meant"), SAME, ids=[" ".join(typed) for typed, _ in SAME])
+def test_what_is_typed_is_what_is_meant(typed, meant, shapecalc):
+    assert shapecalc(*typed, stdin="2,3") == shapecalc(*meant, stdin="2,3")
+
+
+MISTAKES = [
+    (["reshpe", "2,3", "6"], "no such command 'reshpe'"),
+    (["2,3"], "no such command '2,3'"),
+    (["2,3", "reshape"], "no such command '2,3'"),
+    (["x.npy", "6"], "no such command 'x.npy'"),
+    (["help", "reshpe"], "there is no command 'reshpe' (did you mean reshape?)"),
+    (["squeeze", "1,3,1", "0", "--axes", "2"], "axes is given twice"),
+    (["chain", "1,3,1 | squeeze 0 --axes 2"], "axes is given twice"),
+    (["squeeze", "1,3,1", "0", "2"], "extra argument"),
+    (["repeat", "2,3", "2"], "it means three things (PyTorch's, the whole again: rearrange 2,3"),
+    (["chain", "2,3 | repeat 2,2"], "it means three things"),
+    (["view_as", "2,3", "y"], "write that shape: view INPUT TARGET"),
+    (["reshape_as", "2,3", "6"], "write that shape: reshape INPUT TARGET"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), MISTAKES, ids=[" ".join(words) for words, _ in MISTAKES])
+def test_what_is_no_spelling_is_told_in_one_line(words, said, shapecalc):
+    ran = shapecalc(*words)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert said in ran.err
+
+
+def test_the_prompt_reads_them_too(shapecalc):
+    ran = shapecalc("repl", stdin="2,3\npermute -1,0\nunsqueeze 0\nsqueeze 0\nrepeat 2\n")
+    assert (ran.code, ran.out) == (2, "2,3\n3,2\n1,3,2\n3,2\n")
+    assert "it means three things" in ran.err

@@ -12,6 +12,7 @@ from __future__ import annotations
 from shapecalc.core.answers.request import Request
 from shapecalc.core.asking.ask import read_flag
 from shapecalc.core.asking.common import COMMON
+from shapecalc.core.asking.spellings import elsewhere_error, respelled
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.switches import SWITCHES
 from shapecalc.core.ops import OPS, params_of
@@ -81,13 +82,20 @@ def read_stage(words: Sequence[str], *, with_input: bool) -> Typed:
     """
     if not words:
         raise misuse("an operation is missing", f"the operations are {', '.join(OPS)}")
+    words = respelled(words)
+    error = elsewhere_error(words[0])
+    if error is not None:
+        raise error
     op = lookup(words[0], OPS, "operation")
     values, options = _sort_words(op, words[1:])
     shape = values.pop(0) if with_input and values else None
-    slots = op.slots
+    slots = op.places
     if len(values) > len(slots):
         raise misuse(f"{op.name} does not take '{visible(values[len(slots)][:40])}'", usage(op, with_input=with_input))
-    return Typed(op.name, options | dict(zip(slots, values, strict=False)), shape)
+    placed = dict(zip(slots, values, strict=False))
+    for name in placed.keys() & options.keys():
+        raise misuse(f"{name} is given twice, by its place and by its name", argument=name)
+    return Typed(op.name, options | placed, shape)
 
 
 def read_values(words: Sequence[str]) -> list[str]:

@@ -30,6 +30,8 @@ class Param(Record, read_often=True):
     holds: Holds
     help: str
     positional: bool = False
+    placed: bool = False
+    """Whether it may be given by its place, too, behind those that are positional."""
     required: bool = False
     words: tuple[str, ...] = ()
     """The words that a parameter of words takes."""

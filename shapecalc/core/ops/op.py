@@ -79,6 +79,11 @@ class Op(Record, read_often=True):
         """The names of the parameters that are given by their place, in order."""
         return tuple(param.name for param in self.params if param.positional)
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The names of all parameters that may be given by their place, in order."""
+        return (*self.slots, *(param.name for param in self.params if param.placed))
+
 
 def operator_of(op: Op, row: Dialect) -> Operator | None:
     """Return the operator that a dialect has for an op; None if it has none.

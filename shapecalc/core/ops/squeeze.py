@@ -82,7 +82,7 @@ def fast_squeeze(at: Setting) -> FastAnswer:
 SQUEEZE = Op(
     name="squeeze",
     summary="Drop dims of 1.",
-    params=(Param("axes", Holds.AXES, "the axes to drop; left out, every dim of 1"),),
+    params=(Param("axes", Holds.AXES, "the axes to drop; left out, every dim of 1", placed=True),),
     steps=squeeze,
     fast=fast_squeeze,
     operators={"onnx": Operator("Squeeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},

@@ -94,7 +94,7 @@ def fast_unsqueeze(at: Setting) -> FastAnswer:
 UNSQUEEZE = Op(
     name="unsqueeze",
     summary="Insert dims of 1.",
-    params=(Param("axes", Holds.AXES, "where the new dims stand in the output"),),
+    params=(Param("axes", Holds.AXES, "where the new dims stand in the output", placed=True),),
     steps=unsqueeze,
     fast=fast_unsqueeze,
     operators={"onnx": Operator("Unsqueeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},

@@ -210,6 +210,7 @@ def _parameter_of(param: Param) -> Argument | Option:
         return Option(param.name, param.help, Takes.SWITCH)
     metavar = {
         Holds.AXES: "AXES",
+        Holds.PERM: "AXES",
         Holds.SLICES: "SLICES",
         Holds.PATTERN: "PATTERN",
         Holds.LENGTHS: "LENGTHS",

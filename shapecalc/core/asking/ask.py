@@ -16,7 +16,7 @@ from shapecalc.core.sizes.lookup import lookup, suggestion
 from shapecalc.core.sizes.problem import misuse, refusal
 from shapecalc.core.sizes.python_values import describe, dims_of, is_whole, read_sizes, whole_number
 from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.text import TOO_LARGE, read_axes, read_shape, read_target, shape_text
+from shapecalc.core.sizes.text import TOO_LARGE, read_axes, read_dims, read_shape, read_target, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from shapecalc.core.dialects.dialect import Dialect, Operator
     from shapecalc.core.ops.op import Op, Param
+
+TEXTS = (Holds.SLICES, Holds.PATTERN, Holds.LENGTHS)
+"""What stays a text in a request."""
 
 
 def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -> Request:
@@ -43,7 +46,7 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     for param in (*spec.params, *operator.params) if operator.params else spec.params:
         name, value = param.name, options.get(param.name)
         if value is not None:
-            arguments[name] = _value(value, param, row)
+            arguments[name] = _value(value, param, row, dims)
             if isinstance(value, str):
                 written[name] = value
         elif param.required:
@@ -103,8 +106,8 @@ def _check_names(given: Iterable[str], spec: Op, row: Dialect) -> None:
             raise misuse(f"{spec.name} has no {shown}", suggestion(shown, known), argument=str(name))
 
 
-def _value(value: object, param: Param, row: Dialect) -> Any:
-    """Return a parameter's value from its text or from a Python value."""
+def _value(value: object, param: Param, row: Dialect, shape: Shape) -> Any:
+    """Return a parameter's value from its text or from a Python value. `shape` is the input's."""
     name = param.name
     if param.taken_by is not None and not param.taken_by(row):
         raise misuse(f"{row.name} has no {name} here", argument=name)
@@ -112,25 +115,49 @@ def _value(value: object, param: Param, row: Dialect) -> Any:
         return dims_of(value, name)
     if param.holds is Holds.INT:
         return whole_number(value, name)
-    if param.holds is Holds.SLICES:
-        from shapecalc.core.sizes.slices import read_slices  # no other op has slices
-
-        return read_slices(value, name)
-    if param.holds in (Holds.PATTERN, Holds.LENGTHS):
-        from shapecalc.core.sizes import patterns  # no other op has patterns
-
-        (patterns.read_pattern if param.holds is Holds.PATTERN else patterns.read_lengths)(value, name)
-        return value
+    if param.holds in TEXTS:
+        return _text(value, param)
     if param.holds is Holds.WORD:
         return _word(value, param)
     if param.holds is Holds.FLAG:
         return read_flag(value, name)
+    if param.holds is Holds.TARGET:
+        return read_target(value, name) if isinstance(value, str) else _dims(value, name)
+    return _axes(value, param, shape)
+
+
+def _axes(value: object, param: Param, shape: Shape) -> Shape:
+    """Return the axes of a text or of a Python value; those of a permutation may be named by their dims."""
+    name = param.name
+    dims = _dims(value, name)
+    if Monomial not in map(type, dims):
+        return dims
+    if param.holds is Holds.PERM:
+        from shapecalc.core.asking.named_axes import axes_of_dims  # few name their axes
+
+        return axes_of_dims(dims, shape, value, name)
     if isinstance(value, str):
-        return read_target(value, name) if param.holds is Holds.TARGET else read_axes(value, name)
-    dims = dims_of(value if type(value) is tuple or not is_whole(value) else (value,), name)
-    if param.holds is Holds.AXES and Monomial in map(type, dims):
-        raise misuse(f"an axis is a whole number, not {shape_text(dims)}", argument=name)
-    return dims
+        return read_axes(value, name)
+    raise misuse(f"an axis is a whole number, not {shape_text(dims)}", argument=name)
+
+
+def _text(value: object, param: Param) -> str:
+    """Return the text of a parameter that stays a text: slices as shapecalc writes them, patterns as typed."""
+    if param.holds is Holds.SLICES:
+        from shapecalc.core.sizes.slices import read_slices  # no other op has slices
+
+        return read_slices(value, param.name)
+    from shapecalc.core.sizes import patterns  # no other op has patterns
+
+    (patterns.read_pattern if param.holds is Holds.PATTERN else patterns.read_lengths)(value, param.name)
+    return str(value)
+
+
+def _dims(value: object, name: str) -> Shape:
+    """Return the dims of a text or of a Python value; one number stands for itself."""
+    if isinstance(value, str):
+        return read_dims(value, name)
+    return dims_of(value if type(value) is tuple or not is_whole(value) else (value,), name)
 
 
 def _word(value: object, param: Param) -> str:

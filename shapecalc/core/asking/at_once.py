@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     AtOnce = Callable[[tuple[object, ...], Mapping[str, object]], Trace | None]
 
-TYPES: dict[Holds, type] = {Holds.TARGET: tuple, Holds.AXES: tuple, Holds.INT: int}
+TYPES: dict[Holds, type] = {Holds.TARGET: tuple, Holds.AXES: tuple, Holds.PERM: tuple, Holds.INT: int}
 """The types of plain values, by what a parameter holds."""
 _known: dict[tuple[str, object], AtOnce] = {}
 """What answers the questions of an op under a dialect, for those that were asked."""

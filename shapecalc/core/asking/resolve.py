@@ -212,7 +212,7 @@ def ask_chain(
     requests: list[Request] = []
     for op, options in stages:
         others = {name: value for name, value in options.items() if name != "where"}
-        requests.append(ask(op, () if requests else shape, others))
+        requests.append(ask(op, _known_input(requests, op, others) if requests else shape, others))
         sizes = {**sizes, **(read_sizes(options["where"]) if options.get("where") is not None else {})}
     if not requests:
         raise misuse("a chain needs at least one stage", "write INPUT | reshape TARGET")
@@ -221,6 +221,21 @@ def ask_chain(
             raise misuse(f"{request.op} ends a chain: it returns the dims as a vector, not a tensor to go on with")
     check_names_known(sizes, names(_dims(requests)))
     return tuple([with_sizes(request, sizes) for request in requests] if sizes else requests)
+
+
+def _known_input(before: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
+    """Return the input of a later stage if its request names axes by their dims; of other stages it can wait.
+
+    Raises `ShapeError` (usage) if it names them behind a stage that is refused.
+    """
+    from shapecalc.core.asking.named_axes import names_axes  # a request that is no chain starts without it
+
+    if not names_axes(op, options):
+        return ()
+    output = resolve_chain(before).output
+    if output is None:
+        raise misuse(f"{op} names its axes, and a stage before it is refused", "name the axes by their numbers")
+    return output
 
 
 def resolve_chain(requests: Sequence[Request], resolve_one: Callable[[Request], Trace] = resolve) -> Chain:

@@ -15,6 +15,7 @@ class Holds(Choice):
 
     TARGET = "a requested shape"
     AXES = "a list of axes"
+    PERM = "a permutation of axes, which may be named by their dims"
     SLICES = "slices of axes"
     PATTERN = "a pattern of axes"
     LENGTHS = "lengths of axes by name"

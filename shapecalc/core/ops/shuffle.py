@@ -58,7 +58,7 @@ SHUFFLE = Op(
     name="shuffle",
     summary="Transpose, reshape, transpose: TensorRT's Shuffle.",
     params=(
-        Param("first", Holds.AXES, f"the first transpose: {PERM}"),
+        Param("first", Holds.PERM, f"the first transpose: {PERM}"),
         Param("to", Holds.TARGET, f"the reshape: {TARGET}"),
         Param("second", Holds.AXES, f"the second transpose: {PERM}"),
     ),

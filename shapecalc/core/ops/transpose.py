@@ -167,11 +167,11 @@ TRANSPOSE = Op(
     name="transpose",
     facts=(TakenAxis, MovedAxes),
     summary="Move axes.",
-    params=(Param("perm", Holds.AXES, f"{PERM}; left out, the dims reverse", positional=True),),
+    params=(Param("perm", Holds.PERM, f"{PERM}; left out, the dims reverse", positional=True),),
     steps=transpose,
     fast=fast_transpose,
     operators={"onnx": Operator("Transpose", {1: UP_TO_12, 13: SINCE_13} | NEWEST)},
-    examples=("transpose 2,3,4 1,2,0", "transpose N,H,W,C 0,3,1,2 --json", "transpose 2,3,4 -1,0,1 -d torch"),
+    examples=("transpose 2,3,4 1,2,0", "transpose N,H,W,C N,C,H,W --json", "transpose 2,3,4 -1,0,1 -d torch"),
     vectors=tuple(
         (shape, {"perm": perm} if perm else {})
         for shape, perm in (

@@ -47,6 +47,13 @@ READ = [
     ("x.transpose(1, 2).view(2, -1)", "2,3,4", "error stride-incompatible"),
     ("x.view(5, -1).T", "2,3,4", "error indivisible"),
     ("x.squeeze(0)", "N,C", "N,C when N != 1"),
+    ("self.qkv(x).view(B, 3, -1)[:, 0]", "B,3*C", "B,C"),
+    ("q, k, v = self.qkv(x).chunk(3, -1)\nk = k.unsqueeze(1)", "B,3*C", "B,1,C"),
+    ("a, b = x\nb.T", "2,N,C", "C,N"),
+    ("n = m = int(math.sqrt(x.shape[1]))\nx.view(-1, n, m)", "N,49", "N,7,7"),
+    ("x.view(-1, int(x.shape[1] ** 0.5), 7)", "N,49", "N,7,7"),
+    ("x.view(self.window_size[0], -1)", "6,N", "window_size_0,6*N/window_size_0 when 6*N % window_size_0 == 0"),
+    ("(x.view(2, -1) * self.scale).T", "2,N", "N,2"),
 ]
 
 
@@ -68,6 +75,17 @@ def test_the_framework_is_told_by_the_line_or_given():
     assert read("x.transpose(1, 0)", "2,3", dialect="numpy").stages == (
         ("transpose", {"perm": (1, 0), "dialect": "numpy"}),
     )
+
+
+def test_a_layer_of_the_code_may_be_the_tensor():
+    line = "torch.flatten(model.stem(x, 3), 1)"
+    with pytest.raises(ShapeError, match="name its result as the tensor"):
+        read(line)
+    shape = read_shape("2,3,4")
+    stages = (("flatten", {"start_dim": 1, "end_dim": -1, "dialect": "torch"}),)
+    assert read_code(line, "model.stem(x,3)", shape, None, {}).stages == stages
+    with pytest.raises(ShapeError, match="is no name of a tensor"):
+        read_code(line, "x + 1", shape, None, {})
 
 
 def test_sizes_are_put_in_before_the_line_is_read():
@@ -101,6 +119,9 @@ REFUSED = [
     ("x.permute('a')", "x.permute('a')", "whole numbers"),
     ("x.transpose(0, 9)", "x.transpose(0, 9)", "there is no axis 9 among 3"),
     ("x.nope()", "x.nope()", "nope is not known here"),
+    ("x.view(6, -1).mean(-1)", "x.view(6, -1).mean(-1)", "one position of many"),
+    ("x.view(int(math.sqrt(2)))", "math.sqrt(2)", "a root is read of a square"),
+    ("a, b, c = x", "a, b, c", "3 names for 2 values"),
     ("x.shape", None, "ends in no tensor"),
     ("x.float()", None, "nothing in the code changes"),
     ("x.T\nfor i in x: pass", "for i in x: pass", "this statement is not read"),

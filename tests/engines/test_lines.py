@@ -69,6 +69,17 @@ TORCH = [
     ("x.view(*x.size()[:-1], 2, x.size(-1) // 2).permute(0, 2, 1, 3)", (2, 3, 4)),
     ("x.select(1, 2)", (2, 3, 4)),
     ("x.permute(0, 1, 2)", (2, 3)),
+    ("x.expand(2, 3).view(6)", (2, 1)),
+    ("x.unsqueeze(-1).expand(-1, -1, 2).view(6, 2)", (2, 3)),
+    ("x[:, :2].view(-1)", (2, 3)),
+    ("x[:, :, ::2].view(2, 6)", (2, 3, 4)),
+    ("x[:, 0].view(2, 2, 2)", (2, 3, 4)),
+    ("x[None].transpose(0, 1).view(2, 12)", (2, 3, 4)),
+    ("x.chunk(2, 1)[1].view(-1)", (2, 4)),
+    ("x.transpose(0, 1).clone().view(-1)", (2, 3)),
+    ("x.transpose(0, 1).reshape(3, 2).view(-1)", (2, 3)),
+    ("x.transpose(0, 2).flatten(1).view(-1)", (2, 3, 4)),
+    ("x.flip(0).view(-1)", (2, 3)),
 ]
 
 

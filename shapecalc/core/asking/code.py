@@ -10,7 +10,7 @@ import warnings
 
 from shapecalc.core.asking.ask import check_names_known, dialect_called
 from shapecalc.core.asking.code_calls import call_tensor, is_known
-from shapecalc.core.asking.code_tensors import Parts, Refused, Tensor, flipped, indexed
+from shapecalc.core.asking.code_tensors import Parts, Refused, Tensor, flipped, indexed, positions
 from shapecalc.core.asking.code_values import arithmetic, element, is_number, measure, negated
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.sizes.dims import Monomial, Shape, named_dim, names, substitute
@@ -71,7 +71,7 @@ def read_code(text: str, name: str | None, shape: Shape, dialect: str | None, si
     try:
         row = dialect_called(dialect).name if dialect else _dialect_of(tree)
         given = tuple([substitute(dim, sizes) for dim in shape])
-        reader = Reader(text, name or _root_of(tree), row, sizes)
+        reader = Reader(text, _as_written(name) if name else _root_of(tree), row, sizes)
         return reader.read(tree, given, {*names(shape)})
     except RecursionError:
         raise misuse("the code is nested too deep", argument="line") from None
@@ -91,6 +91,17 @@ def _parsed(text: str) -> ast.Module:
         raise misuse("the code is nested too deep", argument="line") from None
     except ValueError as error:
         raise misuse(f"this is no Python: {visible(str(error))}", argument="line") from None
+
+
+def _as_written(name: str) -> str:
+    """Return the name of a tensor, or the call that makes it, as Python writes it.
+
+    Raises `ShapeError` (usage) for what is neither.
+    """
+    match _parsed(name).body:
+        case [ast.Expr(value=ast.Name() | ast.Attribute() | ast.Call() as node)]:
+            return ast.unparse(node)
+    raise misuse(f"'{visible(brief(name))}' is no name of a tensor", "write --input x=N,C,H,W", argument="input")
 
 
 def _line_start(text: str, line: int) -> int:
@@ -118,6 +129,8 @@ def _root_of(tree: ast.Module) -> str:
         match node:
             case ast.Expr(value=inner) | ast.Assign(value=inner) | ast.Return(value=inner):
                 node = inner
+            case ast.Call(func=ast.Name() | ast.Attribute() as called) if _is_layer(called):
+                return ast.unparse(node)
             case ast.Call(func=ast.Attribute(value=inner), args=args):
                 node = args[0] if args and _dotted(inner).split(".")[0] in MODULES else inner
             case ast.Call(args=[first, *_]):
@@ -129,6 +142,12 @@ def _root_of(tree: ast.Module) -> str:
             case _:
                 return _dotted(node) or "x"
     return "x"
+
+
+def _is_layer(called: ast.expr) -> bool:
+    """Say whether what is called is a layer of the code's own, whose result is the tensor: `self.qkv(x)`."""
+    name = _dotted(called)
+    return not is_known(name.rpartition(".")[2]) and (name.startswith("self.") or name.isidentifier())
 
 
 def _dotted(node: ast.AST) -> str:
@@ -155,6 +174,7 @@ class Reader:
     def read(self, tree: ast.Module, shape: Shape, known: set[str]) -> Read:
         """Return what the code does to a tensor of `shape`; `known` are the names in it as it was given."""
         self.assigned[self.name] = Tensor(shape, (), self.dialect)
+        self.from_layer = "(" in self.name
         value: Value = None
         try:
             for statement in tree.body:
@@ -177,13 +197,18 @@ class Reader:
                 return self.value(node)
             case ast.Return(value=ast.expr() as node):
                 return self.value(node)
-            case ast.Assign(targets=[target], value=node):
-                return self.assign(target, self.value(node))
+            case ast.Assign(targets=targets, value=node):
+                value = self.value(node)
+                for target in targets:
+                    self.assign(target, value)
+                return value
         raise self.error(statement, "this statement is not read; an expression is, or an assignment")
 
-    def assign(self, target: ast.expr, value: Value) -> Value:
-        """Give a name its value, or each of several names its part; return the value."""
+    def assign(self, target: ast.expr, value: Value) -> None:
+        """Give a name its value, or each of several names its part."""
         name = _dotted(target)
+        if isinstance(value, Tensor) and not name:
+            value = positions(value, self.failing(target))
         if name:
             self.assigned[name] = value
         elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple | Parts):
@@ -193,7 +218,6 @@ class Reader:
                 self.assign(each, element(value, place, self.failing(each)))
         else:
             raise self.error(target, "nothing can be assigned to this here")
-        return value
 
     def value(self, node: ast.expr) -> Value:
         """Return the value of an expression; raise `ShapeError` (usage) for one that is not read."""
@@ -238,13 +262,17 @@ class Reader:
         if isinstance(node, ast.Attribute):
             if node.attr == "newaxis":
                 return None
-            if not name or any(name.startswith(f"{each}.") for each in self.assigned):
+            if not name or self.is_assigned(name):
                 base = self.value(node.value)
                 if isinstance(base, Tensor):
                     found = measure(base, node.attr)
                     return flipped(base, node.attr, self.failing(node)) if found is None else found
                 raise self.error(node, f".{brief(node.attr)} of this is not read")
         return self.size(node, name.rpartition(".")[2])
+
+    def is_assigned(self, name: str) -> bool:
+        """Say whether a dotted name, or what it is an attribute of, has a value."""
+        return any(name == each or name.startswith(f"{each}.") for each in self.assigned)
 
     def size(self, node: ast.expr, name: str) -> Value:
         """Return the size that a name stands for."""
@@ -260,9 +288,10 @@ class Reader:
                 if is_number(other):
                     return one
                 raise self.error(node, f"{sign} of tensors is not read: a line is about one tensor")
-        if sign == "//" and Monomial in (type(left), type(right)):
-            self.notes[f"{brief(self.segment(node))} is read as {left}/{right}: other sizes are left out"] = None
-        return arithmetic(left, sign, right, self.failing(node))
+        found = arithmetic(left, sign, right, self.failing(node))
+        if sign == "//" and isinstance(found, Monomial):
+            self.notes[f"{brief(self.segment(node))} is read as {brief(str(found))}: other sizes are left out"] = None
+        return found
 
     def subscript(self, node: ast.Subscript, inner: ast.expr, index: ast.expr) -> Value:
         """Return an element, or a tensor that is indexed."""
@@ -271,6 +300,8 @@ class Reader:
         name, key = _dotted(inner), self.value(index)
         if isinstance(key, str) and name and key.isidentifier():
             return self.size(node, key)
+        if name and isinstance(key, int) and key >= 0 and not self.is_assigned(name):
+            return self.size(node, f"{name.rpartition('.')[2]}_{key}")
         base = self.value(inner)
         if isinstance(base, Tensor):
             return indexed(base, key, self.failing(node))
@@ -278,6 +309,8 @@ class Reader:
 
     def called(self, node: ast.Call) -> Value:
         """Return the value of a call: of a method of a tensor, of a function, or of a layer."""
+        if self.from_layer and ast.unparse(node) == self.name:
+            return self.assigned[self.name]
         args = list(self.values(node.args))
         keywords = {each.arg or "**": self.value(each.value) for each in node.keywords}
         function = node.func
@@ -294,7 +327,8 @@ class Reader:
     def method(self, node: ast.Call, function: ast.Attribute, args: list[Value], keywords: dict[str, Value]) -> Value:
         """Return the value of a method."""
         if not is_known(function.attr):
-            raise self.error(node, f"{brief(function.attr)} is not known here")
+            hint = f"name its result as the tensor: --input '{brief(self.segment(node))}=SHAPE'"
+            raise self.error(node, f"{brief(function.attr)} is not known here", hint)
         base = self.value(function.value)
         if is_number(base) and not isinstance(base, tuple):
             shown = brief(self.segment(function.value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.asking.code_arguments import Arguments
 from shapecalc.core.asking.code_tensors import Parts, Tensor
-from shapecalc.core.asking.code_values import is_dim
+from shapecalc.core.asking.code_values import is_dim, root
 from shapecalc.core.ops.rearrange import Plan, plan_of
 from shapecalc.core.sizes.dims import Dim, Monomial, Shape, product, quotient
 from shapecalc.core.sizes.quoting import brief, visible
@@ -82,6 +82,10 @@ def _all_dims(value: Value, given: Arguments) -> Shape:
     return dims  # type: ignore[return-value]
 
 
+def _root(value: Value, given: Arguments) -> Value:
+    return value if isinstance(value, Tensor) else root(value, given.failing)
+
+
 def _same(value: Value, given: Arguments) -> Value:
     if isinstance(value, tuple) or is_dim(value):
         return value
@@ -94,7 +98,7 @@ def _contiguous(tensor: Tensor, _given: Arguments) -> Tensor:
 
 def _reshape(tensor: Tensor, given: Arguments) -> Tensor:
     target = given.dims("shape", "newshape", "new_shape", "target_shape")
-    return tensor.contiguous().after("reshape", target=target)
+    return tensor.after("reshape", target=target)
 
 
 def _view(tensor: Tensor, given: Arguments) -> Tensor:
@@ -154,7 +158,7 @@ def _moveaxis(tensor: Tensor, given: Arguments) -> Tensor:
 def _flatten(tensor: Tensor, given: Arguments, start: int = 0) -> Tensor:
     first, last = given.named("start_dim", "end_dim")
     if tensor.dialect != "torch":
-        return tensor.contiguous().after("reshape", target=(-1,))
+        return tensor.after("reshape", target=(-1,))
     return tensor.after("flatten", start_dim=given.whole(first, start), end_dim=given.whole(last, -1))
 
 
@@ -164,7 +168,7 @@ def _flatten_layer(tensor: Tensor, given: Arguments) -> Tensor:
 
 def _ravel(tensor: Tensor, given: Arguments) -> Tensor:
     given.named()
-    return tensor.contiguous().after("reshape", target=(-1,))
+    return tensor.after("reshape", target=(-1,))
 
 
 def _unflatten(tensor: Tensor, given: Arguments) -> Tensor:
@@ -220,7 +224,7 @@ def _repeat_elements(tensor: Tensor, given: Arguments) -> Tensor:
     """Repeat each element along one axis; without an axis, of the flattened tensor."""
     count, axis = given.named("repeats", "dim/axis")
     if axis is None:
-        tensor, axis = tensor.contiguous().after("reshape", target=(-1,)), 0
+        tensor, axis = tensor.after("reshape", target=(-1,)), 0
     place = _axis(tensor, given.whole(axis), given)
     each = [(dim, given.dim(count) if at == place else 1) for at, dim in enumerate(tensor.shape)]
     return _repeated(tensor, each, 1)
@@ -241,7 +245,7 @@ def _repeated(tensor: Tensor, pairs: Sequence[tuple[Dim, Dim]], new: int) -> Ten
         tensor = tensor.after("unsqueeze", axes=tuple(range(len(pairs) - tensor.rank)))
     if axes:
         tensor = tensor.after("unsqueeze", axes=tuple(axes)).after("expand", target=tuple(apart))
-    return tensor if tensor.shape == target else tensor.contiguous().after("reshape", target=target)
+    return tensor if tensor.shape == target else tensor.after("reshape", target=target)
 
 
 def _rearrange(tensor: Tensor, given: Arguments) -> Tensor:
@@ -251,9 +255,9 @@ def _rearrange(tensor: Tensor, given: Arguments) -> Tensor:
     lengths = {name: given.dim(value) for name, value in given.keywords.items()}
     written = ",".join(f"{name}={length}" for name, length in lengths.items()) or None
     if not any(isinstance(length, Monomial) for length in lengths.values()):
-        return tensor.contiguous().after("rearrange", pattern=given.values[0], lengths=written)
+        return tensor.after("rearrange", pattern=given.values[0], lengths=written)
     stand_in = ",".join(f"{name}=2" for name in lengths)
-    return _planned(tensor.contiguous(), plan_of(tensor.rank, given.values[0], stand_in), lengths)
+    return _planned(tensor, plan_of(tensor.rank, given.values[0], stand_in), lengths)
 
 
 def _planned(tensor: Tensor, plan: Plan, lengths: Mapping[str, Dim]) -> Tensor:
@@ -270,17 +274,17 @@ def _planned(tensor: Tensor, plan: Plan, lengths: Mapping[str, Dim]) -> Tensor:
         tensor = tensor.after("unsqueeze", axes=tuple(plan.new))
         tensor = tensor.after("expand", target=tuple([sizes[axis] for axis in every]))
     target = tuple([product([sizes[axis] for axis in names]) for names in plan.right])
-    return tensor if target == tensor.shape else tensor.contiguous().after("reshape", target=target)
+    return tensor if target == tensor.shape else tensor.after("reshape", target=target)
 
 
 def _pixel_shuffle(tensor: Tensor, given: Arguments) -> Tensor:
     (block,) = given.named("upscale_factor")
-    return tensor.contiguous().after("depth_to_space", block=given.whole(block))
+    return tensor.after("depth_to_space", block=given.whole(block))
 
 
 def _pixel_unshuffle(tensor: Tensor, given: Arguments) -> Tensor:
     (block,) = given.named("downscale_factor")
-    return tensor.contiguous().after("space_to_depth", block=given.whole(block))
+    return tensor.after("space_to_depth", block=given.whole(block))
 
 
 def _select(tensor: Tensor, given: Arguments) -> Tensor:
@@ -365,7 +369,7 @@ READINGS: dict[str, Reading] = {
 KEEPS = {
     *("clone", "detach", "to", "float", "half", "double", "bfloat16", "cpu"),
     *("cuda", "type", "type_as", "numpy", "copy", "astype", "requires_grad_", "relu"),
-    *("gelu", "silu", "sigmoid", "tanh", "exp", "log", "sqrt", "abs"),
+    *("gelu", "silu", "sigmoid", "tanh", "exp", "log", "abs"),
     *("softmax", "log_softmax", "dropout", "asarray", "array", "convert_to_tensor", "cast", "identity"),
     *("from_numpy", "as_tensor", "normalize", "sin", "cos", "neg"),
 }
@@ -377,20 +381,22 @@ MEASURES: dict[str, Callable[[Value, Arguments], Value]] = {
     "as_list": _same,
     **dict.fromkeys(("int", "tuple", "list", "Size", "TensorShape", "floor"), _same),
     "len": _length,
+    **dict.fromkeys(("sqrt", "isqrt"), _root),
     **dict.fromkeys(("dim", "ndimension", "rank"), _rank),
     **dict.fromkeys(("numel", "prod", "nelement"), _count),
 }
 """The calls that return sizes."""
+OTHERS = "the other tensor's shape is not here: write {} with its dims"
+JOINS, MULTIPLIES = (f"it {verb} tensors, and a line is about one" for verb in ("joins", "multiplies"))
+REDUCES, ADDS = "it makes one position of many, which has no op here", "it adds positions, which has no op here"
 SAID = {
-    "view_as": "the other tensor's shape is not here: write view with its dims",
-    "reshape_as": "the other tensor's shape is not here: write reshape with its dims",
-    "expand_as": "the other tensor's shape is not here: write expand with its dims",
+    "view_as": OTHERS.format("view"),
+    "reshape_as": OTHERS.format("reshape"),
+    "expand_as": OTHERS.format("expand"),
     "unfold": "windows that overlap have no op here",
-    **dict.fromkeys(
-        ("cat", "concat", "concatenate", "stack", "hstack", "vstack"), "it joins tensors, and a line is about one"
-    ),
-    **dict.fromkeys(
-        ("matmul", "einsum", "bmm", "mm", "dot", "tensordot"), "it multiplies tensors, and a line is about one"
-    ),
+    **dict.fromkeys(("cat", "concat", "concatenate", "stack", "hstack", "vstack"), JOINS),
+    **dict.fromkeys(("matmul", "einsum", "bmm", "mm", "dot", "tensordot"), MULTIPLIES),
+    **dict.fromkeys(("mean", "sum", "max", "min", "amax", "argmax", "any", "all", "norm", "reduce"), REDUCES),
+    **dict.fromkeys(("pad", "interpolate", "upsample"), ADDS),
 }
 """The calls that cannot be said, each with the reason."""

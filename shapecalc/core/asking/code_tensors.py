@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.ops.view import contiguous_strides
-from shapecalc.core.sizes.dims import Shape, all_known
+from shapecalc.core.ops.view import Clash, contiguous_strides, view_strides
+from shapecalc.core.sizes.dims import Shape, all_known, product
 from shapecalc.core.sizes.record import Record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import EllipsisType
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
     from shapecalc.core.asking.defaults import Stage
     from shapecalc.core.sizes.dims import Dim
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     """What an expression of code stands for."""
     Failing: TypeAlias = Callable[..., ShapeError]
     """Makes the error for the expression that is being read, from a message and a hint."""
+
+
+VIEWS = ("transpose", "expand", "select", "slice", "split", "squeeze", "unsqueeze")
+"""The ops that read the same memory in PyTorch and cut no dims anew."""
+CUTS = ("reshape", "view", "flatten")
+"""The ops that cut dims anew, and read the same memory if they can. All others copy."""
 
 
 class Refused(Exception):
@@ -60,25 +66,67 @@ class Tensor(Record):
         output = resolve(ask(op, self.shape, asked)).output
         if output is None:
             raise Refused(stages)
-        return Tensor(output, stages, self.dialect, () if self.strided is not None or op == "expand" else None)
+        return Tensor(output, stages, self.dialect, self._strided_after(op, options, output))
+
+    def _strided_after(self, op: str, options: Mapping[str, Any], output: Shape) -> Shape | None:
+        """Return the strides after an op as `strided` has them. What copies makes a tensor that is contiguous."""
+        if self.strided is None and op in CUTS:
+            return None
+        strides = list(contiguous_strides(self.shape) if self.strided is None else self.strided)
+        if len(strides) != self.rank or op == "squeeze":
+            return () if op in VIEWS else None
+        if op in CUTS:
+            return _strides_of_cut(self.shape, tuple(strides), output)
+        if op not in VIEWS:
+            return None
+        strides = _moved_strides(op, options, strides, self.shape, output)
+        return None if _reads_in_order(output, strides) else tuple(strides)
 
     def moved(self, perm: Sequence[int]) -> Tensor:
         """Return the tensor after a transpose."""
-        axes = tuple(perm)
-        after = self.after("transpose", perm=axes)
-        before = contiguous_strides(self.shape) if self.strided is None else self.strided
-        strides = tuple([before[axis] for axis in axes]) if before or not self.shape else ()
-        return replace(after, strided=None if strides == contiguous_strides(after.shape) else strides)
+        return self.after("transpose", perm=tuple(perm))
 
     def viewed(self, target: Shape) -> Tensor:
         """Return PyTorch's view of the tensor, with its strides where they are numbers."""
         known = self.strided and all_known((*self.shape, *self.strided, *target))
-        after = self.after("view", target=target, strides=self.strided if known else None)
-        return replace(after, strided=() if self.strided is not None else None)
+        return self.after("view", target=target, strides=self.strided if known else None)
 
     def contiguous(self) -> Tensor:
         """Return the tensor as a copy of its own."""
         return replace(self, strided=None)
+
+
+def _moved_strides(op: str, options: Mapping[str, Any], strides: list[Dim], shape: Shape, output: Shape) -> list[Dim]:
+    """Return the strides after an op that reads the same memory and cuts no dims anew."""
+    new = len(output) - len(shape)
+    if op == "transpose":
+        return [strides[axis] for axis in options["perm"]]
+    if op == "expand":
+        before = [*[None] * new, *zip(shape, strides, strict=True)]
+        return [each[1] if each and each[0] == dim else 0 for each, dim in zip(before, output, strict=True)]
+    if op == "select":
+        return [stride for axis, stride in enumerate(strides) if axis != options["axis"] % len(shape)]
+    if op == "slice":
+        steps = [1 if each.step is None else each.step for each in options["slices"]]
+        return [product((stride, step)) for stride, step in zip(strides, steps, strict=True)]
+    if op == "unsqueeze":
+        for axis in sorted(axis % len(output) for axis in options["axes"]):
+            strides.insert(axis, 1)  # where a dim is 1, any stride will do
+    return strides
+
+
+def _strides_of_cut(shape: Shape, strides: Shape, output: Shape) -> Shape | None:
+    """Return the strides after a reshape, which copies only where no view will do; with names it is taken to copy."""
+    if not all_known((*shape, *strides, *output)):
+        return None
+    found = view_strides(shape, strides, output)  # type: ignore[arg-type]  # they are all known
+    return None if isinstance(found, Clash) or _reads_in_order(output, found) else found
+
+
+def _reads_in_order(shape: Shape, strides: Sequence[Dim]) -> bool:
+    """Say whether these strides are those of a contiguous tensor, wherever a dim is not 1."""
+    found = zip(shape, strides, contiguous_strides(shape), strict=True)
+    return all(dim == 1 or stride == expected for dim, stride, expected in found)
 
 
 class Parts(Record):
@@ -98,6 +146,13 @@ class Parts(Record):
         if self.drops:
             return self.tensor.after("select", axis=self.axis, index=place)
         return self.tensor.after("split", axis=self.axis, parts=self.count, part=place)
+
+
+def positions(tensor: Tensor, failing: Failing) -> Parts:
+    """Return the positions of a tensor's first axis; raise `ShapeError` (usage) if their count is not known."""
+    if not tensor.shape or not isinstance(tensor.shape[0], int):
+        raise failing("how many values there are is not known", "give sizes with --where")
+    return Parts(tensor, 0, tensor.shape[0], drops=True)
 
 
 def flipped(tensor: Tensor, name: str, failing: Failing) -> Tensor:
@@ -124,10 +179,10 @@ def indexed(tensor: Tensor, key: Value, failing: Failing) -> Tensor:
         for each in slices:
             if not all(end is None or isinstance(end, int) for end in (each.start, each.stop, each.step)):
                 raise failing("a slice has whole numbers", "give sizes with --where")
-        tensor = replace(tensor.after("slice", slices=tuple(slices)), strided=())
+        tensor = tensor.after("slice", slices=tuple(slices))
     for axis in reversed(range(len(axes))):
         if isinstance(axes[axis], int):
-            tensor = replace(tensor.after("select", axis=axis, index=axes[axis]), strided=())
+            tensor = tensor.after("select", axis=axis, index=axes[axis])
     kept = [item for item in items if item is None or isinstance(item, slice)]
     new = tuple([place for place, item in enumerate(kept) if item is None])
     return tensor.after("unsqueeze", axes=new) if new else tensor

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
 from shapecalc.core.asking.code_tensors import Parts
 from shapecalc.core.sizes.dims import Dim, Monomial, product, quotient
 from shapecalc.core.sizes.text import MOST_DIMS, TOO_LARGE
@@ -41,6 +43,8 @@ def arithmetic(left: Value, sign: str, right: Value, failing: Failing) -> Value:
         if len(left) + len(right) > MOST_DIMS:
             raise failing(f"no shape has more than {MOST_DIMS} dims")
         return left + right
+    if sign == "**" and right == 0.5:
+        return root(left, failing)
     if not (is_dim(left) and is_dim(right)):
         raise failing(f"{sign} is read between sizes only")
     found = _computed(left, sign, right, failing)
@@ -66,6 +70,13 @@ def _computed(left: Dim, sign: str, right: Dim, failing: Failing) -> Dim:
     if isinstance(left, int) and isinstance(right, int) and sign in ("+", "-", "%"):
         return {"+": left + right, "-": left - right, "%": left % right if right else 0}[sign]
     raise failing("a dim is a number or a product of names, never a sum", "give sizes with --where")
+
+
+def root(value: Value, failing: Failing) -> int:
+    """Return the square root of a square; raise `ShapeError` (usage) for anything else."""
+    if isinstance(value, int) and value >= 0 and isqrt(value) ** 2 == value:
+        return isqrt(value)
+    raise failing("a root is read of a square number", "give sizes with --where")
 
 
 def measure(tensor: Tensor, name: str) -> Value:

@@ -13,7 +13,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.sizes.problem import ShapeError
 from tests.cases import Case
-from tests.strategies import POSITIONS, axes, images, ones, positions, shapes, targets
+from tests.strategies import POSITIONS, axes, images, ones, patterns, positions, shapes, targets
 
 OPSETS = [None, None, 9, 11, 13, 14, 18]
 BLOCKS = [op.name for op in OPS.values() if "block" in op.slots]
@@ -38,6 +38,7 @@ def requests(draw, shape, last):
                 "unsqueeze",
                 "expand",
                 "view",
+                "rearrange",
                 *POSITIONS,
                 *blocks,
                 *blocks,
@@ -80,6 +81,7 @@ def arguments(op, shape, row):
         "expand": {"target": st.one_of(grown, grown.map(lambda target: (2, *target)))},
         "shape": ends if row.slices_shape else {},
         "view": {"target": targets(shape)},
+        "rearrange": {"pattern": patterns(len(shape)), "lengths": st.sampled_from([None, "p=2", "b0=1,p=2", "b1=2"])},
         **dict.fromkeys(BLOCKS, {"block": st.integers(1, 3)} | ({"mode": modes} if row.newest_opset else {})),
     }
     return positions(op, len(shape)) if op in POSITIONS else st.fixed_dictionaries(table[op])

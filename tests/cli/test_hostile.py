@@ -204,6 +204,6 @@ def test_right_calls_of_odd_types():
 
 
 def test_a_prompt_line_that_starts_with_an_op_goes_on_from_the_shape(shapecalc):
-    ran = shapecalc("repl", stdin="2,3\nflatten --axis 0 | transpose\nsqueeze 0\nx,1\nreshape ans -1\n?\n")
+    ran = shapecalc("repl", stdin="2,3\nflatten --axis 0 | transpose\nflatten 0\nx,1\nreshape ans -1\n?\n")
     assert ran.out.splitlines()[:4] == ["2,3", "6,1", "x,1", "x"]
-    assert "squeeze does not take '0'" in ran.err
+    assert "flatten does not take '0'" in ran.err

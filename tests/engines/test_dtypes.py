@@ -21,7 +21,7 @@ ARGUMENTS |= {"split": {"axis": 0, "parts": 2}}
 ARGUMENTS |= {"select": {"axis": 0, "index": 0}}
 ARGUMENTS |= {"depth_to_space": {"block": 2}, "space_to_depth": {"block": 2}}
 SHAPES = {"squeeze": (1, 6), "depth_to_space": (1, 4, 2, 2), "space_to_depth": (1, 4, 2, 2)}
-OPERATORS = operators_of(ONNX)
+OPERATORS = {op: operator for op, operator in operators_of(ONNX).items() if not OPS[op].made_of}
 VERSIONS = [(op, version) for op, operator in OPERATORS.items() for version in operator.versions]
 
 

@@ -472,7 +472,8 @@ def compare(
     >>> compare((2, 3, 4), (0, -1)).agree
     False
     """
-    return _answers.compare(input, target, dialects, {"opset": opset, "dtype": dtype, "where": where or None})
+    options = {"opset": opset, "dtype": dtype, "where": where or None}
+    return _answers.compare("reshape", input, {"target": target}, dialects, options)
 
 
 def find(input: Dims | None = None, output: Dims | None = None, *, pairs: Iterable[tuple[Any, Any]] = ()) -> Found:

@@ -1,54 +1,70 @@
-"""`shapecalc compare`: the same reshape under every dialect and switch setting."""
+"""`shapecalc compare`: the same request under every dialect and switch setting."""
 
 from __future__ import annotations
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.inputs import input_text, read_input
-from shapecalc.cli.options import ASKING, DIALECTS_ONLY, INPUT, Argument, Option, printing_options
+from shapecalc.cli.options import ASKING, DIALECTS_ONLY, Argument, Option, printing_options
 from shapecalc.cli.output import Exit, put_json, show, show_table, tell
 from shapecalc.cli.signature import make_command
+from shapecalc.cli.split_shapes import split_shape_error
+from shapecalc.core.asking.command_line import read_stage
+from shapecalc.core.asking.common import COMMON
+from shapecalc.core.asking.spellings import respelled
 from shapecalc.core.fixing.answer import compare as compare_dialects
-from shapecalc.core.ops.reshape import RESHAPE
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.ops import OPS
+from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.text import read_dims, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import typer
 
     from shapecalc.cli.output import Output
     from shapecalc.core.answers.trace import Trace
     from shapecalc.core.asking.compare import Comparison
 
-SUMMARY = "Ask every dialect for the same reshape, side by side."
+SUMMARY = "Ask every dialect the same, side by side."
 HELP = f"""\b
   shapecalc compare 0,3,4 0,-1
   shapecalc compare 2,3,4 0,-1 --dialect onnx --dialect numpy
-  shapecalc compare N,C,H,W 0,-1 --json
+  shapecalc compare squeeze 1,3,1 --axes 1 --json
 
 {SUMMARY} Exit 1 if the answers differ at the dialects' default settings; refusals agree with each
 other. Rows that differ from what most answer are marked with *."""
-TARGET = Argument("target", "the shape asked for", "TARGET")
+WORDS = Argument(
+    "words",
+    "an op's command line; without an op, a reshape's",
+    "[OP] INPUT ...",
+    repeated=True,
+    completions=lambda: OPS,
+    completes_first=True,
+)
+UNKNOWN = {"ignore_unknown_options": True}
+"""The options of the op are among the words, which the core reads."""
 
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
     asking = [option for option in ASKING.values() if option.name != DIALECTS_ONLY.name]
-    parameters: list[Argument | Option] = [INPUT, TARGET, DIALECTS_ONLY, *asking]
+    parameters: list[Argument | Option] = [WORDS, DIALECTS_ONLY, *asking]
     parameters += printing_options("explain", "json", "expect", "quiet", "strict")
-    app.command("compare", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_compare, parameters))
+    made = make_command(run_compare, parameters)
+    app.command("compare", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
-def run_compare(input: str, target: str, dialect: list[str] | None, out: Output, **options: object) -> int:
+def run_compare(words: list[str], dialect: list[str] | None, out: Output, **options: object) -> int:
     """Print the table, or its JSON; return whether the dialects agree as an exit code."""
-    texts: dict[str, object] = {"input": input, "target": target}
+    texts: dict[str, object] = {"words": " ".join(words)}
     try:
-        texts["input"] = input_text(input)
-        shape = read_input(str(texts["input"]), {}, RESHAPE.name).shape
-        comparison = compare_dialects(shape, target, list(dict.fromkeys(dialect or [])), options)
+        op, shape, arguments = _asked(words)
+        texts = {"input": shape, **arguments}
+        comparison = compare_dialects(op, shape, arguments, list(dict.fromkeys(dialect or [])), options)
         expected = None if out.expect is None else shape_text(read_dims(out.expect, "expect"))
     except ShapeError as error:
-        return print_error(error, "compare", texts, out)
+        return print_error(split_shape_error(["compare", *words]) or error, "compare", texts, out)
     counted = [row.trace for row in comparison.rows if row.default]
     as_expected = expected is None or all(_output_text(trace) == expected for trace in counted)
     agreed = comparison.agree and as_expected and not (out.strict and any(trace.conditions for trace in counted))
@@ -59,6 +75,22 @@ def run_compare(input: str, target: str, dialect: list[str] | None, out: Output,
         if not as_expected:
             tell(f"shapecalc: not every dialect answers {expected}")
     return Exit.YES if agreed else Exit.NO
+
+
+def _asked(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
+    """Return the op, the input and the arguments that the words ask for; without an op they ask for a reshape.
+
+    Raises `ShapeError`: usage if they cannot be read, file if the input cannot be used.
+    """
+    op = respelled(words)[0]
+    named = op in OPS or op.isidentifier()
+    typed = read_stage([op, *words[1:]] if named else ["reshape", *words], with_input=True)
+    for name in typed.options:
+        if name in COMMON:
+            raise misuse(f"compare asks under every {name}, so it takes none", argument=name)
+    if typed.input is None:
+        raise misuse(f"{typed.op} needs an input", f"write compare {typed.op} INPUT ...", argument="input")
+    return typed.op, read_input(input_text(typed.input), {}, typed.op).shape, typed.options
 
 
 def _output_text(trace: Trace) -> str | None:
@@ -73,5 +105,7 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
     for row in comparison.rows if explain else ():
         show(steps_text(row.trace))
     show_table(comparison_table(comparison))
+    if comparison.unasked:
+        tell(f"shapecalc: left out, since they cannot be asked so: {', '.join(comparison.unasked)}")
     differ = "differ (* is a minority)"
     tell(f"shapecalc: the dialects {'agree' if comparison.agree else differ}")

@@ -30,7 +30,8 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
     >>> print(split_shape_error(["reshape", "2", "3", "4", "0", "-1", "--json"]).problem.hint)
     in quotes it stays whole: shapecalc reshape "2,3,4" "0,-1" --json
     """
-    start = 2 if words[:1] in (["tui"], ["serve"]) else 1
+    names_op = len(words) > 1 and words[1] in OPS
+    start = 2 if words[:1] in (["tui"], ["serve"]) or (names_op and words[0] == "compare") else 1
     command = words[start - 1] if len(words) > start else ""
     op = OPS.get("reshape" if command == "compare" else command)
     if op is None or len(words) > MOST_WORDS:

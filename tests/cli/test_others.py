@@ -45,6 +45,38 @@ def test_compare_agrees_where_all_answer_alike_or_all_refuse(shapecalc):
     assert shapecalc("compare", "2,3,4", "0,-1", "-d", "onednn", "-q").code == 1
 
 
+def test_compare_takes_every_op(shapecalc):
+    ran = shapecalc("compare", "squeeze", "1,3,1", "--axes", "1")
+    rows = {line.split()[-2]: line.split()[-1] for line in ran.out.splitlines()[1:]}
+    assert ran.code == 1
+    assert (rows["torch"], rows["openvino"]) == ("1,3,1", "1,3,1")
+    assert shapecalc("compare", "squeeze", "1,3,1", "1") == ran
+    assert shapecalc("compare", "permute", "2,3", "1,0", "-q").code == 0
+    found = json.loads(shapecalc("compare", "flatten", "2,3,4", "--axis", "2", "--json").out)
+    assert (found["of"], found["request"]) == ("flatten", {"axis": 2})
+    assert [row["dialect"] for row in found["rows"]] == ["onnx", "onnxruntime"]
+    assert "torch" in found["unasked"]
+    assert "left out, since they cannot be asked so" in shapecalc("compare", "flatten", "2,3,4", "--axis", "2").err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["squeeze"], "squeeze needs an input"),
+        (["reshpe", "2,3", "6"], "did you mean reshape?"),
+        (["2,3"], "reshape needs a target"),
+        (["2,3", "6", "--allowzero"], "compare asks under every allowzero"),
+        (["2,3", "6", "--nope"], "reshape has no option '--nope'"),
+        (["view", "2,3", "6", "-d", "onnx"], "onnx has no view"),
+        (["squeeze", "1,3", "x"], "an axis is a whole number"),
+    ],
+)
+def test_what_cannot_be_compared_is_told_in_one_line(words, said, shapecalc):
+    ran = shapecalc("compare", *words)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert said in ran.err
+
+
 def test_compare_as_json(shapecalc):
     found = json.loads(shapecalc("compare", "N,4", "2,6", "--json").out)
     assert (found["agree"], found["input"], found["request"]) == (True, ["N", 4], {"target": [2, 6]})

@@ -32,6 +32,7 @@ QUOTED = [
     'split "2,6,4" 1 3 --part 1',
     'slice "2,3,4" 1:',
     'compare "2,3,4" "0,-1"',
+    'compare squeeze "1,3,1" --axes "0,2"',
     'tui reshape "2,3,4" "0,-1"',
     'serve reshape "2,3,4" "0,-1"',
 ]

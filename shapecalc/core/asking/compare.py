@@ -6,9 +6,10 @@ from shapecalc.core.answers.request import Request
 from shapecalc.core.answers.stage import plain
 from shapecalc.core.answers.trace import Trace
 from shapecalc.core.asking.ask import ask, dialect_called
-from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.rules.refusals import DTYPE, NO_SUCH_VERSION
 from shapecalc.core.sizes.dims import Shape
+from shapecalc.core.sizes.lookup import lookup
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Record, replace
@@ -17,6 +18,7 @@ from shapecalc.core.sizes.text import shape_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
     from shapecalc.core.dialects.dialect import Dialect
 
@@ -37,11 +39,14 @@ class Compared(Record):
 
 
 class Comparison(Record):
-    """The same reshape under every dialect and setting."""
+    """The same request under every dialect and setting."""
 
+    op: str
     input: Shape
-    target: Shape
+    arguments: Mapping[str, Any]
     rows: tuple[Compared, ...]
+    unasked: tuple[str, ...] = ()
+    """The dialects that have the op but not these arguments."""
 
     @property
     def agree(self) -> bool:
@@ -55,46 +60,60 @@ class Comparison(Record):
         for row in self.rows:
             found = row.trace.as_json()
             rows.append({name: found[name] for name in kept} | {"default": row.default})
-        request = {"target": plain(self.target)}
-        return {"op": "compare", "input": plain(self.input), "request": request, "agree": self.agree, "rows": rows}
+        request = {name: plain(value) for name, value in self.arguments.items()}
+        shown = {"op": "compare", "of": self.op, "input": plain(self.input), "request": request}
+        return {**shown, "agree": self.agree, "rows": rows, "unasked": list(self.unasked)}
 
 
 def compare(
+    op: str,
     shape: str | Iterable[object],
-    target: object,
+    arguments: Mapping[str, object],
     dialects: Sequence[str],
     options: Mapping[str, object],
     answer: Callable[[Request], Trace],
 ) -> Comparison:
-    """Return the answers to one reshape under every setting of the named dialects, or of all.
+    """Return the answers to one request under every setting of the named dialects, or of all that have the op.
 
-    `answer` resolves each request. Raises `ShapeError` (usage) for what cannot be read.
+    `answer` resolves each request. Raises `ShapeError` (usage) for what no dialect can read.
 
     >>> from shapecalc.core.asking.resolve import resolve
-    >>> compare((2, 3, 4), (6, -1), [], {}, resolve).agree
+    >>> compare("reshape", (2, 3, 4), {"target": (6, -1)}, [], {}, resolve).agree
     True
     """
-    if not isinstance(shape, str):
-        shape = tuple(shape)
-    if hasattr(target, "__iter__") and not isinstance(target, str):
-        target = tuple(target)
+    shape = shape if isinstance(shape, str) else tuple(shape)
+    given = {name: tuple(value) if _is_sequence(value) else value for name, value in arguments.items()}  # type: ignore[arg-type]
     if not isinstance(dialects, (list, tuple)):
         raise misuse(f"dialects are a list of names, not {visible(brief(repr(dialects)))}", argument="dialect")
-    rows: list[Compared] = []
-    for row in [dialect_called(name) for name in dialects] or DIALECTS.values():
-        asked = ask("reshape", shape, {"target": target, "dialect": row.name, "where": options.get("where")})
-        for on in row.settings():
-            given = on if row.switch and row.switch.default is not on else None
-            limited = _limited(replace(asked, switch=given), row, options)
-            rows.append(Compared(answer(limited) if isinstance(limited, Request) else limited, on in row.defaults))
-    return Comparison(asked.input, asked.arguments["target"], tuple(rows))
+    rows, unread = list[Compared](), dict[str, ShapeError]()
+    spec = lookup(op, OPS, "operation")
+    for row in [dialect_called(name) for name in dialects] or dialects_with(spec):
+        try:
+            asked = ask(op, shape, {**given, "dialect": row.name, "where": options.get("where")})
+        except ShapeError as error:
+            unread[row.name] = error
+            continue
+        for on in row.settings() if spec.switched else row.settings()[:1]:
+            switch = on if row.switch and spec.switched and row.switch.default is not on else None
+            limited = _limited(replace(asked, switch=switch), given, row, options)
+            default = on in row.defaults or not spec.switched
+            rows.append(Compared(answer(limited) if isinstance(limited, Request) else limited, default))
+    if unread and (not rows or dialects or spec.name == "reshape"):
+        raise next(iter(unread.values()))
+    return Comparison(op, rows[0].trace.input, rows[0].trace.request.arguments, tuple(rows), tuple(unread))
 
 
-def _limited(request: Request, row: Dialect, options: Mapping[str, object]) -> Request | Trace:
+def _is_sequence(value: object) -> bool:
+    return hasattr(value, "__iter__") and not isinstance(value, str)
+
+
+def _limited(
+    request: Request, given: Mapping[str, object], row: Dialect, options: Mapping[str, object]
+) -> Request | Trace:
     """Return the request in the opset and element type asked for; a refusal if the dialect does not know them."""
     limits = {name: options.get(name) for name in ("opset", "dtype") if name == "dtype" or row.newest_opset}
     try:
-        limited = ask(request.op, (), {**limits, "target": (), "dialect": row.name})
+        limited = ask(request.op, request.input, {**given, **limits, "dialect": row.name})
     except ShapeError as error:
         rule = DTYPE if error.problem.argument == "dtype" else NO_SUCH_VERSION
         return Trace(request, problem=replace(error.problem, rule=rule))

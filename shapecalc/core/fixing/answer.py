@@ -48,10 +48,14 @@ def answer_chain(
 
 
 def compare(
-    shape: str | Iterable[object], target: object, dialects: Sequence[str], options: Mapping[str, object]
+    op: str,
+    shape: str | Iterable[object],
+    arguments: Mapping[str, object],
+    dialects: Sequence[str],
+    options: Mapping[str, object],
 ) -> Comparison:
-    """Return the answers to one reshape under every setting of the named dialects, or of all.
+    """Return the answers to one request under every setting of the named dialects, or of all that have the op.
 
-    Raises `ShapeError` (usage) for what cannot be read.
+    Raises `ShapeError` (usage) for what no dialect can read.
     """
-    return compare_by(shape, target, dialects, options, answer)
+    return compare_by(op, shape, arguments, dialects, options, answer)

@@ -8,9 +8,11 @@ from shapecalc.cli.options import ASKING, DIALECTS_ONLY, Argument, Option, print
 from shapecalc.cli.output import Exit, put_json, show, show_table, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
-from shapecalc.core.asking.command_line import read_stage
+from shapecalc.core.asking.command_line import read_chain, read_stage
 from shapecalc.core.asking.common import COMMON
+from shapecalc.core.asking.compare_chains import compare_chain
 from shapecalc.core.asking.spellings import respelled
+from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.core.fixing.answer import compare as compare_dialects
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import ShapeError, misuse
@@ -23,20 +25,22 @@ if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.answers.trace import Trace
+    from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.core.asking.compare import Comparison
+    from shapecalc.core.asking.defaults import Stage
 
 SUMMARY = "Ask every dialect the same, side by side."
 HELP = f"""\b
   shapecalc compare 0,3,4 0,-1
   shapecalc compare 2,3,4 0,-1 --dialect onnx --dialect numpy
   shapecalc compare squeeze 1,3,1 --axes 1 --json
+  shapecalc compare chain '2,3 | transpose | reshape 0,-1'
 
 {SUMMARY} Exit 1 if the answers differ at the dialects' default settings; refusals agree with each
 other. Rows that differ from what most answer are marked with *."""
 WORDS = Argument(
     "words",
-    "an op's command line; without an op, a reshape's",
+    "an op's command line, or chain's; without an op, a reshape's",
     "[OP] INPUT ...",
     repeated=True,
     completions=lambda: OPS,
@@ -59,9 +63,14 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
     """Print the table, or its JSON; return whether the dialects agree as an exit code."""
     texts: dict[str, object] = {"words": " ".join(words)}
     try:
-        op, shape, arguments = _asked(words)
-        texts = {"input": shape, **arguments}
-        comparison = compare_dialects(op, shape, arguments, list(dict.fromkeys(dialect or [])), options)
+        dialects = list(dict.fromkeys(dialect or []))
+        if "|" in words[-1]:
+            shape, stages = _asked_chain(words)
+            comparison = compare_chain(shape, stages, dialects, options, answer_chain)
+        else:
+            op, shape, arguments = _asked(words)
+            texts = {"input": shape, **arguments}
+            comparison = compare_dialects(op, shape, arguments, dialects, options)
         expected = None if out.expect is None else shape_text(read_dims(out.expect, "expect"))
     except ShapeError as error:
         return print_error(split_shape_error(["compare", *words]) or error, "compare", texts, out)
@@ -85,15 +94,34 @@ def _asked(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
     op = respelled(words)[0]
     named = op in OPS or op.isidentifier()
     typed = read_stage([op, *words[1:]] if named else ["reshape", *words], with_input=True)
-    for name in typed.options:
-        if name in COMMON:
-            raise misuse(f"compare asks under every {name}, so it takes none", argument=name)
+    _check_settings(typed.options)
     if typed.input is None:
         raise misuse(f"{typed.op} needs an input", f"write compare {typed.op} INPUT ...", argument="input")
     return typed.op, read_input(input_text(typed.input), {}, typed.op).shape, typed.options
 
 
-def _output_text(trace: Trace) -> str | None:
+def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
+    """Return the input and the stages of a chain, with or without the word `chain` before it.
+
+    Raises `ShapeError`: usage if it cannot be read, file if the input cannot be used.
+    """
+    *before, text = words
+    if before not in ([], ["chain"]):
+        raise misuse(f"a chain is one word, and there are {len(words)}", "write compare chain 'INPUT | OP ...'")
+    shape, stages = read_chain(text)
+    for _, given in stages:
+        _check_settings(given)
+    return read_input(input_text(shape), {}, stages[0][0]).shape, stages
+
+
+def _check_settings(options: Mapping[str, object]) -> None:
+    """Raise `ShapeError` (usage) for an option that a request or a stage has no say in here."""
+    for name in options:
+        if name in COMMON:
+            raise misuse(f"compare asks under every {name}, so it takes none", argument=name)
+
+
+def _output_text(trace: Trace | Chain) -> str | None:
     return None if trace.output is None else shape_text(trace.output)
 
 

@@ -23,15 +23,15 @@ def comparison_table(comparison: Comparison) -> Table:
     common = max(dict.fromkeys(answers), key=answers.count)
     for row in comparison.rows:
         odd = row.verdict != common
-        table.add_row("*" if odd else "", row.trace.dialect, _setting(row), _answer(row), style="yellow" if odd else "")
+        table.add_row("*" if odd else "", row.dialect, _setting(row), _answer(row), style="yellow" if odd else "")
     return table
 
 
 def _setting(row: Compared) -> str:
-    setting = ", ".join(f"{name} {setting_text(value)}" for name, value in row.trace.options.items() if name != "dtype")
-    switch = DIALECTS[row.trace.dialect].switch
-    if not setting and switch and row.trace.request.switch is not None:
-        setting = f"{switch.name} {setting_text(row.trace.request.switch)}"
+    setting = ", ".join(f"{name} {setting_text(value)}" for name, value in row.options.items() if name != "dtype")
+    switch, given = DIALECTS[row.dialect].switch, row.trace.traces[-1].request.switch
+    if not setting and switch and given is not None:
+        setting = f"{switch.name} {setting_text(given)}"
     return f"{setting} (default)" if setting and row.default and switch and switch.default is not None else setting
 
 

@@ -59,9 +59,26 @@ def test_compare_takes_every_op(shapecalc):
     assert "left out, since they cannot be asked so" in shapecalc("compare", "flatten", "2,3,4", "--axis", "2").err
 
 
+def test_compare_takes_chains(shapecalc):
+    ran = shapecalc("compare", "chain", "N,1 | squeeze --axes 0 | reshape -1")
+    assert ran.code == 1
+    assert shapecalc("compare", "N,1 | squeeze --axes 0 | reshape -1") == ran
+    found = json.loads(shapecalc("compare", "2,6 | reshape 0,-1 | rearrange 'a b -> b a'", "--json").out)
+    rows = {(row["dialect"], *row["options"].values()): row for row in found["rows"]}
+    assert (found["of"], found["request"]) == ("chain", {"stages": ["reshape 0,-1", 'rearrange "a b -> b a"']})
+    assert rows["onnx", False]["output"] == [6, 2]
+    assert rows["numpy",]["problem"]["rule"] == "zero-volume-infer"
+    assert shapecalc("compare", "2,3 | reshape 6", "-d", "trt", "-d", "pt", "--expect", "6", "-q").code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["2,3 |"], "an operation is missing"),
+        (["x", "2,3 | flatten"], "a chain is one word"),
+        (["2,3 | reshape 6 --dialect onnx"], "compare asks under every dialect"),
+        (["2,3 | view 6", "-d", "onnx"], "onnx has no view"),
+        (["2,3 | flatten", "--where", "Q=2"], "no dim is called Q"),
         (["squeeze"], "squeeze needs an input"),
         (["reshpe", "2,3", "6"], "did you mean reshape?"),
         (["2,3"], "reshape needs a target"),

@@ -245,8 +245,16 @@ def stage_line(request: Request) -> str:
     >>> stage_line(sc.reshape((2, 3), (0, -1)).request)
     'reshape 0,-1'
     """
-    words = _words(request.op, {**texts_of(request), "input": None})
-    return " ".join([f'"{word}"' if " " in word else word for word in words])
+    return stage_text(request.op, {**texts_of(request), "input": None})
+
+
+def stage_text(op: str, options: Mapping[str, object]) -> str:
+    """Return a stage of a chain as it is typed: what holds blanks has quotes.
+
+    >>> stage_text("rearrange", {"pattern": "b c -> c b"})
+    'rearrange "b c -> c b"'
+    """
+    return " ".join([f'"{word}"' if " " in word else word for word in _words(op, options)])
 
 
 def _requests(answer: Trace | Chain) -> list[Request]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers.request import Request
 from shapecalc.core.answers.stage import plain
-from shapecalc.core.answers.trace import Trace
+from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.asking.ask import ask, dialect_called
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.rules.refusals import DTYPE, NO_SUCH_VERSION
@@ -24,11 +24,21 @@ if TYPE_CHECKING:
 
 
 class Compared(Record):
-    """One row of a comparison: the same request under one setting of one dialect."""
+    """One row of a comparison: the same request, or chain, under one setting of one dialect."""
 
-    trace: Trace
+    trace: Trace | Chain
     default: bool
     """Whether the setting is the dialect's own default, and so counts for agreement."""
+
+    @property
+    def dialect(self) -> str:
+        """The dialect that answers."""
+        return self.trace.traces[-1].dialect
+
+    @property
+    def options(self) -> dict[str, object]:
+        """The settings in force, those of every stage of a chain together."""
+        return {name: value for trace in self.trace.traces for name, value in trace.options.items()}
 
     @property
     def verdict(self) -> str:
@@ -55,11 +65,12 @@ class Comparison(Record):
 
     def as_json(self) -> dict[str, object]:
         """Return the comparison as the JSON object that the command line documents."""
-        kept = ("dialect", "version", "options", "output", "conditions", "assumes", "problem")
+        kept = ("output", "conditions", "assumes", "problem")
         rows = []
         for row in self.rows:
-            found = row.trace.as_json()
-            rows.append({name: found[name] for name in kept} | {"default": row.default})
+            found, version = row.trace.as_json(), getattr(row.trace, "version", None)
+            setting = {"dialect": row.dialect, "version": version, "options": row.options}
+            rows.append(setting | {name: found[name] for name in kept} | {"default": row.default})
         request = {name: plain(value) for name, value in self.arguments.items()}
         shown = {"op": "compare", "of": self.op, "input": plain(self.input), "request": request}
         return {**shown, "agree": self.agree, "rows": rows, "unasked": list(self.unasked)}
@@ -100,7 +111,7 @@ def compare(
             rows.append(Compared(answer(limited) if isinstance(limited, Request) else limited, default))
     if unread and (not rows or dialects or spec.name == "reshape"):
         raise next(iter(unread.values()))
-    return Comparison(op, rows[0].trace.input, rows[0].trace.request.arguments, tuple(rows), tuple(unread))
+    return Comparison(op, rows[0].trace.input, rows[0].trace.traces[0].request.arguments, tuple(rows), tuple(unread))
 
 
 def _is_sequence(value: object) -> bool:

@@ -31,7 +31,7 @@ ZERO_OUT_OF_RANGE = Rule(
 ZERO_BESIDE_INFER = Rule(
     "zero-beside-infer",
     "a literal 0 and -1 in one requested shape",
-    "With a dim of size zero, as allowzero reads a 0, the product is 0 whatever -1 is.",
+    "With a dim of size zero, as of allowzero, the product is 0 whatever -1 is.",
     "shapecalc reshape 0,3,4 0,-1 --allowzero",
     "ONNX Reshape 14: 'it is invalid for the specified shape to contain both a zero value and -1'",
 )

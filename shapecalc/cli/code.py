@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 from shapecalc.cli.answer import print_answer, print_error
-from shapecalc.cli.inputs import read_input
+from shapecalc.cli.inputs import read_input, read_stdin
 from shapecalc.cli.options import ASKING, PRINTING, Argument, Option
 from shapecalc.cli.output import tell
 from shapecalc.cli.signature import make_command
@@ -30,7 +30,9 @@ HELP = f"""\b
 
 {SUMMARY} It answers as chain does. Names that are not the tensor's are sizes; --where
 gives them numbers. Without --dialect, the modules and methods of the line tell whose rules apply."""
-LINE = Argument("line", "the line: an expression over one tensor, or assignments that end in one", "'LINE'")
+LINE = Argument(
+    "line", "an expression over one tensor, or assignments that end in one; - reads it from standard input", "'LINE'"
+)
 INPUT = Option("input", "The tensor's name and shape: x=N,C,H,W, or the shape alone.", metavar="[NAME=]SHAPE")
 
 
@@ -54,7 +56,7 @@ def run_code(
     """Answer the chain that the line is; tell what is assumed in reading it. The other options are for every stage."""
     from shapecalc.core.asking.code import read_code  # it imports Python's own parser
 
-    text = dedent(line).strip()
+    text = dedent(read_stdin().decode("utf-8", "surrogateescape") if line.strip() == "-" else line).strip()
     try:
         if input is None:
             raise misuse("the tensor's shape is missing", "write --input x=N,C,H,W", argument="input")

@@ -51,15 +51,10 @@ def input_text(text: str) -> str:
     """
     if text.strip() != "-":
         return without_padding(text)
-    if sys.stdin is None:
-        raise stream_error("stdin", "it is closed")
-    if sys.stdin.isatty():
+    if sys.stdin is not None and sys.stdin.isatty():
         tell("shapecalc: reading a shape from the terminal; end it with a new line")
         return sys.stdin.readline().strip()
-    try:
-        raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
-    except OSError as error:
-        raise stream_error("stdin", error.strerror) from None
+    raw = read_stdin()
     if len(raw) > LONGEST_INPUT:
         raise misuse(f"standard input holds more than {LONGEST_INPUT} bytes, which is no shape", argument="input")
     lines = [line for line in raw.decode("utf-8", "surrogateescape").splitlines() if line.strip()]
@@ -71,6 +66,16 @@ def input_text(text: str) -> str:
             argument="input",
         )
     return lines[0].strip()
+
+
+def read_stdin() -> bytes:
+    """Return what standard input holds, as far as it is read for one shape; raise `RunEnded` if it cannot be read."""
+    if sys.stdin is None:
+        raise stream_error("stdin", "it is closed")
+    try:
+        return sys.stdin.buffer.read(LONGEST_INPUT + 1)
+    except OSError as error:
+        raise stream_error("stdin", error.strerror) from None
 
 
 def read_input(text: str, options: Mapping[str, object], op: str) -> Given:

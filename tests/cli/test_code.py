@@ -45,6 +45,13 @@ def test_what_is_printed_and_the_exit_code(words, code, out, shapecalc):
     assert code in (0, 1) or len(ran.err.splitlines()) == 1
 
 
+def test_the_line_may_come_from_standard_input(shapecalc):
+    code = "  h = C // 4\n  x.view(B, h, 4)\n"
+    assert shapecalc("code", "-", "--input", "x=B,C", stdin=code).out == "B,C/4,4\n"
+    ran = shapecalc("code", "-", "--input", "x=B,C", stdin="x.T\n" * 400_000)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+
+
 def test_a_mistake_is_one_line_and_json_has_its_place(shapecalc):
     ran = shapecalc("code", "x.view(C + 1)", "--input", "x=C")
     assert ran.err == (

@@ -212,8 +212,9 @@ class Reader:
         if name:
             self.assigned[name] = value
         elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple | Parts):
-            if len(value) != len(target.elts):
-                raise self.error(target, f"{len(target.elts)} names for {len(value)} values")
+            count = value.count if isinstance(value, Parts) else len(value)
+            if count != len(target.elts):
+                raise self.error(target, f"{len(target.elts)} names for {count} values")
             for place, each in enumerate(target.elts):
                 self.assign(each, element(value, place, self.failing(each)))
         else:

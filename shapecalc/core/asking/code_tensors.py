@@ -138,9 +138,6 @@ class Parts(Record):
     drops: bool = False
     """Whether each part is one position of the axis, which goes."""
 
-    def __len__(self) -> int:
-        return self.count
-
     def part(self, place: int) -> Tensor:
         """Return one of the parts."""
         if self.drops:

@@ -96,7 +96,7 @@ def element(value: Value, key: Value, failing: Failing) -> Value:
         except (TypeError, IndexError, ValueError):
             raise failing(f"there is no such element among {len(value)}") from None
     if isinstance(value, Parts) and isinstance(key, int):
-        if not -len(value) <= key < len(value):
-            raise failing(f"there is no such part among {len(value)}")
-        return value.part(key % len(value))
+        if value.count < 1 or not -value.count <= key < value.count:
+            raise failing(f"there is no such part among {value.count}")
+        return value.part(key % value.count)
     raise failing("only a shape, a tensor or its parts can be indexed")

@@ -1,0 +1,72 @@
+"""`shapecalc doctor`: what a runtime's error message means, and what would mend it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from shapecalc.cli.answer import print_error
+from shapecalc.cli.options import Argument, printing_options
+from shapecalc.cli.output import Exit, put, put_json, stream_error, tell
+from shapecalc.cli.signature import make_command
+from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typer
+
+    from shapecalc.cli.output import Output
+
+SUMMARY = "Say what a runtime's error message means, and what would mend it."
+HELP = f"""\b
+  shapecalc doctor build.log
+  python train.py 2>&1 | shapecalc doctor
+  trtexec --onnx=model.onnx 2>&1 | shapecalc doctor - --json
+
+{SUMMARY} It reads a whole log, and answers which framework and op failed, on which node,
+with which shapes, and why; what would mend it, the command line that reproduces it, and what the
+message does not tell. On a terminal: paste, then Ctrl-D. Exit 0: understood; 1: not about a shape,
+or not known."""
+TEXT = Argument("file", "the file of a log or a message; - is standard input, also without it", "[FILE]", required=False)
+LONGEST = 1 << 28
+"""How many bytes of a log are read."""
+
+
+def add(app: typer.Typer, cls: type) -> None:
+    """Give the app the command."""
+    parameters = [TEXT, *printing_options("json", "quiet")]
+    app.command("doctor", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_doctor, parameters))
+
+
+def run_doctor(file: str | None, out: Output) -> int:
+    """Print what the text of a file or of standard input says."""
+    from shapecalc.doctor.report import diagnosis
+
+    try:
+        found = diagnosis(_text_of(file or "-"))
+    except ShapeError as error:
+        return print_error(error, "doctor", {"file": file or "-"}, out)
+    if out.json and not out.quiet:
+        put_json(found.as_json())
+    elif not out.quiet:
+        put("\n".join(found.lines()))
+    return Exit.YES if found.understood else Exit.NO
+
+
+def _text_of(file: str) -> str:
+    """Return what a file or standard input holds; raise `ShapeError` (file), `RunEnded` if it cannot be read."""
+    if file != "-":
+        try:
+            with Path(file).open("rb") as stream:
+                return stream.read(LONGEST).decode("utf-8", "replace")
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ShapeError(Problem(FILE, f"{file}: {reason[:1].lower()}{reason[1:]}", argument="file")) from None
+    if sys.stdin is None:
+        raise stream_error("stdin", "it is closed")
+    if sys.stdin.isatty():
+        tell("shapecalc: paste, then Ctrl-D")
+    try:
+        return sys.stdin.buffer.read(LONGEST).decode("utf-8", "replace")
+    except OSError as error:
+        raise stream_error("stdin", error.strerror) from None

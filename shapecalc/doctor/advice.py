@@ -1,0 +1,234 @@
+"""What follows from a reading: words, what would mend it, what to ask for, and the command line that reproduces it.
+
+A reading is confirmed: the request is asked again under the dialect's rules, and so is every fix with a command.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.command_line import command_line
+from shapecalc.core.fixing.answer import answer
+from shapecalc.core.fixing.fixes import apply, fixes
+from shapecalc.core.ops import OPS
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.sizes.text import shape_text
+from shapecalc.doctor.causes import SAID, count_of, known_count
+from shapecalc.doctor.factors import factored, prime_powers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shapecalc.core.answers.trace import Trace
+    from shapecalc.doctor.lists import Sizes
+    from shapecalc.doctor.reading import Reading
+
+MOST_FIXES = 5
+LARGEST_RATIO = 4096
+MOST_BATCHES = 1024
+"""Up to which ratio of the counts a batch is thought of."""
+IN_WORDS = {
+    "two-infer": "keep one -1 and write the other sizes; for the batch write 0 where 0 copies, as in ONNX",
+    "infer-with-empty": "write the size in place of -1, or skip the step while the tensor is empty",
+    "empty-input": "skip the step while the tensor is empty, or find what removed every element before it",
+    "zero-out-of-range": "write the size itself; in ONNX since opset 14, allowzero=1 makes 0 a dim of size zero",
+    "zero-literal": "write the size that 0 was to copy, as x.shape[0]",
+    "stride-incompatible": "write reshape in place of view, or contiguous() before it",
+    "bad-perm": "name each axis once: if the tensor has a dim more or less than was thought, mend that first",
+    "not-one": "name only an axis whose size is 1; PyTorch's squeeze leaves others alone, ONNX's refuses them",
+    "not-broadcastable": "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow",
+    "hard-coded-batch": "export the model again with a dynamic batch, or change the constant of this node",
+    "engine-limit": "fold the constants of the model before it is loaded, or use a newer engine",
+}
+"""What mends a cause, where no numbers are needed to say it."""
+ZEROS_REPLACED = frozenset({"onnxruntime", "tensorrt"})
+SHAPES_NEEDED = frozenset({"reshape", "shuffle", "transpose", "expand", "squeeze", "unsqueeze", "flatten"})
+VERBOSE = {
+    "tensorrt": "the log of trtexec --verbose, or the model file",
+    "onednn": "the lines of ONEDNN_VERBOSE=all before this one, and the shapes of the graph's tensors",
+    "tflite": "the model file",
+    "onnx": "the model file",
+    "onnxruntime": "the model file, and the shapes that are fed to it",
+    "openvino": "the constant that is the node's second input",
+}
+"""Where the shapes stand that a runtime does not tell."""
+
+
+class Advice(Record):
+    """What the doctor says of a reading."""
+
+    said: str
+    fixes: tuple[tuple[str, str | None], ...]
+    """Each in words, and the command line that shows it; None if it needs what the message does not hold."""
+    ask: str | None
+    command: str | None
+
+
+def advice(read: Reading) -> Advice:
+    """Return what follows from a reading."""
+    if read.about is not None:
+        return Advice(f"{SAID['not-about-shape']}: it is about a {read.about}", (), None, None)
+    trace = _asked(read)
+    said = [SAID[read.cause], *_counts(read), *_one_dim(read), *_confirmed(read, trace), *_from_code(read)]
+    found = [*_fixes(read, trace)]
+    words = IN_WORDS.get(read.cause)
+    if words:
+        found.append((words, None))
+    command = None if trace is None else command_line(trace)
+    return Advice("; ".join(said), tuple(found[:MOST_FIXES]), _ask(read), command)
+
+
+def _asked(read: Reading) -> Trace | None:
+    """Return the answer to the request that was read, under the rules of its dialect; None if it is not whole."""
+    options = _options(read)
+    if options is None or read.op is None:
+        return None
+    shape: object = read.input
+    if shape is None:
+        shape = (read.elements,) if read.elements is not None else None
+    if shape is None:
+        return None
+    for dialect in (read.dialect, None):
+        switch = {"special_zero": True} if dialect in ("openvino", "onednn") and OPS[read.op].switched else {}
+        try:
+            return answer(ask(read.op, shape_text(shape), {"dialect": dialect, **options, **switch}))  # type: ignore[arg-type]
+        except ShapeError:
+            continue
+    return None
+
+
+def _options(read: Reading) -> dict[str, str] | None:
+    """Return the arguments of the op as texts; None if the message lacks one, or there is no such op."""
+    target = read.target
+    if target is None and read.target_elements is not None:
+        target = (read.target_elements, -1) if read.cause == "indivisible" else (read.target_elements,)
+    values: dict[str, dict[str, Sizes | None]] = {
+        "reshape": {"target": target},
+        "shuffle": {"to": target},
+        "expand": {"target": target},
+        "transpose": {"perm": read.perm},
+        "squeeze": {"axes": read.axes},
+        "unsqueeze": {"axes": read.axes},
+    }
+    if read.op not in OPS or read.op not in values or None in values[read.op].values():
+        return None
+    return {name: shape_text(value) for name, value in values[read.op].items()}  # type: ignore[arg-type]
+
+
+def _counts(read: Reading) -> Iterator[str]:
+    """Yield the two element counts with their factors, and the ratio."""
+    have = read.elements if read.input is None else count_of(read.input)
+    asked = known_count(read.target) if read.target_elements is None else read.target_elements
+    if have is None or asked is None or read.op not in ("reshape", "shuffle", "unflatten"):
+        return
+    partly = read.cause == "indivisible" or -1 in (read.target or ())
+    yield f"elements of the input: {factored(have)}; of the {'known dims of the ' if partly else ''}target: {factored(asked)}"
+    if not have or not asked or have == asked:
+        return
+    lacking = [prime for prime in prime_powers(asked) if have % prime]
+    if lacking:
+        yield f"{have} has no factor {' and no factor '.join(map(str, lacking))}"
+    common = gcd(have, asked)
+    more, less = have // common, asked // common
+    if less == 1 and more <= LARGEST_RATIO:
+        yield f"{more} times as many as the target takes{_meaning(more)}"
+    elif more == 1 and less <= LARGEST_RATIO:
+        yield f"the target takes {less} times as many{_meaning(less)}"
+    else:
+        yield f"the counts are as {more} to {less}"
+
+
+def _meaning(ratio: int) -> str:
+    """Return what a ratio of two counts often means."""
+    return ": often RGB against grey" if ratio == 3 else ": often a batch" if ratio <= MOST_BATCHES else ""
+
+
+def _one_dim(read: Reading) -> Iterator[str]:
+    """Yield which dim differs, if the shapes have as many dims and one differs."""
+    if read.input is None or read.target is None or len(read.input) != len(read.target):
+        return
+    pairs = enumerate(zip(read.input, read.target, strict=True))
+    differing = [(index, have, asked) for index, (have, asked) in pairs if have != asked]
+    if len(differing) == 1:
+        index, have, asked = differing[0]
+        yield f"only dim {index} differs: {have} in the input, {asked} in the target"
+
+
+def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
+    """Yield what the rules say of the request as it was read: why it is refused, or what the message must hide."""
+    if trace is None:
+        return
+    if read.input is None:
+        yield "the shape of the input is not told, so its count stands for it as one dim"
+    if trace.output is not None:
+        yield f"as it was read it would be {shape_text(trace.output)}, so the message hides something{_hidden(read)}"
+    if read.dialect in ZEROS_REPLACED and read.input and read.target and _same_places(read):
+        places = ", ".join(map(str, _same_places(read)))
+        yield f"the target is printed after its zeros were replaced, so dim {places} may be a 0 in the model"
+
+
+def _same_places(read: Reading) -> list[int]:
+    pairs = zip(read.input or (), read.target or (), strict=False)
+    return [index for index, (have, asked) in enumerate(pairs) if have == asked]
+
+
+def _hidden(read: Reading) -> str:
+    """Return what a runtime may hide in a message about a request that looks right."""
+    return {
+        "numpy": ": a -1, which is not printed where it stands first",
+        "onnxruntime": ": a 0 that was replaced before it was printed, or allowzero",
+        "onnx": ": a size that is known only at run time, or allowzero",
+        "tensorrt": ": a 0 that was replaced before it was printed",
+        "torch": ": the strides of the tensor",
+        "openvino": ": special_zero",
+        "onednn": ": special_zero",
+    }.get(read.framework or "", "")
+
+
+def _from_code(read: Reading) -> Iterator[str]:
+    """Yield the sizes that the code of the nearest frame writes, marked as from there."""
+    if read.code is not None:
+        yield f"the code before it says {read.code.op} {shape_text(read.code.sizes)}"
+
+
+def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
+    """Yield changes with which the request as it was read resolves, those first that are right for every batch."""
+    if trace is None or trace.problem is None:
+        return
+    offered = set()
+    for target, text in _for_every_batch(read):
+        mended = _asked(_with_target(read, target))
+        if mended is not None and mended.output is not None:
+            offered.add(command_line(mended))
+            yield f"write {shape_text(target)}: {text}", command_line(mended)
+    for fix in fixes(trace):
+        try:
+            command = command_line(answer(apply(trace.request, fix)))
+        except ShapeError:
+            continue
+        if command not in offered:
+            yield fix.said, command
+
+
+def _for_every_batch(read: Reading) -> Iterator[tuple[Sizes, str]]:
+    """Yield targets for a hard-coded batch that are right whatever the batch is, with what each assumes."""
+    if read.cause != "hard-coded-batch" or not read.target or -1 in read.target:
+        return
+    if read.framework in ("onnx", "onnxruntime", "tensorrt", "openvino", "onednn", "paddle", "mxnet"):
+        yield (0, *read.target[1:]), "right for every batch, since 0 copies the input's first dim"
+    yield (-1, *read.target[1:]), "right for every batch, as long as the other sizes stay"
+
+
+def _with_target(read: Reading, target: Sizes) -> Reading:
+    return replace(read, target=target)
+
+
+def _ask(read: Reading) -> str | None:
+    """Return what the message does not hold and the reading needs; None if it holds all."""
+    if read.input is not None and (read.op in SHAPES_NEEDED and _options(read) is not None):
+        return None
+    wanted = VERBOSE.get(read.framework or "", "the line of code, and x.shape before it")
+    return f"{wanted}; the node is {read.node}" if read.node else wanted

@@ -1,0 +1,83 @@
+"""What went wrong, decided by the numbers where the sentence alone does not say it."""
+
+from __future__ import annotations
+
+from math import prod
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shapecalc.doctor.lists import Sizes
+
+SAID: Mapping[str, str] = {
+    "count-mismatch": "the element counts differ, and a reshape keeps the count",
+    "indivisible": "what is known of the target does not divide the element count, so no size is left for the rest",
+    "hard-coded-batch": "all but the first dim agree: the batch size of the example is written into the target",
+    "empty-input": "the input holds no elements, and the target asks for some",
+    "two-infer": "more than one dim of the target is to be inferred, which has no single answer",
+    "infer-with-empty": "-1 stands beside a dim of size zero: any size would do, so none can be inferred",
+    "zero-out-of-range": "a 0 of the target stands at an index that the input does not have, so it has nothing to copy",
+    "zero-literal": "0 is a dim of size zero here and copies nothing",
+    "bad-value": "a size of the target is no size: only -1 may be negative, and all are whole numbers",
+    "bad-perm": "the permutation does not name each axis of the input once",
+    "bad-axis": "an axis is named that the tensor does not have, or one is named twice",
+    "not-one": "an axis is to be dropped whose size is not 1",
+    "not-broadcastable": "a dim that is not 1 would have to grow",
+    "stride-incompatible": "the elements lie in memory in another order, so no view of this shape exists",
+    "rank-mismatch": "the number of dims is not the one that is asked for",
+    "bad-pattern": "the pattern does not fit the tensor, or is none",
+    "bad-attribute": "the operator does not take this attribute, or not in this version",
+    "engine-limit": "the shape may be right, but this engine does not do it",
+    "unspecified": "the message does not say what went wrong",
+    "not-about-shape": "the message is not about the shape of one tensor",
+}
+"""The causes in words."""
+
+
+def counted_cause(input: Sizes | None, elements: int | None, target: Sizes | None, wanted: int | None) -> str:
+    """Return why a reshape with these shapes, or with these counts, is refused.
+
+    >>> counted_cause((8, 255, 52, 52), None, (1, 3, 85, 52, 52), None)
+    'hard-coded-batch'
+    >>> counted_cause(None, 1600, (8, 3, -1), None), counted_cause(None, 0, (0, -1), None)
+    ('indivisible', 'infer-with-empty')
+    """
+    if target is not None:
+        negative = [size for size in target if isinstance(size, int) and size < 0]
+        if any(size < -1 for size in negative):
+            return "bad-value"
+        if len(negative) > 1:
+            return "two-infer"
+    have = count_of(input) if elements is None else elements
+    asked = known_count(target) if wanted is None else wanted
+    infers = target is not None and -1 in target
+    if asked == 0 and have not in (0, None):
+        return "zero-literal"
+    if infers and (asked == 0 or (have == 0 and 0 in (target or ()))):
+        return "infer-with-empty"
+    if have == 0:
+        return "empty-input"
+    if infers:
+        return "indivisible"
+    return "hard-coded-batch" if _batch_differs(input, target) else "count-mismatch"
+
+
+def _batch_differs(input: Sizes | None, target: Sizes | None) -> bool:
+    """Say whether two shapes agree in the count of all but the first dim, and differ in that."""
+    if not input or not target or len(input) < 2 or len(target) < 2 or input[0] == target[0]:
+        return False
+    return count_of(input[1:]) == count_of(target[1:]) not in (None, 1)
+
+
+def count_of(sizes: Sizes | None) -> int | None:
+    """Return the product of sizes that are all numbers; None if one is not."""
+    if sizes is None:
+        return None
+    numbers = [size for size in sizes if isinstance(size, int) and size >= 0]
+    return prod(numbers) if len(numbers) == len(sizes) else None
+
+
+def known_count(sizes: Sizes | None) -> int | None:
+    """Return the product of the sizes beside -1; None if another is no number."""
+    return None if sizes is None else count_of(tuple(size for size in sizes if size != -1))

@@ -1,0 +1,35 @@
+"""Numbers with their prime factors."""
+
+from __future__ import annotations
+
+LARGEST_TRIED = 20_000
+"""Up to which prime a factor is looked for."""
+
+
+def factored(number: int) -> str:
+    """Return a number with its prime factors; a rest without small ones stays whole.
+
+    >>> factored(1600), factored(7), factored(0), factored(12675)
+    ('1600 = 2^6*5^2', '7', '0', '12675 = 3*5^2*13^2')
+    """
+    powers = prime_powers(number)
+    text = "*".join(str(prime) if power == 1 else f"{prime}^{power}" for prime, power in powers.items())
+    return f"{number} = {text}" if text not in ("", str(number)) else str(number)
+
+
+def prime_powers(number: int) -> dict[int, int]:
+    """Return the prime factors of a number with their powers.
+
+    >>> prime_powers(1600)
+    {2: 6, 5: 2}
+    """
+    powers: dict[int, int] = {}
+    prime = 2
+    while number > 1 and prime <= LARGEST_TRIED and prime * prime <= number:
+        while number % prime == 0:
+            powers[prime] = powers.get(prime, 0) + 1
+            number //= prime
+        prime += 1 if prime == 2 else 2
+    if number > 1:
+        powers[number] = powers.get(number, 0) + 1
+    return powers

@@ -1,0 +1,217 @@
+"""Readings: what an error says of an op, as data. A message in which nothing is known gives none."""
+
+from __future__ import annotations
+
+from shapecalc.core.sizes.record import Record, fields, replace
+from shapecalc.doctor.causes import counted_cause, known_count
+from shapecalc.doctor.context import (
+    OPS_BY_NAME,
+    Code,
+    Node,
+    code_before,
+    framework_near,
+    input_of_node,
+    node_near,
+)
+from shapecalc.doctor.excerpts import excerpts, folded, folded_without_breaks
+from shapecalc.doctor.sentence import matches
+from shapecalc.doctor.sentences import SENTENCES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from shapecalc.doctor.lists import Sizes
+    from shapecalc.doctor.sentence import Folded, Held, Match, Sentence
+
+DIALECTS_READ = {"onnx", "onnxruntime", "tensorrt", "onednn", "openvino", "numpy", "torch"}
+"""The frameworks whose own rules a reading is run under."""
+MOST_READ = 50
+LONGEST_UNBROKEN = 1 << 18
+"""How long a text may be to be read with its lines joined."""
+LONGEST_QUOTE = 400
+ONE_DIM_NAMED = frozenset({"reshape", "transpose", "expand", "shuffle"})
+"""The ops whose messages name an axis that is no argument of theirs."""
+
+
+class Reading(Record):
+    """What one message says. What it does not say is None."""
+
+    framework: str | None
+    op: str | None
+    node: str | None
+    input: Sizes | None
+    elements: int | None
+    """The input's element count, where its shape is not told."""
+    target: Sizes | None
+    target_elements: int | None
+    perm: Sizes | None
+    axes: Sizes | None
+    cause: str
+    about: str | None
+    """What a message is about that is not about a shape."""
+    quote: str
+    code: Code | None
+
+    @property
+    def dialect(self) -> str | None:
+        """The dialect whose rules the reading is run under; None if the framework's messages have none of their own."""
+        return self.framework if self.framework in DIALECTS_READ else None
+
+
+def readings(text: str) -> list[Reading]:
+    """Return what a text says, each message once, those about shapes before all others.
+
+    >>> [found.cause for found in readings("ValueError: cannot reshape array of size 24 into shape (5,5)")]
+    ['count-mismatch']
+    """
+    found = _found(text, broken=False)
+    if not found and len(text) <= LONGEST_UNBROKEN and "\n" in text:
+        found = _found(text, broken=True)
+    about_shapes = [reading for reading in found if reading.about is None]
+    return about_shapes or found[:1]
+
+
+def _found(text: str, *, broken: bool) -> list[Reading]:
+    """Return the readings of a text, in order; with lines that broke words joined if `broken`."""
+    found: dict[object, Reading] = {}
+    parts = [(text, [*SENTENCES])] if broken else excerpts(text, SENTENCES)
+    for part, known in parts:
+        clean = folded_without_breaks(part) if broken else folded(part)
+        kept = _widest(match for sentence in known for match in matches(sentence, clean))
+        ends = [0, *(match.end for match in kept)]
+        starts = [*(match.start for match in kept[1:]), len(clean.text)]
+        for match, *room in zip(kept, ends, starts, strict=False):
+            reading = _reading(match, clean, (room[0], room[1]))
+            found.setdefault(_same(reading), reading)
+        if len(found) >= MOST_READ:
+            break
+    return _without_echoes([*found.values()])
+
+
+def _same(reading: Reading) -> object:
+    """Return what two readings of one message have in common."""
+    kept = {name: value for name, value in fields(reading).items() if name not in ("quote", "code", "node")}
+    return tuple(kept.values())
+
+
+def _without_echoes(found: list[Reading]) -> list[Reading]:
+    """Return the readings without those that say less of what another one says."""
+    return [one for one in found if not any(other is not one and _says_more(other, one) for other in found)]
+
+
+def _says_more(more: Reading, less: Reading) -> bool:
+    """Say whether a reading holds all that another holds, and shapes that it lacks."""
+    if (more.framework, more.op, more.cause) != (less.framework, less.op, less.cause):
+        return False
+    names = ("input", "elements", "target", "target_elements", "perm", "axes")
+    here, there = fields(more), fields(less)
+    return all(there[name] in (None, here[name]) for name in names) and any(here[n] != there[n] for n in names)
+
+
+def _widest(found: Iterable[Match]) -> list[Match]:
+    """Return the matches in order, of those that overlap the one that starts first and reads most."""
+    kept: list[Match] = []
+    for match in sorted(found, key=lambda each: (-len(each.held), each.start - each.end)):
+        if all(match.end <= other.start or other.end <= match.start for other in kept):
+            kept.append(match)
+    return sorted(kept, key=lambda each: each.start)
+
+
+def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
+    """Return what a sentence and the text around it say."""
+    sentence = match.sentence
+    framework = framework_near(match, clean)
+    node = node_near(match, framework, clean, room)
+    quote = clean.text[match.start : min(match.end, match.start + LONGEST_QUOTE)]
+    if sentence.cause.startswith("about:"):
+        return _unrelated(framework, node, sentence.cause.removeprefix("about:"), quote)
+    op = _op(sentence, framework, node)
+    if op is None and node.op and node.op not in OPS_BY_NAME:
+        return _unrelated(framework, node, f"node of the operator {node.op}", quote)
+    code = code_before(match, clean, room)
+    read = Reading(framework, op, node.name, None, None, None, None, None, None, sentence.cause, None, quote, code)
+    read = _with_shapes(read, match.held)
+    if read.input is None and framework == "openvino":
+        read = replace(read, input=_input_sizes(input_of_node(match, clean)))
+    return _decided(read, match.held)
+
+
+def _unrelated(framework: str | None, node: Node, about: str, quote: str) -> Reading:
+    """Return the reading of a message that is about something else than one tensor's shape."""
+    cause = "not-broadcastable" if about == "broadcast" else "not-about-shape"
+    return Reading(framework, None, node.name, None, None, None, None, None, None, cause, about, quote, None)
+
+
+def _op(sentence: Sentence, framework: str | None, node: Node) -> str | None:
+    """Return the op: the sentence's, or the node's where the sentence is said of several ops."""
+    named = OPS_BY_NAME.get(node.op or "")
+    if framework == "tensorrt":
+        return sentence.op if named in (None, "reshape", "transpose") else named
+    return sentence.op or named
+
+
+def _with_shapes(read: Reading, held: Mapping[str, Held]) -> Reading:
+    """Return a reading with the shapes and counts that the holes of its sentence hold."""
+    input, target = _input_sizes(_sizes(held.get("input"))), _target_sizes(_sizes(held.get("target")))
+    perm, axes = _sizes(held.get("perm")), _sizes(held.get("axes"))
+    if read.framework in ("onnx", "onnxruntime") and read.op == "transpose" and input and 0 in input:
+        input = tuple("?" if size == 0 else size for size in input)  # an unknown size is printed as 0 there
+    axis = held.get("axis")
+    if axes is None and isinstance(axis, int) and read.op not in ONE_DIM_NAMED:
+        axes = (axis,)
+    wanted = held.get("target_elements", held.get("known"))
+    return replace(
+        read,
+        input=input,
+        elements=_number(held.get("elements")) if input is None else None,
+        target=target,
+        target_elements=_number(wanted) if target is None else None,
+        perm=perm,
+        axes=axes,
+    )
+
+
+def _sizes(value: Held | None) -> Sizes | None:
+    return value if isinstance(value, tuple) else None
+
+
+def _number(value: Held | None) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _input_sizes(sizes: Sizes | None) -> Sizes | None:
+    """Return an input shape, whose -1 are sizes that the runtime did not know."""
+    return sizes and tuple("?" if isinstance(size, int) and size < 0 else size for size in sizes)
+
+
+def _target_sizes(sizes: Sizes | None) -> Sizes | None:
+    """Return a requested shape, whose unknown sizes are those to be inferred."""
+    return sizes and tuple(-1 if size == "?" else size for size in sizes)
+
+
+def _decided(read: Reading, held: Mapping[str, Held]) -> Reading:
+    """Return a reading with its cause decided by the numbers, and with what NumPy hides put back."""
+    if read.framework in ("numpy", "cupy", "dask") and read.op == "reshape":
+        read = _with_hidden_infer(read)
+    if read.cause == "bad-axis" and read.op == "transpose":
+        return replace(read, cause="bad-perm")
+    if read.cause in ("counts", "asked", "infer-with-empty") and (read.target or read.target_elements is not None):
+        counted = counted_cause(read.input, read.elements, read.target, read.target_elements)
+        return read if read.cause == "infer-with-empty" and counted != "two-infer" else replace(read, cause=counted)
+    if read.cause == "indivisible" and read.target and 0 in (known_count(read.target), read.elements):
+        return replace(read, cause="infer-with-empty")
+    if read.cause in ("counts", "asked"):
+        return replace(read, cause="count-mismatch" if read.cause == "counts" else "unspecified")
+    if read.op == "squeeze" and read.framework == "tensorrt":
+        return replace(read, cause="not-one")
+    return read
+
+
+def _with_hidden_infer(read: Reading) -> Reading:
+    """Return a reading of NumPy's with the leading -1 that it does not print, where the code or the counts prove it."""
+    if read.target is None or -1 in read.target:
+        return read
+    written = read.code is not None and read.code.sizes == (-1, *read.target)
+    works = read.elements is not None and known_count(read.target) == read.elements
+    return replace(read, target=(-1, *read.target)) if written or works else read

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import Argument, printing_options
+from shapecalc.cli.options import Argument, Option, printing_options
 from shapecalc.cli.output import Exit, put, put_json, stream_error, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
@@ -27,14 +27,16 @@ HELP = f"""\b
 with which shapes, and why; what would mend it, the command line that reproduces it, and what the
 message does not tell. On a terminal: paste, then Ctrl-D. Exit 0: understood; 1: not about a shape,
 or not known."""
-TEXT = Argument("file", "the file of a log or a message; - is standard input, also without it", "[FILE]", required=False)
+TEXT = Argument(
+    "file", "the file of a log or a message; - is standard input, also without it", "[FILE]", required=False
+)
 LONGEST = 1 << 28
 """How many bytes of a log are read."""
 
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    parameters = [TEXT, *printing_options("json", "quiet")]
+    parameters: list[Argument | Option] = [TEXT, *printing_options("json", "quiet")]
     app.command("doctor", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_doctor, parameters))
 
 

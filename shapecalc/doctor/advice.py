@@ -14,9 +14,9 @@ from shapecalc.core.fixing.fixes import apply, fixes
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import Record, replace
-from shapecalc.core.sizes.text import shape_text
 from shapecalc.doctor.causes import SAID, count_of, known_count
 from shapecalc.doctor.factors import factored, prime_powers
+from shapecalc.doctor.lists import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,15 +86,15 @@ def _asked(read: Reading) -> Trace | None:
     options = _options(read)
     if options is None or read.op is None:
         return None
-    shape: object = read.input
-    if shape is None:
-        shape = (read.elements,) if read.elements is not None else None
+    shape = read.input
+    if shape is None and read.elements is not None:
+        shape = (read.elements,)
     if shape is None:
         return None
     for dialect in (read.dialect, None):
         switch = {"special_zero": True} if dialect in ("openvino", "onednn") and OPS[read.op].switched else {}
         try:
-            return answer(ask(read.op, shape_text(shape), {"dialect": dialect, **options, **switch}))  # type: ignore[arg-type]
+            return answer(ask(read.op, text_of(shape), {"dialect": dialect, **options, **switch}))
         except ShapeError:
             continue
     return None
@@ -115,7 +115,7 @@ def _options(read: Reading) -> dict[str, str] | None:
     }
     if read.op not in OPS or read.op not in values or None in values[read.op].values():
         return None
-    return {name: shape_text(value) for name, value in values[read.op].items()}  # type: ignore[arg-type]
+    return {name: text_of(value) for name, value in values[read.op].items()}
 
 
 def _counts(read: Reading) -> Iterator[str]:
@@ -125,7 +125,8 @@ def _counts(read: Reading) -> Iterator[str]:
     if have is None or asked is None or read.op not in ("reshape", "shuffle", "unflatten"):
         return
     partly = read.cause == "indivisible" or -1 in (read.target or ())
-    yield f"elements of the input: {factored(have)}; of the {'known dims of the ' if partly else ''}target: {factored(asked)}"
+    of = "known dims of the target" if partly else "target"
+    yield f"elements of the input: {factored(have)}; of the {of}: {factored(asked)}"
     if not have or not asked or have == asked:
         return
     lacking = [prime for prime in prime_powers(asked) if have % prime]
@@ -164,7 +165,9 @@ def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
     if read.input is None:
         yield "the shape of the input is not told, so its count stands for it as one dim"
     if trace.output is not None:
-        yield f"as it was read it would be {shape_text(trace.output)}, so the message hides something{_hidden(read)}"
+        yield f"as it was read it would be {text_of(trace.output)}, so the message hides something{_hidden(read)}"
+    if read.framework == "numpy" and read.cause == "count-mismatch" and read.target:
+        yield "NumPy does not print a -1 that stands first, so the code may begin with one"
     if read.dialect in ZEROS_REPLACED and read.input and read.target and _same_places(read):
         places = ", ".join(map(str, _same_places(read)))
         yield f"the target is printed after its zeros were replaced, so dim {places} may be a 0 in the model"
@@ -191,7 +194,7 @@ def _hidden(read: Reading) -> str:
 def _from_code(read: Reading) -> Iterator[str]:
     """Yield the sizes that the code of the nearest frame writes, marked as from there."""
     if read.code is not None:
-        yield f"the code before it says {read.code.op} {shape_text(read.code.sizes)}"
+        yield f"the code before it says {read.code.op} {text_of(read.code.sizes)}"
 
 
 def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
@@ -203,7 +206,7 @@ def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None
         mended = _asked(_with_target(read, target))
         if mended is not None and mended.output is not None:
             offered.add(command_line(mended))
-            yield f"write {shape_text(target)}: {text}", command_line(mended)
+            yield f"write {text_of(target)}: {text}", command_line(mended)
     for fix in fixes(trace):
         try:
             command = command_line(answer(apply(trace.request, fix)))

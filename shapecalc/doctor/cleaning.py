@@ -10,7 +10,9 @@ import re
 CONTROL_SEQUENCE = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;?]{0,24}[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07?")
 COLOUR_LEFT_OVER = re.compile(r"\[(?:[0-9]{1,3};){0,4}[0-9]{0,3}m(?![\w.])")
 """A colour whose escape character was lost on the way."""
-TAG = re.compile(r"</?(?:br|pre|code|span|p|div|b|i|em|strong|td|tr|li|font|a|samp|tt|small)(?:\s[^<>]{0,200})?/?>", re.I)
+TAG = re.compile(
+    r"</?(?:br|pre|code|span|p|div|b|i|em|strong|td|tr|li|font|a|samp|tt|small)(?:\s[^<>]{0,200})?/?>", re.I
+)
 ENTITY = re.compile(r"&(#\d{1,6}|#x[0-9a-fA-F]{1,6}|lt|gt|amp|quot|apos|nbsp);")
 NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "nbsp": " "}
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\"'/])|([nrt])(?![\w-]{1,40}(?:\\|\.(?:py|h|hpp|cc|cpp|cu)\b)))")
@@ -41,9 +43,9 @@ SPACES = str.maketrans({**dict.fromkeys("\xa0\u2009\u202f\t", " "), **dict.fromk
 
 
 def clean_lines(text: str) -> list[str]:
-    """Return the lines of a text without what was put around them, and without lines of carets.
+    r"""Return the lines of a text without what was put around them, and without lines of carets.
 
-    >>> clean_lines("2024-05-06T07:08:09Z E   ValueError: shape &#39;[2]&#39;\\n     ^^^^")
+    >>> clean_lines("2024-05-06T07:08:09Z E   ValueError: shape &#39;[2]&#39;\n     ^^^^")
     ["ValueError: shape '[2]'"]
     """
     text = _unescaped(text)

@@ -13,17 +13,28 @@ if TYPE_CHECKING:
     from shapecalc.doctor.sentence import Folded, Match
 
 OPS_BY_NAME = {
-    **{"reshape": "reshape", "reshape2": "reshape", "staticreshape": "reshape", "transpose": "transpose"},
-    **{"transpose2": "transpose", "statictranspose": "transpose", "permute": "transpose", "squeeze": "squeeze"},
-    **{"squeeze2": "squeeze", "unsqueeze": "unsqueeze", "unsqueeze2": "unsqueeze", "expanddims": "unsqueeze"},
-    **{"expand_dims": "unsqueeze", "expand": "expand", "expand_v2": "expand", "broadcastto": "expand"},
-    **{"broadcast_to": "expand", "broadcast": "expand", "flatten": "flatten", "shuffle": "shuffle", "tile": "tile"},
-    **{"depthtospace": "depth_to_space", "spacetodepth": "space_to_depth", "split": "split"},
+    printed: op
+    for op, names in {
+        "reshape": "reshape reshape2 staticreshape",
+        "transpose": "transpose transpose2 statictranspose permute",
+        "squeeze": "squeeze squeeze2",
+        "unsqueeze": "unsqueeze unsqueeze2 expanddims expand_dims",
+        "expand": "expand expand_v2 broadcastto broadcast_to broadcast",
+        "flatten": "flatten",
+        "shuffle": "shuffle",
+        "tile": "tile",
+        "depth_to_space": "depthtospace",
+        "space_to_depth": "spacetodepth",
+        "split": "split",
+    }.items()
+    for printed in names.split()
 }
 """Our names of ops, by the names that runtimes print."""
 LONGEST_CALL = 200
 AROUND = 900
 """How far from a sentence its node may stand."""
+
+
 class Sign(Record):
     """How some frameworks name a node and its op, before or after the sentence or in it."""
 
@@ -66,7 +77,7 @@ NODES = (
         r"\[op:(?P<op>\w{1,40})\]",
         r"for '(?P<name>[^'{}]{1,200})' \(op: '(?P<op>\w{1,40})'\)",
         r"'\{\{node (?P<name>[^{}]{1,200})\}\} = (?P<op>\w{1,40})\[",
-        r"\[\[\{\{node (?P<name>[^{}]{1,200})\}\}",
+        r"\[\[\{?\{?node:? (?P<name>[^\s{}=\]]{1,200})(?: = (?P<op>\w{1,40})\[)?",
         r"node number (?P<name>\d{1,9}) \((?P<op>\w{1,40})\)",
         before=False,
     ),
@@ -135,7 +146,7 @@ def node_near(match: Match, framework: str | None, folded: Folded, room: tuple[i
 
 
 def framework_near(match: Match, folded: Folded) -> str | None:
-    """Return the framework that says a sentence, by the frames around it where several say the same; None if none does."""
+    """Return the framework that says a sentence, by the frames around it if several say the same."""
     framework = match.sentence.framework
     near = folded.lower[max(0, match.start - 3 * AROUND) : match.end + AROUND]
     if not framework:
@@ -174,7 +185,7 @@ def code_before(match: Match, folded: Folded, room: tuple[int, int]) -> Code | N
 
 
 def _literal_sizes(text: str, place: int) -> Sizes | None:
-    """Return the numbers of a call: its arguments, or the list that is the last of them; None if they are not numbers."""
+    """Return the numbers of a call: its arguments, or the list that is the last; None if they are no numbers."""
     span = text[place : place + LONGEST_CALL]
     sizes, end = read_list(span, 0)
     if sizes is None:

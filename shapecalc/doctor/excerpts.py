@@ -1,7 +1,8 @@
 """The parts of a long text in which known sentences stand, so that the rest of a log need not be read.
 
-A sentence is thought of where all its words stand in a piece of the text. The text around each of its places is cut
-out, much wider than a sentence, since the op, the node and the code stand in other lines.
+A long text is first searched for the words of errors, since the search for a word takes no time. Around these a
+sentence is thought of where all its words stand. The text around its place is cut out, much wider than a sentence,
+since the op, the node and the code stand in other lines.
 """
 
 from __future__ import annotations
@@ -15,60 +16,86 @@ if TYPE_CHECKING:
 
     from shapecalc.doctor.sentence import Sentence
 
+    Span = tuple[int, int]
+
+LIKELY = ("error", "exception", "fail", "cannot", "invalid")
+UNLIKELY = ("must", "should", "not ", "expect", "mismatch", "dim", "shap")
+"""Words that stand in or near what runtimes say; those of the second list are looked for if the first tell nothing."""
+NEAR = 700
+"""How far from such a word a sentence may stand."""
+SHORT = 1 << 16
+"""A text so long is read whole."""
 PIECE = 1 << 20
 OVERLAP = 1 << 13
 BEFORE, AFTER = 3000, 2000
 """How much text goes with a place where a sentence may stand."""
 MOST_PLACES = 12
 """Of how many different places of one sentence in one piece the text is cut out."""
-MOST_LOOKED_AT = 400
 TOLD_APART = 160
 """Places are the same if so many characters after them are."""
 
 
-def excerpts(text: str, sentences: Sequence[Sentence]) -> Iterator[tuple[str, list[Sentence]]]:
-    """Yield the parts of a text that may hold one of the sentences, each with those that may stand in it.
+def excerpts(text: str, sentences: Sequence[Sentence], marks: Sequence[str]) -> Iterator[tuple[str, list[Sentence]]]:
+    r"""Yield the parts of a text that may hold one of the sentences, each with those that may stand in it.
 
     >>> from shapecalc.doctor.sentence import Sentence
     >>> said = Sentence("is invalid for input of size {elements}", "torch", "reshape", "counts", "")
-    >>> [part for part, _ in excerpts("It is\\ninvalid for input of size 24.", [said])]
-    ['It is\\ninvalid for input of size 24.']
+    >>> [part for part, _ in excerpts("It is\ninvalid for input of size 24.", [said], LIKELY)]
+    ['It is\ninvalid for input of size 24.']
     """
     for start in range(0, max(1, len(text) - OVERLAP), PIECE - OVERLAP):
         piece = text if len(text) <= PIECE else text[start : start + PIECE]
         lower = piece.lower()
-        words = set(lower.split())
+        if len(lower) != len(piece):  # a letter whose small form is longer would move all places
+            lower = piece.encode("ascii", "replace").decode().lower()
+        spans = [(0, len(lower))] if len(text) <= SHORT else _near_marks(lower, marks)
+        words = {word for begin, end in spans for word in lower[begin:end].split()}
         known = [sentence for sentence in sentences if sentence.words <= words]
-        for begin, end in _spans(lower, known):
+        places = sorted({place for sentence in known for place in _places(lower, spans, sentence)})
+        for begin, end in _joined((_line_start(lower, place), place + AFTER) for place in places):
             yield piece[begin:end], known
 
 
-def _spans(lower: str, known: Sequence[Sentence]) -> list[tuple[int, int]]:
-    """Return the parts of a piece around the places of sentences, those that touch as one."""
-    places = sorted({place for sentence in known for place in _places(lower, sentence)})
-    spans: list[tuple[int, int]] = []
-    for place in places:
-        begin = lower.rfind("\n", 0, max(0, place - BEFORE)) + 1
-        begin = begin if place - begin <= 2 * BEFORE else place - BEFORE
-        if spans and begin <= spans[-1][1]:
-            spans[-1] = spans[-1][0], place + AFTER
-        else:
-            spans.append((begin, place + AFTER))
-    return spans
-
-
-def _places(lower: str, sentence: Sentence) -> list[int]:
-    """Return where a sentence may stand: its longest part, or its longest word where lines were broken in it."""
-    anchor = sentence.anchor
-    if anchor not in lower:
-        anchor = max(sentence.words or {anchor}, key=len)
+def _near_marks(lower: str, marks: Sequence[str]) -> list[Span]:
+    """Return the parts of a text around the words that mark an error, those that read alike once."""
     found: dict[str, int] = {}
-    place = lower.find(anchor)
-    for _ in range(MOST_LOOKED_AT):
-        if place < 0 or len(found) == MOST_PLACES:
+    for mark in marks:
+        place = lower.find(mark)
+        while place >= 0:
+            found.setdefault(lower[place : place + TOLD_APART], place)
+            place = lower.find(mark, place + NEAR // 4)
+    return _joined((max(0, place - NEAR), place + NEAR) for place in sorted(found.values()))
+
+
+def _joined(spans: Iterator[Span]) -> list[Span]:
+    """Return parts of a text in order, those that touch as one."""
+    joined: list[Span] = []
+    for begin, end in spans:
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def _line_start(lower: str, place: int) -> int:
+    """Return where the text that goes with a place begins: with a line, if lines are not too long."""
+    wanted = max(0, place - BEFORE)
+    begin = lower.rfind("\n", max(0, wanted - BEFORE), wanted) + 1
+    return begin if begin else wanted
+
+
+def _places(lower: str, spans: Sequence[Span], sentence: Sentence) -> list[int]:
+    """Return where a sentence may stand: its longest part, or its longest word where lines were broken in it."""
+    found: dict[str, int] = {}
+    for anchor in (sentence.anchor, max(sentence.words or {sentence.anchor}, key=len)):
+        for begin, end in spans:
+            place = lower.find(anchor, begin, end)
+            while place >= 0 and len(found) < MOST_PLACES:
+                found.setdefault(lower[place : place + TOLD_APART], place)
+                place = lower.find(anchor, place + len(anchor), end)
+        if found:
             break
-        found.setdefault(lower[place : place + TOLD_APART], place)
-        place = lower.find(anchor, place + len(anchor))
     return [*found.values()]
 
 

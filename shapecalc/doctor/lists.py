@@ -22,7 +22,7 @@ PREFIX = re.compile(r"\s?['\"]?[A-Za-z][\w.]{0,40}(?=[\[({])|\s?['\"]?(?=[\[({]|
 BARE = re.compile(r"\s?-?\d{1,19}(?:[x,.*]-?\d{1,19}){0,63}")
 WRAPPED = re.compile(r"(?:np|numpy)\.\w{1,12}\(\s?(-?\d{1,19})\s?\)|(?:tf\.)?Dimension\(\s?(-?\d{1,19}|None)\s?\)")
 """A size in a call of its own."""
-COUNT = re.compile(r"\s?(-?\d{1,19})(?!\d)")
+COUNT = re.compile(r"\s?(-?\d{1,19})(?![\d*])")
 UNKNOWN = {"?", "None", "none", "nan", "dyn", "unk"}
 
 
@@ -69,6 +69,15 @@ def closing(span: str) -> int | None:
             if not waiting:
                 return place
     return None
+
+
+def text_of(sizes: Sizes) -> str:
+    """Return sizes as they are written on a command line.
+
+    >>> text_of((8, "?", -1)), text_of(())
+    ('8,?,-1', '[]')
+    """
+    return ",".join(map(str, sizes)) or "[]"
 
 
 def _unwrapped(found: re.Match[str]) -> str:

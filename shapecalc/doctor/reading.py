@@ -13,13 +13,13 @@ from shapecalc.doctor.context import (
     input_of_node,
     node_near,
 )
-from shapecalc.doctor.excerpts import excerpts, folded, folded_without_breaks
+from shapecalc.doctor.excerpts import LIKELY, SHORT, UNLIKELY, excerpts, folded, folded_without_breaks
 from shapecalc.doctor.sentence import matches
 from shapecalc.doctor.sentences import SENTENCES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from shapecalc.doctor.lists import Sizes
     from shapecalc.doctor.sentence import Folded, Held, Match, Sentence
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 DIALECTS_READ = {"onnx", "onnxruntime", "tensorrt", "onednn", "openvino", "numpy", "torch"}
 """The frameworks whose own rules a reading is run under."""
 MOST_READ = 50
-LONGEST_UNBROKEN = 1 << 18
-"""How long a text may be to be read with its lines joined."""
 LONGEST_QUOTE = 400
 ONE_DIM_NAMED = frozenset({"reshape", "transpose", "expand", "shuffle"})
 """The ops whose messages name an axis that is no argument of theirs."""
@@ -65,19 +63,20 @@ def readings(text: str) -> list[Reading]:
     >>> [found.cause for found in readings("ValueError: cannot reshape array of size 24 into shape (5,5)")]
     ['count-mismatch']
     """
-    found = _found(text, broken=False)
-    if not found and len(text) <= LONGEST_UNBROKEN and "\n" in text:
-        found = _found(text, broken=True)
+    found = _found(excerpts(text, SENTENCES, LIKELY), folded)
+    if len(text) > SHORT and all(reading.about for reading in found):
+        found += _found(excerpts(text, SENTENCES, UNLIKELY), folded)
+    if not found and len(text) <= SHORT and "\n" in text:
+        found = _found([(text, SENTENCES)], folded_without_breaks)
     about_shapes = [reading for reading in found if reading.about is None]
     return about_shapes or found[:1]
 
 
-def _found(text: str, *, broken: bool) -> list[Reading]:
-    """Return the readings of a text, in order; with lines that broke words joined if `broken`."""
+def _found(parts: Iterable[tuple[str, Sequence[Sentence]]], fold: Callable[[str], Folded]) -> list[Reading]:
+    """Return the readings of the parts of a text, in order."""
     found: dict[object, Reading] = {}
-    parts = [(text, [*SENTENCES])] if broken else excerpts(text, SENTENCES)
     for part, known in parts:
-        clean = folded_without_breaks(part) if broken else folded(part)
+        clean = fold(part)
         kept = _widest(match for sentence in known for match in matches(sentence, clean))
         ends = [0, *(match.end for match in kept)]
         starts = [*(match.start for match in kept[1:]), len(clean.text)]
@@ -97,6 +96,8 @@ def _same(reading: Reading) -> object:
 
 def _without_echoes(found: list[Reading]) -> list[Reading]:
     """Return the readings without those that say less of what another one says."""
+    told = {each.framework for each in found if each.about is None and each.cause != "unspecified"}
+    found = [each for each in found if each.cause != "unspecified" or each.framework not in told]
     return [one for one in found if not any(other is not one and _says_more(other, one) for other in found)]
 
 
@@ -134,7 +135,7 @@ def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
     read = _with_shapes(read, match.held)
     if read.input is None and framework == "openvino":
         read = replace(read, input=_input_sizes(input_of_node(match, clean)))
-    return _decided(read, match.held)
+    return _decided(read)
 
 
 def _unrelated(framework: str | None, node: Node, about: str, quote: str) -> Reading:
@@ -190,7 +191,7 @@ def _target_sizes(sizes: Sizes | None) -> Sizes | None:
     return sizes and tuple(-1 if size == "?" else size for size in sizes)
 
 
-def _decided(read: Reading, held: Mapping[str, Held]) -> Reading:
+def _decided(read: Reading) -> Reading:
     """Return a reading with its cause decided by the numbers, and with what NumPy hides put back."""
     if read.framework in ("numpy", "cupy", "dask") and read.op == "reshape":
         read = _with_hidden_infer(read)

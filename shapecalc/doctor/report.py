@@ -6,9 +6,8 @@ import re
 
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import Record, fields
-from shapecalc.core.sizes.text import shape_text
 from shapecalc.doctor.advice import advice
-from shapecalc.doctor.lists import read_list
+from shapecalc.doctor.lists import read_list, text_of
 from shapecalc.doctor.reading import readings
 
 TYPE_CHECKING = False
@@ -42,7 +41,13 @@ class Diagnosis(Record):
     def as_json(self) -> list[dict[str, object]]:
         """Return the list that `--json` prints."""
         if not self.found:
-            rest = {"quote": None, "said": self._unknown(), "fixes": [], "ask": WHOLE_TEXT, "command": None}
+            rest: dict[str, object] = {
+                "quote": None,
+                "said": self._unknown(),
+                "fixes": [],
+                "ask": WHOLE_TEXT,
+                "command": None,
+            }
             return [UNKNOWN | rest]
         return [_as_json(read, advised) for read, advised in self.found]
 
@@ -54,14 +59,14 @@ class Diagnosis(Record):
         return [visible(line) for number, block in enumerate(blocks) for line in ([""] if number else []) + block]
 
     def _unknown(self) -> str:
-        lists = f"; the lists that stand in it: {' '.join(f'[{shape_text(each)}]' for each in self.lists)}"  # type: ignore[arg-type]
+        lists = f"; the lists that stand in it: {' '.join(f'[{text_of(each)}]' for each in self.lists)}"
         return f"not known to me{lists if self.lists else ''}"
 
 
 def diagnosis(text: str) -> Diagnosis:
-    """Return what the doctor answers to a log, a traceback or a message.
+    r"""Return what the doctor answers to a log, a traceback or a message.
 
-    >>> print("\\n".join(diagnosis("shape '[8, 3, 64]' is invalid for input of size 1600").lines()[:4]))
+    >>> print("\n".join(diagnosis("shape '[8, 3, 64]' is invalid for input of size 1600").lines()[:4]))
     torch reshape: count-mismatch
       message  shape '[8, 3, 64]' is invalid for input of size 1600
       input    1600 elements, the shape is not told
@@ -97,7 +102,9 @@ def _lines(read: Reading, advised: Advice) -> list[str]:
     lines = [f"{subject}: {read.cause}", f"  message  {read.quote}"]
     lines += [f"  node     {read.node}"] if read.node else []
     lines += [f"  {name.ljust(7)}  {text}" for name, text in _shapes(read)]
-    lines += [f"  {'why' if number == 0 else ''}".ljust(11) + said for number, said in enumerate(advised.said.split("; "))]
+    lines += [
+        f"  {'why' if number == 0 else ''}".ljust(11) + said for number, said in enumerate(advised.said.split("; "))
+    ]
     for text, command in advised.fixes:
         lines += [f"  fix      {text}", *([f"           {command}"] if command else [])]
     lines += [f"  missing  {advised.ask}"] if advised.ask else []
@@ -107,7 +114,7 @@ def _lines(read: Reading, advised: Advice) -> list[str]:
 def _shapes(read: Reading) -> list[tuple[str, str]]:
     """Return the shapes and counts that were read, each with its name."""
     told = [
-        (name, shape_text(value))  # type: ignore[arg-type]
+        (name, text_of(value))
         for name, value in (("input", read.input), ("target", read.target), ("perm", read.perm), ("axes", read.axes))
         if value is not None
     ]

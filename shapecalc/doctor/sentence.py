@@ -7,6 +7,8 @@ A hole's name says what it holds and how it is read: `Hole`. Sentences are looke
 
 from __future__ import annotations
 
+from functools import cache
+
 from shapecalc.core.sizes.record import Record
 from shapecalc.doctor.lists import read_count, read_list
 
@@ -43,7 +45,7 @@ class Sentence(Record):
     @property
     def parts(self) -> tuple[str, ...]:
         """The text and the names of holes in turn, the text first; all in lower case."""
-        return tuple(self.template.lower().replace("}", "{").split("{"))
+        return _parts(self.template)
 
     @property
     def anchor(self) -> str:
@@ -53,7 +55,17 @@ class Sentence(Record):
     @property
     def words(self) -> frozenset[str]:
         """The words that stand between blanks in a text that holds the sentence."""
-        return frozenset(word for part in self.parts[::2] for word in part.split(" ")[1:-1] if word)
+        return _words(self.template)
+
+
+@cache
+def _parts(template: str) -> tuple[str, ...]:
+    return tuple(template.lower().replace("}", "{").split("{"))
+
+
+@cache
+def _words(template: str) -> frozenset[str]:
+    return frozenset(word for part in _parts(template)[::2] for word in part.split(" ")[1:-1] if word)
 
 
 class Match(Record):

@@ -23,9 +23,8 @@ ARRAYS = (
     Sentence("invalid axis for this array", "numpy", "transpose", "bad-perm", OLD_NUMPY),
     Sentence("cannot select an axis to squeeze out which has size not equal", "numpy", "squeeze", "not-one", NUMPY),
     Sentence("axis {axis} is out of bounds for array of dimension {rank}", "numpy", None, "bad-axis", NUMPY),
-    Sentence("repeated axis in `", "numpy", None, "bad-axis", NUMPY),
     Sentence(
-        "could not be broadcast together with remapped shapes [original->remapped]: {input} and requested shape {target}",
+        "together with remapped shapes [original->remapped]: {input} and requested shape {target}",
         *("numpy", "expand", "not-broadcastable", NUMPY),
     ),
     Sentence("input operand has more dimensions than allowed by the axis", "numpy", "expand", "rank-mismatch", NUMPY),
@@ -33,6 +32,7 @@ ARRAYS = (
         "could not broadcast input array from shape {input} into shape {target}",
         *("numpy", "expand", "not-broadcastable", NUMPY),
     ),
+    Sentence("repeated axis", "numpy", None, "bad-axis", NUMPY),
     Sentence("array split does not result in an equal division", "numpy", "split", "indivisible", NUMPY),
     Sentence("bad index. must be integer-like: ", "dask", "reshape", "indivisible", DASK),
     Sentence("cannot squeeze axis with size other than one", "dask", "squeeze", "not-one", DASK),
@@ -41,6 +41,12 @@ ARRAYS = (
     Sentence("repeated elements not allowed in output index", "dask", "transpose", "bad-perm", DASK),
     Sentence("array chunk size or shape is unknown", "dask", None, "engine-limit", DASK),
     Sentence("shape '{target}' is invalid for input of size {elements}", "torch", "reshape", "counts", TORCH),
+    Sentence("shape '{target}' is invalid for input of size", "torch", "reshape", "counts", TORCH),
+    Sentence(
+        "cannot view a tensor with shape {input} and strides {list} as a tensor with shape {target}",
+        *("torch", "reshape", "stride-incompatible", TORCH),
+    ),
+    Sentence("trying to create tensor with negative dimension", "torch", None, "bad-value", TORCH),
     Sentence("size '{target}' is invalid for input with {elements} elements", "torch", "reshape", "counts", OLD_TORCH),
     Sentence("size '{target}' is invalid for input of with {elements}", "torch", "reshape", "counts", OLD_TORCH),
     Sentence(
@@ -66,7 +72,11 @@ ARRAYS = (
         *("torch", None, "bad-axis", TORCH),
     ),
     Sentence(
-        "dimension specified as {axis} but tensor has no dimensions", "torch", None, "bad-axis", "PyTorch 2.13, provoked"
+        "dimension specified as {axis} but tensor has no dimensions",
+        "torch",
+        None,
+        "bad-axis",
+        "PyTorch 2.13, provoked",
     ),
     Sentence("dim {axis} appears multiple times in the list of dims", "torch", None, "bad-axis", TORCH),
     Sentence(
@@ -78,9 +88,7 @@ ARRAYS = (
         "must match the existing size ({number}) at non-singleton dimension {number}",
         *("torch", "expand", "not-broadcastable", TORCH),
     ),
-    Sentence(
-        "expand({input}, size={target}): the number of sizes provided", "torch", "expand", "rank-mismatch", TORCH
-    ),
+    Sentence("expand({input}, size={target}): the number of sizes provided", "torch", "expand", "rank-mismatch", TORCH),
     Sentence(
         "the number of sizes provided ({number}) must be greater or equal", "torch", "expand", "rank-mismatch", TORCH
     ),
@@ -112,7 +120,7 @@ ARRAYS = (
     Sentence("can only specify one unknown axis size with a", "jax", "reshape", "two-infer", JAX),
     Sentence("integer modulo by zero", "jax", "reshape", "infer-with-empty", JAX),
     Sentence(
-        "transpose permutation isn't a permutation of operand dimensions, got permutation {perm} for operand shape {input}",
+        "isn't a permutation of operand dimensions, got permutation {perm} for operand shape {input}",
         *("jax", "transpose", "bad-perm", JAX),
     ),
     Sentence(

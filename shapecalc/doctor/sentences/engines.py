@@ -1,4 +1,4 @@
-"""Sentences of runtimes that load models: ONNX and its Runtime, TensorRT, oneDNN, OpenVINO, TFLite, MNN, TVM, MIGraphX."""
+"""Sentences of what loads models: ONNX and its Runtime, TensorRT, oneDNN, OpenVINO, TFLite, MNN, TVM, MIGraphX."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ ENGINES = (
         "dimension of input {axis} must be 1 instead of {number}. shape={input}", "onnx", "squeeze", "not-one", ORT
     ),
     Sentence("dimension of input {axis} must be 1 instead of", "onnx", "squeeze", "not-one", ONNX),
+    Sentence(
+        "non-zero status code returned while running {words} node. name:", "onnxruntime", None, "unspecified", ORT
+    ),
     Sentence("invalid expand shape", "onnxruntime", "expand", "not-broadcastable", ORT),
     Sentence("perm: {perm} does not align with rank of input data", "onnxruntime", "transpose", "bad-perm", ORT),
     Sentence("perm size: {number} does not match input rank", "onnxruntime", "transpose", "bad-perm", ORT),
     Sentence("attribute perm of transpose has an invalid value", "onnxruntime", "transpose", "bad-perm", ORT),
     Sentence("axis {axis} is not in valid range", "onnxruntime", None, "bad-axis", ORT),
     Sentence("'axes' has a duplicate axis", "onnxruntime", None, "bad-axis", ORT),
-    Sentence(
-        "depthtospace requires input depth to be a multiple", "onnxruntime", "depth_to_space", "indivisible", ORT
-    ),
+    Sentence("depthtospace requires input depth to be a multiple", "onnxruntime", "depth_to_space", "indivisible", ORT),
     Sentence("spacetodepth requires input", "onnxruntime", "space_to_depth", "indivisible", ORT),
     Sentence("dimension could not be inferred: incompatible shapes", "onnx", "reshape", "indivisible", ONNX),
     Sentence("target shape may not have multiple -1 dim", "onnx", "reshape", "two-infer", ONNX),
@@ -50,17 +51,14 @@ ENGINES = (
     Sentence("op_type:expand{words}incompatible dimensions", "onnx", "expand", "not-broadcastable", ONNX),
     Sentence("op (expand) {words} incompatible dimensions", "onnx", "expand", "not-broadcastable", ONNX),
     Sentence("unexpected axis value: {axis}. expected range", "onnx", None, "bad-axis", ONNX),
+    Sentence("axis must be in [-rank, rank-1]", "onnx", None, "bad-axis", ONNX),
     Sentence("invalid value({axis}) for attribute 'axis'", "onnx", None, "bad-axis", ONNX),
     Sentence("are beyond the bounds of the computed output shape", "onnx", "unsqueeze", "bad-axis", ONNX),
     Sentence("'axes' attribute must not contain any duplicates", "onnx", None, "bad-axis", ONNX),
     Sentence("axis {axis} is referred to more than once", "onnx", None, "bad-axis", ONNX),
-    Sentence(
-        "reshape changes volume. reshaping {input} to {target}", "tensorrt", "shuffle", "counts", TRT
-    ),
+    Sentence("reshape changes volume. reshaping {input} to {target}", "tensorrt", "shuffle", "counts", TRT),
     Sentence("reshape changes volume", "tensorrt", "shuffle", "count-mismatch", OLD_TRT),
-    Sentence(
-        "no integer solution. reshaping {input} to {target}", "tensorrt", "shuffle", "indivisible", TRT
-    ),
+    Sentence("no integer solution. reshaping {input} to {target}", "tensorrt", "shuffle", "indivisible", TRT),
     Sentence(
         "of solutions or no solution. reshaping {input} to {target}", "tensorrt", "shuffle", "infer-with-empty", TRT
     ),
@@ -76,9 +74,7 @@ ENGINES = (
         *("tensorrt", "shuffle", "counts", TRT),
     ),
     Sentence("instruction: reshape_zero_is_placeholder{input} {target}", "tensorrt", "shuffle", "asked", TRT),
-    Sentence(
-        "reshape would change volume {elements} to {target_elements}", "tensorrt", "shuffle", "counts", TRT
-    ),
+    Sentence("reshape would change volume {elements} to {target_elements}", "tensorrt", "shuffle", "counts", TRT),
     Sentence(
         "reshaping failed for tensor{words}input dims{input} reshape dims{target}", "tensorrt", "shuffle", "asked", TRT
     ),
@@ -106,9 +102,7 @@ ENGINES = (
     Sentence("order axis should be in appropriate range. axis: {axis}", "onednn", "transpose", "bad-perm", DNNL),
     Sentence("permutation size ({words} must match input rank", "onednn", "transpose", "bad-perm", DNNL),
     Sentence("run pass lower_down failed", "onednn", None, "unspecified", DNNL),
-    Sentence(
-        "requested output shape {target} is incompatible with input shape", "openvino", "reshape", "counts", OV
-    ),
+    Sentence("requested output shape {target} is incompatible with input shape", "openvino", "reshape", "counts", OV),
     Sentence("output dimensions do not evenly divide the input", "openvino", "reshape", "indivisible", OV),
     Sentence("more than one dimension has size of -1", "openvino", "reshape", "two-infer", OV),
     Sentence("output pattern dim[{number}] has invalid bounds", "openvino", "reshape", "bad-value", OV),
@@ -130,11 +124,15 @@ ENGINES = (
     Sentence("cannot be broadcasted (numpy mode) to", "openvino", "expand", "not-broadcastable", OV),
     Sentence("broadcast incorrect target shape. expecting", "openvino", "expand", "not-broadcastable", OV),
     Sentence("broadcast target_shape has smaller rank", "openvino", "expand", "rank-mismatch", OV),
+    Sentence("must be evenly divisible by 'num_splits'", "openvino", "split", "indivisible", OV),
+    Sentence("while validating node '{words}' with friendly_name", "openvino", None, "unspecified", OV),
     Sentence("must be a multiple of divisor", "openvino", None, "indivisible", OV),
     Sentence(
         "num_input_elements != num_output_elements ({elements} != {target_elements})",
         *("tflite", "reshape", "counts", TFLITE),
     ),
+    Sentence("stretch_dim != -1", "tflite", "reshape", "two-infer", TFLITE),
+    Sentence("node number {number} ({words}) failed to ", "tflite", None, "unspecified", TFLITE),
     Sentence("num_input_elements != num_output_elements", "tflite", "reshape", "count-mismatch", TFLITE),
     Sentence("transpose op permutations array is out of bounds", "tflite", "transpose", "bad-perm", TFLITE),
     Sentence("input_dims->data[current] != 1", "tflite", "squeeze", "not-one", TFLITE),
@@ -151,7 +149,11 @@ ENGINES = (
     ),
     Sentence("input tensor shape and reshaped shape are not", "tvm", "reshape", "count-mismatch", OLD_TVM),
     Sentence(
-        "reshape has {target_elements} elements whereas the input has {elements}", "migraphx", "reshape", "counts", MIGRAPHX
+        " has {target_elements} elements whereas the input has {elements}",
+        "migraphx",
+        "reshape",
+        "counts",
+        MIGRAPHX,
     ),
     Sentence("wrong number of elements for reshape", "migraphx", "reshape", "count-mismatch", MIGRAPHX),
 )

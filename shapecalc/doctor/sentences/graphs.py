@@ -82,9 +82,7 @@ GRAPHS = (
         *("tensorflow", "squeeze", "bad-axis", TF),
     ),
     Sentence("tried to expand dim index {axis} for tensor", "tensorflow", "unsqueeze", "bad-axis", TF),
-    Sentence(
-        f"dim {{axis}} not in the interval {{words}} {SHAPES}", "tensorflow", "unsqueeze", "bad-axis", TF
-    ),
+    Sentence(f"dim {{axis}} not in the interval {{words}} {SHAPES}", "tensorflow", "unsqueeze", "bad-axis", TF),
     Sentence(
         "incompatible shapes: {input} vs. {target} [op:broadcastto]", "tensorflow", "expand", "not-broadcastable", TF
     ),
@@ -95,10 +93,16 @@ GRAPHS = (
     Sentence("must be no greater than rank of output shape", "tensorflow", "expand", "rank-mismatch", TF),
     Sentence("expected multiples argument to be a vector of length", "tensorflow", "tile", "rank-mismatch", TF),
     Sentence("input depth dimension {number} should be divisible", "tensorflow", "depth_to_space", "indivisible", TF),
-    Sentence("image width {words} should be divisible by block_size", "tensorflow", "space_to_depth", "indivisible", TF),
+    Sentence(
+        "image width {words} should be divisible by block_size", "tensorflow", "space_to_depth", "indivisible", TF
+    ),
     Sentence("number of ways to split should evenly divide", "tensorflow", "split", "indivisible", TF),
     Sentence(
-        "in target_shape. received: input_shape={input}, target_shape={target}", "keras", "reshape", "indivisible", KERAS
+        "in target_shape. received: input_shape={input}, target_shape={target}",
+        "keras",
+        "reshape",
+        "indivisible",
+        KERAS,
     ),
     Sentence(
         "size of the tensor must be unchanged. received: input_shape={input}, target_shape={target}",
@@ -114,13 +118,16 @@ GRAPHS = (
         *("keras", "transpose", "bad-perm", KERAS),
     ),
     Sentence("for permute layer. the set of indices", "keras", "transpose", "bad-perm", OLD_KERAS),
-    Sentence("layer 'permute{words}' is incompatible with the layer: expected", "keras", "transpose", "bad-perm", KERAS),
+    Sentence(
+        "layer 'permute{words}' is incompatible with the layer: expected", "keras", "transpose", "bad-perm", KERAS
+    ),
     Sentence("cannot squeeze axis={axis}, because the dimension is not 1", "keras", "squeeze", "not-one", KERAS),
     Sentence("cannot squeeze axis {axis}, because the dimension is not 1", "keras", "squeeze", "not-one", KERAS),
     Sentence(
         "in reshapeop is invalid. {words} x's shape = {input}, x's size = {number}, 'shape' is {target}",
         *("paddle", "reshape", "counts", PADDLE),
     ),
+    Sentence("[operator < {words} > error]", "paddle", None, "unspecified", OLD_PADDLE),
     Sentence("the 'shape' in reshapeop is invalid", "paddle", "reshape", "unspecified", OLD_PADDLE),
     Sentence(
         "only one dimension value of 'shape' in reshapeop can be -1. but received shape = {target}",
@@ -138,7 +145,9 @@ GRAPHS = (
     ),
     Sentence("each element of axis should be unique", "paddle", "transpose", "bad-perm", PADDLE),
     Sentence("each element of attribute axis should be a unique", "paddle", "transpose", "bad-perm", OLD_PADDLE),
-    Sentence("the input tensor's dimension should be equal to the axis's", "paddle", "transpose", "bad-perm", OLD_PADDLE),
+    Sentence(
+        "the input tensor's dimension should be equal to the axis's", "paddle", "transpose", "bad-perm", OLD_PADDLE
+    ),
     Sentence("but received dim index = {axis}", "paddle", None, "bad-axis", PADDLE),
     Sentence(
         "each axis in attr(axes) should be in the range of {words}but current axis is:{axis}, "
@@ -148,11 +157,9 @@ GRAPHS = (
     Sentence("the insert dimension value should not be larger", "paddle", "unsqueeze", "bad-axis", PADDLE),
     Sentence("of the non-singleton dimension does not match the", "paddle", "expand", "not-broadcastable", PADDLE),
     Sentence("of 'shape' for expand_v2 op must be greater than", "paddle", "expand", "rank-mismatch", PADDLE),
-    Sentence("the square of upscale_factor", "paddle", "depth_to_space", "indivisible", PADDLE),
+    Sentence("the square of upscale_factor[{number}] should divide", "paddle", "depth_to_space", "indivisible", PADDLE),
     Sentence("the stop_axis should be larger than", "paddle", "flatten", "bad-axis", PADDLE),
-    Sentence(
-        "shape_.size() >= shape.size() ({elements} vs. {target_elements})", "mxnet", "reshape", "counts", MXNET
-    ),
+    Sentence("shape_.size() >= shape.size() ({elements} vs. {target_elements})", "mxnet", "reshape", "counts", MXNET),
     Sentence("target shape size is larger than the current shape", "mxnet", "reshape", "count-mismatch", MXNET),
     Sentence(
         "oshape.size() == dshape.size() ({number} vs. {number}) : target shape size is different to source. "
@@ -199,6 +206,7 @@ GRAPHS = (
     Sentence("reshape op supports only one dimension to be -1", "coreml", "reshape", "two-infer", COREML),
     Sentence("when there is 0 in shape, the rank of x ({rank})", "coreml", "reshape", "zero-out-of-range", COREML),
     Sentence("perm should have the same length as rank(x)", "coreml", "transpose", "bad-perm", COREML),
+    Sentence("length of the reps ({words}) must be at least 1", "coreml", "tile", "rank-mismatch", COREML),
     Sentence("invalid axis {axis} in squeeze", "coreml", "squeeze", "bad-axis", COREML),
     Sentence(
         "axis value {axis} is out of bounds for expand_dims node {words} of shape {input}",

@@ -113,9 +113,10 @@ def _options(read: Reading) -> dict[str, str] | None:
         "squeeze": {"axes": read.axes},
         "unsqueeze": {"axes": read.axes},
     }
-    if read.op not in OPS or read.op not in values or None in values[read.op].values():
+    given = values.get(read.op or "") if read.op in OPS else None
+    if given is None or None in given.values():
         return None
-    return {name: text_of(value) for name, value in values[read.op].items()}
+    return {name: text_of(value or ()) for name, value in given.items()}
 
 
 def _counts(read: Reading) -> Iterator[str]:

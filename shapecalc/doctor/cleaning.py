@@ -15,7 +15,7 @@ TAG = re.compile(
 )
 ENTITY = re.compile(r"&(#\d{1,6}|#x[0-9a-fA-F]{1,6}|lt|gt|amp|quot|apos|nbsp);")
 NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "nbsp": " "}
-ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\"'/])|([nrt])(?![\w-]{1,40}(?:\\|\.(?:py|h|hpp|cc|cpp|cu)\b)))")
+ESCAPE = re.compile(r"\\{1,4}(?:u([0-9a-fA-F]{4})|([\"'/])|([nrt])(?![\w-]{1,40}(?:\\|\.(?:py|h|hpp|cc|cpp|cu)\b)))")
 """An escape of JSON; what starts the next folder of a Windows path is none."""
 PREFIX = re.compile(
     r"""\s*(?:
@@ -29,7 +29,8 @@ PREFIX = re.compile(
     | [\w.-]{1,40}\s+\|(?=\s)                                                # docker compose
     | \#\d{1,5}\s\d{1,6}\.\d{1,4}(?=\s)                                      # docker build
     | \((?:[\w.]{1,60}\s)?pid=\d{1,9}[^()]{0,60}\)                           # a worker's process
-    | std(?:err|out):
+    | std(?:err|out)(?::|\s[FP](?=\s))
+    | (?:-\s)?\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?\s?[-|:]\s(?:[\w.]{1,60}\s[-|:]\s)?
     | \#\#\[\w{1,12}\]                                                       # a CI service's mark
     )\s?""",
     re.VERBOSE,

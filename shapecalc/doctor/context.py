@@ -62,8 +62,8 @@ NODES = (
     *_signs("openvino", r"of reshape node (?P<name>\S{1,200}) mismatch", before=False),
     *_signs(
         "tensorrt",
-        r"ishufflelayer (?P<name>[^:]{1,200}): ",
         r"(?P<name>\(unnamed layer\* \d{1,9}\)) \[",
+        r"ishufflelayer (?P<name>[^:]{1,200}): ",
         r"\((?P<name>[\w./]{1,200}): reshape ",
     ),
     *_signs(

@@ -31,6 +31,8 @@ BEFORE, AFTER = 3000, 2000
 """How much text goes with a place where a sentence may stand."""
 MOST_PLACES = 12
 """Of how many different places of one sentence in one piece the text is cut out."""
+NARROWEST = 40
+"""How wide lines are at least that were broken at a width."""
 TOLD_APART = 160
 """Places are the same if so many characters after them are."""
 
@@ -105,7 +107,15 @@ def folded(part: str) -> Folded:
     return Folded(text, text.lower())
 
 
+def folded_unwrapped(part: str) -> Folded:
+    """Return a part of a text whose lines were broken at a width, with the lines that fill it joined to the next."""
+    lines = clean_lines(part)
+    width = max(max(map(len, lines), default=0), NARROWEST)
+    text = " ".join("".join(line if len(line) == width else f"{line}\n" for line in lines).split())
+    return Folded(text, text.lower())
+
+
 def folded_without_breaks(part: str) -> Folded:
-    """Return a part of a text whose lines were broken in the middle of words, with its lines joined as they are."""
+    """Return a part of a text that was broken in the middle of words, with its lines joined as they are."""
     text = " ".join("".join(clean_lines(part)).split())
     return Folded(text, text.lower())

@@ -9,6 +9,8 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     Sizes = tuple[int | str, ...]
     """Sizes as they were printed: numbers, names, and `?` for what the runtime did not know."""
 
@@ -71,7 +73,7 @@ def closing(span: str) -> int | None:
     return None
 
 
-def text_of(sizes: Sizes) -> str:
+def text_of(sizes: Iterable[object]) -> str:
     """Return sizes as they are written on a command line.
 
     >>> text_of((8, "?", -1)), text_of(())

@@ -13,7 +13,7 @@ from shapecalc.doctor.context import (
     input_of_node,
     node_near,
 )
-from shapecalc.doctor.excerpts import LIKELY, SHORT, UNLIKELY, excerpts, folded, folded_without_breaks
+from shapecalc.doctor.excerpts import LIKELY, SHORT, UNLIKELY, excerpts, folded, folded_unwrapped, folded_without_breaks
 from shapecalc.doctor.sentence import matches
 from shapecalc.doctor.sentences import SENTENCES
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 DIALECTS_READ = {"onnx", "onnxruntime", "tensorrt", "onednn", "openvino", "numpy", "torch"}
 """The frameworks whose own rules a reading is run under."""
+SHAPES = ("input", "elements", "target", "target_elements", "perm", "axes")
+"""The fields of a reading that hold sizes, counts or axes."""
 MOST_READ = 50
 LONGEST_QUOTE = 400
 ONE_DIM_NAMED = frozenset({"reshape", "transpose", "expand", "shuffle"})
@@ -66,10 +68,18 @@ def readings(text: str) -> list[Reading]:
     found = _found(excerpts(text, SENTENCES, LIKELY), folded)
     if len(text) > SHORT and all(reading.about for reading in found):
         found += _found(excerpts(text, SENTENCES, UNLIKELY), folded)
-    if not found and len(text) <= SHORT and "\n" in text:
-        found = _found([(text, SENTENCES)], folded_without_breaks)
+    if len(text) <= SHORT and "\n" in text:
+        found = max(found, _found([(text, SENTENCES)], folded_unwrapped), key=_told)
+        found = found or _found([(text, SENTENCES)], folded_without_breaks)
     about_shapes = [reading for reading in found if reading.about is None]
     return about_shapes or found[:1]
+
+
+def _told(found: list[Reading]) -> int:
+    """Return how much some readings tell: their causes and counts, and shapes twice."""
+    telling = [each for each in found if each.about is None and each.cause != "unspecified"]
+    held = [value for each in found for name, value in fields(each).items() if name in SHAPES and value is not None]
+    return len(telling) + len(held) + sum(isinstance(value, tuple) for value in held)
 
 
 def _found(parts: Iterable[tuple[str, Sequence[Sentence]]], fold: Callable[[str], Folded]) -> list[Reading]:
@@ -78,10 +88,11 @@ def _found(parts: Iterable[tuple[str, Sequence[Sentence]]], fold: Callable[[str]
     for part, known in parts:
         clean = fold(part)
         kept = _widest(match for sentence in known for match in matches(sentence, clean))
-        ends = [0, *(match.end for match in kept)]
-        starts = [*(match.start for match in kept[1:]), len(clean.text)]
-        for match, *room in zip(kept, ends, starts, strict=False):
-            reading = _reading(match, clean, (room[0], room[1]))
+        walls = [match for match in kept if match.sentence.cause != "unspecified"]
+        for match in kept:
+            before = max((wall.end for wall in walls if wall.end <= match.start), default=0)
+            after = min((wall.start for wall in walls if wall.start >= match.end), default=len(clean.text))
+            reading = _reading(match, clean, (before, after))
             found.setdefault(_same(reading), reading)
         if len(found) >= MOST_READ:
             break
@@ -96,7 +107,7 @@ def _same(reading: Reading) -> object:
 
 def _without_echoes(found: list[Reading]) -> list[Reading]:
     """Return the readings without those that say less of what another one says."""
-    told = {each.framework for each in found if each.about is None and each.cause != "unspecified"}
+    told = {each.framework for each in found if each.cause != "unspecified"}
     found = [each for each in found if each.cause != "unspecified" or each.framework not in told]
     return [one for one in found if not any(other is not one and _says_more(other, one) for other in found)]
 
@@ -105,9 +116,8 @@ def _says_more(more: Reading, less: Reading) -> bool:
     """Say whether a reading holds all that another holds, and shapes that it lacks."""
     if (more.framework, more.op, more.cause) != (less.framework, less.op, less.cause):
         return False
-    names = ("input", "elements", "target", "target_elements", "perm", "axes")
     here, there = fields(more), fields(less)
-    return all(there[name] in (None, here[name]) for name in names) and any(here[n] != there[n] for n in names)
+    return all(there[name] in (None, here[name]) for name in SHAPES) and any(here[n] != there[n] for n in SHAPES)
 
 
 def _widest(found: Iterable[Match]) -> list[Match]:
@@ -195,6 +205,8 @@ def _decided(read: Reading) -> Reading:
     """Return a reading with its cause decided by the numbers, and with what NumPy hides put back."""
     if read.framework in ("numpy", "cupy", "dask") and read.op == "reshape":
         read = _with_hidden_infer(read)
+    if read.op == "squeeze" and read.framework == "tensorrt":
+        return replace(read, cause="not-one")
     if read.cause == "bad-axis" and read.op == "transpose":
         return replace(read, cause="bad-perm")
     if read.cause in ("counts", "asked", "infer-with-empty") and (read.target or read.target_elements is not None):
@@ -204,8 +216,6 @@ def _decided(read: Reading) -> Reading:
         return replace(read, cause="infer-with-empty")
     if read.cause in ("counts", "asked"):
         return replace(read, cause="count-mismatch" if read.cause == "counts" else "unspecified")
-    if read.op == "squeeze" and read.framework == "tensorrt":
-        return replace(read, cause="not-one")
     return read
 
 

@@ -24,6 +24,8 @@ LISTS = frozenset({"input", "target", "perm", "axes", "list"})
 """The holes that hold a list."""
 COUNTS = frozenset({"elements", "target_elements", "known", "axis", "size", "rank", "number"})
 """The holes that hold a number: `known` is the product of the target's known dims."""
+QUOTING = frozenset("'\"<>&`")
+"""What may be escaped in a text."""
 LONGEST_GAP = 400
 """How many characters may stand in a hole of words, or between the first and the last word of a sentence's parts."""
 MOST_STARTS = 4
@@ -54,7 +56,7 @@ class Sentence(Record):
 
     @property
     def words(self) -> frozenset[str]:
-        """The words that stand between blanks in a text that holds the sentence."""
+        """The words that stand between blanks in a text that holds the sentence, however its quotes are written."""
         return _words(self.template)
 
 
@@ -65,7 +67,8 @@ def _parts(template: str) -> tuple[str, ...]:
 
 @cache
 def _words(template: str) -> frozenset[str]:
-    return frozenset(word for part in _parts(template)[::2] for word in part.split(" ")[1:-1] if word)
+    words = (word for part in _parts(template)[::2] for word in part.split(" ")[1:-1])
+    return frozenset(word for word in words if word and QUOTING.isdisjoint(word))
 
 
 class Match(Record):

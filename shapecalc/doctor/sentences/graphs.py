@@ -173,7 +173,7 @@ GRAPHS = (
     Sentence("target shape size is different to source", "mxnet", "reshape", "count-mismatch", OLD_MXNET),
     Sentence("one and only one dim can be inferred", "mxnet", "reshape", "two-infer", MXNET),
     Sentence("shape dim size must be >= -1, while received", "mxnet", "reshape", "bad-value", MXNET),
-    Sentence("src_idx < dshape_len ({words}", "mxnet", "reshape", "zero-out-of-range", MXNET),
+    Sentence("check failed: src_idx < dshape_len (", "mxnet", "reshape", "zero-out-of-range", MXNET),
     Sentence("split dims {words} do not divide original dim", "mxnet", "reshape", "indivisible", MXNET),
     Sentence("== param.axes.ndim() ({words} vs. ", "mxnet", "transpose", "bad-perm", MXNET),
     Sentence(

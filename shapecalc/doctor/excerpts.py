@@ -45,8 +45,7 @@ def excerpts(text: str, sentences: Sequence[Sentence], marks: Sequence[str]) -> 
     >>> [part for part, _ in excerpts("It is\ninvalid for input of size 24.", [said], LIKELY)]
     ['It is\ninvalid for input of size 24.']
     """
-    for start in range(0, max(1, len(text) - OVERLAP), PIECE - OVERLAP):
-        piece = text if len(text) <= PIECE else text[start : start + PIECE]
+    for piece in _pieces(text):
         lower = piece.lower()
         if len(lower) != len(piece):  # a letter whose small form is longer would move all places
             lower = piece.encode("ascii", "replace").decode().lower()
@@ -54,8 +53,18 @@ def excerpts(text: str, sentences: Sequence[Sentence], marks: Sequence[str]) -> 
         words = {word for begin, end in spans for word in lower[begin:end].split()}
         known = [sentence for sentence in sentences if sentence.words <= words]
         places = sorted({place for sentence in known for place in _places(lower, spans, sentence)})
-        for begin, end in _joined((_line_start(lower, place), place + AFTER) for place in places):
+        for begin, end in _joined((_line_start(lower, place), _line_end(lower, place + AFTER)) for place in places):
             yield piece[begin:end], known
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a text in pieces that overlap and end with lines."""
+    start = 0
+    while len(text) - start > PIECE:
+        end = _line_end(text, start + PIECE - OVERLAP)
+        yield text[start:end]
+        start = _line_start(text, end - OVERLAP + BEFORE)
+    yield text[start:]
 
 
 def _near_marks(lower: str, marks: Sequence[str]) -> list[Span]:
@@ -65,8 +74,8 @@ def _near_marks(lower: str, marks: Sequence[str]) -> list[Span]:
         place = lower.find(mark)
         while place >= 0:
             found.setdefault(lower[place : place + TOLD_APART], place)
-            place = lower.find(mark, place + NEAR // 4)
-    return _joined((max(0, place - NEAR), place + NEAR) for place in sorted(found.values()))
+            place = lower.find(mark, place + NEAR)
+    return _joined((max(0, place - NEAR), place + 2 * NEAR) for place in sorted(found.values()))
 
 
 def _joined(spans: Iterator[Span]) -> list[Span]:
@@ -85,6 +94,14 @@ def _line_start(lower: str, place: int) -> int:
     wanted = max(0, place - BEFORE)
     begin = lower.rfind("\n", max(0, wanted - BEFORE), wanted) + 1
     return begin if begin else wanted
+
+
+def _line_end(lower: str, place: int) -> int:
+    """Return where the line of a place ends, or if it is too long a word before: a number is never cut."""
+    if place >= len(lower):
+        return len(lower)
+    end = lower.find("\n", place, place + AFTER)
+    return end if end >= 0 else max(lower.rfind(" ", place - AFTER, place), place - AFTER)
 
 
 def _places(lower: str, spans: Sequence[Span], sentence: Sentence) -> list[int]:

@@ -72,6 +72,8 @@ def advice(read: Reading) -> Advice:
     if read.about is not None:
         return Advice(f"{SAID['not-about-shape']}: it is about a {read.about}", (), None, None)
     trace = _asked(read)
+    if trace is not None and trace.output is not None and read.dialect is None:
+        trace = None  # another framework's rules do not show that the message hides something
     said = [SAID[read.cause], *_counts(read), *_one_dim(read), *_confirmed(read, trace), *_from_code(read)]
     found = [*_fixes(read, trace)]
     words = IN_WORDS.get(read.cause)

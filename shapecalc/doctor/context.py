@@ -56,15 +56,16 @@ NODES = (
     ),
     *_signs(
         "openvino",
-        r"while validating node '[\w:]{0,20}::(?P<op>\w{1,40}) (?P<name>\S{1,200})",
+        r"while validating node '[\w:]{0,20}::(?P<op>\w{1,40}) (?P<name>[^\s(]{1,200})",
         r"\[cpu\] (?P<op>\w{1,40}) node with name '(?P<name>[^']{1,200})'",
     ),
     *_signs("openvino", r"of reshape node (?P<name>\S{1,200}) mismatch", before=False),
     *_signs(
         "tensorrt",
         r"(?P<name>\(unnamed layer\* \d{1,9}\)) \[",
-        r"ishufflelayer (?P<name>[^:]{1,200}): ",
-        r"\((?P<name>[\w./]{1,200}): reshape ",
+        r"ishufflelayer (?!applied)(?P<name>[^:]{1,200}): ",
+        r"\((?P<name>[\w./]{1,200}): (?:reshape|ishufflelayer) ",
+        r"in function import(?P<op>\w{1,40})",
     ),
     *_signs(
         "tensorrt",

@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 
 DIALECTS_READ = {"onnx", "onnxruntime", "tensorrt", "onednn", "openvino", "numpy", "torch"}
 """The frameworks whose own rules a reading is run under."""
+ZERO_COPIES = {"onnx", "onnxruntime", "tensorrt", "openvino", "onednn", "paddle", "mxnet", "tvm", "coreml"}
+"""The frameworks whose 0 copies a dim, unless a switch says otherwise."""
 SHAPES = ("input", "elements", "target", "target_elements", "perm", "axes")
 """The fields of a reading that hold sizes, counts or axes."""
 MOST_READ = 50
 LONGEST_QUOTE = 400
+LONGEST_OPENING = 80
+"""How far before what is known of a sentence it may begin."""
 ONE_DIM_NAMED = frozenset({"reshape", "transpose", "expand", "shuffle"})
 """The ops whose messages name an axis that is no argument of theirs."""
 
@@ -134,7 +138,7 @@ def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
     sentence = match.sentence
     framework = framework_near(match, clean)
     node = node_near(match, framework, clean, room)
-    quote = clean.text[match.start : min(match.end, match.start + LONGEST_QUOTE)]
+    quote = _quote(match, clean.text)
     if sentence.cause.startswith("about:"):
         return _unrelated(framework, node, sentence.cause.removeprefix("about:"), quote)
     op = _op(sentence, framework, node)
@@ -146,6 +150,13 @@ def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
     if read.input is None and framework == "openvino":
         read = replace(read, input=_input_sizes(input_of_node(match, clean)))
     return _decided(read)
+
+
+def _quote(match: Match, text: str) -> str:
+    """Return the sentence from its beginning in the text, as far as it was read."""
+    before = text[max(0, match.start - LONGEST_OPENING) : match.start].replace("vs. ", "vs  ")
+    begin = max((before.rfind(mark) + len(mark) for mark in (". ", ": ") if mark in before), default=len(before))
+    return text[match.start - len(before) + begin : min(match.end, match.start + LONGEST_QUOTE)].strip()
 
 
 def _unrelated(framework: str | None, node: Node, about: str, quote: str) -> Reading:
@@ -209,14 +220,23 @@ def _decided(read: Reading) -> Reading:
         return replace(read, cause="not-one")
     if read.cause == "bad-axis" and read.op == "transpose":
         return replace(read, cause="bad-perm")
+    target = _with_copied(read)
     if read.cause in ("counts", "asked", "infer-with-empty") and (read.target or read.target_elements is not None):
-        counted = counted_cause(read.input, read.elements, read.target, read.target_elements)
+        counted = counted_cause(read.input, read.elements, target, read.target_elements)
         return read if read.cause == "infer-with-empty" and counted != "two-infer" else replace(read, cause=counted)
-    if read.cause == "indivisible" and read.target and 0 in (known_count(read.target), read.elements):
+    if read.cause == "indivisible" and target and 0 in (known_count(target), read.elements):
         return replace(read, cause="infer-with-empty")
     if read.cause in ("counts", "asked"):
         return replace(read, cause="count-mismatch" if read.cause == "counts" else "unspecified")
     return read
+
+
+def _with_copied(read: Reading) -> Sizes | None:
+    """Return the target with the sizes that its zeros copy, where 0 copies and the input is told."""
+    if read.target is None or read.input is None or read.framework not in ZERO_COPIES:
+        return read.target
+    given = read.input
+    return tuple(given[at] if size == 0 and at < len(given) else size for at, size in enumerate(read.target))
 
 
 def _with_hidden_infer(read: Reading) -> Reading:

@@ -23,6 +23,8 @@ COMPLETED = [
     (["reshape", "--dialect", ""], list(DIALECTS)),
     (["reshape", "2,3,4", "-1,4", "--dialect", "on"], ["onnx", "onednn", "onnxruntime"]),
     (["eq"], ["equiv"]),
+    (["doc"], ["doctor"]),
+    (["doctor", "--j"], ["--json"]),
     (["compare", "-d", "t"], ["tensorrt", "torch"]),
     (["fi"], ["find"]),
     (["find", "--b"], ["--before"]),

@@ -88,6 +88,7 @@ def test_an_op_imports_nothing_heavy(words):
         ["equiv", "N,C | transpose 1,0", "| transpose"],
         ["simplify", "N,C | transpose 1,0 | transpose"],
         ["why", "infer"],
+        ["doctor", "/dev/null"],
         ["-h"],
         ["reshape", "-h"],
         ["reshape"],

@@ -36,7 +36,8 @@ def test_a_sentence_is_found_with_what_its_holes_hold(sentence):
 def test_a_text_with_one_sentence_has_one_reading(sentence):
     (found,) = readings(example(sentence))
     assert found.cause in SAID
-    assert (found.about is not None) == sentence.cause.startswith("about:")
+    if sentence.cause != "unspecified":  # a node of another operator may be about anything
+        assert (found.about is not None) == sentence.cause.startswith("about:")
     if found.about is not None:
         assert (found.op, found.input, found.elements, found.target, found.perm, found.axes) == (None,) * 6
 

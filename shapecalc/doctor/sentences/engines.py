@@ -86,6 +86,8 @@ ENGINES = (
         "must have 0 or 1 reshape dimensions: dimensions were {target}", "tensorrt", "shuffle", "engine-limit", TRT
     ),
     Sentence("must have 0 or 1 reshape dimensions", "tensorrt", "shuffle", "engine-limit", TRT),
+    Sentence("cannot infer squeeze dimensions from a dynamic shape", "tensorrt", "squeeze", "engine-limit", TRT),
+    Sentence("in function import{words}:", "tensorrt", None, "unspecified", "onnx-tensorrt"),
     Sentence("at most one wildcard", "tensorrt", "shuffle", "two-infer", OLD_TRT),
     Sentence("more than one wildcard", "tensorrt", "shuffle", "two-infer", OLD_TRT),
     Sentence(
@@ -146,6 +148,20 @@ ENGINES = (
     Sentence(
         "({target_elements} vs. {elements}) : input tensor shape and reshaped shape are not compatible",
         *("tvm", "reshape", "counts", OLD_TVM),
+    ),
+    Sentence(
+        "input tensor shape{input} and reshaped shape{target} are not compatible", "tvm", "reshape", "counts", OLD_TVM
+    ),
+    Sentence(
+        "reshaped shape are not compatible, reshape data_shape:{input}, oshape:{target}",
+        *("tvm", "reshape", "counts", OLD_TVM),
+    ),
+    Sentence(
+        "({elements} vs. {target_elements}) reshape inputs size should be compatible",
+        "tvm",
+        "reshape",
+        "counts",
+        "NNVM",
     ),
     Sentence("input tensor shape and reshaped shape are not", "tvm", "reshape", "count-mismatch", OLD_TVM),
     Sentence(

@@ -71,6 +71,7 @@ TEXTS = {
         ("onnxruntime", "operand cannot broadcast on dim"),
         ("openvino", "argument shapes are inconsistent"),
         ("paddle", "broadcast dimension mismatch. operands could not be"),
+        ("coreml", "cannot broadcast "),
         ("tensorrt", "broadcast dimensions must be conformable"),
     ),
     "weights that belong to another model": (
@@ -103,6 +104,7 @@ TEXTS = {
         ("keras", "is incompatible with the layer: expected"),
         ("keras", "error when checking input: expected"),
         ("keras", "of input shape to have value"),
+        ("coreml", "was not in enumerated set of allowed"),
         ("tflite", "cannot set tensor: dimension mismatch"),
         ("tensorrt", "static dimension mismatch while setting input"),
         ("tensorrt", "no optimization profile"),

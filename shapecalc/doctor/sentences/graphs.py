@@ -143,6 +143,15 @@ GRAPHS = (
         "the index of dimension to copy from input x must be less {words} x's shape = {input}",
         *("paddle", "reshape", "zero-out-of-range", OLD_PADDLE),
     ),
+    Sentence(
+        "enforce output_shape[unk_dim_idx] * capacity == -in_size failed",
+        "paddle",
+        "reshape",
+        "indivisible",
+        OLD_PADDLE,
+    ),
+    Sentence("only one input dimension of attr(shape) can be", "paddle", "reshape", "two-infer", OLD_PADDLE),
+    Sentence("should be equal to or greater than the axis's size", "paddle", "transpose", "bad-perm", OLD_PADDLE),
     Sentence("each element of axis should be unique", "paddle", "transpose", "bad-perm", PADDLE),
     Sentence("each element of attribute axis should be a unique", "paddle", "transpose", "bad-perm", OLD_PADDLE),
     Sentence(
@@ -160,6 +169,10 @@ GRAPHS = (
     Sentence("the square of upscale_factor[{number}] should divide", "paddle", "depth_to_space", "indivisible", PADDLE),
     Sentence("the stop_axis should be larger than", "paddle", "flatten", "bad-axis", PADDLE),
     Sentence("shape_.size() >= shape.size() ({elements} vs. {target_elements})", "mxnet", "reshape", "counts", MXNET),
+    Sentence(
+        "shape_.size() == shape.size() ({elements} vs. {target_elements})", "mxnet", "reshape", "counts", OLD_MXNET
+    ),
+    Sentence("ndarray.reshape: target shape must have the same size", "mxnet", "reshape", "count-mismatch", OLD_MXNET),
     Sentence("target shape size is larger than the current shape", "mxnet", "reshape", "count-mismatch", MXNET),
     Sentence(
         "oshape.size() == dshape.size() ({number} vs. {number}) : target shape size is different to source. "
@@ -200,9 +213,16 @@ GRAPHS = (
         "({target_elements} vs. {elements}) output count must match input count", "caffe", "reshape", "counts", CAFFE
     ),
     Sentence("output count must match input count", "caffe", "reshape", "count-mismatch", CAFFE),
+    Sentence(
+        "bottom count ({elements}) must be divisible by the product of the specified dimensions ({known})",
+        *("caffe", "reshape", "indivisible", CAFFE),
+    ),
     Sentence("bottom count must be divisible by the product", "caffe", "reshape", "indivisible", CAFFE),
     Sentence("new shape must have the same count as input", "caffe", "reshape", "count-mismatch", CAFFE),
     Sentence("invalid target shape in `reshape` op ({input} to {target})", "coreml", "reshape", "counts", COREML),
+    Sentence(
+        "invalid bottom shape {input} for reshape to {target}", "coreml", "reshape", "counts", "Core ML, Espresso"
+    ),
     Sentence("reshape op supports only one dimension to be -1", "coreml", "reshape", "two-infer", COREML),
     Sentence("when there is 0 in shape, the rank of x ({rank})", "coreml", "reshape", "zero-out-of-range", COREML),
     Sentence("perm should have the same length as rank(x)", "coreml", "transpose", "bad-perm", COREML),

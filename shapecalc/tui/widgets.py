@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from shapecalc.doctor.report import Diagnosis
+
     Drawing = Callable[[int, int], Text]
 
 
@@ -94,6 +96,14 @@ class TextField(Input):
         super().__init__(value, compact=True, select_on_focus=False, **options)
         self.cursor_blink = False
 
+    class Diagnosed(Message):
+        """A runtime's error message was pasted."""
+
+        def __init__(self, found: Diagnosis) -> None:
+            """Keep what the doctor reads in it."""
+            super().__init__()
+            self.found = found
+
     class Scrolled(Message):
         """Other characters than before are in view."""
 
@@ -105,6 +115,15 @@ class TextField(Input):
     def validate_value(self, value: str) -> str:
         """Return what is typed, with what cannot be seen escaped."""
         return visible(value)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Tell what a pasted error message says in place of typing it; anything else is typed."""
+        from shapecalc.doctor.report import diagnosis  # only who pastes needs it
+
+        found = diagnosis(event.text) if " " in event.text.strip() else None
+        if found is not None and found.found:
+            event.prevent_default().stop()
+            self.post_message(self.Diagnosed(found))
 
     def on_focus(self) -> None:
         """Bring the cursor into view: a text that was set before there was any width is not scrolled."""

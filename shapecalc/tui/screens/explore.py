@@ -95,6 +95,13 @@ class Explore(Screen[None]):
         """Keep the carets under what they are about."""
         self.show_soon()
 
+    @on(TextField.Diagnosed)
+    def show_diagnosis(self, event: TextField.Diagnosed) -> None:
+        """Show what a pasted error message means."""
+        from shapecalc.tui.screens.doctor import DoctorScreen
+
+        self.app.push_screen(DoctorScreen(event.found), self._take_question)
+
     @on(Input.Submitted)
     def go_to_next_field(self) -> None:
         """Go on to the next field."""

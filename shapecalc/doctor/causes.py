@@ -52,7 +52,7 @@ def counted_cause(input: Sizes | None, elements: int | None, target: Sizes | Non
     have = count_of(input) if elements is None else elements
     asked = known_count(target) if wanted is None else wanted
     infers = target is not None and -1 in target
-    if asked == 0 and have not in (0, None):
+    if target is not None and asked == 0 and have not in (0, None):
         return "zero-literal"
     if infers and (asked == 0 or (have == 0 and 0 in (target or ()))):
         return "infer-with-empty"

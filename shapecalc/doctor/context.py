@@ -65,6 +65,7 @@ NODES = (
         r"(?P<name>\(unnamed layer\* \d{1,9}\)) \[",
         r"ishufflelayer (?!applied)(?P<name>[^:]{1,200}): ",
         r"\((?P<name>[\w./]{1,200}): (?:reshape|ishufflelayer) ",
+        r"(?P<name>[\w./]{1,200}): reshaping failed",
         r"in function import(?P<op>\w{1,40})",
     ),
     *_signs(

@@ -221,7 +221,9 @@ def _decided(read: Reading) -> Reading:
     if read.cause == "bad-axis" and read.op == "transpose":
         return replace(read, cause="bad-perm")
     target = _with_copied(read)
-    if read.cause in ("counts", "asked", "infer-with-empty") and (read.target or read.target_elements is not None):
+    if read.cause in ("counts", "asked", "infer-with-empty") and (
+        read.target is not None or read.target_elements is not None
+    ):
         counted = counted_cause(read.input, read.elements, target, read.target_elements)
         return read if read.cause == "infer-with-empty" and counted != "two-infer" else replace(read, cause=counted)
     if read.cause == "indivisible" and target and 0 in (known_count(target), read.elements):

@@ -64,6 +64,7 @@ ARRAYS = (
     Sentence("does not match the length of the desired ordering of dim", "torch", "transpose", "bad-perm", TORCH),
     Sentence("permute(): duplicate dims are not allowed", "torch", "transpose", "bad-perm", TORCH),
     Sentence("number of dims don't match in permute", "torch", "transpose", "bad-perm", OLD_TORCH),
+    Sentence("permute dims must have the same length as input", "torch", "transpose", "bad-perm", "Triton"),
     Sentence("repeated dim in permute", "torch", "transpose", "bad-perm", OLD_TORCH),
     Sentence("t() expects a tensor with <= 2 dimensions", "torch", "transpose", "rank-mismatch", TORCH),
     Sentence("t() expects a 2d tensor", "torch", "transpose", "rank-mismatch", OLD_TORCH),

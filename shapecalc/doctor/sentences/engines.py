@@ -136,6 +136,8 @@ ENGINES = (
     Sentence("stretch_dim != -1", "tflite", "reshape", "two-infer", TFLITE),
     Sentence("node number {number} ({words}) failed to ", "tflite", None, "unspecified", TFLITE),
     Sentence("num_input_elements != num_output_elements", "tflite", "reshape", "count-mismatch", TFLITE),
+    Sentence("op_context->perm->dims->data[0] != dims", "tflite", "transpose", "bad-perm", TFLITE),
+    Sentence("transpose op only supports {words} input arrays", "tflite", "transpose", "engine-limit", TFLITE),
     Sentence("transpose op permutations array is out of bounds", "tflite", "transpose", "bad-perm", TFLITE),
     Sentence("input_dims->data[current] != 1", "tflite", "squeeze", "not-one", TFLITE),
     Sentence("output shape must be broadcastable from input shape", "tflite", "expand", "not-broadcastable", TFLITE),

@@ -72,6 +72,7 @@ TEXTS = {
         ("openvino", "argument shapes are inconsistent"),
         ("paddle", "broadcast dimension mismatch. operands could not be"),
         ("coreml", "cannot broadcast "),
+        ("tflite", "d1 == d2 || d1 == 1 || d2 == 1 was not true"),
         ("tensorrt", "broadcast dimensions must be conformable"),
     ),
     "weights that belong to another model": (

@@ -155,7 +155,8 @@ def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
 def _quote(match: Match, text: str) -> str:
     """Return the sentence from its beginning in the text, as far as it was read."""
     before = text[max(0, match.start - LONGEST_OPENING) : match.start].replace("vs. ", "vs  ")
-    begin = max((before.rfind(mark) + len(mark) for mark in (". ", ": ") if mark in before), default=len(before))
+    else_from = len(before) if match.start > LONGEST_OPENING else 0
+    begin = max((before.rfind(mark) + len(mark) for mark in (". ", ": ") if mark in before), default=else_from)
     return text[match.start - len(before) + begin : min(match.end, match.start + LONGEST_QUOTE)].strip()
 
 

@@ -14,7 +14,7 @@ from shapecalc.doctor.lists import read_count, read_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from shapecalc.doctor.lists import Sizes
 
@@ -58,6 +58,20 @@ class Sentence(Record):
     def words(self) -> frozenset[str]:
         """The words that stand between blanks in a text that holds the sentence, however its quotes are written."""
         return _words(self.template)
+
+
+def said_by(framework: str, source: str, texts: Mapping[str | None, Mapping[str, Iterable[str]]]) -> list[Sentence]:
+    """Return the sentences of a framework from a table: by op and by cause, its texts.
+
+    >>> [each.cause for each in said_by("torch", "", {"reshape": {"two-infer": ["only one dimension can be"]}})]
+    ['two-infer']
+    """
+    return [
+        Sentence(text, framework, op, cause, source)
+        for op, causes in texts.items()
+        for cause, listed in causes.items()
+        for text in listed
+    ]
 
 
 @cache

@@ -1,0 +1,40 @@
+"""How long the doctor takes for a megabyte of log, beside `json.loads` of the same text, measured in one run.
+
+Run it from a checkout: `python tests/benchmarks/doctor.py`. A log that ends in a
+message may take twenty times as long.
+"""
+
+from __future__ import annotations
+
+import json
+import timeit
+
+from shapecalc.doctor.report import diagnosis
+
+ROUNDS = 9
+SIZE = 1 << 20
+MESSAGE = "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600\n"
+
+
+def logs():
+    """Return texts of a megabyte each, by what they are."""
+    steps = "".join(f"2024-05-06T07:08:09Z step {at} loss={1 / (at + 1):.6f} layer saved\n" for at in range(20_000))
+    verbose = "".join(f"[V] [TRT] layer {at}: dimension must be known, shape is [1, {at}]\n" for at in range(20_000))
+    return {
+        "a message at the end": steps[: SIZE - len(MESSAGE)] + MESSAGE,
+        "nothing but steps": steps[:SIZE],
+        "one message again and again": MESSAGE * (SIZE // len(MESSAGE)),
+        "a line about shapes after the other": verbose[:SIZE],
+    }
+
+
+def least(call):
+    """Return the least time of a call."""
+    return min(timeit.repeat(call, number=1, repeat=ROUNDS))
+
+
+if __name__ == "__main__":
+    for name, text in logs().items():
+        written = json.dumps(text)
+        plain, read = least(lambda written=written: json.loads(written)), least(lambda text=text: diagnosis(text))
+        print(f"{name.ljust(36)} {plain * 1e3:6.2f} ms {read * 1e3:7.1f} ms  {read / plain:6.1f}")

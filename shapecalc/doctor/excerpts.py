@@ -25,6 +25,8 @@ NEAR = 700
 """How far from such a word a sentence may stand."""
 SHORT = 1 << 16
 """A text so long is read whole."""
+MOST_ALIKE = 24
+DIGITS = str.maketrans("123456789", "000000000")
 PIECE = 1 << 20
 OVERLAP = 1 << 13
 BEFORE, AFTER = 3000, 2000
@@ -68,14 +70,18 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _near_marks(lower: str, marks: Sequence[str]) -> list[Span]:
-    """Return the parts of a text around the words that mark an error, those that read alike once."""
+    """Return the parts of a text around the words that mark an error; of those alike but for numbers only some."""
     found: dict[str, int] = {}
     for mark in marks:
         place = lower.find(mark)
         while place >= 0:
             found.setdefault(lower[place : place + TOLD_APART], place)
             place = lower.find(mark, place + NEAR)
-    return _joined((max(0, place - NEAR), place + 2 * NEAR) for place in sorted(found.values()))
+    alike: dict[str, list[int]] = {}
+    for text, place in found.items():
+        alike.setdefault(text.translate(DIGITS), []).append(place)
+    places = sorted(place for those in alike.values() for place in those[:MOST_ALIKE])
+    return _joined((max(0, place - NEAR), place + 2 * NEAR) for place in places)
 
 
 def _joined(spans: Iterator[Span]) -> list[Span]:

@@ -30,6 +30,8 @@ ZERO_COPIES = {"onnx", "onnxruntime", "tensorrt", "openvino", "onednn", "paddle"
 """The frameworks whose 0 copies a dim, unless a switch says otherwise."""
 SHAPES = ("input", "elements", "target", "target_elements", "perm", "axes")
 """The fields of a reading that hold sizes, counts or axes."""
+NODE_OF = "node of the operator"
+"""What a message is about of which only the node is known."""
 MOST_READ = 50
 LONGEST_QUOTE = 400
 LONGEST_OPENING = 80
@@ -76,7 +78,7 @@ def readings(text: str) -> list[Reading]:
         found = max(found, _found([(text, SENTENCES)], folded_unwrapped), key=_told)
         found = found or _found([(text, SENTENCES)], folded_without_breaks)
     about_shapes = [reading for reading in found if reading.about is None]
-    return about_shapes or found[:1]
+    return about_shapes or sorted(found, key=lambda each: str(each.about).startswith(NODE_OF))[:1]
 
 
 def _told(found: list[Reading]) -> int:
@@ -143,7 +145,7 @@ def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
         return _unrelated(framework, node, sentence.cause.removeprefix("about:"), quote)
     op = _op(sentence, framework, node)
     if op is None and node.op and node.op not in OPS_BY_NAME:
-        return _unrelated(framework, node, f"node of the operator {node.op}", quote)
+        return _unrelated(framework, node, f"{NODE_OF} {node.op}", quote)
     code = code_before(match, clean, room)
     read = Reading(framework, op, node.name, None, None, None, None, None, None, sentence.cause, None, quote, code)
     read = _with_shapes(read, match.held)

@@ -101,6 +101,11 @@ MESSAGES = {
         "(TfLiteXNNPackDelegate) failed to prepare.",
         *("tflite", None, "not-about-shape", {"node": "4"}),
     ),
+    "what a node fails of says more than its operator": (
+        "While validating node 'opset1::Add Add_3 (opset1::Parameter a[0]:f32[2,3], b[0]:f32[5]) -> ()' "
+        "with friendly_name 'Add_3':\nArgument shapes are inconsistent.",
+        *("openvino", None, "not-broadcastable", {"node": "Add_3"}),
+    ),
     "a node of another operator": (
         ORT + "Node (join_2) Op (Concat) [ShapeInferenceError] axis must be in [-rank, rank-1].",
         *("onnxruntime", None, "not-about-shape", {"node": "join_2"}),

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "rearrange", "reshape"]
-__all__ += ["roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice", "space_to_depth", "split", "squeeze"]
-__all__ += ["transpose", "unsqueeze", "view"]
+__all__ += ["roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice", "space_to_depth", "split"]
+__all__ += ["squeeze", "transpose", "unsqueeze", "view"]
 
 
 def reshape(

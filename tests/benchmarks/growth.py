@@ -46,6 +46,7 @@ def questions(shape):
         "check, all sizes alike": (["check", "-"], f"reshape {shape} -1 => 2 when {alike or '1 is 1'}\n"),
         "check --json": (["check", "-", "--json"], f"reshape {shape} {reversed_dims}\n"),
         "equiv": (["equiv", f"{shape} | transpose | reshape -1", "| reshape -1"], ""),
+        "simplify": (["simplify", f"{shape} | transpose | reshape -1"], ""),
         "chain --explain": (["chain", f"{shape} | transpose | reshape -1", "--explain"], ""),
     }
 

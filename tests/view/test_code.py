@@ -286,6 +286,9 @@ LAYERS = [
     ("N,C,H,W | reshape 0,0,-1 | transpose 0,2,1 | reshape 0,C,-1", 2),
     ("B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2 -d torch", 1),
     ("2,2,2,2,2,2,2,2 | reshape 2,2,2,2,2,2,2,2,1 | reshape -1", 1),
+    ("2,2,2,2,2,2,2,4 | reshape 2,2,2,2,2,2,2,2,2 | transpose 1,0,2,3,4,5,6,7,8 | reshape -1", 1),
+    ("B,H,C | reshape B,H,2,C/2 | transpose 0,2,1,3 | reshape B*2,H,C/2", 1),
+    ("N,3*B,H,W | reshape N,3,B,H,W | transpose 0,3,4,1,2 | reshape N,H*W*3,B", 1),
 ]
 
 

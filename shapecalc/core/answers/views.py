@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     Positions = tuple[Dim, Dim, Dim]
     """Positions of an axis: the first, how far apart they are, and how many."""
 
-INPUT: Level = ((), ())
-"""What atoms without a base step through: the flat index of the input."""
-
 
 class View(Record):
     """A tensor under a chain: its axes, and where in the input it begins."""

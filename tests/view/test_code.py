@@ -298,6 +298,10 @@ def test_what_follows_each_other_is_one_shuffle(line, count):
     assert text.count("add_shuffle") == count
 
 
+def test_elements_of_no_size_are_shuffled_too():
+    assert code(answer_to("shapecalc transpose 2,3 1,0 --dtype string"), "tensorrt").text.count("add_shuffle") == 1
+
+
 @pytest.mark.parametrize("line", [row[0] for row in LAYERS])
 def test_what_is_one_node_does_the_same(line):
     answer = answer_to(f"shapecalc chain '{line}'")

@@ -88,7 +88,7 @@ def _code(answer: Trace | Chain, layers: Layers) -> Code:
 
 def _with_fewest_layers(answer: Trace | Chain) -> Trace | Chain:
     """Return an answer as it is asked with the fewest Shuffles; as it was asked if TensorRT takes that as it is."""
-    found = simplify(answer, Goal.SHUFFLES)
+    found = simplify(answer, Goal.SHUFFLES, "float32")  # of any type: bytes do not count
     too_wide = any(len(shape_after(stage)) > MOST_DIMS for stage in answer.stages)
     return found.chain if too_wide or found.after.shuffles < found.before.shuffles else answer
 

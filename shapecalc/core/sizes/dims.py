@@ -131,7 +131,10 @@ def _monomial_product(dims: Shape) -> Dim:
             numerator *= dim
             continue
         numerator, denominator = numerator * dim.numerator, denominator * dim.denominator
-        for name, power in dim.powers:
+        fewer: Iterable[tuple[str, int]] = dim.powers
+        if len(dim.powers) > len(powers):
+            fewer, powers = powers.items(), dict(dim.powers)
+        for name, power in fewer:
             powers[name] = powers.get(name, 0) + power
     return lowest_terms(numerator, denominator, powers)
 

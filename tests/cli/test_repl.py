@@ -24,6 +24,11 @@ SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """What moves the cursor, or colours what follows."""
 
 
+def _trace(sequence):
+    """Return what stays of a sequence: of a move to the left, a mark, since what follows is drawn over the line."""
+    return "\r" if sequence[0].endswith("D") else ""
+
+
 class Prompt:
     """The prompt on a terminal of its own."""
 
@@ -41,7 +46,7 @@ class Prompt:
         """Wait until a text is shown after what was shown before, and return what came with it."""
         while text not in self.shown:
             assert select.select([self.terminal], [], [], PATIENCE)[0], self.shown
-            self.shown = SEQUENCE.sub("", self.shown + os.read(self.terminal, 65536).decode())
+            self.shown = SEQUENCE.sub(_trace, self.shown + os.read(self.terminal, 65536).decode())
         seen, found, self.shown = self.shown.partition(text)
         return seen + found
 

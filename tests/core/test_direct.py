@@ -124,8 +124,8 @@ def hashable(value):
 
 @examples(800)
 @given(json_cases())
-@example({"op": "transpose", "input": [2, 3], "perm": [0, 10**5000], "dialect": "onnx"})
-@example({"op": "flatten", "input": [2, 3], "axis": 10**5000, "dialect": "onnx"})
+@example({"op": "transpose", "input": [2, 3], "perm": [0, 10**4000], "dialect": "onnx"})
+@example({"op": "flatten", "input": [2, 3], "axis": 10**4000, "dialect": "onnx"})
 @example({"op": "reshape", "input": [-2, -3], "target": [6], "dialect": "onnx"})
 @example({"op": "unsqueeze", "input": [2, 3], "axes": None, "dialect": "onnx"})
 def test_an_answer_at_once_is_the_answer(case):

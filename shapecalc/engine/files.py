@@ -14,9 +14,6 @@ from contextlib import contextmanager
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
 
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.record import Record
@@ -25,6 +22,9 @@ from shapecalc.engine.npy_headers import Header, read_header
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import IO, Any
+
+    import numpy as np
 
 UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 """Everything that reading a file can raise that is cut, damaged, or packed in an unknown way."""
@@ -81,7 +81,7 @@ def open_array(text: str) -> Source:
     archive, _, member = (text, "", "") if text.endswith((".npy", ".npz", ".safetensors")) else text.rpartition(":")
     with _raise_file_errors(text):
         if archive.endswith(".npy"):
-            with _regular_file(archive) as file:
+            with regular_file(archive) as file:
                 return _mapped_source(text, archive, _map_array(file))
         if archive.endswith(".safetensors"):
             return _mapped_source(text, archive, _tensor(archive, member))
@@ -90,6 +90,8 @@ def open_array(text: str) -> Source:
 
 
 def _mapped_source(text: str, path: str, array: Any) -> Source:
+    import numpy as np
+
     place = None
     if isinstance(array, np.memmap):
         found = Path(path).stat()
@@ -114,7 +116,7 @@ def _safetensors_error() -> type[Exception]:
 
 
 @contextmanager
-def _regular_file(path: str) -> Iterator[IO[bytes]]:
+def regular_file(path: str) -> Iterator[IO[bytes]]:
     """Yield a file to read; raise `ValueError` for a pipe or a device, which may never come to an end."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -124,10 +126,12 @@ def _regular_file(path: str) -> Iterator[IO[bytes]]:
 
 def _map_array(file: IO[bytes]) -> Any:
     """Return the array of a .npy file, mapped. An empty array is not mapped, because it has no bytes."""
+    import numpy as np
+
     header = read_header(file)
     held = os.fstat(file.fileno()).st_size
     if header.end > held:
-        raise _wrong_size(header, held)
+        raise wrong_size(header.end, held)
     if 0 in header.shape:
         return np.empty(header.shape, header.kind)
     flat = np.memmap(file, header.kind, "r", header.start, (prod(header.shape),))
@@ -136,20 +140,21 @@ def _map_array(file: IO[bytes]) -> Any:
 
 def _member_header(path: str, member: str) -> Header:
     """Return the header of an array in a .npz archive; no more of the archive is unpacked."""
-    with _regular_file(path) as file, zipfile.ZipFile(file) as archive:
-        info = _member_info(archive, path, member)
+    with regular_file(path) as file, zipfile.ZipFile(file) as archive:
+        info = member_info(archive, path, member)
         with archive.open(info) as packed:
             header = read_header(packed)
     if header.end != info.file_size:
-        raise _wrong_size(header, info.file_size)
+        raise wrong_size(header.end, info.file_size)
     return header
 
 
-def _wrong_size(header: Header, held: int) -> ValueError:
-    return ValueError(f"its header asks for {header.end} bytes, and it holds {held}")
+def wrong_size(end: int, held: int) -> ValueError:
+    """Return the error for a file whose header asks for other bytes than it holds."""
+    return ValueError(f"its header asks for {end} bytes, and it holds {held}")
 
 
-def _member_info(archive: zipfile.ZipFile, path: str, member: str) -> zipfile.ZipInfo:
+def member_info(archive: zipfile.ZipFile, path: str, member: str) -> zipfile.ZipInfo:
     """Return what an archive says of an array; raise `ValueError` if it has none, or if that cannot be true."""
     held = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
     if member not in held:
@@ -167,7 +172,7 @@ def _member_info(archive: zipfile.ZipFile, path: str, member: str) -> zipfile.Zi
 def _unpack(path: str, member: str) -> Any:
     """Return an array of a .npz archive: it is unpacked to a scratch file that has no name, and mapped."""
     with zipfile.ZipFile(path) as archive, tempfile.TemporaryFile() as scratch:
-        with archive.open(_member_info(archive, path, member)) as packed:
+        with archive.open(member_info(archive, path, member)) as packed:
             shutil.copyfileobj(packed, scratch, 1 << 20)
         scratch.seek(0)
         return _map_array(scratch)
@@ -181,11 +186,13 @@ SAFETENSORS |= {"F8_E4M3": "V1", "F8_E5M2": "V1", "F8_E8M0": "V1"}
 
 def _tensor(path: str, member: str) -> Any:
     """Return a tensor of a .safetensors file, mapped. The library checks the header, which says where the tensor is."""
+    import numpy as np
+
     try:
         from safetensors import safe_open
     except ImportError:
         raise ValueError("safetensors is not installed; pip install 'shapecalc[safetensors]'") from None
-    with _regular_file(path) as file:
+    with regular_file(path) as file:
         with safe_open(path, framework="numpy") as tensors:
             names = list(tensors.keys())
         if member not in names:

@@ -2,20 +2,23 @@
 
 Source: NEP 1, "A simple file format for NumPy arrays", and `numpy.lib.format` for what came later: lengths of four
 bytes in version 2.0, UTF-8 in version 3.0. Whole numbers as Python 2 wrote them, `3L`, may stand in the versions
-before 3.0, as there.
+before 3.0, as there. NumPy is imported only for what takes its element types.
 """
 
 from __future__ import annotations
 
 import re
 from math import prod
-from typing import Any
-
-import numpy as np
 
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.literals import read_literal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
 
 MAGIC = b"\x93NUMPY"
 LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
@@ -25,6 +28,16 @@ LONGEST_HEADER = 1 << 16
 MOST_BYTES = 2**63 - 1
 TYPE = re.compile(r"[<>=|]?[b-zA-Z?][a-z]*[0-9]{0,10}(\[[0-9]{0,9}[A-Za-z]{1,7}\])?")
 """The name of an element type that is no structure, such as `<f8`, `|S3` or `<M8[25s]`."""
+
+
+class Fields(Record):
+    """What the text of a header says, and the byte at which the elements start."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    descr: object
+    """The description of the element type, as NumPy writes it."""
+    start: int
 
 
 class Header(Record):
@@ -46,6 +59,17 @@ def read_header(file: Any) -> Header:
 
     Raises `ValueError` with the reason for what is no header, and for elements that cannot be used. Source: NEP 1.
     """
+    fields = read_fields(file)
+    kind = element_kind(fields.descr)
+    check_size(fields.shape, kind.itemsize)
+    return Header(fields.shape, fields.fortran, kind, fields.start)
+
+
+def read_fields(file: Any) -> Fields:
+    """Return what the header of a .npy file says; its element type may still be none.
+
+    Raises `ValueError` with the reason for what is no header. Source: NEP 1.
+    """
     version = _read_version(file)
     text, start = _read_text(file, version)
     found = read_literal(text, long_numbers=version < (3, 0))
@@ -53,10 +77,13 @@ def read_header(file: Any) -> Header:
         raise ValueError("its header does not hold descr, fortran_order and shape alone")
     if not isinstance(found["fortran_order"], bool):
         raise ValueError("fortran_order in its header is neither True nor False")
-    shape, kind = _checked_shape(found["shape"]), _element_kind(found["descr"])
-    if prod(size or 1 for size in shape) * kind.itemsize > MOST_BYTES:
+    return Fields(_checked_shape(found["shape"]), found["fortran_order"], found["descr"], start)
+
+
+def check_size(shape: tuple[int, ...], itemsize: int) -> None:
+    """Raise `ValueError` for a shape of more elements than a file can hold."""
+    if prod(size or 1 for size in shape) * itemsize > MOST_BYTES:
         raise ValueError("its header asks for more elements than a file can hold")
-    return Header(shape, found["fortran_order"], kind, start)
 
 
 def write_header(file: Any, shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
@@ -64,6 +91,8 @@ def write_header(file: Any, shape: tuple[int, ...], kind: np.dtype[Any]) -> None
 
     Source: NEP 1; version 1.0 holds Latin letters and up to 64 KiB, version 3.0 any letters and length.
     """
+    import numpy as np
+
     fields = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
     try:
         np.lib.format.write_array_header_1_0(file, fields)
@@ -107,8 +136,10 @@ def _checked_shape(shape: object) -> tuple[int, ...]:
     return shape
 
 
-def _element_kind(descr: Any) -> np.dtype[Any]:
+def element_kind(descr: Any) -> np.dtype[Any]:
     """Return the element type that a header describes; raise `ValueError` if it describes none that can be used."""
+    import numpy as np
+
     unknown = ValueError(f"its header describes no element type that can be read: {brief(repr(descr))}")
     if isinstance(descr, tuple) or not _is_description(descr):
         raise unknown

@@ -116,6 +116,7 @@ FIRST = [
 
 NONE = {
     "contradiction": "it lies between the stages of a chain, not in one request",
+    "differs": "it lies between an answer and what was expected of it",
     "file": "it lies outside of the request",
     "usage": "the request was never read",
     "unknown-shape": "the array itself is refused",

@@ -10,7 +10,7 @@ from shapecalc.core.algebra.parts import Part, in_order, splits
 from shapecalc.core.answers.regrouping import regrouping
 from shapecalc.core.sizes.dims import Shape, names, product
 from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.python_values import dims_of
+from shapecalc.core.sizes.python_values import shape_of
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import read_shape, shape_text
 
@@ -34,7 +34,7 @@ def named_shape(value: object, argument: str) -> Shape:
 
     Raises `ShapeError` (usage) for anything else. `argument` is the name of the argument at fault.
     """
-    shape = read_shape(value, argument) if isinstance(value, str) else dims_of(value, argument, 0)
+    shape = read_shape(value, argument) if isinstance(value, str) else shape_of(value, argument)
     if any(name.startswith("?") for name in names(shape)):
         raise misuse("? is a size nobody knows, so no chain can ask for it", "write a name", argument=argument)
     return shape

@@ -14,7 +14,7 @@ from shapecalc.core.rules.refusals import INDIVISIBLE
 from shapecalc.core.sizes.dims import Monomial, Shape, names, substitute
 from shapecalc.core.sizes.lookup import lookup, suggestion
 from shapecalc.core.sizes.problem import misuse, refusal
-from shapecalc.core.sizes.python_values import describe, dims_of, is_whole, read_sizes, whole_number
+from shapecalc.core.sizes.python_values import describe, dims_of, is_whole, read_sizes, shape_of, whole_number
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.text import TOO_LARGE, read_axes, read_dims, read_shape, read_target, shape_text
 
@@ -40,7 +40,7 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     """
     spec = OPS.found.get(op) or lookup(op, OPS, "operation")
     row, operator = operator_in(spec, options.get("dialect"))
-    dims = read_shape(shape) if isinstance(shape, str) else dims_of(shape, "input", lowest=0)
+    dims = read_shape(shape) if isinstance(shape, str) else shape_of(shape)
     written = {"input": shape} if isinstance(shape, str) else {}
     arguments = {}
     for param in (*spec.params, *operator.params) if operator.params else spec.params:

@@ -198,6 +198,15 @@ CONTRADICTION = Rule(
     "arithmetic",
 )
 
+DIFFERS = Rule(
+    "differs",
+    "a shape is not that of a pattern",
+    "? is any dim, ... any number of dims, and a name takes one size: wherever it stands, and in all the files of one "
+    "run.",
+    "shapecalc reshape 2,3,4 0,-1 --expect N,N",
+    "shapecalc",
+)
+
 REFUSALS: dict[str, Rule] = {
     rule: rule
     for rule in (
@@ -227,6 +236,7 @@ REFUSALS: dict[str, Rule] = {
         NO_SUCH_VERSION,
         DTYPE,
         CONTRADICTION,
+        DIFFERS,
         FILE,
         USAGE,
     )

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_SIZE_DIGITS = 30
 """The most digits of a size that is put in for a name. int64 has 19 digits."""
+MAY_BE_UNKNOWN = ("input", "expect", "pattern")
+"""The arguments whose dims may be `?`, or None in Python."""
 
 
 def is_whole(value: object) -> bool:
@@ -37,23 +39,36 @@ def whole_number(value: object, name: str) -> int:
     raise misuse(f"{name} is one whole number, not {describe(value)}", argument=name)
 
 
+def shape_of(value: object, argument: str = "input") -> Shape:
+    """Return the shape of a tensor: that of anything with a `shape`, or dims in a sequence; None is a dim nobody knows.
+
+    Raises `ShapeError` (usage) for anything else.
+
+    >>> class Layer: shape = (None, 3)
+    >>> shape_of(Layer()), shape_of([2, None])
+    ((?, 3), (2, ?))
+    """
+    held = None if type(value) is tuple else getattr(value, "shape", None)
+    return dims_of(value if held is None else held, argument, lowest=0)
+
+
 def dims_of(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
     """Return the dims of a Python sequence: whole numbers of at least `lowest`, monomials, or texts of one dim.
 
     Raises `ShapeError` (usage) for anything else. `argument` is the name of the argument at fault.
     """
-    dims: tuple[Any, ...] = value if type(value) is tuple else _elements(value, argument)
+    dims: tuple[Any, ...] = value if type(value) is tuple else elements_of(value, argument)
     for dim in dims:
         if type(dim) is not int or not lowest <= dim < TOO_LARGE:
             return _read_mixed(dims, argument, lowest)
     return dims
 
 
-def _elements(value: object, argument: str) -> tuple[object, ...]:
+def elements_of(value: object, argument: str) -> tuple[object, ...]:
     """Return the elements of a sequence; raise `ShapeError` (usage) for bytes, a mapping, or no sequence."""
     try:
         elements: tuple[object, ...] = tuple(value)  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, ValueError):  # TensorFlow raises the second for a shape of which nothing is known
         raise misuse(f"{argument} is a sequence of dims, not {describe(value)}", argument=argument) from None
     if isinstance(value, (bytes, bytearray)) or _is_mapping(value):
         raise misuse(f"{argument} is text or a sequence of dims, not {type(value).__name__}", argument=argument)
@@ -70,12 +85,13 @@ def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
 def _read_mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
     """Return the dims of a sequence that does not hold plain numbers alone. Each `?` gets a name of its own."""
     dims, unknowns = [], 0
-    for place, value in enumerate(values):
+    for place, given in enumerate(values):
+        value = "?" if given is None and argument in MAY_BE_UNKNOWN else given
         if isinstance(value, str) and value.isascii() and value.isidentifier():
             dim: Dim = named_dim(value)
         elif isinstance(value, str):
             dim, met = read_dim(Token(value.strip() or " ", 0), unknowns, argument, place)
-            if met > unknowns and argument not in ("input", "expect"):
+            if met > unknowns and argument not in MAY_BE_UNKNOWN:
                 raise misuse("? is a size nobody knows, so it cannot be requested", argument=argument, index=place)
             unknowns = met
         elif isinstance(value, Monomial):

@@ -166,6 +166,8 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
         shown = {"chains": [], "fits": None, "complete": False}
     elif op == "simplify":
         shown = {"chain": None, "before": None, "after": None, "proved": False}
+    elif op == "match":
+        shown = {"pattern": texts.get("pattern"), "ok": None, "names": {}, "arrays": []}
     elif op == "compare":
         shown = {"op": op, "input": None, "request": {}, "agree": None, "rows": []}
     else:

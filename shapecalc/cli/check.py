@@ -105,7 +105,7 @@ class _Run:
     def judge_files(self, files: list[str], junit: str | None) -> int:
         """Judge the files, tell the summary and return the exit code."""
         try:
-            if junit is not None and _is_among(junit, files):
+            if junit is not None and is_among(junit, files):
                 raise OSError(0, "it is one of the files that are checked")
             with junit_file(junit, self.counts) as cases:
                 for file in files:
@@ -171,7 +171,7 @@ class _Run:
             tell(visible(f"shapecalc: file: {file}: {reason[:1].lower()}{reason[1:]}"))
 
 
-def _is_among(path: str, files: list[str]) -> bool:
+def is_among(path: str, files: list[str]) -> bool:
     """Say whether a path is that of one of the files."""
     return Path(path).exists() and any(Path(file).exists() and Path(path).samefile(file) for file in files)
 

@@ -196,6 +196,6 @@ def problem_line(problem: Problem) -> str:
 
 def problem_code(problem: Problem) -> int:
     """Return the exit code of a problem."""
-    from shapecalc.core.sizes.problem import FILE, USAGE
+    from shapecalc.core.sizes.problem import DIFFERS, FILE, USAGE
 
-    return {USAGE: Exit.USAGE, FILE: Exit.FILE}.get(problem.rule, Exit.UNRESOLVED)
+    return {USAGE: Exit.USAGE, FILE: Exit.FILE, DIFFERS: Exit.NO}.get(problem.rule, Exit.UNRESOLVED)

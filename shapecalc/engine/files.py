@@ -17,7 +17,7 @@ from pathlib import Path
 
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.record import Record
-from shapecalc.engine.npy_headers import Header, read_header
+from shapecalc.engine.npy_headers import Header, kind_name, read_header
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Source(Record):
     @property
     def dtype(self) -> str | None:
         """The element type's name; None if it is a structure or plain bytes."""
-        return {"U": "string", "S": "bytes", "V": None}.get(self.kind.kind, self.kind.newbyteorder("=").name)
+        return kind_name(self.kind)
 
     @cached_property
     def array(self) -> Any:

@@ -154,6 +154,11 @@ def element_kind(descr: Any) -> np.dtype[Any]:
     return kind
 
 
+def kind_name(kind: np.dtype[Any]) -> str | None:
+    """Return the name of an element type; None if it is a structure or plain bytes."""
+    return {"U": "string", "S": "bytes", "V": None}.get(kind.kind, kind.newbyteorder("=").name)
+
+
 def _is_description(descr: object) -> bool:
     """Say whether a value has the form of an element type: a name, a structure's fields, or a type with a shape."""
     match descr:

@@ -96,6 +96,7 @@ def test_an_op_imports_nothing_heavy(words):
         ["--version"],
         ["repl"],
         ["vectors", "--dialect", "onednn"],
+        ["match", "N", "/dev/null"],
         ["check", "/dev/null"],
         ["check", "/dev/null", "--jobs", "0"],
         ["tui", "--help"],

@@ -95,7 +95,7 @@ class WholeLines(Endings):
 
 
 @contextmanager
-def junit_file(path: str | None, counts: Mapping[Verdict, int]) -> Iterator[IO[str] | None]:
+def junit_file(path: str | None, counts: Mapping[Verdict, int], command: str = "check") -> Iterator[IO[str] | None]:
     """Yield what takes the test cases as XML; at the end the file holds all of them, or is not there.
 
     Raises `OSError` if it cannot be written.
@@ -109,7 +109,8 @@ def junit_file(path: str | None, counts: Mapping[Verdict, int]) -> Iterator[IO[s
         yield cases
         errors = counts[Verdict.UNREAD] + counts[Verdict.UNRESOLVED]
         totals = f'tests="{sum(counts.values())}" failures="{counts[Verdict.FAILED]}" errors="{errors}"'
-        file.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="shapecalc check" {totals}>\n'.encode())
+        title = f'name="shapecalc {command}" {totals}'
+        file.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite {title}>\n'.encode())
         cases.seek(0)
         while piece := cases.read(1 << 20):
             file.write(piece.encode())

@@ -166,10 +166,15 @@ class Report:
         return f"::error file={file},line={number}::{visible(message).replace('%', '%25')}"
 
     def _add_testcase(self, number: int, title: str, message: str = "", *, failed: bool = False) -> None:
-        name = xml(f"line {number}: {title}" if title else f"line {number}")
-        kind = "failure" if failed else "error"
-        inside = f'><{kind} message="{xml(message)}"/></testcase>' if message else "/>"
-        self._cases.append(f'<testcase classname="{xml(self.file)}" name="{name}"{inside}\n')
+        name = f"line {number}: {title}" if title else f"line {number}"
+        self._cases.append(testcase(self.file, name, message, failed=failed))
+
+
+def testcase(classname: str, name: str, message: str = "", *, failed: bool = False) -> str:
+    """Return a test case as XML: one that passed if there is no message, else a failure or an error."""
+    kind = "failure" if failed else "error"
+    inside = f'><{kind} message="{xml(message)}"/></testcase>' if message else "/>"
+    return f'<testcase classname="{xml(classname)}" name="{xml(name)}"{inside}\n'
 
 
 def _difference(expected: Expectation, answer: Trace | Chain) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from shapecalc.core.asking.shape_pattern import ShapePattern
-from shapecalc.core.rules.refusals import DIFFERS
 from shapecalc.core.sizes.conditions import Conditions, Never, combine, equal
 from shapecalc.core.sizes.dims import Dim, Monomial, Shape, monomial, named_dim, quotient, rewrite
-from shapecalc.core.sizes.problem import Problem
+from shapecalc.core.sizes.problem import DIFFERS, Problem
 from shapecalc.core.sizes.quoting import dim_text, rank_text
 
 TYPE_CHECKING = False

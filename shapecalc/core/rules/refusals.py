@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.problem import FILE, USAGE
+from shapecalc.core.sizes.problem import DIFFERS, FILE, USAGE
 from shapecalc.core.sizes.rule import Rule
 
 INDIVISIBLE = Rule(
@@ -196,15 +196,6 @@ CONTRADICTION = Rule(
     "Each condition can be met alone, but not together with the others.",
     "shapecalc chain 'N,3 | squeeze | reshape 1,3'",
     "arithmetic",
-)
-
-DIFFERS = Rule(
-    "differs",
-    "a shape is not that of a pattern",
-    "? is any dim, ... any number of dims, and a name takes one size: wherever it stands, and in all the files of one "
-    "run.",
-    "shapecalc reshape 2,3,4 0,-1 --expect N,N",
-    "shapecalc",
 )
 
 REFUSALS: dict[str, Rule] = {

@@ -24,6 +24,14 @@ FILE = Rule(
     "shapecalc reshape missing.npy -1",
     "shapecalc",
 )
+DIFFERS = Rule(
+    "differs",
+    "a shape is not that of a pattern",
+    "? is any dim, ... any number of dims, and a name takes one size: wherever it stands, and in all the files of one "
+    "run.",
+    "shapecalc reshape 2,3,4 0,-1 --expect N,N",
+    "shapecalc",
+)
 
 
 class Problem(Record):

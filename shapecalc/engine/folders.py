@@ -1,0 +1,47 @@
+"""Folders of arrays: what is found of each, from its header.
+
+A file that cannot be read is a finding like any other, so that a folder is looked through to its end.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shapecalc.engine.headers import Found, npy_file, unreadable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def found_in(text: str) -> Iterator[Found]:
+    """Yield what is found of the arrays that a text names: of a file, a member of one, or a Zarr store.
+
+    Nothing is raised: what cannot be read is found with its problem.
+    """
+    try:
+        if text.endswith(".npy"):
+            yield npy_file(text)
+        else:
+            yield from _found_elsewhere(text)
+    except (OSError, ValueError, RecursionError) as error:
+        yield unreadable(text, error)
+
+
+def _found_elsewhere(text: str) -> Iterator[Found]:
+    """Yield the arrays of an archive, of a file of tensors, or of a store; raise `ValueError` for anything else."""
+    if Path(text).is_dir():
+        from shapecalc.engine.zarr_headers import arrays_of_store
+
+        return arrays_of_store(text)
+    path, _, member = (text, "", "") if text.endswith((".npz", ".safetensors")) else text.rpartition(":")
+    if path.endswith(".npz"):
+        from shapecalc.engine.archived_headers import arrays_of_archive
+
+        return arrays_of_archive(path, member)
+    if path.endswith(".safetensors"):
+        from shapecalc.engine.safetensors_headers import tensors_of_file
+
+        return tensors_of_file(path, member)
+    Path(text).stat()  # that it is not there comes before what it is not
+    raise ValueError("it is no .npy, .npz or .safetensors file, and no Zarr store")

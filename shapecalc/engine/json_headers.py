@@ -1,0 +1,40 @@
+"""Headers in JSON, read within bounds: an object, its names said once, its sizes whole numbers of int64."""
+
+from __future__ import annotations
+
+import json
+
+from shapecalc.core.sizes.dims import INT64_MAX
+from shapecalc.core.sizes.quoting import brief
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def read_object(data: bytes) -> dict[str, Any]:
+    """Return the object that some bytes write; raise `ValueError` for anything else, and for a name said twice."""
+    try:
+        found = json.loads(data.decode("utf-8"), object_pairs_hook=_without_repeats)
+    except UnicodeDecodeError:
+        raise ValueError("its header is no UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"its header is no JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+    if not isinstance(found, dict):
+        raise ValueError("its header is no JSON object")
+    return found
+
+
+def checked_shape(value: object) -> tuple[int, ...]:
+    """Return the shape that a list of sizes states; raise `ValueError` for anything else."""
+    sizes = value if isinstance(value, list) else [None]
+    if any(type(size) is not int or not 0 <= size <= INT64_MAX for size in sizes):
+        raise ValueError(f"its header gives {brief(repr(value))} for a shape, which is no list of sizes")
+    return tuple(sizes)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("its header says one thing twice")
+    return made

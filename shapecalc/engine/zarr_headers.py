@@ -1,0 +1,79 @@
+"""The metadata of Zarr stores in folders, of versions 2 and 3: JSON beside the chunks, which are not looked at.
+
+Source: Zarr storage specification version 2; Zarr core specification version 3.
+"""
+
+from __future__ import annotations
+
+import os
+
+from shapecalc.core.dialects.element_types import KNOWN
+from shapecalc.core.sizes.quoting import brief
+from shapecalc.engine.headers import NUMBERS, Found, first_bytes, unreadable
+from shapecalc.engine.json_headers import checked_shape, read_object
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+NODES = {"zarr.json": 3, ".zarray": 2, ".zgroup": 2}
+"""The files that make a folder an array or a group, with the version of the format."""
+LONGEST_METADATA = 1 << 24
+"""The most bytes of metadata that are read."""
+DEEPEST = 64
+"""The most groups inside each other that are looked into."""
+
+
+def arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
+    """Yield what is found of the arrays of a store, those of its groups too; links to other folders are not followed."""
+    try:
+        metadata = _metadata(path)
+        if metadata is None:
+            if depth:
+                return
+            raise ValueError("it is a folder, and no Zarr store; name its files")
+        if metadata["node_type"] == "array":
+            yield Found(path, checked_shape(metadata.get("shape")), _element_type(metadata))
+            return
+    except (OSError, ValueError, RecursionError) as error:
+        yield unreadable(path, error)
+        return
+    if depth == DEEPEST:
+        yield Found(path, problem=f"it lies in {DEEPEST} groups, and no more are looked into")
+        return
+    for entry in sorted(os.scandir(path), key=lambda each: each.name):
+        if entry.is_dir(follow_symlinks=False):
+            yield from arrays_of_store(entry.path, depth + 1)
+
+
+def _metadata(path: str) -> dict[str, Any] | None:
+    """Return the metadata of an array or a group; None for a folder that is neither.
+
+    Raises `OSError`, `ValueError` if they cannot be used.
+    """
+    for node, version in NODES.items():
+        try:
+            data, size = first_bytes(f"{path}/{node}")
+        except FileNotFoundError:
+            continue
+        if size > LONGEST_METADATA:
+            raise ValueError(f"its metadata are longer than {LONGEST_METADATA} bytes, the most that are read")
+        found = read_object(data if size == len(data) else first_bytes(f"{path}/{node}", size)[0])
+        if found.get("zarr_format") != version:
+            stated = brief(repr(found.get("zarr_format")))
+            raise ValueError(f"its format is version {stated}, and {node} is of {version}")
+        if version == 2:
+            found["node_type"] = "array" if node == ".zarray" else "group"
+        if found.get("node_type") not in ("array", "group"):
+            raise ValueError("its metadata do not say whether it is an array or a group")
+        return found
+    return None
+
+
+def _element_type(metadata: dict[str, Any]) -> str | None:
+    """Return the name of the element type that metadata state; None if it is none of those that shapecalc names."""
+    stated = metadata.get("data_type", metadata.get("dtype"))
+    if not isinstance(stated, str):
+        return None
+    return stated if stated in KNOWN else NUMBERS.get(stated[1:], (None,))[0]

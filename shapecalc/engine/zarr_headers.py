@@ -26,7 +26,7 @@ DEEPEST = 64
 
 
 def arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
-    """Yield what is found of the arrays of a store, those of its groups too; links to other folders are not followed."""
+    """Yield what is found of the arrays of a store, its groups included; links to other folders are not followed."""
     try:
         metadata = _metadata(path)
         if metadata is None:

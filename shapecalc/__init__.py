@@ -1,7 +1,8 @@
 """The shape calculator: what a tensor's shape becomes under a framework's own rules, and why.
 
 Every function returns a `Trace` (a `Chain`, a `Comparison`) or raises `ShapeError`, a `ValueError` that
-carries `.problem` and `.trace`. Dims are whole numbers; names and monomials are text: `("N", 3, "H*W")`.
+carries `.problem` and `.trace`. Dims are whole numbers; names and monomials are text: `("N", 3, "H*W")`. An input may
+also be anything that has a `shape`; None in it is a dim that nobody knows.
 
 >>> import shapecalc as sc
 >>> sc.reshape((2, 3, 4), (0, -1)).output
@@ -32,15 +33,16 @@ if TYPE_CHECKING:
     from shapecalc.core.algebra.equiv import Equivalence
     from shapecalc.core.algebra.find import Found
     from shapecalc.core.algebra.simplify import Simplification
+    from shapecalc.core.sizes.dims import Dim
 
-    Dims = str | Iterable[int | str]
+    Dims = str | Iterable[int | str | None]
     Axes = str | int | Iterable[int]
 
 __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "rearrange", "reshape"]
-__all__ += ["roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice", "space_to_depth", "split"]
-__all__ += ["squeeze", "transpose", "unsqueeze", "view"]
+__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "match", "rearrange"]
+__all__ += ["reshape", "roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice", "space_to_depth"]
+__all__ += ["split", "squeeze", "transpose", "unsqueeze", "view"]
 
 
 def reshape(
@@ -495,6 +497,30 @@ def find(input: Dims | None = None, output: Dims | None = None, *, pairs: Iterab
         raise misuse("find takes two shapes, or pairs of arrays")
     shapes = named_shape(input, "input"), named_shape(output, "output")
     return chains_for(arrays, shapes) if arrays else chains_between(*shapes)
+
+
+def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:
+    """Return the sizes that the names of a pattern take, such as "N,3,...", "?,H,W" or "float32[N,C]".
+
+    `shape` is anything that has one, a sequence of dims or a text; `where` has sizes that names have already. Raises
+    `ShapeError` (differs) with the dim that differs in `.problem`, (usage) for what cannot be read.
+
+    >>> match("N,3,H,H", (8, 3, 5, 5))
+    {'N': 8, 'H': 5}
+    >>> match("N,...,C", (8, 5, 5, 4), where={"N": 8})
+    {'N': 8, 'C': 4}
+    """
+    from shapecalc.core.asking.matching import Matcher, element_type_of
+    from shapecalc.core.asking.shape_pattern import pattern_of
+    from shapecalc.core.sizes.python_values import shape_of
+    from shapecalc.core.sizes.text import read_shape
+
+    matcher = Matcher(pattern_of(pattern), read_sizes(where or {}))
+    held = read_shape(shape) if isinstance(shape, str) else shape_of(shape)
+    problem = matcher.problem(held, element_type_of(shape))
+    if problem:
+        raise ShapeError(problem)
+    return matcher.sizes
 
 
 def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:

@@ -4,39 +4,64 @@ from __future__ import annotations
 
 import sys
 
-from shapecalc.cli.inputs import input_text, read_input
+from shapecalc.cli.inputs import input_lines, read_input, without_padding
 from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
 from shapecalc.core.asking.ask import ask, default_dialect, operator_in, opset_in
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing.answer import answer as answer_request
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import fields
-from shapecalc.core.sizes.text import read_dims, shape_text
+from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.record import fields, replace
+from shapecalc.core.sizes.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from shapecalc.cli.data import Paths
     from shapecalc.cli.output import Output
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.core.asking.defaults import Stage
+    from shapecalc.core.asking.expected import Unexpected
     from shapecalc.core.sizes.problem import Problem
     from shapecalc.engine.files import Source
     from shapecalc.view.code import Code
 
 
 def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
+    """Ask the question that an op's texts make, of every line if the input is `-`; return the largest exit code."""
+    if str(texts["input"]).strip() == "-":
+        return answer_lines(lambda line, placed: _answer_text(op, {**texts, "input": line}, placed), op, texts, out)
+    return _answer_text(op, texts, out)
+
+
+def _answer_text(op: str, texts: dict[str, object], out: Output) -> int:
     """Ask the question that an op's texts make, print the answer and return the exit code."""
     try:
-        texts["input"] = input_text(str(texts["input"]))
+        texts["input"] = without_padding(str(texts["input"]))
         options = {name: value for name, value in texts.items() if name != "input"}
         opset = take_model_opset(options, [(op, {})], out)
         given = read_input(str(texts["input"]), options, op)
-        return print_answer(answer_request(ask(op, given.shape, given.options)), out, given.source, opset)
+        answered = answer_request(ask(op, given.shape, given.options))
+        return print_answer(answered, out, given.source, opset, [options])
     except ShapeError as error:
         return print_error(error, op, texts, out)
+
+
+def answer_lines(answer: Callable[[str, Output], int], op: str, texts: dict[str, object], out: Output) -> int:
+    """Answer every line of standard input as it comes, and return the largest exit code.
+
+    Messages of all lines but the first name theirs. Raises `RunEnded` if standard input cannot be read.
+    """
+    code: int = Exit.YES
+    try:
+        if out.out is not None:
+            raise misuse("--out takes one input, and - may be many lines", "give the file in place of -")
+        for number, line in enumerate(input_lines(), 1):
+            code = max(code, answer(line, out if number == 1 else replace(out, place=f"line {number}: ")))
+    except ShapeError as error:
+        code = max(code, print_error(error, op, texts, out))
+    return code
 
 
 def take_model_opset(options: dict[str, object], stages: Sequence[Stage], out: Output) -> int | None:
@@ -52,9 +77,16 @@ def take_model_opset(options: dict[str, object], stages: Sequence[Stage], out: O
     return opset_in({"opset": options.pop("opset")}, DIALECTS["onnx"])
 
 
-def print_answer(answer: Trace | Chain, out: Output, source: Source | None = None, opset: int | None = None) -> int:
-    """Carry an answer out, print it as the options ask, and return its exit code. `opset` is that of an ONNX model.
+def print_answer(
+    answer: Trace | Chain,
+    out: Output,
+    source: Source | None = None,
+    opset: int | None = None,
+    asked: Iterable[Mapping[str, object]] = (),
+) -> int:
+    """Carry an answer out, print it as the options ask, and return its exit code.
 
+    `opset` is that of an ONNX model, and `asked` are the options of the question, of every stage of a chain.
     Raises `ShapeError` (usage, file) for options that cannot be met.
     """
     paths: Paths = {}
@@ -62,33 +94,47 @@ def print_answer(answer: Trace | Chain, out: Output, source: Source | None = Non
         from shapecalc.cli.data import checked_paths
 
         paths = checked_paths(answer, out, source)
-    expected = None if out.expect is None else shape_text(read_dims(out.expect, "expect"))
+    wrong = None if out.expect is None else _unexpected(answer, out.expect, asked)
     coded = _write_code(answer, out, opset)
-    code = exit_code_of(answer, expected, strict=out.strict)
+    code = exit_code_of(answer, differs=wrong is not None, strict=out.strict)
     if code == Exit.YES and out.out is not None and source is not None:
         from shapecalc.cli.data import write_output
 
         write_output(answer, source, out)
-    if out.quiet:
-        return code
-    if out.json:
+    if out.json and not out.quiet:
         put_json(answer.as_json() | paths | ({"code": fields(coded)} if coded else {}))
-        return code
+    elif not out.quiet:
+        _print_text(answer, out, source, coded, paths)
+        if wrong is not None:
+            tell(f"shapecalc: {out.place}{wrong.text}")
+    return code
+
+
+def _print_text(answer: Trace | Chain, out: Output, source: Source | None, coded: Code | None, paths: Paths) -> None:
+    """Print an answer, or the code that is asked for in its place, and tell its story."""
     if out.explain:
         _explain(answer, out, source)
     if answer.output is None:
-        _tell_refusal(answer)
-        return code
+        _tell_refusal(answer, out)
+        return
     if out.about_data:
         from shapecalc.cli.data import tell_elements
 
         tell_elements(answer, source, paths, values=out.values)
-    shown = shape_text(answer.output)
-    put(coded.text if coded else shown)
+    put(coded.text if coded else shape_text(answer.output))
     _tell_limits(answer, out, coded)
-    if expected not in (None, shown):
-        tell(f"shapecalc: expected {expected}, got {shown}")
-    return code
+
+
+def _unexpected(answer: Trace | Chain, text: str, asked: Iterable[Mapping[str, object]]) -> Unexpected | None:
+    """Return what is wrong with an answer; None if it is what a text expects, or if it is refused.
+
+    Raises `ShapeError` (usage) if the text is neither a shape nor a pattern.
+    """
+    from shapecalc.core.asking.expected import sized_names, unexpected
+    from shapecalc.core.asking.shape_pattern import read_pattern
+
+    expected = read_pattern(text, "expect")
+    return None if answer.output is None else unexpected(expected, answer, sized_names(asked))
 
 
 def _explain(answer: Trace | Chain, out: Output, source: Source | None) -> None:
@@ -108,17 +154,16 @@ def _tell_limits(answer: Trace | Chain, out: Output, coded: Code | None) -> None
     """Tell what limits a printed answer: of code what it leaves out, otherwise its conditions."""
     if coded:
         for warning in coded.warnings:
-            tell(f"shapecalc: {warning}")
+            tell(f"shapecalc: {out.place}{warning}")
     elif not out.explain:
         for condition in answer.conditions:
-            tell(f"shapecalc: holds when {condition.words}")
+            tell(f"shapecalc: {out.place}holds when {condition.words}")
 
 
-def exit_code_of(answer: Trace | Chain, expected: str | None, *, strict: bool) -> int:
-    """Return the exit code of an answer: the largest of those that apply."""
+def exit_code_of(answer: Trace | Chain, *, differs: bool, strict: bool) -> int:
+    """Return the exit code of an answer, which may differ from what was expected: the largest of those that apply."""
     if answer.output is None:
         return Exit.UNRESOLVED
-    differs = expected is not None and expected != shape_text(answer.output)
     return Exit.NO if differs or (strict and answer.conditions) else Exit.YES
 
 
@@ -137,13 +182,13 @@ def _write_code(answer: Trace | Chain, out: Output, opset: int | None) -> Code |
     return write_code(answer) if opset is None else write_code(answer, opset=opset)
 
 
-def _tell_refusal(answer: Trace | Chain) -> None:
+def _tell_refusal(answer: Trace | Chain, out: Output) -> None:
     """Tell the problem under the command line of the op that has it."""
     from shapecalc.core.asking.command_line import command_pieces, texts_of
 
     trace = answer.traces[-1]
     if answer.problem:
-        tell_problem(answer.problem, command_pieces(trace.op, texts_of(trace.request)))
+        tell_problem(_placed(answer.problem, out), command_pieces(trace.op, texts_of(trace.request)))
 
 
 def print_error(error: ShapeError, op: str, texts: dict[str, object], out: Output) -> int:
@@ -153,8 +198,13 @@ def print_error(error: ShapeError, op: str, texts: dict[str, object], out: Outpu
     elif not out.quiet:
         from shapecalc.core.asking.command_line import command_pieces
 
-        tell_problem(error.problem, command_pieces(op, {**texts, "expect": out.expect}))
+        tell_problem(_placed(error.problem, out), command_pieces(op, {**texts, "expect": out.expect}))
     return problem_code(error.problem)
+
+
+def _placed(problem: Problem, out: Output) -> Problem:
+    """Return a problem whose message begins with its line of standard input, if there are several."""
+    return replace(problem, message=f"{out.place}{problem.message}") if out.place else problem
 
 
 def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.cli.answer import print_answer, print_error, take_model_opset
-from shapecalc.cli.inputs import input_text, read_input
+from shapecalc.cli.answer import answer_lines, print_answer, print_error, take_model_opset
+from shapecalc.cli.inputs import read_input, without_padding
 from shapecalc.cli.options import ASKING, PRINTING, SWITCHING, Argument
 from shapecalc.cli.signature import make_command
 from shapecalc.core.asking.command_line import read_chain, read_stage, split
@@ -15,10 +15,13 @@ from shapecalc.core.sizes.record import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import typer
 
     from shapecalc.cli.output import Output
     from shapecalc.core.answers.trace import Chain
+    from shapecalc.core.asking.defaults import Stage
     from shapecalc.engine.files import Source
 
 SUMMARY = "Carry a shape through several ops, each on the output of the one before."
@@ -38,24 +41,35 @@ def add(app: typer.Typer, cls: type) -> None:
 
 
 def run_chain(stages: str, out: Output, **options: object) -> int:
-    """Answer the stages in turn; the options apply to every stage that takes them and does not say otherwise."""
+    """Answer the stages in turn; the options apply to every stage that takes them and does not say otherwise.
+
+    If the input is `-`, every line of standard input is answered.
+    """
+    if stages.partition("|")[0].strip() == "-":
+        texts: dict[str, object] = {"stages": stages}
+        return answer_lines(lambda line, placed: _run(stages, placed, {**options}, line), "chain", texts, out)
+    return _run(stages, out, options)
+
+
+def _run(stages: str, out: Output, options: dict[str, object], shape: str | None = None) -> int:
+    """Answer the stages in turn, print the answer and return the exit code; `shape` takes the place of a `-`."""
     try:
-        opset = take_model_opset(options, read_chain(stages)[1], out)
-        answer, source = answer_stages(stages, options)
-        return print_answer(answer, out, source, opset)
+        written, asked = read_chain(stages)
+        sized = [{**options}, *(own for _, own in asked)]
+        opset = take_model_opset(options, asked, out)
+        answer, source = answer_stages(without_padding(written) if shape is None else shape, asked, options)
+        return print_answer(answer, out, source, opset, sized)
     except ShapeError as error:
         return print_error(ShapeError(place_in_chain(error.problem, stages)), "chain", {"stages": stages}, out)
 
 
-def answer_stages(text: str, options: dict[str, object]) -> tuple[Chain, Source | None]:
+def answer_stages(shape: str, asked: Sequence[Stage], options: dict[str, object]) -> tuple[Chain, Source | None]:
     """Return the answer to a chain as it was typed, and the data of its input if that is a file.
 
     Raises `ShapeError`: usage if it cannot be read, file if its input cannot be used.
     """
     where = options.pop("where")
-    shape, asked = read_chain(text)
-    stages = chain_with_options(asked, options)
-    shape, source = input_text(shape), None
+    stages, source = chain_with_options(asked, options), None
     if stages:
         (op, first), *others = stages
         given = read_input(shape, first, op)

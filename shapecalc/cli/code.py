@@ -67,6 +67,6 @@ def run_code(
         for note in read.notes if not (out.quiet or out.json) else ():
             tell(f"shapecalc: {note}")
         stages = chain_with_options(read.stages, others)
-        return print_answer(answer_chain(read.shape, stages, {}), out, given.source)
+        return print_answer(answer_chain(read.shape, stages, {}), out, given.source, asked=[{"where": where}])
     except ShapeError as error:
         return print_error(error, "code", {"line": text, "input": input}, out)

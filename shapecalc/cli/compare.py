@@ -11,12 +11,13 @@ from shapecalc.cli.split_shapes import split_shape_error
 from shapecalc.core.asking.command_line import read_chain, read_stage
 from shapecalc.core.asking.common import COMMON
 from shapecalc.core.asking.compare_chains import compare_chain
+from shapecalc.core.asking.expected import sized_names, unexpected
+from shapecalc.core.asking.shape_pattern import read_pattern
 from shapecalc.core.asking.spellings import respelled
 from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.core.fixing.answer import compare as compare_dialects
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.text import read_dims, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.core.asking.compare import Comparison
     from shapecalc.core.asking.defaults import Stage
+    from shapecalc.core.asking.shape_pattern import ShapePattern
 
 SUMMARY = "Ask every dialect the same, side by side."
 HELP = f"""\b
@@ -71,11 +73,11 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
             op, shape, arguments = _asked(words)
             texts = {"input": shape, **arguments}
             comparison = compare_dialects(op, shape, arguments, dialects, options)
-        expected = None if out.expect is None else shape_text(read_dims(out.expect, "expect"))
+        expected = None if out.expect is None else read_pattern(out.expect, "expect")
     except ShapeError as error:
         return print_error(split_shape_error(["compare", *words]) or error, "compare", texts, out)
     counted = [row.trace for row in comparison.rows if row.default]
-    as_expected = expected is None or all(_output_text(trace) == expected for trace in counted)
+    as_expected = expected is None or all(_is_expected(expected, trace, options) for trace in counted)
     agreed = comparison.agree and as_expected and not (out.strict and any(trace.conditions for trace in counted))
     if out.json and not out.quiet:
         put_json(comparison.as_json())
@@ -121,8 +123,8 @@ def _check_settings(options: Mapping[str, object]) -> None:
             raise misuse(f"compare asks under every {name}, so it takes none", argument=name)
 
 
-def _output_text(trace: Trace | Chain) -> str | None:
-    return None if trace.output is None else shape_text(trace.output)
+def _is_expected(expected: ShapePattern, trace: Trace | Chain, options: Mapping[str, object]) -> bool:
+    return trace.output is not None and unexpected(expected, trace, sized_names([options])) is None
 
 
 def _print_comparison(comparison: Comparison, *, explain: bool) -> None:

@@ -14,12 +14,12 @@ from shapecalc.core.sizes.text import is_file, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from shapecalc.engine.files import Source
 
 LONGEST_INPUT = 1 << 20
-"""How many characters are read from standard input for one shape."""
+"""How many bytes are read from standard input for one shape."""
 
 
 class Given(Record):
@@ -51,29 +51,47 @@ def input_text(text: str) -> str:
     """
     if text.strip() != "-":
         return without_padding(text)
-    if sys.stdin is not None and sys.stdin.isatty():
-        tell("shapecalc: reading a shape from the terminal; end it with a new line")
-        return sys.stdin.readline().strip()
-    raw = read_stdin()
-    if len(raw) > LONGEST_INPUT:
-        raise misuse(f"standard input holds more than {LONGEST_INPUT} bytes, which is no shape", argument="input")
-    lines = [line for line in raw.decode("utf-8", "surrogateescape").splitlines() if line.strip()]
-    if len(lines) != 1:
-        what = "nothing" if not lines else f"{len(lines)} lines"
+    lines = input_lines()
+    line = next(lines)
+    if next(lines, None) is not None:
         raise misuse(
-            f"standard input holds {what}, and one shape was expected",
+            "standard input holds more than one line, and one shape was expected",
             "many cases: shapecalc check -",
             argument="input",
         )
-    return lines[0].strip()
+    return line
 
 
-def read_stdin() -> bytes:
-    """Return what standard input holds, as far as it is read for one shape; raise `RunEnded` if it cannot be read."""
+def input_lines() -> Iterator[str]:
+    """Yield the lines of standard input that hold something, as they come; from a terminal one.
+
+    Raises `ShapeError` (usage) if there is none, or for one that is too long; `RunEnded` if it cannot be read.
+    """
+    if sys.stdin is not None and sys.stdin.isatty():
+        tell("shapecalc: reading a shape from the terminal; end it with a new line")
+        yield sys.stdin.readline().strip()
+        return
+    held = False
+    while raw := read_stdin(line=True):
+        if len(raw) > LONGEST_INPUT:
+            raise misuse(f"a line holds more than {LONGEST_INPUT} bytes, which is no shape", argument="input")
+        line = raw.decode("utf-8", "surrogateescape").strip()
+        if line:
+            held = True
+            yield line
+    if not held:
+        raise misuse("standard input holds nothing, and a shape was expected", argument="input")
+
+
+def read_stdin(*, line: bool = False) -> bytes:
+    """Return what standard input holds, or its next line, as far as it is read for one shape.
+
+    Raises `RunEnded` if it cannot be read.
+    """
     if sys.stdin is None:
         raise stream_error("stdin", "it is closed")
     try:
-        return sys.stdin.buffer.read(LONGEST_INPUT + 1)
+        return (sys.stdin.buffer.readline if line else sys.stdin.buffer.read)(LONGEST_INPUT + 1)
     except OSError as error:
         raise stream_error("stdin", error.strerror) from None
 

@@ -49,6 +49,8 @@ class Output(Record):
     force: bool = False
     backend: str = "auto"
     code: str | None = None
+    place: str = ""
+    """What its messages begin with: the line of standard input, if there are several."""
 
     @property
     def about_data(self) -> bool:

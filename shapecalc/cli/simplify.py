@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shapecalc.cli.answer import print_error, take_model_opset
 from shapecalc.cli.chain import answer_stages, place_in_chain
+from shapecalc.cli.inputs import input_text
 from shapecalc.cli.options import ASKING, SWITCHING, Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, put_json, tell
 from shapecalc.cli.signature import make_command
@@ -56,8 +57,9 @@ def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: ob
     """Print the short chain, or code of it; the options apply to every stage that takes them."""
     try:
         wanted = goal_called(goal)
-        opset = take_model_opset(options, read_chain(stages)[1], out)
-        found = simplify(answer_stages(stages, options)[0], wanted)
+        shape, asked = read_chain(stages)
+        opset = take_model_opset(options, asked, out)
+        found = simplify(answer_stages(input_text(shape), asked, options)[0], wanted)
         coded = _code(found, out, opset)
     except ShapeError as error:
         return print_error(ShapeError(place_in_chain(error.problem, stages)), "simplify", {"stages": stages}, out)

@@ -61,7 +61,7 @@ def test_ops_compose_through_pipes(shapecalc):
     assert shapecalc("compare", "-", "6,4", stdin=first.out).code == 0
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "2,3\n4,5\n", "9," * 600_000, "\udcff\n"])
+@pytest.mark.parametrize("text", ["", "\n\n", "9," * 600_000, "\udcff\n"])
 def test_standard_input_that_holds_no_shape_is_usage(shapecalc, text):
     ran = shapecalc("reshape", "-", "-1", stdin=text)
     assert (ran.code, ran.out) == (2, "")
@@ -81,7 +81,7 @@ def test_strict_says_no_and_still_answers(shapecalc):
 
 
 @pytest.mark.parametrize(
-    ("expected", "code"), [("2,12", 0), ("[2, 12]", 0), ("2x12", 0), ("12,2", 1), ("[]", 1), ("2,,12", 2), ("2,N", 1)]
+    ("expected", "code"), [("2,12", 0), ("[2, 12]", 0), ("2x12", 0), ("12,2", 1), ("[]", 1), ("2,,12", 2), ("2", 1)]
 )
 def test_expect_compares_shapes_however_written(shapecalc, expected, code):
     ran = shapecalc("reshape", "2,3,4", "0,-1", "--expect", expected)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import shapecalc as sc
@@ -118,3 +120,56 @@ def test_defaults_add_up_until_they_are_taken_back():
     for text in ("@default dialekt=onnx", "@default dialect", "@default opset=x", "@default where=N=2"):
         with pytest.raises(ShapeError):
             read_default(text, {})
+
+
+PATTERNS = [
+    ("reshape 2,3,4 0,-1", "2,?", True),
+    ("reshape 2,3,4 0,-1", "N,12", True),
+    ("reshape 2,3,4 0,-1", "N,13", False),
+    ("reshape 2,3,4 0,-1", "N,N", False),
+    ("reshape 2,3,4 0,-1", "...", True),
+    ("reshape 2,3,4 0,-1", "N,...,12,5", False),
+    ("reshape 2,3,4 0,-1 --dtype float", "float32[...,12]", True),
+    ("reshape 2,3,4 0,-1 --dtype float", "int8[...,12]", False),
+    ("reshape 2,3,4 0,-1", "float32[2,12]", False),
+    ("shape 2,3,4", "int64[...]", True),
+    ("reshape N,4 2,6", "2,? when N == 3", True),
+    ("reshape N,4 2,6", "2,? when N == 4", False),
+    ("reshape N,C,H 0,-1", "N,B", True),
+    ("reshape N,C,H 0,-1", "C,...", False),
+    ("reshape N,C,H 0,-1 --where N=8", "8,B", True),
+    ("reshape N,C,H 0,-1 --where N=8", "N,B", False),
+    ("expand 1,1 N,M", "M,N", False),
+    ("N,3 | transpose 1,0 | reshape -1", "K", True),
+    ("N,3 | transpose 1,0 --where N=4", "3,N", False),
+    ("reshape ?,4 0,-1", "?,4", True),
+    ("reshape 2,3,4 5,-1", "...", False),
+]
+
+
+@pytest.mark.parametrize(("question", "expected", "passes"), PATTERNS)
+def test_an_expectation_may_be_a_pattern(question, expected, passes):
+    case = read_case(f"{question} => {expected}", {})
+    assert met(case.expected, case.answer()) is passes
+    assert str(read_expectation(str(case.expected))) == str(case.expected)
+
+
+@pytest.mark.parametrize(
+    ("expect", "passes"),
+    [(["N", 12], True), ([2, "..."], True), (["?", 13], False), ([None, 12], True), ("float32[2,12]", False)],
+)
+def test_a_json_expectation_may_be_a_pattern(expect, passes):
+    asked = {"op": "reshape", "input": [2, 3, 4], "target": [0, -1]}
+    for value in (expect, {"output": expect, "conditions": []}):
+        if not isinstance(value, dict) or isinstance(expect, list):
+            case = read_case(json.dumps(asked | {"expect": value}), {})
+            assert met(case.expected, case.answer()) is passes
+
+
+@pytest.mark.parametrize("shape", ["2,3,4", "N,3,4", "N,C,4"])
+@pytest.mark.parametrize("expected", ["2,12", "12,2", "2,-1", "[]", "N,12", "N", "N,4*C"])
+def test_an_expectation_without_anything_of_a_pattern_compares_as_text(shape, expected):
+    case = read_case(f"reshape {shape} 0,-1 => {expected}", {})
+    answer = case.answer()
+    lacking = {*expected.replace("*", ",").split(",")} & {"N", "C"} - {*shape.split(",")}
+    assert lacking or met(case.expected, answer) is (sc.shape_text(answer.output) == expected)

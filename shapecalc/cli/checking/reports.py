@@ -8,7 +8,7 @@ from enum import Enum
 from shapecalc.core.answers.stage import plain
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.cases.case import request_text
-from shapecalc.core.cases.expectations import Expectation, answer_text, verdict_on
+from shapecalc.core.cases.expectations import Expectation, answer_text, verdict_on, wrong_output
 from shapecalc.core.sizes.problem import Problem
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Record
@@ -182,6 +182,9 @@ def _difference(expected: Expectation, answer: Trace | Chain) -> str:
     if expected.same_as is not None and answer.problem is None:
         verdict = verdict_on(expected.same_as, expected.options, answer)
         return f"expected {brief_end(str(expected))}, got {verdict}"
+    wrong = wrong_output(expected, answer) if answer.output is not None else None
+    if wrong is not None and wrong.by_pattern:
+        return wrong.text
     named = answer.conditions and (
         expected.conditions is not None or expected.output == shape_text(answer.output or ())
     )

@@ -11,6 +11,7 @@ from shapecalc.core.rules.refusals import DTYPE, NO_SUCH_VERSION
 from shapecalc.core.sizes.dims import Shape
 from shapecalc.core.sizes.lookup import lookup
 from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.python_values import shape_of
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.core.sizes.text import shape_text
@@ -92,7 +93,7 @@ def compare(
     >>> compare("reshape", (2, 3, 4), {"target": (6, -1)}, [], {}, resolve).agree
     True
     """
-    shape = shape if isinstance(shape, str) else tuple(shape)
+    shape = shape if isinstance(shape, str) else shape_of(shape)
     given = {name: tuple(value) if _is_sequence(value) else value for name, value in arguments.items()}  # type: ignore[arg-type]
     if not isinstance(dialects, (list, tuple)):
         raise misuse(f"dialects are a list of names, not {visible(brief(repr(dialects)))}", argument="dialect")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from shapecalc.core.asking.shape_pattern import ShapePattern
+from shapecalc.core.dialects.element_types import element_type
+from shapecalc.core.dialects.numpy import NUMPY
 from shapecalc.core.sizes.conditions import Conditions, Never, combine, equal
 from shapecalc.core.sizes.dims import Dim, Monomial, Shape, monomial, named_dim, quotient, rewrite
 from shapecalc.core.sizes.problem import DIFFERS, Problem
@@ -126,6 +128,19 @@ class Matcher:
             return f"{shown}, and {want} is {dim_text(sizes[known[0]])} ({origins[known[0]]})"
         told = ", ".join(f"{name} is {dim_text(sizes[name])}: {origins[name]}" for name in known)
         return f"{shown}, and {want} is {_shown(want, sizes)} ({told})"
+
+
+def element_type_of(array: object) -> str | None:
+    """Return the name of an array's element type, in any framework; None if it has none that shapecalc names.
+
+    >>> class Tensor: dtype = "torch.float32"
+    >>> element_type_of(Tensor()), element_type_of((2, 3))
+    ('float32', None)
+    """
+    dtype = getattr(array, "dtype", None)
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    kind = {"U": "string", "S": "bytes"}.get(str(getattr(dtype, "kind", "")))
+    return kind or element_type(str(name).rpartition(".")[2], NUMPY)
 
 
 def _shown(dim: Dim, sizes: Mapping[str, Dim]) -> str:

@@ -17,6 +17,7 @@ from shapecalc.core.asking.ask import ask, dialect_called, read_flag
 from shapecalc.core.asking.command_line import read_chain, read_stage, split
 from shapecalc.core.asking.common import COMMON
 from shapecalc.core.asking.defaults import with_defaults
+from shapecalc.core.asking.expected import sized_names
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.cases.expectations import Expectation, expectation_of, read_expectation
 from shapecalc.core.cases.fast_answers import options_of
@@ -27,7 +28,7 @@ from shapecalc.core.sizes.lookup import lookup, suggestion
 from shapecalc.core.sizes.problem import USAGE, ShapeError, misuse
 from shapecalc.core.sizes.python_values import whole_number
 from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.record import Record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.core.answers.trace import Chain
+
+    Stages = tuple[tuple[str, Mapping[str, object]], ...]
 
 KEYS = dict.fromkeys(
     ("op", "input", *(param.name for op in OPS.values() for param in params_of(op)), *COMMON, "expect", "id", "source")
@@ -47,7 +50,7 @@ class Case(Record):
     """One case: its question, taken apart, and what is expected."""
 
     input: object
-    stages: tuple[tuple[str, Mapping[str, object]], ...]
+    stages: Stages
     chained: bool
     expected: Expectation | None
     id: object = None
@@ -97,11 +100,19 @@ def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
     wanted = read_expectation(expected.strip(), defaults) if arrow else None
     if "|" in request:
         shape, read = read_chain(request)
-        return Case(shape, tuple((op, with_defaults(op, defaults, options)) for op, options in read), True, wanted)
+        stages = tuple((op, with_defaults(op, defaults, options)) for op, options in read)
+        return Case(shape, stages, True, _with_sized(wanted, stages))
     stage = read_stage(split(request), with_input=True)
     if stage.input is None:
         raise misuse(f"{stage.op} needs an input", argument="input")
-    return Case(stage.input, ((stage.op, with_defaults(stage.op, defaults, stage.options)),), False, wanted)
+    stages = ((stage.op, with_defaults(stage.op, defaults, stage.options)),)
+    return Case(stage.input, stages, False, _with_sized(wanted, stages))
+
+
+def _with_sized(expected: Expectation | None, stages: Stages) -> Expectation | None:
+    """Return an expectation that knows the names to which the stages of its case give sizes."""
+    sized = sized_names(options for _, options in stages) if expected is not None else ()
+    return replace(expected, sized=frozenset(sized)) if expected is not None and sized else expected
 
 
 def case_of(found_object: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
@@ -118,7 +129,7 @@ def case_of(found_object: Mapping[str, Any], defaults: Mapping[str, object]) -> 
     options = options_of(found_object)
     expected = expectation_of(found_object["expect"], defaults) if found_object.get("expect") is not None else None
     stages = ((op, with_defaults(op, defaults, options)),)
-    return Case(found_object["input"], stages, False, expected, found_object.get("id"))
+    return Case(found_object["input"], stages, False, _with_sized(expected, stages), found_object.get("id"))
 
 
 def read_default(text: str, defaults: Mapping[str, object]) -> dict[str, object]:

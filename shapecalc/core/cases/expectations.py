@@ -1,6 +1,6 @@
 """Expectations: what a case says that its answer must be, and how answers are written as expectations.
 
-    expectation = "error" [rule] | "same as" chain | shape ["when" condition {"and" condition}]
+    expectation = "error" [rule] | "same as" chain | pattern ["when" condition {"and" condition}]
     condition   = dim "%" dim "==" "0" | dim "==" dim | dim "!=" dim
                 | dim "divides" dim    | dim "is" dim | dim "is not" dim
 
@@ -11,12 +11,14 @@ prints it can read.
 from __future__ import annotations
 
 from shapecalc.core.asking.defaults import with_defaults
+from shapecalc.core.asking.expected import unexpected
 from shapecalc.core.asking.rulebook import REFUSALS
+from shapecalc.core.asking.shape_pattern import pattern_of_dims, read_pattern
 from shapecalc.core.sizes.conditions import Conditions, Never, combine, differ, divides, equal
 from shapecalc.core.sizes.dims import Dim
 from shapecalc.core.sizes.lookup import lookup
 from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.python_values import describe, dims_of
+from shapecalc.core.sizes.python_values import describe
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import FrozenDict, Record
 from shapecalc.core.sizes.text import read_dims, shape_text
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.asking.expected import Unexpected
 
 REFUSED = "error"
 """What an expectation of a refusal starts with."""
@@ -40,7 +43,7 @@ class Expectation(Record):
     """What an answer must be: an output shape, under conditions where they are given, a refusal, or what a chain is."""
 
     output: str | None
-    """The output shape as shapecalc prints it; None where a refusal or another chain is expected."""
+    """The output shape, or a pattern of it, as shapecalc prints it; None where a refusal or a chain is expected."""
     conditions: frozenset[str] | None = None
     """The conditions as shapecalc prints them; None where nothing is said of them."""
     rule: str | None = None
@@ -49,6 +52,8 @@ class Expectation(Record):
     """The chain that must be the same function; None where none is named."""
     options: Mapping[str, object] = NONE
     """The defaults in force for the stages of that chain."""
+    sized: frozenset[str] = frozenset()
+    """The names to which the case gives sizes; in a pattern they stand for themselves."""
 
     def __str__(self) -> str:
         if self.same_as is not None:
@@ -90,13 +95,13 @@ def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expec
         case str():
             return read_expectation(value, options)
         case list():
-            return Expectation(shape_text(dims_of(value, "expect")))
+            return Expectation(str(pattern_of_dims(value, "expect")))
         case {"error": str(rule), **rest} if not rest:
             return _refusal([rule])
         case {"same_as": str(chain), **rest} if not rest:
             return _same_as(chain, options)
         case {"output": list(output), "conditions": list(conditions), **rest} if not rest:
-            return Expectation(shape_text(dims_of(output, "expect")), _condition_texts(conditions))
+            return Expectation(str(pattern_of_dims(output, "expect")), _condition_texts(conditions))
     hint = 'write [2, 12], "error", {"error": RULE} or {"output": [2, 6], "conditions": ["N == 3"]}'
     raise misuse(f"{describe(value)} is no expectation", hint, argument="expect")
 
@@ -119,7 +124,7 @@ def _same_as(chain: str, options: Mapping[str, object]) -> Expectation:
 
 
 def _shape(text: str) -> str:
-    return shape_text(read_dims(text, "expect"))
+    return str(read_pattern(text, "expect"))
 
 
 def _condition_texts(texts: Iterable[object]) -> frozenset[str]:
@@ -189,7 +194,14 @@ def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -
         return verdict == SAME or (not strict and verdict.startswith(f"{SAME} when"))
     conditions = frozenset(map(str, answer.conditions))
     wanted = frozenset() if strict and expected.conditions is None else expected.conditions
-    return expected.output == shape_text(answer.output or ()) and wanted in (None, conditions)
+    return wanted in (None, conditions) and wrong_output(expected, answer) is None
+
+
+def wrong_output(expected: Expectation, answer: Trace | Chain) -> Unexpected | None:
+    """Return what is wrong with the output of an answer; None if it is what was expected, or if none was."""
+    if expected.output in (None, shape_text(answer.output or ())):
+        return None
+    return unexpected(read_pattern(str(expected.output), "expect"), answer, expected.sized)
 
 
 def refused_by(expected: Expectation, rule: str) -> bool:

@@ -1,0 +1,33 @@
+"""For tests of other programs: an assertion about the shape of an array, which explains itself."""
+
+from __future__ import annotations
+
+from shapecalc import match
+from shapecalc.core.sizes.problem import DIFFERS, ShapeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shapecalc.core.sizes.dims import Dim
+
+
+def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:
+    """Assert that an array has the shape that a pattern says; return the sizes of its names, for the next assertion.
+
+    Raises `AssertionError` with the dim that differs and where its name was met, `ShapeError` (usage) for a pattern
+    that cannot be read.
+
+    >>> sizes = assert_shape((8, 3, 5, 5), "N,3,H,W")
+    >>> assert_shape((4, 10), "N,K", where={"N": sizes["N"]})
+    Traceback (most recent call last):
+      ...
+    AssertionError: 4,10 is not N,K: dim 0 is 4, and N is 8 (as given)
+    """
+    __tracebackhide__ = True  # pytest shows the line of the test
+    try:
+        return match(pattern, array, where=where)
+    except ShapeError as error:
+        if error.problem.rule != DIFFERS:
+            raise
+        raise AssertionError(error.problem.message) from None

@@ -15,7 +15,7 @@ N,C*H*W/64,64 when C*H*W % 64 == 0
 from __future__ import annotations
 
 from shapecalc.core.answers.stage import Stage, Step
-from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.answers.trace import Answer, Chain, Trace
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.at_once import answer_at_once
 from shapecalc.core.asking.compare import Comparison
@@ -531,6 +531,15 @@ def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:
     if trace.problem:
         raise ShapeError(trace.problem, trace)
     return trace
+
+
+def _shown_as(answer: Trace | Chain, kind: str, encoding: str | None) -> str:
+    from shapecalc.view.notebook import shown_as
+
+    return shown_as(answer, kind, encoding)
+
+
+Answer.shown_as = _shown_as
 
 
 def _stage(stage: object) -> tuple[str, Mapping[str, object]]:

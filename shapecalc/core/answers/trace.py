@@ -16,6 +16,7 @@ from shapecalc.core.sizes.text import shape_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, ClassVar
 
     from shapecalc.core.answers.moves import Move
     from shapecalc.core.answers.request import Request
@@ -35,6 +36,8 @@ class Answer(Record):
     problem: Problem | None
     conditions: Conditions
     """What the named sizes must satisfy for the output to hold. Together they are necessary and sufficient."""
+    shown_as: ClassVar[Callable[[Any, str, str | None], str]]
+    """What shows an answer as a MIME type. The package sets it, since pictures are made on a floor above."""
 
     def __init__(
         self,
@@ -97,6 +100,16 @@ class Answer(Record):
         if self._concrete is None:
             self._concrete = self.output is not None and all_known(self.input + self.output)
         return self._concrete
+
+    def explain(self) -> None:
+        """Print the pictures of the answer and every step."""
+        import sys
+
+        print(type(self).shown_as(self, "text/plain", getattr(sys.stdout, "encoding", None)))
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """Return the answer as a notebook shows it: a picture, and the same as text."""
+        return {kind: type(self).shown_as(self, kind, "utf-8") for kind in ("image/svg+xml", "text/plain")}
 
     def _conditions_json(self) -> dict[str, object]:
         return {"conditions": [str(condition) for condition in self.conditions], "assumes": list(self.assumes)}

@@ -1,0 +1,139 @@
+"""An answer as a notebook shows it: its pictures and steps, as text and as SVG for light and dark pages."""
+
+from __future__ import annotations
+
+from html import escape
+from io import StringIO
+from zlib import crc32
+
+from rich.console import Console
+from rich.text import Text
+
+from shapecalc.view.canvas import stack
+from shapecalc.view.pictures import explain
+from shapecalc.view.steps import steps_text
+from shapecalc.view.strokes import strokes_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.style import Style
+
+    from shapecalc.core.answers.trace import Chain, Trace
+
+    Colour = tuple[int, int, int]
+
+SVG = "image/svg+xml"
+CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
+"""The size of a character cell and the margin, in pixels."""
+WHOLE_CELLS = 'lengthAdjust="spacingAndGlyphs" xml:space="preserve"'
+"""What keeps lines joined and columns straight, whatever the font."""
+MOST_LINES = 400
+"""The most lines of a picture; of more, the last says how many are left out."""
+PAPERS: tuple[tuple[Colour, Colour, Colour], ...] = (
+    ((255, 255, 255), (31, 31, 31), (90, 90, 90)),
+    ((24, 24, 24), (230, 230, 230), (165, 165, 165)),
+)
+"""The light and the dark page: its colour, that of its text, and that of text that steps back."""
+CONTRAST = 4.5
+"""The least contrast of text with the page. Source: WCAG 2.1, 1.4.3."""
+
+
+def shown_as(answer: Trace | Chain, kind: str, encoding: str | None = "utf-8") -> str:
+    """Return the pictures and the steps of an answer, as SVG or as text with the characters of an encoding.
+
+    >>> import shapecalc as sc
+    >>> print(shown_as(sc.reshape((2, 3), (3, 2)), "text/plain").splitlines()[-2])
+    reshape         all  3,2  6 elements in and out: axes 0,1 mix into axes 0,1  [regroup]
+    """
+    text = stack([explain(answer, strokes=strokes_for(encoding)), Text(""), steps_text(answer)])
+    return svg(text, str(answer)) if kind == SVG else text.plain
+
+
+def svg(text: Text, label: str) -> str:
+    """Return a text as an SVG picture with the colours of its styles, which every page has its own shades of."""
+    lines = list(text.split("\n"))
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES - 1 :] = [Text(f"... {len(lines) - MOST_LINES + 1} more lines, which explain() prints")]
+    width = max((line.cell_len for line in lines), default=0) * CELL_WIDTH + 2 * MARGIN
+    height = len(lines) * CELL_HEIGHT + 2 * MARGIN
+    name = f"s{crc32(text.plain.encode()):08x}"
+    styles: dict[tuple[Colour | None, bool, bool], str] = {}
+    body = [piece for row, line in enumerate(lines) for piece in _pieces(line, row, name, styles)]
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(label)}">',
+            _sheet(name, styles),
+            f'<rect class="{name}" width="100%" height="100%"/>',
+            *body,
+            "</svg>\n",
+        ]
+    )
+
+
+def _pieces(line: Text, row: int, name: str, styles: dict[tuple[Colour | None, bool, bool], str]) -> Iterator[str]:
+    """Yield the elements of one line; a style that is met for the first time gets a class."""
+    column, y = 0, MARGIN + row * CELL_HEIGHT + 13
+    for segment in line.render(Console(file=StringIO(), color_system="truecolor"), end=""):
+        cells = segment.cell_length
+        if segment.text.strip():
+            kind = styles.setdefault(_looks(segment.style), f"{name}-{len(styles)}")
+            place = f'x="{MARGIN + column * CELL_WIDTH}" y="{y}" textLength="{cells * CELL_WIDTH}"'
+            yield f'<text class="{name} {kind}" {place} {WHOLE_CELLS}>{escape(segment.text)}</text>'
+        column += cells
+
+
+def _looks(style: Style | None) -> tuple[Colour | None, bool, bool]:
+    """Return the colour of a style, and whether it is bold or steps back."""
+    if style is None:
+        return None, False, False
+    colour = None if style.color is None or style.color.is_default else tuple(style.color.get_truecolor())
+    return colour, bool(style.bold), bool(style.dim)  # type: ignore[return-value]  # a colour has three parts
+
+
+def _sheet(name: str, styles: dict[tuple[Colour | None, bool, bool], str]) -> str:
+    """Return the style sheet: every colour as a shade that can be read on the light page and on the dark one."""
+    font = f"text.{name} {{ font: 13px ui-monospace, Menlo, Consolas, monospace; white-space: pre; }}"
+    bold = [f".{kind} {{ font-weight: bold; }}" for (_, is_bold, _), kind in styles.items() if is_bold]
+    light, dark = (
+        [f"rect.{name} {{ fill: {_hex(page)}; }}"]
+        + [
+            f".{kind} {{ fill: {_hex(_readable(colour or (quiet if is_dim else ink), page, ink))}; }}"
+            for (colour, _, is_dim), kind in styles.items()
+        ]
+        for page, ink, quiet in PAPERS
+    )
+    return "\n".join(["<style>", font, *bold, *light, "@media (prefers-color-scheme: dark) {", *dark, "}", "</style>"])
+
+
+def _readable(colour: Colour, page: Colour, ink: Colour) -> Colour:
+    """Return the shade of a colour nearest to it that can be read on a page, on the way to the colour of its text."""
+    shades = (_mixed(colour, ink, part / 20) for part in range(20))
+    return next((shade for shade in shades if contrast(shade, page) >= CONTRAST), ink)
+
+
+def _mixed(one: Colour, other: Colour, part: float) -> Colour:
+    red, green, blue = (round(a + (b - a) * part) for a, b in zip(one, other, strict=True))
+    return red, green, blue
+
+
+def contrast(one: Colour, other: Colour) -> float:
+    """Return the contrast of two colours, from 1 to 21. Source: WCAG 2.1, contrast ratio.
+
+    >>> contrast((0, 0, 0), (255, 255, 255))
+    21.0
+    """
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: Colour) -> float:
+    parts = [part / 255 for part in colour]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def _hex(colour: Colour) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*colour)

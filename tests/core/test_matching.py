@@ -110,6 +110,14 @@ def test_a_size_that_is_given_is_said_to_be():
     assert problem.message.endswith("dim 0 is 4, and N is 8 (as given)")
 
 
+def test_a_message_is_short_however_long_the_shape():
+    problem = Matcher(pattern_of("N,...,H*W")).problem((10**18,) * 20_000)
+    assert problem is None
+    problem = Matcher(pattern_of(",".join("N" * 20_000))).problem((10**18,) * 19_999 + (1,))
+    assert problem.index == 19_999
+    assert len(problem.message) < 200
+
+
 def test_an_element_type_is_compared_too():
     matcher = Matcher(pattern_of("float32[N]"))
     assert matcher.problem((2,), "float32") is None

@@ -8,7 +8,7 @@ from shapecalc.core.dialects.numpy import NUMPY
 from shapecalc.core.sizes.conditions import Conditions, Never, combine, equal
 from shapecalc.core.sizes.dims import Dim, Monomial, Shape, monomial, named_dim, quotient, rewrite
 from shapecalc.core.sizes.problem import DIFFERS, Problem
-from shapecalc.core.sizes.quoting import dim_text, rank_text
+from shapecalc.core.sizes.quoting import brief, dim_text, rank_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ class Matcher:
         if difference is None:
             return None
         shown = ShapePattern(shape, None, dtype if self.pattern.dtype else None)
-        return Problem(DIFFERS, f"{shown} is not {self.pattern}: {difference[1]}", "", "input", difference[0])
+        message = f"{brief(str(shown))} is not {brief(str(self.pattern))}: {difference[1]}"
+        return Problem(DIFFERS, message, "", "input", difference[0])
 
     def _compiled(self, dim: Dim) -> Wanted:
         """Return a dim as it is compared fastest: None if it may be any, a text if it is a name that takes a size."""

@@ -68,17 +68,17 @@ def read_pattern(text: str, argument: str) -> ShapePattern:
     """
     dtype, start = _read_type(text, argument)
     text = " " * start + text[start:]  # the dims stay at their places
-    pieces = tokens(text, argument) if ANY_DIMS in text else ()
-    gaps = [place for place, token in enumerate(pieces) if token.text == ANY_DIMS]
-    if not gaps:
+    if ANY_DIMS not in text:
         return ShapePattern(read_dims(text, argument), None, dtype)
+    pieces = tokens(text, argument)
+    gaps = [place for place, token in enumerate(pieces) if token.text == ANY_DIMS]
     _check_gaps([pieces[place] for place in gaps], argument)
     dims, unknowns = [], 0
     for place, token in enumerate(pieces):
         if place not in gaps:
             dim, unknowns = read_dim(token, unknowns, argument, place)
             dims.append(dim)
-    return ShapePattern(tuple(dims), gaps[0], dtype)
+    return ShapePattern(tuple(dims), gaps[0] if gaps else None, dtype)
 
 
 def pattern_of_dims(value: object, argument: str) -> ShapePattern:
@@ -95,9 +95,9 @@ def pattern_of_dims(value: object, argument: str) -> ShapePattern:
 
 def _read_type(text: str, argument: str) -> tuple[str | None, int]:
     """Return the element type before a bracket, if there is one, and the place of the bracket."""
-    word = text.partition("[")[0]
+    word, bracket, _ = text.partition("[")
     name = word.strip()
-    if len(word) == len(text) or not name.isidentifier():
+    if not bracket or not name.isidentifier():
         return None, 0
     dtype = element_type(name, NUMPY)
     if dtype is None:

@@ -59,7 +59,16 @@ def _set_five(self: Any, a: Any, b: Any, c: Any, d: Any, e: Any) -> None:
     self.e = e
 
 
-TEMPLATES = (_set_none, _set_one, _set_two, _set_three, _set_four, _set_five)
+def _set_six(self: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> None:
+    self.a = a
+    self.b = b
+    self.c = c
+    self.d = d
+    self.e = e
+    self.f = f
+
+
+TEMPLATES = (_set_none, _set_one, _set_two, _set_three, _set_four, _set_five, _set_six)
 """What sets no slot, one, two, and so on. Most records have so few."""
 
 

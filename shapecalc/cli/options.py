@@ -155,7 +155,7 @@ SWITCHING = by_name(*(Option(name, _switch_help(name), Takes.SWITCH) for name in
 PRINTING = by_name(
     Option("explain", "Tell every step, on standard error.", Takes.NOTHING, short="-e"),
     Option("json", "Print the answer as JSON, with everything that led to it.", Takes.NOTHING),
-    Option("expect", "Exit 1 if the answer is not this shape.", metavar="SHAPE"),
+    Option("expect", "Exit 1 if the answer is not this shape, or not of this pattern: N,?,...", metavar="SHAPE"),
     Option("quiet", "Print nothing; the exit code is the answer.", Takes.NOTHING, short="-q"),
     Option("strict", "Exit 1 if the answer holds under conditions only.", Takes.NOTHING),
     Option("values", "Show elements before and after: 0, 1, 2 ... or the file's.", Takes.NOTHING),

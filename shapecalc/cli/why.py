@@ -61,7 +61,7 @@ def rules_about(word: str) -> list[Rule]:
     (['infer', 'infer-empty'], [])
     """
     if word in RULES or not word.strip():
-        return [RULES[word]] if word else []
+        return [RULES[word]] if word in RULES else []
     from re import IGNORECASE, compile, escape
 
     whole = compile(rf"(?<![\w-]){escape(word.strip())}(?!\w)", IGNORECASE)

@@ -237,6 +237,7 @@ UNREAD = [
     ["compare", "2,3", "6", "-d", "nobody"],
     ["compare", "2,3", "?"],
     ["why", "nowhere"],
+    ["why", "  "],
 ]
 
 

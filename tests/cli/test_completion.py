@@ -27,6 +27,8 @@ COMPLETED = [
     (["doctor", "--j"], ["--json"]),
     (["compare", "-d", "t"], ["tensorrt", "torch"]),
     (["fi"], ["find"]),
+    (["mat"], ["match"]),
+    (["match", "N", "x.npy", "--j"], ["--json", "--junit"]),
     (["find", "--b"], ["--before"]),
     (["vectors", "--dialect", "op"], ["openvino"]),
     (["chain", "'2,3 | flatten'", "--dialect", "nu"], ["numpy"]),

@@ -42,7 +42,7 @@ HEADERS = ["{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, 4), }", "{'
 OTHERS = [
     name
     for name in COMMANDS
-    if name not in ("chain", "equiv", "check", "repl", "compare", "find", "tui", "serve", "vectors")
+    if name not in ("chain", "equiv", "check", "repl", "compare", "find", "match", "tui", "serve", "vectors")
 ]
 
 
@@ -70,6 +70,8 @@ def _any(random, known):
         return Attempt(("chain", chain, *_options(random, "reshape", 1)))
     if chosen < 0.94:
         return Attempt(("find", _shape(random), _shape(random), *_some(random, ["--json", "--quiet", *ODD])))
+    if chosen < 0.945:
+        return _match(random)
     if chosen < 0.95:
         return Attempt(("compare", _shape(random), _shape(random), *_options(random, "reshape", 1)))
     if chosen < 0.98:
@@ -130,7 +132,20 @@ def _question(random):
     if random.random() < 0.06:
         name = random.choice(["x.npy", "x.npz:w", "x.npz", "x.npz:nothing"])
         return Attempt((op, name, *values, *_options(random, op)), "", {name.partition(":")[0]: _file(random, name)})
+    if random.random() < 0.04:
+        return Attempt((op, "-", *values, *_options(random, op)), "\n".join(_shape(random) for _ in range(3)))
     return Attempt((op, _shape(random), *values, *_options(random, op)))
+
+
+def _match(random):
+    """Return a pattern held against a file or two, of which some are missing."""
+    dims = random.choices(["N", "?", "...", "2*H", "2", "3", "4", _dim(random)], k=random.randint(1, 4))
+    pattern = random.choice(["{}", "{}", "float32[{}]"]).format(",".join(dims))
+    files = ["x.npy", "y.npy", "x.npz", "x.npz:w", "x.safetensors", "x.safetensors:w", random.choice(ODD)]
+    names = random.sample(files, random.randint(1, 2))
+    held = [name for name in names if name[:2] in ("x.", "y.") and random.random() < 0.9]
+    data = {name.partition(":")[0]: _file(random, name) for name in held}
+    return Attempt(("match", pattern, *names, *_some(random, ["--json", "-q", "--junit=r.xml"])), "", data)
 
 
 def _file(random, name):
@@ -141,6 +156,10 @@ def _file(random, name):
     )
     if ".npz" in name:
         np.savez(file, w=array)
+    elif ".safetensors" in name:
+        stated = {"dtype": "F32", "shape": array.shape, "data_offsets": [0, 4 * array.size]}
+        header = json.dumps({"w": stated}).encode()
+        file.write(len(header).to_bytes(8, "little") + header + array.tobytes())
     else:
         np.save(file, array)
     data = bytearray(file.getvalue())

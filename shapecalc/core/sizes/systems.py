@@ -81,11 +81,17 @@ class System:
         self.wholes = [*wholes, *map(named_dim, self.names)]
         self._put_solutions_in()
 
-    def settle(self) -> None:
-        """Solve also what must be whole as its inverse must, and so is 1; raise `Impossible` if that cannot be."""
+    def settle(self) -> list[Monomial]:
+        """Solve also what must be whole as its inverse must, and return it: it is 1.
+
+        Raises `Impossible` if that cannot be.
+        """
+        settled = []
         while found := next((each for each in self.wholes if each.powers and self.makes_one(each)), None):
+            settled.append(found)
             self._solve(found)
             self._put_solutions_in()
+        return settled
 
     @property
     def numbers(self) -> Mapping[str, Monomial]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from keyword import iskeyword
 
-from shapecalc.core.sizes.dims import Dim, Monomial, Shape, monomial, named_dim, names, product, quotient
+from shapecalc.core.sizes.dims import Dim, Monomial, Shape, monomial, named_dim, names, product, quotient, rewrite
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.view.code.written import shapes_of
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.sizes.conditions import Conditions
 
 TAKEN = {"x", "y", "np", "math", "torch", "rearrange", "repeat", "jnp", "tf", "paddle", "ops", "trt", "network"}
 TAKEN |= {"layer", "helper", "TensorProto", "nodes", "graph", "model", "sizes"}
@@ -48,7 +47,7 @@ class Readings:
         for each in self.products:
             times = self._times(dim, each)
             dim = _times_power(_times_power(dim, each, -times), self.axes[each], times)
-        return put_in(dim, self.known)
+        return rewrite(dim, self.known)
 
     def _times(self, dim: Dim, part: Dim) -> int:
         """Return how often the names of `part` that nothing tells are in `dim`; less than 0 if they divide it."""
@@ -71,7 +70,7 @@ def _solved(axes: Mapping[Dim, Dim]) -> dict[str, Dim]:
             hidden = [(name, power) for name, power in dim.powers if name not in known]
             if [abs(power) for _, power in hidden] == [1]:
                 ((name, power),) = hidden
-                rest = put_in(_times_power(dim, named_dim(name), -power), known)
+                rest = rewrite(_times_power(dim, named_dim(name), -power), known)
                 known[name] = quotient(axes[dim], rest) if power > 0 else quotient(rest, axes[dim])
             elif hidden:
                 left.append(dim)
@@ -82,52 +81,6 @@ def _times_power(dim: Dim, factor: Dim, power: int) -> Dim:
     """Return `dim` times a power of `factor`, which may be negative."""
     factors = product([factor] * abs(power))
     return quotient(dim, factors) if power < 0 else product((dim, factors))
-
-
-def put_in(dim: Dim, values: Mapping[str, Dim]) -> Dim:
-    """Return `dim` with other dims in place of some names.
-
-    >>> str(put_in(product((named_dim("C"), named_dim("H"))), {"C": quotient(named_dim("D"), 2)}))
-    'D*H/2'
-    """
-    if isinstance(dim, int):
-        return dim
-    for name, power in dim.powers:
-        if name in values:
-            dim = _times_power(_times_power(dim, named_dim(name), -power), values[name], power)
-    return dim
-
-
-def solutions(conditions: Conditions) -> dict[str, Dim]:
-    """Return the names that equalities solve, each with its value in other names.
-
-    >>> from shapecalc.core.sizes.conditions import equal
-    >>> from shapecalc.core.sizes.text import read_dims
-    >>> solutions(equal(*read_dims("C,D*H")))
-    {'C': D*H}
-    """
-    found: dict[str, Dim] = {}
-    for condition in conditions:
-        if condition.relation == "==":
-            ratio = monomial(put_in(quotient(condition.left, condition.right), found))
-            solved = [_solved_for(name, power, ratio) for name, power in ratio.powers if abs(power) == 1]
-            if solved:
-                name, value = min(solved, key=lambda pair: divisors(pair[1]))
-                found = {known: put_in(dim, {name: value}) for known, dim in found.items()}
-                found[name] = value
-    return found
-
-
-def _solved_for(name: str, power: int, ratio: Monomial) -> tuple[str, Dim]:
-    """Return a name and what it is if `ratio` is 1; `power` is the name's power in it, 1 or -1."""
-    rest = _times_power(ratio, named_dim(name), -power)
-    return name, quotient(1, rest) if power > 0 else rest
-
-
-def divisors(dim: Dim) -> int:
-    """Return 1 for a dim in which nothing divides, and more the more divides in it."""
-    whole = monomial(dim)
-    return whole.denominator - sum(min(power, 0) for _, power in whole.powers)
 
 
 def size_text(dim: Dim, shape_of: str = "x.shape") -> str:

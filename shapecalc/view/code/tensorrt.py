@@ -10,13 +10,14 @@ from shapecalc.core.answers.moves import Permute, Slice
 from shapecalc.core.answers.stage import Kind
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.limits import check_rank
-from shapecalc.core.sizes.dims import all_known
+from shapecalc.core.sizes.conditions import solved_names
+from shapecalc.core.sizes.dims import all_known, rewrite
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.view.code import Code
 from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of
 from shapecalc.view.code.folding import Part, parts_of
 from shapecalc.view.code.requested import Rules, requested
-from shapecalc.view.code.sizes import Readings, given_warnings, put_in, solutions
+from shapecalc.view.code.sizes import Readings, given_warnings
 from shapecalc.view.code.slices import pick_of
 from shapecalc.view.code.written import WrittenDim, empty_warnings, general_warnings, shape_after, title
 
@@ -139,8 +140,8 @@ def _add_expand(part: Part, layers: Layers) -> None:
         asked = [*[WrittenDim(1)] * added, *(WrittenDim(dim, (axis,)) for axis, dim in enumerate(before))]
         layers.add("add_shuffle", "", *_reshape_settings(before, asked, layers, literal=0 in before))
     grows = (1,) * added + before
-    solved = solutions(part.trace.conditions)
-    strides = tuple(int(put_in(dim, solved) != 1) for dim in grows)
+    solved = solved_names(part.trace.conditions)
+    strides = tuple(int(rewrite(dim, solved) != 1) for dim in grows)
     read = tuple(map(layers.readings.read, output))
     _add_slice((0,) * len(read), read, strides, layers)
 

@@ -1,4 +1,4 @@
-"""Atoms in memory: strides in bytes, the positions that are kept, and what keeps an axis from being one step.
+"""Atoms in memory: strides in bytes, and what keeps an axis from being one step.
 
 If all cuts of a row of moves line up, the row reorders atoms once and needs at most one copy.
 """
@@ -12,7 +12,7 @@ from shapecalc.core.answers.atoms import Atom, Known, cut, merge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from shapecalc.core.answers.atoms import Axes
 
@@ -57,30 +57,6 @@ def regroup(axes: Axes, shape: Sequence[int]) -> Axes | None:
     [((2,), (12,)), ((3,), (4,))]
     """
     return cut(merge([atom for axis in axes for atom in axis]), shape, NOTHING)
-
-
-def picked(axes: Axes, kept: Iterable[tuple[int, int, int | None]], sizes: Sequence[int]) -> tuple[Axes, int] | None:
-    """Return what is left of axes of `sizes`, and the bytes from the first element to the first one that is kept.
-
-    `kept` is for each axis its start, its step and its size, which is None for an axis that goes. None if an axis of
-    several atoms would keep some positions, since they are no row of steps.
-
-    >>> axes, offset = picked(((Atom(6, 4),),), [(-1, -2, 3)], (6,))
-    >>> steps(axes), offset
-    (((3,), (-8,)), 20)
-    """
-    left, offset = list[tuple[Atom, ...]](), 0
-    for axis, (start, step, size), whole in zip(axes, kept, sizes, strict=True):
-        first, (along, strides) = start % whole, steps((axis,))
-        if len(along) > 1 and size not in (None, 1, whole):
-            return None
-        if size is not None:
-            across = along if size == whole else (size,) * (size != 1)
-            left.append(tuple(map(Atom, across, [step * stride for stride in strides])))
-        for each, stride in zip(along[::-1], strides[::-1], strict=True):
-            offset += first % each * stride
-            first //= each
-    return tuple(left), offset
 
 
 def blocking_pair(axes: Axes) -> tuple[int, int] | None:

@@ -12,9 +12,10 @@ from math import prod
 from shapecalc.core.answers.atoms import axes_after
 from shapecalc.core.answers.moves import Move, Pick, Reshape, Roll, Slice
 from shapecalc.core.answers.trace import Trace
+from shapecalc.core.answers.views import View
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
-from shapecalc.engine.atoms import NOTHING, axes_of, blocking_pair, contiguous_axes, picked, regroup, steps
+from shapecalc.engine.atoms import NOTHING, axes_of, blocking_pair, contiguous_axes, regroup, steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +114,9 @@ def _move_axes(axes: Axes, move: Move, sizes: tuple[int, ...]) -> tuple[Axes, in
     if 0 in wanted:
         return contiguous_axes(wanted, 1), 0
     if isinstance(move, Pick):
-        return picked(axes, move.axes, sizes)
+        whole = View(axes)
+        left = whole.after(move, sizes, NOTHING)
+        return (left.axes, left.first - whole.first) if left.is_plain else None
     if isinstance(move, Roll):  # the copy before it has rolled the axis
         return axes, 0
     after = regroup(axes, wanted) if isinstance(move, Reshape) else axes_after(axes, move, sizes, NOTHING)

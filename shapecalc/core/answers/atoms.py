@@ -224,7 +224,8 @@ def _read_through(atom: Atom, known: Known) -> Atoms:
 
 def is_backwards(atom: Atom) -> bool:
     """Say whether an atom is read from its last position to its first."""
-    return monomial(atom.stride).numerator < 0
+    stride = atom.stride
+    return (stride if isinstance(stride, int) else stride.numerator) < 0
 
 
 def turned(atoms: Iterable[Atom]) -> Atoms:

@@ -18,6 +18,7 @@ from shapecalc.core.sizes.sums import Sum, total
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from shapecalc.core.answers.atoms import Atoms, Axes, Level
     from shapecalc.core.answers.moves import Move
@@ -46,10 +47,8 @@ class View(Record):
     @property
     def first(self) -> int:
         """The flat index of the first element that a plain view of numbers reads."""
-        backwards = [atom for axis in self.axes for atom in axis if is_backwards(atom)]
-        ends = [product((-1, atom.stride, atom.size)) for atom in backwards] + [atom.stride for atom in backwards]
-        (first,) = total((*self.offset, *ends)) or (0,)
-        return int(str(first))
+        numbers: list[Any] = [(atom.size, atom.stride) for axis in self.axes for atom in axis if is_backwards(atom)]
+        return sum([stride * (1 - size) for size, stride in numbers], sum(self.offset))  # type: ignore[arg-type]
 
     def after(self, move: Move, before: Shape, known: Known) -> View:
         """Return the view after a move; `before` is the tensor's shape, of which no dim may be 0.

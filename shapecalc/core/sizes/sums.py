@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.dims import Dim, lowest_terms, monomial
+from shapecalc.core.sizes.dims import Dim, all_known, lowest_terms, monomial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ def total(terms: Iterable[Dim]) -> Sum:
     >>> total((*read_dims("2*N,3,N/2"), -1))
     (2, 5*N/2)
     """
+    terms = tuple(terms)
+    if all_known(terms):
+        known = sum(terms)  # type: ignore[arg-type]  # all are numbers
+        return (known,) if known else ()
     found: dict[tuple[tuple[str, int], ...], tuple[int, int]] = {}
     for term in map(monomial, terms):
         above, below = found.get(term.powers, (0, 1))

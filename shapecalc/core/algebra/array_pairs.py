@@ -7,12 +7,12 @@ get names.
 
 from __future__ import annotations
 
-from itertools import accumulate, chain, pairwise
+from itertools import chain
 from math import prod
-from operator import mul
 from string import ascii_uppercase
 
 from shapecalc.core.algebra.find import Found, Way, merged, order_of, shortest, ways
+from shapecalc.core.answers.atoms import Atom, Known, cut
 from shapecalc.core.sizes.conditions import Conditions, Never, combine, equal
 from shapecalc.core.sizes.dims import Dim, Shape, all_known, named_dim, names, product, substitute
 from shapecalc.core.sizes.problem import misuse
@@ -22,6 +22,7 @@ from shapecalc.core.sizes.text import shape_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     Sizes = tuple[int, ...]
     Atoms = tuple[tuple[int, int], ...]
@@ -192,32 +193,18 @@ def _way(before: Shape, after: Shape, pieces: Sequence[Piece], dims: Sequence[Di
 
 def _pieces(pair: Pair) -> list[Piece] | None:
     """Return the pieces of a pair in the order of the second array; None if a cut falls across an atom."""
-    sources, outs = _strides(pair.before), _strides(pair.after)
-    pieces: list[Piece] = []
-    below = prod(pair.after)
-    for size, stride in pair.atoms:
-        below //= size
-        inside = {1, size, *_cuts(sources, stride, size), *_cuts(outs, below, size)}
-        cuts = list(pairwise(sorted(inside)))
-        if 0 in inside or any(large % small for small, large in cuts):
-            return None
-        for small, large in reversed(cuts):
-            axes = _axis_at(pair.before, sources, stride * small), _axis_at(pair.after, outs, below * small)
-            pieces.append(Piece(*axes, large // small, stride * small, below * small))
+    outs: Any = cut([Atom(*atom) for atom in pair.atoms], pair.after, Known())
+    parts = sorted(chain(*outs or ()), key=lambda atom: -atom.stride)
+    sources: Any = cut(parts, pair.before, Known())
+    if outs is None or sources is None:
+        return None
+    ends = {part.size * part.stride: (source, part) for source, axis in enumerate(sources) for part in axis}
+    pieces, out_stride = list[Piece](), prod(pair.after)
+    for out, axis in enumerate(outs):
+        for atom in axis:
+            end = atom.size * atom.stride
+            while end != atom.stride:
+                source, part = ends[end]
+                end, out_stride = part.stride, out_stride // part.size
+                pieces.append(Piece(source, out, part.size, part.stride, out_stride))
     return pieces
-
-
-def _cuts(strides: Sizes, start: int, size: int) -> set[int]:
-    """Return where strides cut an atom that starts at a stride; 0 for one that does not fall between its steps."""
-    return {0 if each % start else each // start for each in strides if start < each < start * size}
-
-
-def _strides(shape: Sizes) -> Sizes:
-    return tuple(accumulate(reversed(shape), mul, initial=1))[-2::-1]
-
-
-def _axis_at(shape: Sizes, strides: Sizes, place: int) -> int:
-    """Return the axis in which a step of this stride lies."""
-    return next(
-        axis for axis, (size, stride) in enumerate(zip(shape, strides, strict=True)) if stride <= place < stride * size
-    )

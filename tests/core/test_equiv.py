@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
+from shapecalc.core.algebra import equiv
 from shapecalc.core.algebra.course import course_of
 from shapecalc.core.algebra.equiv import MOST_ELEMENTS, Verdict, equivalence
 from shapecalc.core.answers.atoms import Known
@@ -209,6 +210,11 @@ CASES = [
     ("N,4 | reshape 2,6", "| reshape N*4 | reshape 2,2*N", "same when N is 3"),
     ("N,C,H,W | reshape N,C,H/7,7,W", "| reshape N,C*H/7,7,W | reshape N,C,H/7,7,W", "same"),
     ("C,H | reshape C/2,2,H | reshape -1", "| reshape -1", "same when 2 divides C"),
+    (
+        "N,C | reshape N,H,C/H | reshape N,C,H/C,C/H | transpose 0,2,1,3",
+        "| reshape N,H,C/H | reshape N,H/C,C,C/H",
+        "same",
+    ),
     ("B,C,H | transpose 1,0,2 | reshape C,B*H/p,p", "| transpose 1,0,2 | reshape C,B,-1,p | reshape C,-1,p", "p|H"),
     ("N,3,2,C | transpose 0,2,1,3 | reshape N,3,2,C", "| reshape N,6,C | reshape N,3,2,C", "different"),
     ("2,3,4 | transpose 1,0,2", "| reshape 3,2,4", "different"),
@@ -238,6 +244,11 @@ CASES = [
     ("N | roll 1 0 | select 0 0", "| roll 3 0 | roll -2 0 | select 0 0", "same"),
     ("1,N | expand 3,N | roll 1 0 | flip 0", "| expand 3,N", "same"),
     ("N,C | roll 1 0", "N,C", "same when N is 1"),
+    ("N,C | roll 4 0", "N,C", "same when N divides 4"),
+    ("N,C | roll 5 0 | transpose", "| roll -1 0 | transpose", "same when N divides 6"),
+    ("N,C | roll 4 0 | roll 9 1", "N,C", "same when N divides 4 and C divides 9"),
+    ("2*N,C | roll 6 0", "2*N,C", "same when N divides 3"),
+    ("N,C | flatten --axis 0 | roll 4 1", "| flatten --axis 0", "same when C*N divides 4"),
     ("N,C | flip 0", "N,C", "same when N is 1"),
     ("2,3 | flip 0", "| roll 1 0", "same"),
     ("4,3 | roll 1 0", "| reshape 12 | roll 3 0 | reshape 4,3", "same"),
@@ -313,3 +324,15 @@ def test_a_large_difference_is_found_without_looking_at_elements():
     assert found.counterexample.index == (0, 1, 0)
     assert found.counterexample.elements == (600000, 3)
     assert prod((100000, 200000, 3)) > MOST_ELEMENTS
+
+
+def test_a_difference_among_the_first_elements_is_found_before_all_are_computed(monkeypatch):
+    monkeypatch.setattr(equiv, "positions", None)
+    found = sc.equiv("4096,4095 | roll 1 1 | reshape 4095,4096 | transpose", "| reshape 4095,4096 | transpose")
+    assert (found.counterexample.index, found.counterexample.elements) == ((0, 0), (4094, 0))
+
+
+def test_a_difference_far_from_the_first_elements_is_found():
+    mixed = "reshape 4,7500 | transpose | reshape 7500,4 | transpose"
+    found = sc.equiv(f"2,3,5000 | transpose 1,0,2 | {mixed}", f"| {mixed}")
+    assert (found.counterexample.index, found.counterexample.elements) == ((0, 5000), (15000, 5000))

@@ -6,6 +6,7 @@ from array import array
 from math import prod
 
 from shapecalc.core.answers.atoms import Known, merge
+from shapecalc.core.answers.element_path import index_before, ravel, unravel
 from shapecalc.core.answers.moves import Expand, Move, Pick, Reshape, Roll, Slice
 from shapecalc.core.answers.views import View, view_of, view_through
 from shapecalc.core.sizes.dims import Shape, rewrite
@@ -77,14 +78,28 @@ def course_of(answer: Trace | Chain) -> Course:
     return Course(answer.input, answer.moves)
 
 
-def positions(course: Course) -> array[int]:
-    """Return where in the input each element of the output stands, in C order; every dim is a number but 0.
+def position(course: Course, place: int) -> int:
+    """Return where in the input the element at a place of the output stands, both counted in C order.
 
     >>> from shapecalc.core.answers.moves import Permute
-    >>> positions(Course((2, 3), (Permute((1, 0)),))).tolist()
+    >>> [position(Course((2, 3), (Permute((1, 0)),)), place) for place in range(6)]
     [0, 3, 1, 4, 2, 5]
     """
-    found, view, shape = array("q", range(prod(course.input))), view_of(course.input), course.input  # type: ignore[arg-type]
+    index = unravel(place, course.output)
+    for shape, move in zip(course.shapes[-2::-1], course.moves[::-1], strict=True):
+        index = index_before(index, shape, move)
+    found: int = ravel(index, course.input)
+    return found
+
+
+def positions(course: Course, elements: array[int]) -> array[int]:
+    """Return which of the input's elements each element of the output is, in C order; every dim is a number but 0.
+
+    >>> from shapecalc.core.answers.moves import Permute
+    >>> positions(Course((2, 3), (Permute((1, 0)),)), array("q", range(6))).tolist()
+    [0, 3, 1, 4, 2, 5]
+    """
+    found, view, shape = elements, view_of(course.input), course.input
     for move in course.moves:
         after = view.after(move, shape, NOTHING)
         if not after.is_plain:

@@ -7,12 +7,15 @@ was found are put in and proved in turn.
 
 from __future__ import annotations
 
+from array import array
+from contextlib import suppress
 from itertools import combinations, islice
 
-from shapecalc.core.algebra.course import NOTHING, Course, course_of, positions
+from shapecalc.core.algebra.course import NOTHING, Course, course_of, position, positions
 from shapecalc.core.algebra.premises import Premises
 from shapecalc.core.answers.element_path import unravel
 from shapecalc.core.answers.example_sizes import ascending_sizes, multiplied_sizes
+from shapecalc.core.answers.moves import Roll
 from shapecalc.core.answers.stage import plain
 from shapecalc.core.sizes.conditions import Condition, Conditions, Never, combine, divides, equal, holds
 from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, all_known, monomial, named_dim, names, product
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 MOST_ELEMENTS = 1 << 24
 """The most elements that are compared one by one, at all sizes together, if nothing else is asked for."""
+BLOCK = 4096
+"""How many elements are compared at once. One in as many is looked at alone before all are computed."""
 MOST_TRIED = 24
 """The most sizes that are tried from one start."""
 MOST_PUT_IN = 4000
@@ -255,7 +260,7 @@ class _Pair:
                 ):
                     continue
                 needed = self.proof(given)
-                if needed and not any({*other} <= {*needed} for other in proved):
+                if needed and not _follows(needed, proved):
                     proved.append(needed)
             if proved:
                 return tuple(proved)
@@ -268,10 +273,29 @@ class _Pair:
             for name in own:
                 if divisor != name:
                     yield from divides(name, divisor)
+        yield from self._whole_rounds()
         for one, other in combinations(own, 2):
             yield from equal(one, other)
         for name in own:
             yield from equal(name, 1)
+
+    def _whole_rounds(self) -> Iterator[Condition]:
+        """Yield conditions for which a roll, or all rolls of axes of one size, move nothing."""
+        turned: dict[Dim, list[int]] = {}
+        for course, sign in zip(self.courses, (1, -1), strict=True):
+            for shape, move in zip(course.shapes, course.moves, strict=False):
+                if isinstance(move, Roll):
+                    turned.setdefault(shape[move.axis], []).append(sign * move.shift)
+        for size, shifts in turned.items():
+            for shift in dict.fromkeys((sum(shifts), *shifts)):
+                with suppress(Never):
+                    yield from divides(abs(shift), size)
+
+
+def _follows(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
+    """Say whether one of some lists of conditions holds wherever these conditions do."""
+    premises = Premises((), conditions)
+    return any(all(map(premises.imply, each)) for each in lists)
 
 
 def _divisors(dims: Iterable[Dim]) -> tuple[Dim, ...]:
@@ -304,11 +328,23 @@ def _difference(first: Course, second: Course, sizes: Mapping[str, int], *, line
     if lined_up:
         index = _first_index(ours, theirs)
         return Counterexample(sizes, outputs, index, (_element(ours, index), _element(theirs, index)))
-    one, other = positions(first), positions(second)
-    for place, elements in enumerate(zip(one, other, strict=True)) if one != other else ():
+    for place, elements in _compared(first, second):
         if elements[0] != elements[1]:
             return Counterexample(sizes, outputs, unravel(place, outputs[0]), elements)
     return None
+
+
+def _compared(first: Course, second: Course) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield places with the elements that both courses read there: the first places, then blocks that are not alike."""
+    volumes = [int(str(product(shape))) for shape in (first.input, first.output)]
+    for place in range(volumes[1] // BLOCK):
+        yield place, (position(first, place), position(second, place))
+    elements = array("q", range(volumes[0]))
+    one, other = positions(first, elements), positions(second, elements)
+    for start in range(0, volumes[1], BLOCK):
+        ours, theirs = one[start : start + BLOCK], other[start : start + BLOCK]
+        if ours != theirs:
+            yield from enumerate(zip(ours, theirs, strict=True), start)
 
 
 def _first_index(ours: View, theirs: View) -> Index:

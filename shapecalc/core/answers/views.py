@@ -9,6 +9,8 @@ What is added up begins at a sum. Sums are compared and never shown: all sizes a
 
 from __future__ import annotations
 
+from math import gcd
+
 from shapecalc.core.answers.atoms import Atom, Known, axes_after, axes_of, is_backwards, merge, normal, turned
 from shapecalc.core.answers.moves import Pick, Roll
 from shapecalc.core.sizes.dims import Dim, Shape, all_known, lowest_terms, monomial, product, quotient
@@ -243,12 +245,16 @@ def _rolled(view: View, axis: int, shift: int, known: Known) -> View:
 
 def _round(start: Sum, size: Dim, known: Known) -> Sum:
     """Return a start from 0 on, where it is known how often a size goes into it."""
-    terms = []
+    rounds = [product((fraction, size)) for fraction in known.fractions]
+    whole = gcd(*[number for number in rounds if isinstance(number, int)])
+    terms = list[Dim]()
     for term in start:
         ratio = quotient(term, size)
-        if not known.is_whole(ratio):
+        if isinstance(term, int) and whole:
+            terms.append(term % whole)
+        elif not known.is_whole(ratio):
             terms.append(term if monomial(ratio).powers else _left_over(ratio, size))
-    return tuple(terms)
+    return total(terms)
 
 
 def _left_over(ratio: Dim, size: Dim) -> Dim:

@@ -102,7 +102,9 @@ def print_answer(
 
         write_output(answer, source, out)
     if out.json and not out.quiet:
-        put_json(answer.as_json() | paths | ({"code": fields(coded)} if coded else {}))
+        lasting = _lasting_hint(answer)
+        hint = {"hint": lasting} if lasting else {}
+        put_json(answer.as_json() | hint | paths | ({"code": fields(coded)} if coded else {}))
     elif not out.quiet:
         _print_text(answer, out, source, coded, paths)
         if wrong is not None:
@@ -158,6 +160,18 @@ def _tell_limits(answer: Trace | Chain, out: Output, coded: Code | None) -> None
     elif not out.explain:
         for condition in answer.conditions:
             tell(f"shapecalc: {out.place}holds when {condition.words}")
+        lasting = _lasting_hint(answer)
+        if lasting:
+            tell(f"shapecalc: {out.place}{lasting}")
+
+
+def _lasting_hint(answer: Trace | Chain) -> str:
+    """Return what would let an answer with conditions hold for every batch."""
+    if not answer.conditions:
+        return ""
+    from shapecalc.core.fixing.hints import lasting_hint
+
+    return lasting_hint(answer)
 
 
 def exit_code_of(answer: Trace | Chain, *, differs: bool, strict: bool) -> int:

@@ -10,13 +10,14 @@ from math import gcd
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.command_line import command_line
 from shapecalc.core.fixing.answer import answer
+from shapecalc.core.fixing.factors import factored, missing_factors
 from shapecalc.core.fixing.fixes import apply, fixes
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.sizes.record import Record
 from shapecalc.doctor.causes import SAID, count_of, known_count
-from shapecalc.doctor.factors import factored, prime_powers
 from shapecalc.doctor.lists import text_of
+from shapecalc.doctor.reading import ZERO_COPIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,9 +133,9 @@ def _counts(read: Reading) -> Iterator[str]:
     yield f"elements of the input: {factored(have)}; of the {of}: {factored(asked)}"
     if not have or not asked or have == asked:
         return
-    lacking = [prime for prime in prime_powers(asked) if have % prime]
-    if lacking:
-        yield f"{have} has no factor {' and no factor '.join(map(str, lacking))}"
+    missing = missing_factors(have, asked)
+    if missing:
+        yield f"{have} has {missing}"
     common = gcd(have, asked)
     more, less = have // common, asked // common
     if less == 1 and more <= LARGEST_RATIO:
@@ -202,34 +203,16 @@ def _from_code(read: Reading) -> Iterator[str]:
 
 def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
     """Yield changes with which the request as it was read resolves, those first that are right for every batch."""
-    if trace is None or trace.problem is None:
+    if trace is None:
         return
-    offered = set()
-    for target, text in _for_every_batch(read):
-        mended = _asked(_with_target(read, target))
-        if mended is not None and mended.output is not None:
-            offered.add(command_line(mended))
-            yield f"write {text_of(target)}: {text}", command_line(mended)
+    literal = read.dialect is None and read.framework not in ZERO_COPIES
     for fix in fixes(trace):
+        if literal and str(fix.value).startswith("0,"):
+            continue
         try:
-            command = command_line(answer(apply(trace.request, fix)))
+            yield fix.said, command_line(answer(apply(trace.request, fix)))
         except ShapeError:
             continue
-        if command not in offered:
-            yield fix.said, command
-
-
-def _for_every_batch(read: Reading) -> Iterator[tuple[Sizes, str]]:
-    """Yield targets for a hard-coded batch that are right whatever the batch is, with what each assumes."""
-    if read.cause != "hard-coded-batch" or not read.target or -1 in read.target:
-        return
-    if read.framework in ("onnx", "onnxruntime", "tensorrt", "openvino", "onednn", "paddle", "mxnet"):
-        yield (0, *read.target[1:]), "right for every batch, since 0 copies the input's first dim"
-    yield (-1, *read.target[1:]), "right for every batch, as long as the other sizes stay"
-
-
-def _with_target(read: Reading, target: Sizes) -> Reading:
-    return replace(read, target=target)
 
 
 def _ask(read: Reading) -> str | None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
+from shapecalc.core.fixing.batch import batch_differs
+from shapecalc.core.sizes.dims import named_dim
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,9 +68,8 @@ def counted_cause(input: Sizes | None, elements: int | None, target: Sizes | Non
 
 def _batch_differs(input: Sizes | None, target: Sizes | None) -> bool:
     """Say whether two shapes agree in the count of all but the first dim, and differ in that."""
-    if not input or not target or len(input) < 2 or len(target) < 2 or input[0] == target[0]:
-        return False
-    return count_of(input[1:]) == count_of(target[1:]) not in (None, 1)
+    known = [[size if isinstance(size, int) else named_dim(size) for size in sizes or ()] for sizes in (input, target)]
+    return batch_differs(tuple(known[0]), tuple(known[1]))
 
 
 def count_of(sizes: Sizes | None) -> int | None:

@@ -39,7 +39,8 @@ class State:
         self.chosen: tuple[int, int] | None = None
         """The dim of the flow that is lit up, by column and index."""
         self.gridded = False
-        self._fix: tuple[Outcome, Fix | None] | None = None
+        self._fix: tuple[Outcome, int, Fix | None] | None = None
+        """What was asked, and the fix that was found for it, with the number of the op that it changes."""
         self.cursor: tuple[int, ...] | None = None
         """The element that the grid follows, by its index in the input."""
 
@@ -97,21 +98,28 @@ class State:
 
     @property
     def fix(self) -> Fix | None:
-        """What would make the request resolve; None if no small change does. It is looked for once."""
+        """What would make the request resolve, or hold for every batch; None if no small change does."""
+        return self._found_fix()[1]
+
+    def _found_fix(self) -> tuple[int, Fix | None]:
+        """Return the number of the op that the fix changes, and the fix. It is looked for once."""
         if self._fix is None or self._fix[0] is not self.outcome:
             answer = self.outcome.answer
-            found = fixes(answer.traces[-1]) if answer is not None and answer.problem and answer.traces else ()
-            self._fix = self.outcome, found[0] if found else None
-        return self._fix[1]
+            traces = [*enumerate(answer.traces)] if answer is not None else []
+            if answer is not None and answer.problem:
+                traces = traces[-1:]
+            found = ((at, fix) for at, trace in traces for fix in fixes(trace))
+            self._fix = self.outcome, *next(found, (0, None))
+        return self._fix[1:]
 
     def question_with_fix(self) -> Question:
         """Return the question with the fix applied."""
-        fix, answer = self.fix, self.outcome.answer
+        (at, fix), answer = self._found_fix(), self.outcome.answer
         if fix is None or answer is None:
             return self.question
         if self.question.is_chain:
             pieces = split(self.question.texts["stages"], "|")
-            pieces[len(answer.traces) - 1] = f" {stage_line(apply(answer.traces[-1].request, fix))} "
+            pieces[at] = f" {stage_line(apply(answer.traces[at].request, fix))} "
             return self.question.with_text("stages", "|".join(pieces).strip())
         if fix.name in self.question.fields:
             return self.question.with_text(fix.name, "" if fix.value is None else str(fix.value))

@@ -88,7 +88,8 @@ def sentence(state: State, width: int) -> Text:
     if state.gridded:
         return _lines(FOLLOWING, width)
     if state.settled:
-        return Text("\n".join([*wrap(" ".join(_provisos(answer)), width), _message(answer, width)][:MOST_LINES]))
+        provisos = _provisos(answer) + ([f"F6: {state.fix.said}."] if state.fix and problem is None else [])
+        return Text("\n".join([*wrap(" ".join(provisos), width), _message(answer, width)][:MOST_LINES]))
     if state.at >= state.last:
         return Text()
     step = answer.steps[state.at]

@@ -7,6 +7,7 @@ from rich.text import Text
 from shapecalc.core.answers.stage import Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.fixing.hints import lasting_hint
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.sizes.quoting import visible
@@ -40,6 +41,9 @@ def steps_text(answer: Trace | Chain) -> Text:
             text.append(f"  [{step.rule}]\n", "dim")
     for condition in answer.conditions:
         text.append(f"holds when {condition.words}\n", "yellow")
+    lasting = lasting_hint(answer)
+    if lasting:
+        text.append(f"{visible(lasting)}\n", "yellow")
     if answer.assumes:
         verb = "is" if len(answer.assumes) == 1 else "are"
         text.append(f"assumes that {' and '.join(map(shown_name, answer.assumes))} {verb} not 0\n", "dim")

@@ -145,6 +145,12 @@ def test_json_of_a_refusal(shapecalc):
     assert problem["hint"] == "4 and 6 would divide: try 4,-1"
 
 
+def test_json_of_an_answer_for_one_batch_says_what_holds_for_every_one(shapecalc):
+    found = json.loads(shapecalc("reshape", "N,6", "1,2,3", "--json").out)
+    assert found["conditions"] == ["N == 1"]
+    assert found["hint"].startswith("for every batch try 0,2,3, ")
+
+
 def test_json_of_what_cannot_be_read(shapecalc):
     ran = shapecalc("reshape", "2,,4", "5,-1", "--json")
     found = json.loads(ran.out)

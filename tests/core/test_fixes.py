@@ -13,9 +13,13 @@ from shapecalc.core.asking.rulebook import REFUSALS
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.dialect import Flattens
 from shapecalc.core.fixing.answer import answer as resolve
-from shapecalc.core.fixing.fixes import Fix, apply, fixes
+from shapecalc.core.fixing.batch import COPIED, INFERRED
+from shapecalc.core.fixing.fixes import apply, fixes
+from shapecalc.core.fixing.hints import lasting_hint
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
+from shapecalc.core.sizes.dims import named_dim
+from shapecalc.core.sizes.record import replace
 from tests import strategies
 from tests.cases import cases
 from tests.core.test_cases import TABLES
@@ -33,6 +37,13 @@ FIRST = [
         "special_zero",
         False,
         "turn special_zero off",
+    ),
+    (
+        "reshape 8,255,52,52 1,3,85,52,52",
+        "volume-mismatch",
+        "target",
+        "0,3,85,52,52",
+        f"write 0,3,85,52,52: right for every batch, {COPIED}",
     ),
     ("reshape 2,3,4 2,5", "volume-mismatch", "target", "2,12", "write 2,12"),
     ("reshape N,3 0,4", "volume-mismatch", "target", "0,3", "write 0,3"),
@@ -148,7 +159,8 @@ def answer_to(line):
 def test_the_first_fix(line, rule, name, value, said):
     trace = answer_to(line)
     assert trace.problem.rule == rule
-    assert fixes(trace)[0] == Fix(name, value, said)
+    first = fixes(trace)[0]
+    assert (first.name, first.value, first.said) == (name, value, said)
     check(trace)
 
 
@@ -203,13 +215,66 @@ def check(trace):
     """Every fix resolves, applied to the request and typed in its place, and none is offered twice."""
     found = fixes(trace)
     assert len({(fix.name, fix.value) for fix in found}) == len(found)
-    assert trace.problem is not None or not found
+    assert trace.problem is not None or trace.conditions or not found
     for fix in found:
-        assert resolve(apply(trace.request, fix)).output is not None
+        answer = resolve(apply(trace.request, fix))
+        assert answer.output is not None
+        assert trace.problem is not None or len(answer.conditions) < len(trace.conditions)
+        assert not fix.every_batch or holds_for_every_batch(trace.request, fix)
         texts = texts_of(trace.request) | {fix.name: fix.value}
         assert resolve(ask(trace.op, texts.pop("input"), texts)).output is not None
     words = trace.problem.hint.partition("try ")[2] if trace.problem else ""
-    assert not words or found[0].value == words.partition(";")[0]
+    assert not words or found[0].value == words.partition(";")[0].partition(", ")[0]
+
+
+def holds_for_every_batch(request, fix):
+    """Say whether a fixed request resolves, and says nothing of the batch, if that has a name of its own."""
+    if request.op == "shuffle":
+        return True  # its first transpose may put any dim in front
+    answer = resolve(replace(apply(request, fix), input=(named_dim("Batch"), *request.input[1:])))
+    return answer.output is not None and "Batch" not in str(answer.conditions)
+
+
+BATCHES = [
+    ("reshape 8,255,52,52 1,3,85,52,52", ["0,3,85,52,52", "-1,3,85,52,52", "8,3,85,52,52"]),
+    ("reshape 8,255,52,52 1,3,85,52,52 -d torch", ["-1,3,85,52,52", "8,3,85,52,52"]),
+    ("reshape 8,255,52,52 1,3,85,52,52 --allowzero", ["-1,3,85,52,52", "8,3,85,52,52"]),
+    ("reshape 8,6,5 1,0,5", ["0,0,5", "-1,0,5", "8,0,5"]),
+    ("view 8,6 1,2,3", ["-1,2,3", "8,2,3"]),
+    ("reshape 8,2,8,3 1,48 -d mxnet --reverse", ["8,48"]),
+    ("reshape 2*N,6 1,6", ["0,6", "-1,6"]),
+    ("reshape N,255,13,13 1,3,85,13,13", ["0,3,85,13,13", "-1,3,85,13,13"]),
+    ("reshape N,255,13,13 1,3,85,13,13 -d numpy", ["-1,3,85,13,13"]),
+    ("shuffle 5,N,6 --first 1,0,2 --to 4,30", ["0,30", "-1,30"]),
+    ("reshape N,C,H,W 1,C,H,W", ["0,C,H,W", "-1,C,H,W"]),
+    ("reshape N,6 M,6", []),
+    ("reshape N,6 -1,5", []),
+]
+
+
+@pytest.mark.parametrize(("line", "values"), BATCHES, ids=[row[0] for row in BATCHES])
+def test_what_is_right_for_every_batch_comes_first(line, values):
+    trace = answer_to(line)
+    assert [fix.value for fix in fixes(trace)][: len(values) + (not values)] == values
+    check(trace)
+
+
+def test_a_hint_says_what_each_fix_assumes_and_what_fits_this_batch_alone():
+    hint = answer_to("reshape 8,6 1,2,3").problem.hint
+    assert hint == f"for every batch try 0,2,3, {COPIED}; or -1,2,3, {INFERRED}; for 8 alone 8,2,3"
+
+
+def test_an_answer_for_one_batch_has_a_hint_and_others_have_none():
+    assert lasting_hint(answer_to("reshape N,6 1,2,3")) == f"for every batch try 0,2,3, {COPIED}; or -1,2,3, {INFERRED}"
+    for line in ("reshape N,6 -1,5", "reshape 2,3 3,2", "reshape 2,3 7"):
+        assert lasting_hint(answer_to(line)) == ""
+
+
+def test_where_no_one_size_helps_the_hint_says_which_factors_are_missing():
+    assert answer_to("reshape 1600 8,3,64").problem.hint == (
+        "no one size helps: 1600 = 2^6*5^2 has no factor 2^9 and no factor 3"
+    )
+    assert answer_to("reshape 24 7,5,-1").problem.hint.endswith("24 = 2^3*3 has no factor 5 and no factor 7")
 
 
 @st.composite

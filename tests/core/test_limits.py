@@ -122,7 +122,7 @@ def test_fixes_are_looked_for_up_to_the_most_dims():
         trace = refused("reshape", "1," * (dims - 3) + "24", target="5,-1")
         assert len(trace.request.dims) == dims
         assert bool(fixing.fixes(trace)) is found
-        assert (fixing.first_fix(trace, trace.problem) is not None) is found
+        assert (next(fixing.single_fixes(trace, trace.problem), None) is not None) is found
 
 
 def test_fixes_ask_no_more_often_than_the_limits_say(monkeypatch):

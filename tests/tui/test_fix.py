@@ -31,3 +31,21 @@ def test_the_fix_is_said_and_one_key_applies_it(words):
         assert "F6" not in user.text
 
     asyncio.run(using(play, *split(words), size=(100, 30)))
+
+
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [
+        ("reshape N,255,13,13 1,3,85,13,13", "0,3,85,13,13"),
+        ("chain 'N,6 | reshape 1,2,3 | transpose'", "reshape 0,2,3"),
+    ],
+)
+def test_an_answer_for_one_batch_is_fixed_for_every_batch(words, target):
+    async def play(user):
+        assert "Holds when N is 1." in user.text
+        assert "right for every batch" in user.text
+        await user.press("f6")
+        assert target in user.text
+        assert "Holds when" not in user.text
+
+    asyncio.run(using(play, *split(words), size=(100, 30)))

@@ -16,15 +16,17 @@ from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from shapecalc.core.answers.stage import Stage
     from shapecalc.core.answers.trace import Trace
     from shapecalc.core.sizes.problem import Problem
     from shapecalc.core.sizes.rule import Rule
 
     Values = Iterator[Any]
-    Changes = Iterator[tuple[str, object]]
+    Changes = Iterator[tuple[str, object, str]]
+    """The name of an argument, its new value, and what makes that right for every batch, if it is."""
 
 MOST_NEAR = 4
 """How many of the nearest axes are tried."""
@@ -55,9 +57,7 @@ class Refused(Record):
     @property
     def settled(self) -> Shape:
         """The requested dims as far as the steps settle them, 1 for the others."""
-        last = self.trace.stages[-1:]
-        known = {step.out: step.dim for stage in last for step in stage.steps if step.out is not None}
-        return tuple(known.get(out, 1) for out in range(len(self.value)))
+        return _settled(self.trace.stages[-1:], self.value)
 
     @property
     def hole(self) -> int | None:
@@ -76,6 +76,12 @@ class Refused(Record):
         """Return the input's dim that lines up with a requested one, or nothing."""
         axis = out + (len(self.shape) - len(self.value) if self.kind is Kind.EXPAND else 0)
         return self.shape[axis : axis + 1] if axis >= 0 else ()
+
+
+def _settled(stages: Sequence[Stage], target: Shape) -> Shape:
+    """Return a requested shape as far as the steps of stages settle it, 1 for the other dims."""
+    known = {step.out: step.dim for stage in stages for step in stage.steps if step.out is not None}
+    return tuple(known.get(out, 1) for out in range(len(target)))
 
 
 def refused_request(trace: Trace, problem: Problem) -> Refused:
@@ -213,13 +219,27 @@ def changes(trace: Trace, problem: Problem) -> Changes:
     """Yield arguments with new values: as the op says, otherwise the argument at fault."""
     of_the_op = OPS[trace.op].changes.get(problem.rule)
     if of_the_op is not None:
-        yield from of_the_op(trace.input, trace.request.arguments)
+        yield from ((name, value, "") for name, value in of_the_op(trace.input, trace.request.arguments))
         return
+    if problem.rule is rules.VOLUME_MISMATCH:
+        yield from batch_changes(trace)
     at, name = refused_request(trace, problem), str(problem.argument)
     own = OF_A_KIND.get((problem.rule, at.kind)) if at.kind else None
     for change in CHANGES.get(problem.rule, ()) if own is None else own:
         for value in change(at):
-            yield name, value
+            yield name, value, ""
+
+
+def batch_changes(trace: Trace) -> Changes:
+    """Yield targets that are right for every batch, if one says a batch that the input does not have, or may not."""
+    from shapecalc.core.fixing.batch import for_every_batch  # most requests are refused for something else
+
+    arguments = trace.request.arguments
+    for stage in trace.stages:
+        target = arguments.get(stage.argument)
+        if stage.kind in (Kind.RESHAPE, Kind.VIEW) and isinstance(target, tuple) and not arguments.get("reverse"):
+            for value, why in for_every_batch(stage.before, target, _settled((stage,), target)):
+                yield stage.argument, value, why
 
 
 def last_changes(trace: Trace, problem: Problem) -> Changes:
@@ -230,5 +250,5 @@ def last_changes(trace: Trace, problem: Problem) -> Changes:
     name = str(problem.argument)
     for place in range(len(at.value))[::-1]:
         for dim in (*at.own(place), -1):
-            yield name, at.put(dim, at=place)
-    yield name, (*at.value, -1)
+            yield name, at.put(dim, at=place), ""
+    yield name, (*at.value, -1), ""

@@ -13,7 +13,7 @@ from shapecalc.core.asking.ask import ask, switch_name
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.asking.setting import DEFAULT_OPSET
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing.candidates import changes, last_changes
+from shapecalc.core.fixing.candidates import batch_changes, changes, last_changes
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.rules.refusals import CONTRADICTION, DTYPE, NEGATIVE_AXIS, NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from shapecalc.core.answers.trace import Trace
+    from shapecalc.core.fixing.candidates import Changes
     from shapecalc.core.sizes.problem import Problem
 
     Answers = Iterator[tuple["Fix", Trace]]
@@ -50,29 +51,42 @@ class Fix(Record):
     """Its value as text, on or off for a switch, None to leave the option out."""
     said: str
     """The change in a few words."""
+    every_batch: str = ""
+    """Why the change is right for every batch, and not only for that of the request; empty if that is not known."""
 
 
 def fixes(trace: Trace) -> tuple[Fix, ...]:
-    """Return the changes of one option each with which a refused request resolves, the nearest first.
+    """Return the changes of one option each with which a refused request resolves, those right for every batch first.
+
+    Of a request that resolves for one batch alone, they are those with which it resolves for every batch.
 
     >>> [fix.said for fix in fixes(resolve(ask("reshape", "2,3,4", {"target": "5,-1"})))]
     ['write 4,-1', 'write 6,-1']
     """
     if trace.problem is None:
-        return ()
+        return _lasting(trace) if trace.conditions else ()
     resolving = _mend(trace, trace.problem, MOST_CHANGED)
     return tuple(fix for fix, _ in sorted(resolving, key=lambda each: bool(each[1].conditions)))
 
 
-def first_fix(trace: Trace, problem: Problem, name: str | None = None) -> tuple[Fix, Trace] | None:
-    """Return the first change of one option that resolves, with its answer; None if no single change does.
+def single_fixes(trace: Trace, problem: Problem, name: str | None = None) -> Iterator[Fix]:
+    """Yield the changes of one option that resolve a refused request, each made once.
 
-    `name` asks for a change of that option. It finds what `fixes` finds, with less asked again.
+    `name` asks for changes of that option. It finds first what `fixes` finds, with less asked again.
     """
     if len(trace.request.dims) > LONGEST:
-        return None
+        return
     tries = (each for each in _tries(trace, problem) if name in (None, each[0].name))
-    return next(((fix, answer) for fix, answer in tries if answer.output is not None), None)
+    yield from (fix for fix, answer in tries if answer.output is not None)
+
+
+def _lasting(trace: Trace) -> tuple[Fix, ...]:
+    """Return the changes with which an answer that holds under conditions no longer depends on the batch."""
+    if len(trace.request.dims) > LONGEST:
+        return ()
+    asked = _asked_again(trace.request, _worded(trace.request, batch_changes(trace)))
+    fewer = len(trace.conditions)
+    return tuple(fix for fix, answer in asked if answer.output is not None and len(answer.conditions) < fewer)
 
 
 def apply(request: Request, fix: Fix) -> Request:
@@ -133,12 +147,14 @@ def _asked_again(request: Request, fixes: Iterable[Fix]) -> Answers:
             continue
 
 
-def _worded(request: Request, changed: Iterable[tuple[str, object]]) -> Iterator[Fix]:
+def _worded(request: Request, changed: Changes) -> Iterator[Fix]:
     """Yield arguments with new values as they would be typed, in words."""
-    for name, value in islice(changed, MOST_TRIED):
+    for name, value, every_batch in islice(changed, MOST_TRIED):
         text = shape_text(value) if isinstance(value, tuple) else None if value is None else str(value)
         what = "" if name in request.arguments else f"{name} "
-        yield Fix(name, text, f"leave {name} out" if text is None else f"write {what}{brief(text)}")
+        why = f": right for every batch, {every_batch}" if every_batch else ""
+        said = f"leave {name} out" if text is None else f"write {what}{brief(text)}{why}"
+        yield Fix(name, text, said, every_batch)
 
 
 def _switched(request: Request) -> Iterator[Fix]:

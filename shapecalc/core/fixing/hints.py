@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from shapecalc.core.asking.ask import switch_name
 from shapecalc.core.asking.resolve import resolve, with_zeros
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.dialect import Zero
-from shapecalc.core.fixing.candidates import refused_request
-from shapecalc.core.fixing.fixes import first_fix
+from shapecalc.core.fixing.candidates import batch_changes, refused_request
+from shapecalc.core.fixing.fixes import fixes, single_fixes
 from shapecalc.core.fixing.nearest import nearest_sizes
 from shapecalc.core.ops import OPS
 from shapecalc.core.rules.refusals import (
@@ -26,12 +28,18 @@ from shapecalc.core.sizes.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from shapecalc.core.answers.request import Request
-    from shapecalc.core.answers.trace import Trace
+    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.fixing.candidates import Refused
+    from shapecalc.core.fixing.fixes import Fix
     from shapecalc.core.sizes.problem import Problem
 
 MOST_NAMES = 8
 """With how many names 0 is tried."""
+MOST_FOR_BATCHES = 3
+"""How many changes are named where the batch differs: 0, -1, and the batch itself."""
 MOST_LISTED = 64
 """The rank up to which a hint lists axes."""
 
@@ -49,6 +57,24 @@ def hint(trace: Trace) -> str:
     return "; ".join(filter(None, (_near(trace, problem), _switch(trace.request, problem), _zeros(trace.request))))
 
 
+def lasting_hint(answer: Trace | Chain) -> str:
+    """Return what would let an answer hold for every batch, if it holds for one alone; nothing otherwise.
+
+    >>> from shapecalc.core.asking.ask import ask
+    >>> lasting_hint(resolve(ask("reshape", "N,6", {"target": "1,2,3", "dialect": "numpy"})))
+    'for every batch try -1,2,3, as long as the other sizes stay'
+    """
+    if answer.problem is not None or not answer.conditions:
+        return ""
+    return next(filter(None, (_for_every_batch(fixes(trace)) for trace in answer.traces)), "")
+
+
+def _for_every_batch(found: Iterable[Fix]) -> str:
+    """Say which of some fixes are right for every batch, and why."""
+    texts = [f"{brief(str(fix.value))}, {fix.every_batch}" for fix in found if fix.every_batch]
+    return f"for every batch try {'; or '.join(texts)}" if texts else ""
+
+
 def _near(trace: Trace, problem: Problem) -> str:
     """Say which change of the argument at fault, or of the opset, would help."""
     asks_for_dims = isinstance(trace.request.arguments.get(str(problem.argument)), tuple)
@@ -59,21 +85,44 @@ def _near(trace: Trace, problem: Problem) -> str:
     if problem.rule in (NEEDS_SIZE, NEEDS_SUM):
         return "give the sizes with --where"
     switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])
-    mended = first_fix(trace, problem)
-    return mended[0].said if mended and mended[0].name != switch else ""
+    mended = next(single_fixes(trace, problem), None)
+    return mended.said if mended and mended.name != switch else ""
 
 
 def _fitting(trace: Trace, problem: Problem) -> str:
-    """Say which sizes would fit in place of one number of the target."""
+    """Say which sizes would fit in place of one number of the target, or why none would."""
     at = refused_request(trace, problem)
+    if problem.rule is VOLUME_MISMATCH and next(batch_changes(trace), None) is not None:
+        return _for_batches(trace, problem, at)
     index, sizes = nearest_sizes(product(at.shape), at.value, at.settled, at.hole)
-    mended = first_fix(trace, problem, problem.argument) if sizes else None
-    if mended is None or mended[0].value != shape_text(at.put(sizes[0], at=index)):
+    if not sizes:
+        return _lacking(at)
+    mended = next(single_fixes(trace, problem, problem.argument), None)
+    if mended is None or mended.value != shape_text(at.put(sizes[0], at=index)):
         return ""
-    whole = str(mended[0].value)
+    whole = str(mended.value)
     short = whole == brief(whole)
     action = f"try {whole}" if short else f"write {sizes[0]} in place of the {at.value[index]} at index {index}"
     return action if at.hole is None else f"{' and '.join(map(str, sorted(sizes)))} would divide: {action}"
+
+
+def _for_batches(trace: Trace, problem: Problem, at: Refused) -> str:
+    """Say what is right for every batch, and what for that of the input alone."""
+    found = [*islice(single_fixes(trace, problem, problem.argument), MOST_FOR_BATCHES)]
+    alone = [fix.value for fix in found if not fix.every_batch][:1]
+    said = [_for_every_batch(found), *(f"for {at.shape[0]} alone {brief(str(value))}" for value in alone)]
+    return "; ".join(filter(None, said))
+
+
+def _lacking(at: Refused) -> str:
+    """Say which factors of the target no element count of the input has, where no one size would fit."""
+    from shapecalc.core.fixing.factors import factored, missing_factors  # most hints need no factors
+
+    have, asked = product(at.shape), product(at.settled)
+    if not isinstance(have, int) or not isinstance(asked, int) or not have or not asked:
+        return ""
+    missing = missing_factors(have, asked)
+    return f"no one size helps: {factored(have)} has {missing}" if missing else ""
 
 
 def _missing(trace: Trace, problem: Problem) -> str:

@@ -12,9 +12,22 @@ def factored(number: int) -> str:
     >>> factored(1600), factored(7), factored(0), factored(12675)
     ('1600 = 2^6*5^2', '7', '0', '12675 = 3*5^2*13^2')
     """
-    powers = prime_powers(number)
-    text = "*".join(str(prime) if power == 1 else f"{prime}^{power}" for prime, power in powers.items())
+    text = "*".join(_text(prime, power) for prime, power in prime_powers(number).items())
     return f"{number} = {text}" if text not in ("", str(number)) else str(number)
+
+
+def missing_factors(have: int, asked: int) -> str:
+    """Say which prime powers of a number another does not have, both at least 1; nothing if it has all.
+
+    >>> missing_factors(1600, 8 * 3 * 64), missing_factors(24, 6)
+    ('no factor 2^9 and no factor 3', '')
+    """
+    powers = [(prime, power) for prime, power in prime_powers(asked).items() if have % prime**power]
+    return " and ".join(f"no factor {_text(prime, power)}" for prime, power in powers)
+
+
+def _text(prime: int, power: int) -> str:
+    return str(prime) if power == 1 else f"{prime}^{power}"
 
 
 def prime_powers(number: int) -> dict[int, int]:

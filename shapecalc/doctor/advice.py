@@ -13,6 +13,7 @@ from shapecalc.core.fixing.answer import answer
 from shapecalc.core.fixing.factors import factored, missing_factors
 from shapecalc.core.fixing.fixes import apply, fixes
 from shapecalc.core.ops import OPS
+from shapecalc.core.ops.view import COPY_FIRST
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import Record
 from shapecalc.doctor.causes import SAID, count_of, known_count
@@ -37,7 +38,7 @@ IN_WORDS = {
     "empty-input": "skip the step while the tensor is empty, or find what removed every element before it",
     "zero-out-of-range": "write the size itself; in ONNX since opset 14, allowzero=1 makes 0 a dim of size zero",
     "zero-literal": "write the size that 0 was to copy, as x.shape[0]",
-    "stride-incompatible": "write reshape in place of view, or contiguous() before it",
+    "stride-incompatible": COPY_FIRST,
     "bad-perm": "name each axis once: if the tensor has a dim more or less than was thought, mend that first",
     "not-one": "name only an axis whose size is 1; PyTorch's squeeze leaves others alone, ONNX's refuses them",
     "not-broadcastable": "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow",
@@ -86,18 +87,20 @@ def advice(read: Reading) -> Advice:
 
 def _asked(read: Reading) -> Trace | None:
     """Return the answer to the request that was read, under the rules of its dialect; None if it is not whole."""
-    options = _options(read)
-    if options is None or read.op is None:
+    options, op = _options(read), read.op
+    if options is None or op is None:
         return None
+    if read.strides is not None:
+        op, options = "view", {**options, "strides": text_of(read.strides)}
     shape = read.input
     if shape is None and read.elements is not None:
         shape = (read.elements,)
     if shape is None:
         return None
     for dialect in (read.dialect, None):
-        switch = {"special_zero": True} if dialect in ("openvino", "onednn") and OPS[read.op].switched else {}
+        switch = {"special_zero": True} if dialect in ("openvino", "onednn") and OPS[op].switched else {}
         try:
-            return answer(ask(read.op, text_of(shape), {"dialect": dialect, **options, **switch}))
+            return answer(ask(op, text_of(shape), {"dialect": dialect, **options, **switch}))
         except ShapeError:
             continue
     return None
@@ -126,7 +129,7 @@ def _counts(read: Reading) -> Iterator[str]:
     """Yield the two element counts with their factors, and the ratio."""
     have = read.elements if read.input is None else count_of(read.input)
     asked = known_count(read.target) if read.target_elements is None else read.target_elements
-    if have is None or asked is None or read.op not in ("reshape", "shuffle", "unflatten"):
+    if have is None or asked is None or read.strides or read.op not in ("reshape", "shuffle", "unflatten"):
         return
     partly = read.cause == "indivisible" or -1 in (read.target or ())
     of = "known dims of the target" if partly else "target"
@@ -168,7 +171,11 @@ def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
         return
     if read.input is None:
         yield "the shape of the input is not told, so its count stands for it as one dim"
-    if trace.output is not None:
+    if trace.problem is not None and read.strides:
+        yield trace.problem.message
+    if trace.output is not None and trace.conditions:
+        yield f"it holds when {' and '.join(condition.words for condition in trace.conditions)}"
+    elif trace.output is not None:
         yield f"as it was read it would be {text_of(trace.output)}, so the message hides something{_hidden(read)}"
     if read.framework == "numpy" and read.cause == "count-mismatch" and read.target:
         yield "NumPy does not print a -1 that stands first, so the code may begin with one"
@@ -207,7 +214,7 @@ def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None
         return
     literal = read.dialect is None and read.framework not in ZERO_COPIES
     for fix in fixes(trace):
-        if literal and str(fix.value).startswith("0,"):
+        if fix.name == "strides" or (literal and str(fix.value).startswith("0,")):
             continue
         try:
             yield fix.said, command_line(answer(apply(trace.request, fix)))
@@ -219,5 +226,6 @@ def _ask(read: Reading) -> str | None:
     """Return what the message does not hold and the reading needs; None if it holds all."""
     if read.input is not None and (read.op in SHAPES_NEEDED and _options(read) is not None):
         return None
-    wanted = VERBOSE.get(read.framework or "", "the line of code, and x.shape before it")
+    before = "x.shape and x.stride()" if read.cause == "stride-incompatible" else "x.shape"
+    wanted = VERBOSE.get(read.framework or "", f"the line of code, and {before} before it")
     return f"{wanted}; the node is {read.node}" if read.node else wanted

@@ -58,6 +58,8 @@ class Reading(Record):
     """What a message is about that is not about a shape."""
     quote: str
     code: Code | None
+    strides: Sizes | None = None
+    """The input's strides, where a view was asked for."""
 
     @property
     def dialect(self) -> str | None:
@@ -194,6 +196,7 @@ def _with_shapes(read: Reading, held: Mapping[str, Held]) -> Reading:
         target_elements=_number(wanted) if target is None else None,
         perm=perm,
         axes=axes,
+        strides=_sizes(held.get("strides")),
     )
 
 

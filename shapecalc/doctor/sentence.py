@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Held = int | str | Sizes
 
-LISTS = frozenset({"input", "target", "perm", "axes", "list"})
+LISTS = frozenset({"input", "target", "perm", "axes", "strides", "list"})
 """The holes that hold a list."""
 COUNTS = frozenset({"elements", "target_elements", "known", "axis", "size", "rank", "number"})
 """The holes that hold a number: `known` is the product of the target's known dims."""

@@ -72,6 +72,36 @@ def test_a_message_that_would_work_as_it_was_read_hides_something(shapecalc):
     assert "so the message hides something" in asked(shapecalc, text)["said"]
 
 
+def test_an_unknown_batch_is_no_secret_of_the_message(shapecalc):
+    found = asked(shapecalc, BATCH.replace("{8,255", "{-1,255"))
+    assert "it holds when ? is 1" in found["said"]
+    assert "hides" not in found["said"]
+    assert [fix["text"].split(":")[0] for fix in found["fixes"][:2]] == ["write 0,3,85,52,52", "write -1,3,85,52,52"]
+
+
+def test_zero_is_not_offered_where_it_copies_nothing(shapecalc):
+    found = asked(
+        shapecalc,
+        "ValueError: Cannot reshape a tensor with 1800 elements to shape [1,2,9,5,5] (450 elements) for 'Reshape' "
+        "(op: 'Reshape') with input shapes: [4,18,5,5], [5]",
+    )
+    assert found["framework"] == "tensorflow"
+    assert [fix["text"].split(":")[0] for fix in found["fixes"][:2]] == ["write -1,2,9,5,5", "write 4,2,9,5,5"]
+
+
+def test_a_view_of_printed_strides_is_asked_again_and_others_ask_for_them(shapecalc):
+    text = (
+        "Cannot view a tensor with shape torch.Size([2, 4, 3]) and strides (12, 1, 4) as a tensor with shape (2, 12)!"
+    )
+    found = asked(shapecalc, text)
+    assert found["command"] == "shapecalc view 2,4,3 2,12 --strides 12,1,4"
+    assert "dim 1 has stride 1 where 12 is needed" in found["said"]
+    assert ["contiguous()" in fix["text"] for fix in found["fixes"]] == [True]
+    hidden = asked(shapecalc, "RuntimeError: view size is not compatible with input tensor's size and stride")
+    assert "x.stride()" in hidden["ask"]
+    assert "contiguous()" in hidden["fixes"][0]["text"]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

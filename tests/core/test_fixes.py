@@ -18,6 +18,7 @@ from shapecalc.core.fixing.fixes import apply, fixes
 from shapecalc.core.fixing.hints import lasting_hint
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
+from shapecalc.core.ops.view import COPY_FIRST
 from shapecalc.core.sizes.dims import named_dim
 from shapecalc.core.sizes.record import replace
 from tests import strategies
@@ -268,6 +269,10 @@ def test_an_answer_for_one_batch_has_a_hint_and_others_have_none():
     assert lasting_hint(answer_to("reshape N,6 1,2,3")) == f"for every batch try 0,2,3, {COPIED}; or -1,2,3, {INFERRED}"
     for line in ("reshape N,6 -1,5", "reshape 2,3 3,2", "reshape 2,3 7"):
         assert lasting_hint(answer_to(line)) == ""
+
+
+def test_where_strides_forbid_a_view_the_hint_says_what_copies():
+    assert answer_to("view 3,4 12 --strides 1,3").problem.hint == COPY_FIRST
 
 
 def test_where_no_one_size_helps_the_hint_says_which_factors_are_missing():

@@ -43,6 +43,10 @@ BAD_STRIDES = Rule(
 )
 
 
+COPY_FIRST = "write reshape in place of view, or contiguous() before it: they copy where no view will do"
+"""What mends a view that strides forbid."""
+
+
 class ViewStrides(Facts):
     """The strides of a view."""
 
@@ -179,7 +183,7 @@ def _said(clash: Clash, shape: Shape, strides: Axes) -> str:
     texts = [brief(str(number)) for number in (strides[outer], clash.needed, shape[inner], strides[inner])]
     return (
         f"a dim would span dims {outer} and {inner}, and dim {outer} has stride {texts[0]} where {texts[1]} is needed "
-        f"(dim {inner} is {texts[2]} of stride {texts[3]}); contiguous() or reshape would copy"
+        f"(dim {inner} is {texts[2]} of stride {texts[3]})"
     )
 
 

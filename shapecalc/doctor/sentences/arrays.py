@@ -85,7 +85,7 @@ ARRAYS = (
                     "shape '{target}' is invalid for input of size",
                 ),
                 "stride-incompatible": (
-                    "cannot view a tensor with shape {input} and strides {list} as a tensor with shape {target}",
+                    "cannot view a tensor with shape {input} and strides {strides} as a tensor with shape {target}",
                     "view size is not compatible with input tensor's size",
                 ),
                 "infer-with-empty": ("cannot reshape tensor of {elements} elements into shape {target} because",),

@@ -40,6 +40,16 @@ def reshapes(draw):
 
 
 @st.composite
+def empty_reshapes(draw):
+    """Draw a reshape of an empty tensor: its own dims in another order, some rewritten."""
+    shape = draw(st.lists(st.sampled_from([0, 0, 1, 2, 3, 4]), min_size=1, max_size=4).filter(lambda dims: 0 in dims))
+    target = draw(st.permutations(shape)) + draw(st.lists(st.sampled_from([-1, 0, 1, 2]), max_size=2))
+    for place in draw(st.lists(st.integers(0, len(target) - 1), max_size=2)):
+        target[place] = draw(st.sampled_from([-1, -1, 0, 2, 6, -2]))
+    return tuple(shape), tuple(target)
+
+
+@st.composite
 def permutations(draw):
     """Draw a shape and a permutation of its axes, sometimes with an entry rewritten."""
     shape = draw(shapes)

@@ -60,16 +60,23 @@ class Library:
 
 def library(name):
     """Return a fixture with a library whose Python an environment variable names; its tests are skipped without."""
-    variable = f"SHAPECALC_{name.upper()}_PYTHON"
 
     @pytest.fixture(scope="module", name=name)
-    def started():
-        if variable not in os.environ:
-            pytest.skip(f"{variable} names no Python that has {name}")
-        made = Library(name, os.environ[variable])
-        if made.ask("reshape", (2, 3), target=(6,)) != (6,):
-            pytest.fail(f"{os.environ[variable]} does not run {name}")
-        yield made
-        made.close()
+    def engine():
+        running = {}
+        yield started(running, name)
+        running[name].close()
 
-    return started
+    return engine
+
+
+def started(running, name):
+    """Return a library that runs, started if it is not among those; skip the test if no variable names its Python."""
+    variable = f"SHAPECALC_{name.upper()}_PYTHON"
+    if variable not in os.environ:
+        pytest.skip(f"{variable} names no Python that has {name}")
+    if name not in running:
+        running[name] = Library(name, os.environ[variable])
+        if running[name].ask("reshape", (2, 3), target=(6,)) != (6,):
+            pytest.fail(f"{os.environ[variable]} does not run {name}")
+    return running[name]

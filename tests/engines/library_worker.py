@@ -80,14 +80,71 @@ def mxnet_operators():
     return operators, make
 
 
-LIBRARIES = {"paddle": paddle_operators, "mxnet": mxnet_operators}
+def tensorflow_operators():
+    """Return TensorFlow's operators by name, and what makes a tensor of a shape."""
+    import ml_dtypes  # noqa: F401 - gives NumPy its names
+    import numpy
+    import tensorflow
+
+    tf = tensorflow
+    operators = {
+        "reshape": lambda x, target: tf.reshape(x, tf.constant(target, tf.int64, (len(target),))),
+        "transpose": lambda x, perm=None: tf.transpose(x, perm),
+        "squeeze": lambda x, axes=None: tf.squeeze(x, axes),
+        "unsqueeze": lambda x, axes: tf.expand_dims(x, axes[0] if len(axes) == 1 else axes),
+        "expand": lambda x, target: tf.broadcast_to(x, tf.constant(target, tf.int64, (len(target),))),
+        "shape": lambda x: tf.shape(x),
+        "flip": lambda x, axes: tf.reverse(x, tf.constant(axes, tf.int32, (len(axes),))),
+        "slice": lambda x, slices: x[indices(slices)],
+        "split": lambda x, axis, parts, part=0: tf.split(x, parts, axis)[part if part >= 0 else parts],
+        "roll": lambda x, shift, axis: tf.roll(x, shift, axis),
+        "select": lambda x, axis, index: x[(*[slice(None)] * range(len(x.shape))[axis], index)],
+    }
+    return operators, lambda shape, dtype: made_of_zeros(tf, numpy, shape, dtype)
+
+
+def made_of_zeros(tf, numpy, shape, dtype):
+    """Return a tensor of zeros; of empty texts, if it holds texts."""
+    named = tf.as_dtype(dtype)
+    return tf.fill(shape, "") if dtype == "string" else tf.constant(numpy.zeros(shape, named.as_numpy_dtype), named)
+
+
+def jax_operators():
+    """Return JAX's operators by name, and what makes an array of a shape."""
+    import jax
+    from jax import numpy
+
+    jax.config.update("jax_enable_x64", True)
+    operators = {
+        "reshape": lambda x, target: numpy.reshape(x, tuple(target)),
+        "transpose": lambda x, perm=None: numpy.transpose(x, perm),
+        "flatten": lambda x: x.flatten(),
+        "squeeze": lambda x, axes=None: numpy.squeeze(x, None if axes is None else tuple(axes)),
+        "unsqueeze": lambda x, axes: numpy.expand_dims(x, tuple(axes)),
+        "expand": lambda x, target: numpy.broadcast_to(x, tuple(target)),
+        "shape": lambda x: x.shape,
+        "flip": lambda x, axes: numpy.flip(x, tuple(axes)),
+        "slice": lambda x, slices: x[indices(slices)],
+        "split": lambda x, axis, parts, part=0: numpy.split(x, parts, axis)[part if part >= 0 else parts],
+        "roll": lambda x, shift, axis: numpy.roll(x, shift, axis),
+        "select": lambda x, axis, index: x[(*[slice(None)] * range(x.ndim)[axis], index)],
+    }
+    return operators, lambda shape, dtype: numpy.zeros(shape, getattr(numpy, dtype))
+
+
+LIBRARIES = {
+    "paddle": paddle_operators,
+    "mxnet": mxnet_operators,
+    "tensorflow": tensorflow_operators,
+    "jax": jax_operators,
+}
 
 
 def shape_of(made, op):
     """Return the shape of what an operator made, once it is made; of `shape` the dims that it returns."""
     if hasattr(made, "wait_to_read"):
         made.wait_to_read()
-    if op == "shape":
+    if op == "shape" and not isinstance(made, tuple):
         made = made.asnumpy() if hasattr(made, "asnumpy") else made.numpy()
     return [int(dim) for dim in (made if op == "shape" else made.shape)]
 

@@ -13,7 +13,7 @@ from shapecalc.core.dialects.paddle import PADDLE
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import accepted_types
 from tests.engines.apart import library
-from tests.strategies import POSITIONS, axes, ones, permutations, positions, reshapes, shapes
+from tests.strategies import POSITIONS, axes, empty_reshapes, ones, permutations, positions, reshapes, shapes
 
 paddle = library("paddle")
 MANY = settings(max_examples=300, deadline=None)
@@ -48,16 +48,6 @@ def answer(op, shape, **arguments):
 def test_reshape(paddle, drawn):
     shape, target = drawn
     assert answer("reshape", shape, target=target) == paddle.ask("reshape", shape, target=target)
-
-
-@st.composite
-def empty_reshapes(draw):
-    """Draw a reshape of an empty tensor: its own dims in another order, some rewritten."""
-    shape = draw(st.lists(st.sampled_from([0, 0, 1, 2, 3, 4]), min_size=1, max_size=4).filter(lambda dims: 0 in dims))
-    target = draw(st.permutations(shape)) + draw(st.lists(st.sampled_from([-1, 0, 1, 2]), max_size=2))
-    for place in draw(st.lists(st.integers(0, len(target) - 1), max_size=2)):
-        target[place] = draw(st.sampled_from([-1, -1, 0, 2, 6, -2]))
-    return tuple(shape), tuple(target)
 
 
 @MANY

@@ -68,6 +68,7 @@ ANSWERS = (
     ("squeeze", "an empty list takes every dim of 1", lambda row: YES[row.no_axes_is_all]),
     ("squeeze", "a scalar counts as having one axis", lambda row: YES[row.scalar_axis]),
     ("unsqueeze", "negative axes, here and in flatten and squeeze", lambda row: f"since {row.negative_axes_since}"),
+    ("unsqueeze", "takes exactly one axis", lambda row: YES[row.inserts_one]),
     ("unsqueeze", "an axis said twice", lambda row: row.unsqueeze_repeats.value),
     ("expand", "may grow", lambda row: row.broadcast.value),
     ("shape", "a start and an end", _slices),

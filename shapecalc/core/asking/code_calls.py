@@ -242,9 +242,9 @@ def _repeated(tensor: Tensor, pairs: Sequence[tuple[Dim, Dim]], new: int) -> Ten
             axes.append(at + new)
         at = len(apart)
     if len(pairs) > tensor.rank:
-        tensor = tensor.after("unsqueeze", axes=tuple(range(len(pairs) - tensor.rank)))
+        tensor = tensor.inserted(range(len(pairs) - tensor.rank))
     if axes:
-        tensor = tensor.after("unsqueeze", axes=tuple(axes)).after("expand", target=tuple(apart))
+        tensor = tensor.inserted(axes).after("expand", target=tuple(apart))
     return tensor if tensor.shape == target else tensor.after("reshape", target=target)
 
 
@@ -271,7 +271,7 @@ def _planned(tensor: Tensor, plan: Plan, lengths: Mapping[str, Dim]) -> Tensor:
     tensor = tensor if plan.moved == tuple(range(tensor.rank)) else tensor.moved(plan.moved)
     every = [axis for names in plan.right for axis in names]
     if plan.new:
-        tensor = tensor.after("unsqueeze", axes=tuple(plan.new))
+        tensor = tensor.inserted(tuple(plan.new))
         tensor = tensor.after("expand", target=tuple([sizes[axis] for axis in every]))
     target = tuple([product([sizes[axis] for axis in names]) for names in plan.right])
     return tensor if target == tensor.shape else tensor.after("reshape", target=target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops.view import Clash, contiguous_strides, view_strides
 from shapecalc.core.sizes.dims import Shape, all_known, product
 from shapecalc.core.sizes.record import Record, replace
@@ -67,6 +68,14 @@ class Tensor(Record):
         if output is None:
             raise Refused(stages)
         return Tensor(output, stages, self.dialect, self._strided_after(op, options, output))
+
+    def inserted(self, axes: Sequence[int]) -> Tensor:
+        """Return the tensor with dims of 1 at these axes of the output, in ascending order."""
+        each = [(axis,) for axis in axes] if DIALECTS[self.dialect].inserts_one else [tuple(axes)]
+        tensor = self
+        for inserted in each:
+            tensor = tensor.after("unsqueeze", axes=inserted)
+        return tensor
 
     def _strided_after(self, op: str, options: Mapping[str, Any], output: Shape) -> Shape | None:
         """Return the strides after an op as `strided` has them. What copies makes a tensor that is contiguous."""
@@ -182,7 +191,7 @@ def indexed(tensor: Tensor, key: Value, failing: Failing) -> Tensor:
             tensor = tensor.after("select", axis=axis, index=axes[axis])
     kept = [item for item in items if item is None or isinstance(item, slice)]
     new = tuple([place for place, item in enumerate(kept) if item is None])
-    return tensor.after("unsqueeze", axes=new) if new else tensor
+    return tensor.inserted(new) if new else tensor
 
 
 def _one_for_each_axis(items: tuple[Value, ...], rank: int, failing: Failing) -> list[Value]:

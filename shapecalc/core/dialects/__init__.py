@@ -9,7 +9,18 @@ if TYPE_CHECKING:
     from shapecalc.core.dialects.dialect import Dialect
 
 DIALECTS: Table[Dialect] = Table(
-    __name__, "onnx", "tensorrt", "onednn", "openvino", "numpy", "torch", "paddle", "mxnet", "onnxruntime"
+    __name__,
+    "onnx",
+    "tensorrt",
+    "onednn",
+    "openvino",
+    "numpy",
+    "torch",
+    "paddle",
+    "mxnet",
+    "tensorflow",
+    "jax",
+    "onnxruntime",
 )
 
 

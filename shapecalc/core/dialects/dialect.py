@@ -164,6 +164,8 @@ class Dialect(Record, read_often=True):
     not_one: NotOne = NotOne.REFUSED
     squeeze_repeats: Repeats = Repeats.REFUSED
     unsqueeze_repeats: Repeats = Repeats.REFUSED
+    inserts_one: bool = False
+    """Whether unsqueeze takes exactly one axis."""
     no_axes_is_all: bool = False
     """Whether squeeze with an empty list of axes takes every dim of 1, as if none were given."""
     negative_axes_since: int = 1

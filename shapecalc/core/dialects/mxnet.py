@@ -204,13 +204,6 @@ UNKNOWN_SHAPE = Rule(
     "shapecalc transpose 0,3 --dialect mxnet",
     "MXNet 1.9.1, run without np_shape",
 )
-ONE_AXIS = Rule(
-    "one-axis",
-    "expand_dims of MXNet inserts one dim at a time",
-    "Ask for one axis, and again for the next.",
-    "shapecalc unsqueeze 2,3 --axes 0,1 --dialect mxnet",
-    "MXNet 1.9.1, run",
-)
 
 
 class Asked(Record):
@@ -431,8 +424,6 @@ def flatten(shape: Shape, _at: Any) -> Reasons | None:
 def unsqueeze(shape: Shape, _at: Any, axes: Axes | None = None) -> Reasons | None:
     """Refuse what expand_dims does not take; the rest is left to the op."""
     error = _unknown(shape)
-    if error is None and axes is not None and len(axes) != 1:
-        error = refusal(ONE_AXIS, f"expand_dims takes one axis, not {len(axes)}", argument="axes", index=1)
     return _refuse_for(error, Stage(Kind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ()))
 
 
@@ -528,6 +519,7 @@ MXNET = Dialect(
     },
     readings={None: COPIES},
     empty_perm_reverses=True,
+    inserts_one=True,
     flattens=Flattens.REST,
     broadcast=Broadcast.RANK_STAYS,
     slices_shape=False,
@@ -539,5 +531,5 @@ MXNET = Dialect(
     "squeeze keeps one dim at least; expand keeps the rank, and 0 a dim; no array holds over 2**31 elements, which is "
     "not checked here; mx.np is left out",
     facts=(CopiedNext, CopiedRest, MergedTwo, SplitOne, UncheckedCount, KeptLast),
-    refusals=(SHIFTED_INFER, NO_DIM_LEFT, SPLIT_INCOMPLETE, SPLIT_MISMATCH, UNKNOWN_SHAPE, ONE_AXIS),
+    refusals=(SHIFTED_INFER, NO_DIM_LEFT, SPLIT_INCOMPLETE, SPLIT_MISMATCH, UNKNOWN_SHAPE),
 )

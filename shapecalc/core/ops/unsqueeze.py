@@ -12,6 +12,7 @@ from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, MISSING_ARGUMENT
 from shapecalc.core.rules.steps import INSERTED_ONE, KEPT_DIM
 from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.sizes.rule import Rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,17 +20,29 @@ if TYPE_CHECKING:
     from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
     from shapecalc.core.sizes.dims import Dim, Shape
 
+ONE_AXIS = Rule(
+    "one-axis",
+    "the operator inserts one dim at a time",
+    "Ask for one axis, and again for the next. ONNX, NumPy and OpenVINO take several.",
+    "shapecalc unsqueeze 2,3 --axes 0,1 --dialect mxnet",
+    "tf.expand_dims, MXNet expand_dims",
+)
+
 
 def unsqueeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
     """Insert dims of 1 so that they stand at `axes` of the output.
 
     Source: ONNX Unsqueeze ("the rank of the output tensor is the rank of the input tensor plus the number of values
     in axes"). OpenVINO drops repeated axes: its document is silent, the engine was run.
-    Raises `ShapeError`: missing-argument, axis-out-of-range, negative-axis, repeated-axis, rank-limit.
+    Raises `ShapeError`: missing-argument, axis-out-of-range, negative-axis, repeated-axis, one-axis,
+    rank-limit.
     """
     yield Stage(Kind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ())
     if axes is None:
         raise refusal(MISSING_ARGUMENT, f"{at.operator.name} requires axes", argument="axes")
+    if at.row.inserts_one and len(axes) != 1:
+        message = f"{at.operator.name} takes one axis, not {len(axes)}"
+        raise refusal(ONE_AXIS, message, argument="axes", index=1 if axes else None)
     places = _places(shape, axes, at)
     axis = 0
     output: list[Dim] = []
@@ -68,10 +81,10 @@ def _places(shape: Shape, axes: Axes, at: Setting) -> dict[int, int]:
 
 def fast_unsqueeze(at: Setting) -> FastAnswer:
     """Return what answers ordinary unsqueezes with the output shape, and any other with None."""
-    most, repeats = at.row.max_rank, at.row.unsqueeze_repeats
+    most, repeats, one = at.row.max_rank, at.row.unsqueeze_repeats, at.row.inserts_one
 
     def answer(shape: Sizes, axes: Sizes | None = None) -> Sizes | None:
-        if axes is None:
+        if axes is None or (one and len(axes) != 1):
             return None
         rank, places = len(shape) + len(axes), sorted(axes)
         if most is not None and rank > most:
@@ -114,4 +127,5 @@ UNSQUEEZE = Op(
             ("N,C", "2,3"),
         )
     ),
+    refusals=(ONE_AXIS,),
 )

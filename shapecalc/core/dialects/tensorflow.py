@@ -1,0 +1,87 @@
+"""TensorFlow: 0 is a size, and -1 may stand beside it; expand_dims inserts one dim."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.stage import Kind, Stage
+from shapecalc.core.dialects.dialect import Dialect, EmptyInfer, Operator, Reading, Repeats, Zero
+from shapecalc.core.dialects.element_types import COMPLEX, FLOAT8, FLOATS, INT4, INTEGERS
+from shapecalc.core.rules.refusals import RANK_LIMIT
+from shapecalc.core.sizes.problem import refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.sizes.dims import Shape
+
+MOST_PICKED = 8
+"""The most dims of a tensor that indexing and reverse take, whatever is asked of it."""
+NARROW = INT4 | {"int2", "uint2", "float4_e2m1fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"}
+"""Element types that have no kernels but for a change of the shape."""
+
+
+def select(shape: Shape, _at: Any, axis: int, index: int) -> Reasons | None:  # noqa: ARG001 - all are given by name
+    """Refuse the index of a tensor of too many dims; the rest is left to the op."""
+    return _of_too_many(Stage(Kind.SELECT, "select", "index", shape))
+
+
+def slice_(shape: Shape, _at: Any, slices: str) -> Reasons | None:  # noqa: ARG001 - all are given by name
+    """Refuse slices of a tensor of too many dims; the rest is left to the op."""
+    return _of_too_many(Stage(Kind.SLICE, "slice", "slices", shape))
+
+
+def reverse(shape: Shape, _at: Any, axes: tuple[int, ...]) -> Reasons | None:  # noqa: ARG001 - all are given by name
+    """Refuse the flip of a tensor of too many dims; the rest is left to the op."""
+    return _of_too_many(Stage(Kind.FLIP, "flip", "axes", shape))
+
+
+def _of_too_many(stage: Stage) -> Reasons | None:
+    """Return what refuses a stage of too many dims: rank-limit. None if they are not too many.
+
+    Source: tf.strided_slice and tf.reverse, run. Some slices of more dims, such as the whole, TensorFlow makes.
+    """
+    return _refused(stage) if len(stage.before) > MOST_PICKED else None
+
+
+def _refused(stage: Stage) -> Reasons:
+    yield stage
+    message = f"{len(stage.before)} dims, and this operator of tensorflow takes at most {MOST_PICKED}"
+    raise refusal(RANK_LIMIT, message, argument="input", index=MOST_PICKED)
+
+
+TENSORFLOW = Dialect(
+    name="tensorflow",
+    aliases=("tf",),
+    source="TensorFlow reference, and TensorFlow 2.21.0",
+    operators={
+        "reshape": Operator("reshape"),
+        "transpose": Operator("transpose"),
+        "squeeze": Operator("squeeze"),
+        "unsqueeze": Operator("expand_dims"),
+        "expand": Operator("broadcast_to"),
+        "shape": Operator("shape"),
+        "select": Operator("indexing", steps=select, heeds_empty=False),
+        "slice": Operator("indexing", steps=slice_, heeds_empty=False),
+        "split": Operator("split"),
+        "flip": Operator("reverse", steps=reverse, heeds_empty=False),
+        "roll": Operator("roll"),
+    },
+    readings={None: Reading(Zero.LITERAL, empty=EmptyInfer.WITHOUT_ZEROS)},
+    max_rank=254,
+    negative_perm=True,
+    squeeze_repeats=Repeats.DROPPED,
+    inserts_one=True,
+    no_axes_is_all=True,
+    slices_shape=False,
+    types=INTEGERS | FLOATS | COMPLEX | NARROW | FLOAT8 | {"bool", "string", "bfloat16"},
+    lacks_types={
+        **dict.fromkeys(("transpose", "expand", "select", "slice"), NARROW),
+        "split": NARROW - INT4,
+        **dict.fromkeys(("flip", "roll"), NARROW | FLOAT8),
+    },
+    spellings={"float": "float32", "double": "float64", "half": "float16"},
+    prefix="tf.",
+    note="flip and indexing take at most 8 dims; a -1 beside 0 that is no whole number, which TensorFlow rounds down, "
+    "and wrong axes of an empty tensor in flip, which it lets pass, are refused; types as run eagerly on a CPU",
+)

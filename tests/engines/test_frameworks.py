@@ -1,0 +1,98 @@
+"""Dialects against their libraries, in environments whose Python SHAPECALC_TENSORFLOW_PYTHON and the like name."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.element_types import KNOWN
+from shapecalc.core.ops import OPS, operators_of
+from shapecalc.core.ops.op import accepted_types
+from tests.engines.apart import started
+from tests.sampling import examples
+from tests.strategies import POSITIONS, axes, empty_reshapes, ones, permutations, positions, reshapes, shapes
+
+NAMES = ("tensorflow", "jax")
+REQUESTS = [(name, op) for name in NAMES for op in operators_of(DIALECTS[name]) if not OPS[op].made_of]
+DRAWN = {
+    "reshape": (reshapes() | empty_reshapes()).map(lambda drawn: (drawn[0], {"target": drawn[1]})),
+    "transpose": permutations().map(lambda drawn: (drawn[0], {"perm": drawn[1]}))
+    | shapes.map(lambda shape: (shape, {})),
+    "flatten": st.tuples(shapes, st.just({})),
+    "squeeze": st.tuples(ones, axes.map(lambda named: {"axes": named})),
+    "unsqueeze": st.tuples(ones, axes.filter(lambda named: named is not None).map(lambda named: {"axes": named})),
+    "expand": st.tuples(ones, st.lists(st.integers(-1, 3), max_size=4).map(lambda dims: {"target": tuple(dims)})),
+    "shape": st.tuples(shapes, st.just({})),
+    **{
+        op: shapes.flatmap(lambda shape, op=op: st.tuples(st.just(shape), positions(op, len(shape))))
+        for op in POSITIONS
+    },
+}
+"""What draws an input shape and the arguments of each op."""
+TYPED = {
+    "reshape": {"target": (3, 1)},
+    "transpose": {"perm": (1, 0)},
+    "unsqueeze": {"axes": (0,)},
+    "expand": {"target": (2, 3)},
+    "flip": {"axes": (0,)},
+    "roll": {"shift": 1, "axis": 0},
+    "split": {"axis": 1, "parts": 3, "part": 1},
+    "slice": {"slices": ":,::2"},
+    "select": {"axis": 0, "index": 0},
+}
+"""The arguments of each op by which it is asked for a tensor of 1,3 of every element type."""
+DISAGREEMENTS = {
+    "tensorflow": {
+        "an axis of a scalar": ("flip", (), {"axes": (7,)}, ()),
+        "an axis that is named twice, of nothing": ("flip", (0,), {"axes": (0, 0)}, (0,)),
+        "a -1 beside 0 that is no whole number": ("reshape", (0, 4), {"target": (0, 3, -1)}, (0, 3, 1)),
+        "the whole of a tensor of many dims is a slice": ("slice", (2,) * 9, {"slices": ":"}, (2,) * 9),
+    },
+}
+"""What a library does not check and the dialect refuses: a request, and the shape that the library gives."""
+UNCHECKED = {
+    ("tensorflow", "flip"): lambda shape: shape == () or 0 in shape,
+    ("tensorflow", "reshape"): lambda shape: 0 in shape,
+}
+"""The input shapes that an operator of a library does not check the arguments for."""
+
+
+def answer(name, op, shape, **arguments):
+    return resolve(ask(op, shape, {**arguments, "dialect": name})).output
+
+
+@pytest.fixture(scope="module")
+def engines():
+    running = {}
+    yield running
+    for each in running.values():
+        each.close()
+
+
+@pytest.mark.parametrize(("name", "op"), REQUESTS)
+@examples(200)
+@given(data=st.data())
+def test_the_library_and_the_dialect_agree_or_both_refuse(engines, name, op, data):
+    engine = started(engines, name)
+    shape, arguments = data.draw(DRAWN[op])
+    ours, theirs = answer(name, op, shape, **arguments), engine.ask(op, shape, **arguments)
+    assert ours == theirs or (ours is None and (name, op) in UNCHECKED and UNCHECKED[name, op](shape))
+
+
+@pytest.mark.parametrize(("name", "said"), [(name, said) for name, known in DISAGREEMENTS.items() for said in known])
+def test_what_the_library_does_not_check_is_refused(engines, name, said):
+    engine = started(engines, name)
+    op, shape, arguments, theirs = DISAGREEMENTS[name][said]
+    assert answer(name, op, shape, **arguments) is None
+    assert engine.ask(op, shape, **arguments) == theirs
+
+
+@pytest.mark.parametrize(("name", "op"), REQUESTS)
+def test_each_operator_accepts_the_element_types_that_the_row_says(engines, name, op):
+    engine = started(engines, name)
+    runs = {dtype for dtype in KNOWN if engine.ask(op, (1, 3), dtype, **TYPED.get(op, {})) is not None}
+    assert runs == accepted_types(OPS[op], DIALECTS[name], None)

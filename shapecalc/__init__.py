@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "match", "rearrange"]
-__all__ += ["reshape", "roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice", "space_to_depth"]
-__all__ += ["split", "squeeze", "transpose", "unsqueeze", "view"]
+__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "match", "moveaxis"]
+__all__ += ["rearrange", "reshape", "roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice"]
+__all__ += ["space_to_depth", "split", "squeeze", "swapaxes", "transpose", "unsqueeze", "view"]
 
 
 def reshape(
@@ -401,6 +401,46 @@ def rearrange(
     """
     options = {"pattern": pattern, "lengths": lengths, "opset": opset, "dtype": dtype, "dialect": dialect}
     return _answer("rearrange", input, options | {"where": where})
+
+
+def swapaxes(
+    input: Dims,
+    axis1: int,
+    axis2: int,
+    *,
+    dialect: str = "numpy",
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Let two axes change places.
+
+    Source: numpy.swapaxes, torch.swapaxes, paddle.swapaxes. Raises `ShapeError`.
+
+    >>> swapaxes((2, 3, 4), 0, -1).output
+    (4, 3, 2)
+    """
+    options = {"axis1": axis1, "axis2": axis2, "dialect": dialect, "dtype": dtype, "where": where}
+    return _answer("swapaxes", input, options)
+
+
+def moveaxis(
+    input: Dims,
+    axes: Axes,
+    destination: Axes,
+    *,
+    dialect: str = "numpy",
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Move `axes` to their places in `destination`; the others keep their order.
+
+    Source: numpy.moveaxis, torch.movedim, paddle.moveaxis. Raises `ShapeError`.
+
+    >>> moveaxis(("N", "H", "W", "C"), -1, 1).output
+    (N, C, H, W)
+    """
+    options = {"axes": axes, "destination": destination, "dialect": dialect, "dtype": dtype, "where": where}
+    return _answer("moveaxis", input, options)
 
 
 def chain(

@@ -89,7 +89,7 @@ def sliced(draw):
 
 
 def positions(op, rank):
-    """Return what draws the arguments of an op that keeps or moves positions of axes: often fitting, not always."""
+    """Return what draws the arguments of an op that names axes or positions of them: often fitting, not always."""
     axis, place = st.integers(-rank, max(0, rank - 1)) | st.integers(-5, 5), st.integers(-4, 4)
     drawn = {
         "select": {"axis": axis, "index": place | st.sampled_from([0, -1])},
@@ -99,6 +99,8 @@ def positions(op, rank):
         "split": {"axis": axis, "parts": st.integers(-1, 4), "part": st.just(0) | st.integers(-1, 3)},
         "roll": {"shift": st.integers(-7, 7), "axis": axis},
         "flip": {"axes": st.lists(axis, max_size=3).map(tuple)},
+        "swapaxes": {"axis1": axis, "axis2": axis},
+        "moveaxis": dict.fromkeys(("axes", "destination"), st.lists(axis, max_size=2).map(tuple)),
     }
     return st.fixed_dictionaries(drawn[op])
 
@@ -130,8 +132,8 @@ def rearrangements(draw):
     return shape, {"pattern": pattern, "lengths": ",".join(known) or None}
 
 
-POSITIONS = ("select", "slice", "split", "flip", "roll")
-"""The ops that keep or move positions of axes."""
+POSITIONS = ("select", "slice", "split", "flip", "roll", "swapaxes", "moveaxis")
+"""The ops that name axes or positions of them."""
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
 images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)
 """Shapes of images, whose channels, height and width are often divisible by a block."""

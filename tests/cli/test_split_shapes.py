@@ -29,6 +29,8 @@ QUOTED = [
     'select "2,3,4" 1 0',
     'flip "2,3,4" "0,2"',
     'roll "2,6,4" 1 2',
+    'swapaxes "2,6,4" 0 2',
+    'moveaxis "2,3,4" 0 2',
     'split "2,6,4" 1 3 --part 1',
     'slice "2,3,4" 1:',
     'compare "2,3,4" "0,-1"',

@@ -206,6 +206,8 @@ NUMBERS = [
     ("space_to_depth", "onnx", {"block": 2}, (1, 2, 4, 6), (1, 8, 2, 3)),
     ("space_to_depth", "torch", {"block": 2}, (1, 2, 3, 4, 6), (1, 2, 12, 2, 3)),
     ("depth_to_space", "torch", {"block": 2}, (1, 2, 12, 2, 3), (1, 2, 3, 4, 6)),
+    ("swapaxes", "numpy", {"axis1": -1, "axis2": 0}, (2, 3, 4), (4, 3, 2)),
+    ("moveaxis", "torch", {"axes": (0,), "destination": (-1,)}, (2, 3, 4), (3, 4, 2)),
 ]
 
 

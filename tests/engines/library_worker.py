@@ -49,6 +49,8 @@ def paddle_operators():
         "slice": lambda x, slices: x[indices(slices)],
         "split": lambda x, axis, parts, part: paddle.split(x, parts, axis)[part if part >= 0 else parts],
         "roll": lambda x, shift, axis: paddle.roll(x, shift, axis),
+        "swapaxes": lambda x, axis1, axis2: paddle.swapaxes(x, axis1, axis2),
+        "moveaxis": lambda x, axes, destination: paddle.moveaxis(x, axes, destination),
         "select": lambda x, axis, index: x[(*[slice(None)] * range(x.ndim)[axis], index)],
     }
     return operators, lambda shape, dtype: paddle.zeros(shape).astype(getattr(paddle, dtype))

@@ -82,6 +82,18 @@ def test_roll(shape, drawn):
     assert answer("roll", shape, **drawn) == ran(lambda: np.roll(empty(shape), drawn["shift"], drawn["axis"]))
 
 
+@MANY
+@given(shapes, positions("swapaxes", 3))
+def test_swapaxes(shape, drawn):
+    assert answer("swapaxes", shape, **drawn) == ran(lambda: np.swapaxes(empty(shape), *drawn.values()))
+
+
+@MANY
+@given(shapes, positions("moveaxis", 3))
+def test_moveaxis(shape, drawn):
+    assert answer("moveaxis", shape, **drawn) == ran(lambda: np.moveaxis(empty(shape), *drawn.values()))
+
+
 @given(shapes)
 def test_flatten(shape):
     assert answer("flatten", shape) == empty(shape).flatten().shape

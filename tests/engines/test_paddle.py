@@ -33,6 +33,8 @@ ARGUMENTS = {
     "expand": {"target": (2, 3)},
     "flip": {"axes": (0,)},
     "roll": {"shift": 1, "axis": 0},
+    "swapaxes": {"axis1": 0, "axis2": 1},
+    "moveaxis": {"axes": 0, "destination": 1},
     "split": {"axis": 1, "parts": 3, "part": 1},
     "slice": {"slices": ":,::2"},
     "select": {"axis": 0, "index": 0},

@@ -81,6 +81,8 @@ KEEPS = {
     "split": lambda x, axis, parts, part: x.chunk(parts, axis)[part if part >= 0 else parts],
     "flip": lambda x, axes: x.flip(axes),
     "roll": lambda x, shift, axis: x.roll(shift, axis),
+    "swapaxes": lambda x, axis1, axis2: x.swapaxes(axis1, axis2),
+    "moveaxis": lambda x, axes, destination: x.movedim(axes, destination),
 }
 
 

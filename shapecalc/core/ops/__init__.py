@@ -26,6 +26,8 @@ OPS: Table[Op] = Table(
     "space_to_depth",
     "view",
     "rearrange",
+    "swapaxes",
+    "moveaxis",
     "select",
     "slice",
     "split",

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers.stage import Reasons, Stage
     from shapecalc.core.ops.op import Axes, Setting, Sizes
     from shapecalc.core.sizes.dims import Shape
 
@@ -71,15 +71,22 @@ def axis_from_zero(
     return axis % span if axis < 0 else axis
 
 
-def axes_from_zero(axes: Sizes, rank: int, at: Setting, repeats: Repeats) -> dict[int, int]:
+def axes_from_zero(axes: Sizes, rank: int, at: Setting, repeats: Repeats, argument: str = "axes") -> dict[int, int]:
     """Return the named axes counted from 0, each with its index in `axes`. `repeats` are refused or dropped.
 
     Raises `ShapeError`: repeated-axis, and what `axis_from_zero` raises.
     """
     found: dict[int, int] = {}
     for index, axis in enumerate(axes):
-        place = axis_from_zero(axis, rank, at, "axes", index)
+        place = axis_from_zero(axis, rank, at, argument, index)
         if place in found and repeats is Repeats.REFUSED:
-            raise refusal(REPEATED_AXIS, f"axis {axis} is named twice", argument="axes", index=index)
+            raise refusal(REPEATED_AXIS, f"axis {axis} is named twice", argument=argument, index=index)
         found.setdefault(place, index)
     return found
+
+
+def no_axis_of_a_scalar(begun: Stage, axis: int, argument: str, index: int | None = None) -> Reasons:
+    """Begin a stage on a scalar and refuse the axis that is named. Raises `ShapeError`: axis-out-of-range."""
+    yield begun
+    message = f"axis {axis} does not exist: a scalar has no axes"
+    raise refusal(AXIS_OUT_OF_RANGE, message, argument=argument, index=index)

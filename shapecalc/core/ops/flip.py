@@ -5,11 +5,10 @@ from __future__ import annotations
 from shapecalc.core.answers.moves import Pick
 from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.dialect import Operator, Repeats
-from shapecalc.core.ops.axes import axes_from_zero
+from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE
 from shapecalc.core.rules.steps import KEPT_DIM
-from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.rule import Rule
 from shapecalc.core.sizes.text import shape_text
 
@@ -78,12 +77,9 @@ def flip(shape: Shape, at: Setting, axes: Axes) -> Reasons:
 
 def _axes_of_a_scalar(shape: Shape, _at: Setting, axes: Axes) -> Reasons | None:
     """Refuse axes of a scalar, which Paddle's flip says has none. Any other flip is left to the op."""
-    return _refused(shape, axes) if axes and not shape else None
-
-
-def _refused(shape: Shape, axes: Axes) -> Reasons:
-    yield Stage(Kind.FLIP, "flip", "axes", shape)
-    raise refusal(AXIS_OUT_OF_RANGE, f"axis {axes[0]} does not exist: a scalar has no axes", argument="axes", index=0)
+    if shape or not axes:
+        return None
+    return no_axis_of_a_scalar(Stage(Kind.FLIP, "flip", "axes", shape), axes[0], "axes", 0)
 
 
 def fast_flip(at: Setting) -> FastAnswer:

@@ -1,0 +1,129 @@
+"""Moveaxis: some axes move to new places, and the others keep their order."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.stage import Kind, Stage
+from shapecalc.core.dialects.dialect import Operator, Repeats
+from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.transpose import transpose
+from shapecalc.core.rules.refusals import REPEATED_AXIS
+from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.sizes.quoting import number_text
+from shapecalc.core.sizes.rule import Rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
+    from shapecalc.core.sizes.dims import Shape
+
+UNPAIRED_AXES = Rule(
+    "unpaired-axes",
+    "each axis moves to one place",
+    "There must be as many places as axes. The first axis goes to the first place, the second to the second.",
+    "shapecalc moveaxis 2,3,4 0,1 2",
+    "numpy.moveaxis: '`source` and `destination` arguments must have the same number of elements'",
+)
+
+
+def moveaxis(shape: Shape, at: Setting, axes: Axes, destination: Axes) -> Reasons:
+    """Move each of the axes to its place in the output; the others keep their order in the places left.
+
+    Source: numpy.moveaxis ("other axes remain in their original order"), torch.movedim, paddle.moveaxis.
+    Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.
+    """
+    yield Stage(Kind.PERMUTE, "moveaxis", "", shape)
+    return (yield from transpose(shape, at, _order(len(shape), at, axes, destination), "moveaxis", ""))
+
+
+def _order(rank: int, at: Setting, axes: Sizes, destination: Sizes) -> Axes:
+    """Return the input axis that stands at each place of the output.
+
+    Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.
+    """
+    if len(axes) != len(destination):
+        moved, places = number_text(len(axes), "axis", "axes"), number_text(len(destination), "place", "places")
+        shorter = "axes" if len(axes) < len(destination) else "destination"
+        raise refusal(UNPAIRED_AXES, f"{moved} and {places} are named", argument=shorter)
+    moving = axes_from_zero(axes, rank, at, Repeats.REFUSED)
+    taken = dict(zip(axes_from_zero(destination, rank, at, Repeats.REFUSED, "destination"), moving, strict=True))
+    others = iter([axis for axis in range(rank) if axis not in moving])
+    return tuple([taken[place] if place in taken else next(others) for place in range(rank)])
+
+
+def _of_a_scalar(shape: Shape, _at: Setting, axes: Axes, destination: Axes) -> Reasons | None:
+    """Refuse axes of a scalar, which Paddle's moveaxis says has none. Any other request is left to the op."""
+    if shape or not axes or len(axes) != len(destination):
+        return None
+    return no_axis_of_a_scalar(Stage(Kind.PERMUTE, "moveaxis", "", shape), axes[0], "axes", 0)
+
+
+def fast_moveaxis(at: Setting) -> FastAnswer:
+    """Return what answers ordinary requests with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, axes: Sizes, destination: Sizes) -> Sizes | None:
+        try:
+            return [shape[axis] for axis in _order(len(shape), at, axes, destination)]
+        except ShapeError:
+            return None
+
+    return answer
+
+
+def _as_many(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the shorter of the two lists with axes that it does not name behind it, then the longer one cut."""
+    (short, few), (long, many) = sorted(arguments.items(), key=lambda each: len(each[1]))
+    named = {axis % max(1, len(shape)) for axis in few}
+    free = [axis for axis in range(len(shape)) if axis not in named]
+    yield short, (*few, *free[: len(many) - len(few)])
+    yield long, many[: len(few)]
+
+
+def _others(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield each list with an axis that it does not name in place of each that it names again."""
+    for name in ("axes", "destination"):
+        axes = [axis % max(1, len(shape)) for axis in arguments[name]]
+        free = iter([axis for axis in range(len(shape)) if axis not in axes])
+        yield name, tuple([next(free, axis) if axis in axes[:index] else axis for index, axis in enumerate(axes)])
+
+
+MOVEAXIS = Op(
+    name="moveaxis",
+    summary="Move axes to new places; the others keep their order.",
+    params=(
+        Param("axes", Holds.AXES, "the axes that move", positional=True, required=True),
+        Param("destination", Holds.AXES, "their places in the output, one for each", positional=True, required=True),
+    ),
+    steps=moveaxis,
+    fast=fast_moveaxis,
+    operators={
+        "numpy": Operator("moveaxis"),
+        "torch": Operator("movedim"),
+        "paddle": Operator("moveaxis", steps=_of_a_scalar, heeds_empty=False),
+    },
+    examples=("moveaxis N,H,W,C -1 1", "moveaxis 2,3,4 0,1 2,0 --explain", "moveaxis 2,3,4 0 -1 -d torch"),
+    vectors=tuple(
+        (shape, {"axes": axes, "destination": destination})
+        for shape, axes, destination in (
+            ("2,3,4", "0", "-1"),
+            ("2,3,4", "0,1", "2,0"),
+            ("2,3,4,5", "-1,0", "1,2"),
+            ("2,3,4", "[]", "[]"),
+            ("2,3,4", "0,1", "2"),
+            ("2,3,4", "0,-3", "1,2"),
+            ("2,3,4", "0,1", "2,2"),
+            ("2,3,4", "3", "0"),
+            ("2,3,4", "0", "-4"),
+            ("0,3", "0", "1"),
+            ("[]", "0", "0"),
+            ("N,H,W,C", "3", "1"),
+        )
+    ),
+    default_dialect="numpy",
+    refusals=(UNPAIRED_AXES,),
+    changes={UNPAIRED_AXES: _as_many, REPEATED_AXIS: _others},
+)

@@ -1,0 +1,80 @@
+"""Swapaxes: two axes change places."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.stage import Kind, Stage
+from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.ops.axes import axis_from_zero, no_axis_of_a_scalar
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.transpose import transpose
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.sizes.dims import Shape
+
+
+def swapaxes(shape: Shape, at: Setting, axis1: int, axis2: int) -> Reasons:
+    """Let two axes change places; the same axis twice changes nothing.
+
+    Source: numpy.swapaxes ("interchange two axes of an array"), torch.swapaxes, paddle.swapaxes.
+    Raises `ShapeError`: axis-out-of-range.
+    """
+    yield Stage(Kind.PERMUTE, "swapaxes", "", shape)
+    one = axis_from_zero(axis1, len(shape), at, "axis1")
+    other = axis_from_zero(axis2, len(shape), at, "axis2")
+    swapped = {one: other, other: one}
+    order = tuple([swapped.get(axis, axis) for axis in range(len(shape))])
+    return (yield from transpose(shape, at, order, "swapaxes", ""))
+
+
+def _of_a_scalar(shape: Shape, _at: Setting, axis1: int, axis2: int) -> Reasons | None:
+    """Refuse axes of a scalar, which Paddle's swapaxes says has none. Any other request is left to the op."""
+    del axis2
+    return None if shape else no_axis_of_a_scalar(Stage(Kind.PERMUTE, "swapaxes", "", shape), axis1, "axis1")
+
+
+def fast_swapaxes(_at: Setting) -> FastAnswer:
+    """Return what answers ordinary requests with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, axis1: int, axis2: int) -> Sizes | None:
+        rank, output = len(shape), list(shape)
+        if not (-rank <= axis1 < rank and -rank <= axis2 < rank):
+            return None
+        output[axis1], output[axis2] = shape[axis2], shape[axis1]
+        return output
+
+    return answer
+
+
+SWAPAXES = Op(
+    name="swapaxes",
+    summary="Let two axes change places.",
+    params=(
+        Param("axis1", Holds.INT, "one of the axes", positional=True, required=True),
+        Param("axis2", Holds.INT, "the other axis", positional=True, required=True),
+    ),
+    steps=swapaxes,
+    fast=fast_swapaxes,
+    operators={
+        "numpy": Operator("swapaxes"),
+        "torch": Operator("swapaxes"),
+        "paddle": Operator("swapaxes", steps=_of_a_scalar, heeds_empty=False),
+    },
+    examples=("swapaxes 2,3,4 0 2", "swapaxes N,T,H,D 1 2 --explain", "swapaxes 2,3,4 -1 -2 -d torch"),
+    vectors=tuple(
+        (shape, {"axis1": axis1, "axis2": axis2})
+        for shape, axis1, axis2 in (
+            ("2,3,4", "0", "2"),
+            ("2,3,4", "-1", "-3"),
+            ("2,3,4", "1", "1"),
+            ("2,3,4", "0", "3"),
+            ("2,3,4", "-4", "0"),
+            ("0,3", "0", "1"),
+            ("[]", "0", "-1"),
+            ("N,T,H,D", "1", "2"),
+        )
+    ),
+    default_dialect="numpy",
+)

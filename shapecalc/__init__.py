@@ -42,7 +42,7 @@ __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "match", "moveaxis"]
 __all__ += ["rearrange", "reshape", "roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice"]
-__all__ += ["space_to_depth", "split", "squeeze", "swapaxes", "transpose", "unsqueeze", "view"]
+__all__ += ["space_to_depth", "split", "squeeze", "swapaxes", "transpose", "unflatten", "unsqueeze", "view"]
 
 
 def reshape(
@@ -441,6 +441,27 @@ def moveaxis(
     """
     options = {"axes": axes, "destination": destination, "dialect": dialect, "dtype": dtype, "where": where}
     return _answer("moveaxis", input, options)
+
+
+def unflatten(
+    input: Dims,
+    axis: int,
+    sizes: Dims,
+    *,
+    dialect: str = "torch",
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Cut one axis into `sizes`, of which one may be -1.
+
+    Source: torch.unflatten. Raises `ShapeError`.
+
+    >>> print(unflatten(("B", "T", "C"), -1, ("h", -1)))
+    B,T,h,C/h when C % h == 0
+    """
+    return _answer(
+        "unflatten", input, {"axis": axis, "sizes": sizes, "dialect": dialect, "dtype": dtype, "where": where}
+    )
 
 
 def chain(

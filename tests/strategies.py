@@ -100,6 +100,10 @@ def positions(op, rank):
         "roll": {"shift": st.integers(-7, 7), "axis": axis},
         "flip": {"axes": st.lists(axis, max_size=3).map(tuple)},
         "swapaxes": {"axis1": axis, "axis2": axis},
+        "unflatten": {
+            "axis": axis,
+            "sizes": st.lists(st.sampled_from([-1, -1, 1, 2, 3, 6, 0, -2]), max_size=3).map(tuple),
+        },
         "moveaxis": dict.fromkeys(("axes", "destination"), st.lists(axis, max_size=2).map(tuple)),
     }
     return st.fixed_dictionaries(drawn[op])
@@ -132,7 +136,7 @@ def rearrangements(draw):
     return shape, {"pattern": pattern, "lengths": ",".join(known) or None}
 
 
-POSITIONS = ("select", "slice", "split", "flip", "roll", "swapaxes", "moveaxis")
+POSITIONS = ("select", "slice", "split", "flip", "roll", "swapaxes", "moveaxis", "unflatten")
 """The ops that name axes or positions of them."""
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
 images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)

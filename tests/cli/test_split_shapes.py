@@ -31,6 +31,7 @@ QUOTED = [
     'roll "2,6,4" 1 2',
     'swapaxes "2,6,4" 0 2',
     'moveaxis "2,3,4" 0 2',
+    'unflatten "2,12" 1 12',
     'split "2,6,4" 1 3 --part 1',
     'slice "2,3,4" 1:',
     'compare "2,3,4" "0,-1"',

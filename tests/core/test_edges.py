@@ -207,6 +207,8 @@ NUMBERS = [
     ("space_to_depth", "torch", {"block": 2}, (1, 2, 3, 4, 6), (1, 2, 12, 2, 3)),
     ("depth_to_space", "torch", {"block": 2}, (1, 2, 12, 2, 3), (1, 2, 3, 4, 6)),
     ("swapaxes", "numpy", {"axis1": -1, "axis2": 0}, (2, 3, 4), (4, 3, 2)),
+    ("unflatten", "torch", {"axis": 1, "sizes": (3, -1)}, (2, 12), (2, 3, 4)),
+    ("unflatten", "torch", {"axis": 0, "sizes": (1, 2)}, (2, 12), (1, 2, 12)),
     ("moveaxis", "torch", {"axes": (0,), "destination": (-1,)}, (2, 3, 4), (3, 4, 2)),
 ]
 

@@ -203,6 +203,7 @@ VERDICTS = [
     (sc.roll((4, 6), 6, 1), "view"),
     (sc.swapaxes((4, 6, 3), 0, 2), "view"),
     (sc.moveaxis((4, 6, 3), 0, -1), "view"),
+    (sc.unflatten((4, 6), 1, (2, -1)), "view"),
     (sc.chain((4, 6), "flip 0,1", "reshape 3,8"), "view"),
     (sc.chain((4, 6), "flip 0", "reshape 24"), "copy"),
     (sc.chain((4, 6), "select 1 2", "reshape 2,2"), "view"),

@@ -82,6 +82,7 @@ KEEPS = {
     "flip": lambda x, axes: x.flip(axes),
     "roll": lambda x, shift, axis: x.roll(shift, axis),
     "swapaxes": lambda x, axis1, axis2: x.swapaxes(axis1, axis2),
+    "unflatten": lambda x, axis, sizes: x.unflatten(axis, sizes),
     "moveaxis": lambda x, axes, destination: x.movedim(axes, destination),
 }
 

@@ -100,6 +100,11 @@ def test_einops_says_the_same_or_that_axes_mix(answer):
         assert "mixes axes" in str(error) or "axes stay whole" in str(error) or answer.traces[-1].op == "shape"
 
 
+def test_no_size_is_left_to_infer_beside_an_empty_axis():
+    assert code(answer_to("shapecalc unflatten 0,12 1 3,-1"), "torch").text.endswith("x.reshape(x.shape[0], 3, 4)")
+    assert code(answer_to("shapecalc unflatten 2,12 1 3,-1"), "torch").text.endswith("x.reshape(x.shape[0], 3, -1)")
+
+
 SYMBOLIC = [
     ("reshape N,C,H,W 0,-1", "N=2,C=3,H=2,W=5", ""),
     ("reshape N,C,H,W 0,-1,64", "N=2,C=4,H=8,W=4", "einops"),
@@ -139,6 +144,7 @@ SYMBOLIC = [
     ("flip N,C,H 0,2", "N=2,C=3,H=4", "tensorrt einops"),
     ("select N,C,H 1 -1", "N=2,C=3,H=4", "tensorrt einops"),
     ("select N,4 1 2", "N=3", "tensorrt einops"),
+    ("unflatten N,C,H 1 4,-1", "N=2,C=12,H=3", ""),
     ("view N,C,H N,-1", "N=2,C=3,H=4", ""),
     (
         "chain 'N,12,H,W | reshape 0,3,2,2,H,W | transpose 0,1,4,2,5,3 | reshape 0,3,2*H,2*W'",

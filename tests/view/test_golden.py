@@ -37,6 +37,7 @@ EXPLAINED = {
     "needs-sum": "slice N,L :,1:",
     "split": "split N,3*C,4 1 3 --part 2",
     "roll": "roll N,4,4 -1 1",
+    "unflatten": "unflatten N,12,4 1 3,-1",
     "squeeze": "squeeze 1,3,1",
     "unsqueeze": "unsqueeze 2,3 --axes 0,-1",
     "expand": "expand 8,1,1 1,2",

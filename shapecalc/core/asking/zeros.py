@@ -10,6 +10,7 @@ from shapecalc.core.answers.moves import Pick
 from shapecalc.core.answers.stage import Kind
 from shapecalc.core.asking.setting import setting_of
 from shapecalc.core.dialects.dialect import EmptyInfer, Zero
+from shapecalc.core.rules.steps import KeptDim
 from shapecalc.core.sizes.dims import Monomial, names
 
 TYPE_CHECKING = False
@@ -44,7 +45,7 @@ def zero_verdicts(trace: Trace) -> Verdicts:
             verdicts |= dict.fromkeys(names([dim for dim, size in both if size != dim]))
         target = request.arguments.get(stage.argument)
         if stage.kind is Kind.RESHAPE and isinstance(target, tuple):
-            verdicts |= _count_verdicts(stage, at.reading, broken)
+            verdicts |= _cut_verdicts(stage) if target != stage.asked else _count_verdicts(stage, at.reading, broken)
             if own:
                 verdicts |= dict.fromkeys(names(target))
             elif at.reading.zero is Zero.COPIES:
@@ -79,6 +80,13 @@ def _count_verdicts(stage: Stage, reading: Reading, broken: set[str]) -> Verdict
     counted = {*names(before)} ^ {*names(settled)} if hole is None else {*names(settled)}
     told = hole is None or reading.empty is EmptyInfer.REFUSED
     return {name: name not in broken if told else None for name in counted}
+
+
+def _cut_verdicts(stage: Stage) -> Verdicts:
+    """Return that the names of axes that are cut, and of their parts, are to be asked; what stays may be empty."""
+    cut = [step for step in stage.steps if step.out is not None and not isinstance(step.facts, KeptDim)]
+    dims = [dim for step in cut for dim in (step.dim, *[stage.before[axis] for axis in step.sources])]
+    return dict.fromkeys(names(dims))
 
 
 def _code_verdicts(stage: Stage, broken: set[str]) -> Verdicts:

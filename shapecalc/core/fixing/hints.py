@@ -78,7 +78,8 @@ def _for_every_batch(found: Iterable[Fix]) -> str:
 def _near(trace: Trace, problem: Problem) -> str:
     """Say which change of the argument at fault, or of the opset, would help."""
     asks_for_dims = isinstance(trace.request.arguments.get(str(problem.argument)), tuple)
-    if problem.rule in (INDIVISIBLE, VOLUME_MISMATCH) and trace.stages and asks_for_dims:
+    of_the_op = problem.rule in OPS[trace.op].changes
+    if problem.rule in (INDIVISIBLE, VOLUME_MISMATCH) and trace.stages and asks_for_dims and not of_the_op:
         return _fitting(trace, problem)
     if problem.rule is NOT_A_PERMUTATION:
         return _missing(trace, problem)

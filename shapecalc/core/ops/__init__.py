@@ -28,6 +28,7 @@ OPS: Table[Op] = Table(
     "rearrange",
     "swapaxes",
     "moveaxis",
+    "unflatten",
     "select",
     "slice",
     "split",

@@ -88,8 +88,8 @@ def _may_be_inferred(stage: Stage, step: Step) -> bool:
     """Say whether a dim may be written as -1: it was asked for so, and the other dims hold something."""
     if isinstance(step.facts, InferredEmpty) or step.out is None:
         return False
-    if isinstance(step.facts, Inferred) or stage.asked[step.out] != -1:
-        return isinstance(step.facts, Inferred)
+    if not isinstance(step.facts, Inferred) and stage.asked[step.out] != -1:
+        return False
     after = shape_after(stage)
     return 0 not in after[: step.out] + after[step.out + 1 :]
 

@@ -1,0 +1,166 @@
+"""Unflatten: one axis is cut into several."""
+
+from __future__ import annotations
+
+from math import prod
+
+from shapecalc.core.answers.moves import Reshape
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.dialects.limits import check_rank, checked_volume
+from shapecalc.core.ops.axes import regrouped
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.reshape import Target
+from shapecalc.core.ops.select import existing_axis
+from shapecalc.core.rules.refusals import INDIVISIBLE, MISSING_ARGUMENT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
+from shapecalc.core.rules.steps import GIVEN, KEPT_DIM
+from shapecalc.core.sizes.conditions import Conditions, Never, equal
+from shapecalc.core.sizes.dims import Dim, Shape
+from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.record import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+
+NEAR = 6
+"""How far from a size another is looked for."""
+
+
+def unflatten(shape: Shape, at: Setting, axis: int, sizes: Shape) -> Reasons:
+    """Cut an axis into `sizes`, of which one may be -1. The other axes stay, and may be of size 0.
+
+    Source: torch.unflatten ("expands a dimension of the input tensor over multiple dimensions").
+    Raises `ShapeError`: axis-out-of-range, missing-argument, two-infers, below-minus-one, zero-volume-infer,
+    indivisible, volume-mismatch, rank-limit, overflow.
+    """
+    yield Stage(Kind.RESHAPE, "unflatten", "sizes", shape)
+    cut = existing_axis(axis, shape, at)
+    if not sizes:
+        raise refusal(MISSING_ARGUMENT, "an axis is cut into one size at least", argument="sizes")
+    asked = (*shape[:cut], *sizes, *shape[cut + 1 :])
+    yield Stage(Kind.RESHAPE, "unflatten", "sizes", shape, asked)
+    check_rank(asked, at.row, "sizes")
+    after = list(asked)
+    for step in _steps(shape, at, cut, sizes):
+        after[step.out or 0] = step.dim
+        yield step
+    output = tuple(after)
+    conditions = _same_size(shape[cut], cut, checked_volume(output[cut : cut + len(sizes)], "sizes"))
+    yield replace(regrouped(shape, output), conditions=conditions)
+    yield Reshape(output)
+    return output
+
+
+def _steps(shape: Shape, at: Setting, cut: int, sizes: Shape) -> Iterator[Step]:
+    """Yield the step of each dim: those that stay, those that are given, and last the one that is inferred."""
+    parts = Parts(shape, at, cut, sizes)
+    for out, dim in enumerate((*shape[:cut], *sizes, *shape[cut + 1 :])):
+        part, source = out - cut, out if out < cut else out - len(sizes) + 1
+        if not 0 <= part < len(sizes):
+            yield Step(KEPT_DIM, out, (source,), dim)
+        elif isinstance(dim, int) and dim < 0:
+            parts.open_hole(part, dim)
+        else:
+            step = parts.zero(part) if dim == 0 else Step(GIVEN, part, (), dim)
+            yield Step(step.facts, out, (cut,), dim)
+    if parts.hole is not None:
+        yield replace(parts.inferred(parts.hole), out=cut + parts.hole, sources=(cut,))
+
+
+class Parts(Target):
+    """The sizes that an axis is cut into while they are settled, as those of a tensor with that axis alone."""
+
+    __slots__ = ("axis",)
+
+    def __init__(self, shape: Shape, at: Setting, axis: int, sizes: Shape) -> None:
+        """Begin with the sizes as they are asked for."""
+        super().__init__(shape[axis : axis + 1], at, sizes, "sizes")
+        self.axis = axis
+
+    def _indivisible(self, hole: int, have: Dim, known: Dim) -> ShapeError:
+        over = f", {brief(str(have % known))} left over" if isinstance(have, int) and isinstance(known, int) else ""
+        message = f"dim {self.axis}, {brief(str(have))}, cannot be divided by {brief(str(known))}{over}"
+        return refusal(INDIVISIBLE, message, argument="sizes", index=hole)
+
+
+def _same_size(dim: Dim, axis: int, made: Dim) -> Conditions:
+    """Return when a dim is the product of the sizes that it is cut into; raise `ShapeError` (volume-mismatch)."""
+    try:
+        return equal(dim, made)
+    except Never:
+        message = f"dim {axis} is {brief(str(dim))}, and the sizes make {brief(str(made))}"
+        raise refusal(VOLUME_MISMATCH, message, argument="sizes") from None
+
+
+def fast_unflatten(_at: Setting) -> FastAnswer:
+    """Return what answers ordinary requests with the output shape, and any other with None."""
+
+    def answer(shape: Sizes, axis: int, sizes: Sizes) -> Sizes | None:
+        if not sizes or not 0 <= axis < len(shape) or min(sizes) < -1:
+            return None
+        left, over = divmod(shape[axis], prod([size for size in sizes if size != -1]) or shape[axis] + 1)
+        if over or sizes.count(-1) != (left != 1):
+            return None
+        return [*shape[:axis], *[left if size == -1 else size for size in sizes], *shape[axis + 1 :]]
+
+    return answer
+
+
+def _other_sizes(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the sizes with -1 in place of one, from the right; if they have a -1, with another number nearby."""
+    sizes = arguments["sizes"]
+    for place in range(len(sizes))[::-1]:
+        size, others = sizes[place], [-1]
+        if -1 in sizes and isinstance(size, int) and size != -1:
+            others = sorted(range(max(1, size - NEAR), size + NEAR), key=lambda other: abs(other - size))
+        yield from (("sizes", (*sizes[:place], other, *sizes[place + 1 :])) for other in others)
+
+
+def _whole(_shape: Shape, _arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the sizes that leave the axis whole."""
+    yield "sizes", (-1,)
+
+
+UNFLATTEN = Op(
+    name="unflatten",
+    summary="Cut one axis into several.",
+    params=(
+        Param("axis", Holds.INT, "the axis that is cut", positional=True, required=True),
+        Param("sizes", Holds.TARGET, "what it is cut into; one may be -1", positional=True, required=True),
+    ),
+    steps=unflatten,
+    fast=fast_unflatten,
+    operators={"torch": Operator("unflatten")},
+    examples=("unflatten 2,12 1 3,-1", "unflatten B,T,C -1 h,-1 --explain", "unflatten 0,12 1 3,4"),
+    vectors=tuple(
+        (shape, {"axis": axis, "sizes": sizes})
+        for shape, axis, sizes in (
+            ("2,12", "1", "3,-1"),
+            ("2,12", "-1", "3,4"),
+            ("2,12", "1", "12"),
+            ("2,12", "1", "5,-1"),
+            ("2,12", "1", "3,5"),
+            ("2,12", "1", "-1,-1"),
+            ("2,12", "1", "-2,6"),
+            ("2,12", "1", "[]"),
+            ("2,12", "2", "3,4"),
+            ("0,12", "1", "3,-1"),
+            ("2,0", "1", "0,-1"),
+            ("2,0", "1", "3,-1"),
+            ("[]", "0", "1"),
+            ("B,T,C", "-1", "h,-1"),
+            ("N,L", "1", "2,6"),
+        )
+    ),
+    default_dialect="torch",
+    changes={
+        **dict.fromkeys((INDIVISIBLE, VOLUME_MISMATCH, ZERO_VOLUME_INFER), _other_sizes),
+        MISSING_ARGUMENT: _whole,
+    },
+)

@@ -14,7 +14,7 @@ from shapecalc.cli.output import Exit, RunEnded, abandon_stdout, escape_what_can
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from shapecalc.tui.question import Outcome, Question
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 class TerminalApp:
     """The terminal app as the command line opens it. Its modules are imported when they are needed."""
 
-    def question_of(self, words: Sequence[str]) -> Question:
+    def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Question:
         """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none."""
         from shapecalc.tui.question import question_of
 
-        return question_of(words)
+        return question_of(words, defaults)
 
     def open(self, question: Question, step: int | None, *, lesson: bool) -> tuple[Outcome | None, int]:
         """Run the app; return what it was left with, and its own exit code."""

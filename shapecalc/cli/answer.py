@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_lines, read_input, without_padding
 from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
 from shapecalc.core.asking.ask import ask, default_dialect, operator_in, opset_in
@@ -30,22 +31,29 @@ if TYPE_CHECKING:
 
 def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
     """Ask the question that an op's texts make, of every line if the input is `-`; return the largest exit code."""
-    if str(texts["input"]).strip() == "-":
-        return answer_lines(lambda line, placed: _answer_text(op, {**texts, "input": line}, placed), op, texts, out)
-    return _answer_text(op, texts, out)
-
-
-def _answer_text(op: str, texts: dict[str, object], out: Output) -> int:
-    """Ask the question that an op's texts make, print the answer and return the exit code."""
+    options = {name: value for name, value in texts.items() if name != "input"}
     try:
-        texts["input"] = without_padding(str(texts["input"]))
-        options = {name: value for name, value in texts.items() if name != "input"}
-        opset = take_model_opset(options, [(op, {})], out)
-        given = read_input(str(texts["input"]), options, op)
-        answered = answer_request(ask(op, given.shape, given.options))
-        return print_answer(answered, out, given.source, opset, [options])
+        if defaults := told_defaults([(op, {})], options, out):
+            from shapecalc.core.asking.defaults import with_defaults
+
+            options = dict(with_defaults(op, defaults, options))
     except ShapeError as error:
         return print_error(error, op, texts, out)
+    if str(texts["input"]).strip() == "-":
+        return answer_lines(lambda line, placed: _answer_text(op, line, options, placed), op, texts, out)
+    return _answer_text(op, str(texts["input"]), options, out)
+
+
+def _answer_text(op: str, shape: str, options: Mapping[str, object], out: Output) -> int:
+    """Ask the question that an op's texts make, print the answer and return the exit code."""
+    own = {**options}
+    try:
+        opset = take_model_opset(own, [(op, {})], out)
+        given = read_input(without_padding(shape), own, op)
+        answered = answer_request(ask(op, given.shape, given.options))
+        return print_answer(answered, out, given.source, opset, [own])
+    except ShapeError as error:
+        return print_error(error, op, {"input": shape, **options}, out)
 
 
 def answer_lines(answer: Callable[[str, Output], int], op: str, texts: dict[str, object], out: Output) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.cli.answer import answer_lines, print_answer, print_error, take_model_opset
+from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import read_input, without_padding
 from shapecalc.cli.options import ASKING, PRINTING, SWITCHING, Argument
 from shapecalc.cli.signature import make_command
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from shapecalc.cli.output import Output
     from shapecalc.core.answers.trace import Chain
-    from shapecalc.core.asking.defaults import Stage
+    from shapecalc.core.asking.defaults import Options, Stage
     from shapecalc.engine.files import Source
 
 SUMMARY = "Carry a shape through several ops, each on the output of the one before."
@@ -45,31 +46,38 @@ def run_chain(stages: str, out: Output, **options: object) -> int:
 
     If the input is `-`, every line of standard input is answered.
     """
-    if stages.partition("|")[0].strip() == "-":
-        texts: dict[str, object] = {"stages": stages}
-        return answer_lines(lambda line, placed: _run(stages, placed, {**options}, line), "chain", texts, out)
-    return _run(stages, out, options)
 
+    def refuse(error: ShapeError, placed: Output) -> int:
+        return print_error(ShapeError(place_in_chain(error.problem, stages)), "chain", {"stages": stages}, placed)
 
-def _run(stages: str, out: Output, options: dict[str, object], shape: str | None = None) -> int:
-    """Answer the stages in turn, print the answer and return the exit code; `shape` takes the place of a `-`."""
+    def answer(shape: str, placed: Output) -> int:
+        own = {**options}
+        try:
+            opset = take_model_opset(own, asked, placed)
+            found, source = answer_stages(without_padding(shape), asked, own, defaults)
+            return print_answer(found, placed, source, opset, [options, *(each for _, each in asked)])
+        except ShapeError as error:
+            return refuse(error, placed)
+
     try:
         written, asked = read_chain(stages)
-        sized = [{**options}, *(own for _, own in asked)]
-        opset = take_model_opset(options, asked, out)
-        answer, source = answer_stages(without_padding(written) if shape is None else shape, asked, options)
-        return print_answer(answer, out, source, opset, sized)
+        defaults = told_defaults(asked, options, out)
     except ShapeError as error:
-        return print_error(ShapeError(place_in_chain(error.problem, stages)), "chain", {"stages": stages}, out)
+        return refuse(error, out)
+    if written.strip() == "-":
+        return answer_lines(answer, "chain", {"stages": stages}, out)
+    return answer(written, out)
 
 
-def answer_stages(shape: str, asked: Sequence[Stage], options: dict[str, object]) -> tuple[Chain, Source | None]:
+def answer_stages(
+    shape: str, asked: Sequence[Stage], options: dict[str, object], defaults: Options
+) -> tuple[Chain, Source | None]:
     """Return the answer to a chain as it was typed, and the data of its input if that is a file.
 
     Raises `ShapeError`: usage if it cannot be read, file if its input cannot be used.
     """
     where = options.pop("where")
-    stages, source = chain_with_options(asked, options), None
+    stages, source = chain_with_options(asked, options, defaults), None
     if stages:
         (op, first), *others = stages
         given = read_input(shape, first, op)

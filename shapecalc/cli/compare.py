@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.cli.answer import print_error
+from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text, read_input
 from shapecalc.cli.options import ASKING, DIALECTS_ONLY, Argument, Option, printing_options
 from shapecalc.cli.output import Exit, put_json, show, show_table, tell
@@ -14,6 +15,7 @@ from shapecalc.core.asking.compare_chains import compare_chain
 from shapecalc.core.asking.expected import sized_names, unexpected
 from shapecalc.core.asking.shape_pattern import read_pattern
 from shapecalc.core.asking.spellings import respelled
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.core.fixing.answer import compare as compare_dialects
 from shapecalc.core.ops import OPS
@@ -21,7 +23,7 @@ from shapecalc.core.sizes.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import typer
 
@@ -56,7 +58,7 @@ def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
     asking = [option for option in ASKING.values() if option.name != DIALECTS_ONLY.name]
     parameters: list[Argument | Option] = [WORDS, DIALECTS_ONLY, *asking]
-    parameters += printing_options("explain", "json", "expect", "quiet", "strict")
+    parameters += printing_options("explain", "json", "expect", "quiet", "strict", "no_config")
     made = make_command(run_compare, parameters)
     app.command("compare", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
@@ -66,6 +68,7 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
     texts: dict[str, object] = {"words": " ".join(words)}
     try:
         dialects = list(dict.fromkeys(dialect or []))
+        options |= _default_opset(dialects, options, out)
         if "|" in words[-1]:
             shape, stages = _asked_chain(words)
             comparison = compare_chain(shape, stages, dialects, options, answer_chain)
@@ -86,6 +89,12 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
         if not as_expected:
             tell(f"shapecalc: not every dialect answers {expected}")
     return Exit.YES if agreed else Exit.NO
+
+
+def _default_opset(dialects: Sequence[str], options: Mapping[str, object], out: Output) -> dict[str, object]:
+    """Return the default of the opset, if it was not given; raise `ShapeError` (usage, file) if it cannot be read."""
+    asked = [("reshape", {"dialect": name}) for name in dialects or DIALECTS]
+    return told_defaults(asked, {**options, "dialect": "every"}, out)
 
 
 def _asked(words: list[str]) -> tuple[str, str, Mapping[str, object]]:

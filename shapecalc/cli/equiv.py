@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text, read_input
 from shapecalc.cli.options import ASKING, SWITCHING, Argument, Option, printing_options
 from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
@@ -52,7 +53,7 @@ def add(app: typer.Typer, cls: type) -> None:
         SECOND,
         *ASKING.values(),
         *SWITCHING.values(),
-        *printing_options("json", "quiet", "strict"),
+        *printing_options("json", "quiet", "strict", "no_config"),
     ]
     app.command("equiv", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_equiv, parameters))
 
@@ -62,7 +63,7 @@ def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
     where = options.pop("where")
     try:
         sizes = {} if where is None else read_sizes(where)
-        answers = answer_pair(*_asked_pair(first, second, options), sizes)
+        answers = answer_pair(*_asked_pair(first, second, options, out), sizes)
         found = equivalence(*answers)
     except ShapeError as error:
         if out.json and not out.quiet:
@@ -80,7 +81,7 @@ def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
     return CODES.get(found.verdict, Exit.NO if out.strict else Exit.YES)
 
 
-def _asked_pair(first: str, second: str, options: dict[str, object]) -> tuple[Asked, Asked]:
+def _asked_pair(first: str, second: str, options: dict[str, object], out: Output) -> tuple[Asked, Asked]:
     """Return two chains as they were typed, with the options that their stages take.
 
     Raises `ShapeError`: usage if one cannot be read, file if an input cannot be used.
@@ -88,7 +89,8 @@ def _asked_pair(first: str, second: str, options: dict[str, object]) -> tuple[As
     one = _with_input(asked_chain(first))
     other = asked_chain(second, one.input)
     other = other if other.input is one.input else _with_input(other)
-    stages = tuple(chain_with_options([*one.stages, *other.stages], options))
+    asked = [*one.stages, *other.stages]
+    stages = tuple(chain_with_options(asked, options, told_defaults(asked, options, out)))
     count = len(one.stages)
     return Asked(one.input, stages[:count]), Asked(other.input, stages[count:])
 

@@ -171,8 +171,9 @@ PRINTING = by_name(
         completions=_targets,
         lists_completions=True,
     ),
+    Option("no_config", "Take no defaults from the environment or pyproject.toml.", Takes.NOTHING),
 )
-"""The options that say what is printed. The fields of `Output` have the same names."""
+"""The options that say what is printed, and whether defaults count. The fields of `Output` have the same names."""
 INPUT = Argument(
     "input",
     "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input, x.npy from that file",

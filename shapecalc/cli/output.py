@@ -35,7 +35,7 @@ class Exit:
 
 
 class Output(Record):
-    """What a command is to print, and what decides its exit code."""
+    """What a command is to print, what decides its exit code, and whether defaults count."""
 
     explain: bool = False
     json: bool = False
@@ -51,6 +51,7 @@ class Output(Record):
     code: str | None = None
     place: str = ""
     """What its messages begin with: the line of standard input, if there are several."""
+    no_config: bool = False
 
     @property
     def about_data(self) -> bool:

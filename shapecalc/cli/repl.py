@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import sys
 
+from shapecalc.cli.answer import print_error
+from shapecalc.cli.config import told_defaults
+from shapecalc.cli.options import printing_options
 from shapecalc.cli.output import Exit, put, stream_error, tell, tell_problem
 from shapecalc.cli.session import Reply, Session
+from shapecalc.cli.signature import make_command
+from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.text import shape_text
 
@@ -13,22 +18,31 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import typer
 
+    from shapecalc.cli.output import Output
+    from shapecalc.core.asking.defaults import Stage
+
 SUMMARY = "A prompt that holds a current shape and carries it from op to op."
 HELP = f"""\b
   shapecalc repl
   printf '2,3,4\\nreshape 0,-1\\n' | shapecalc repl
 
 {SUMMARY} Exit code, from a pipe: the largest of its lines."""
+LINES: list[Stage] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
+"""Stages of which each default changes one: it is told before the first line."""
 
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    app.command("repl", cls=cls, short_help=SUMMARY, help=HELP)(run_repl)
+    made = make_command(run_repl, printing_options("no_config"))
+    app.command("repl", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
-def run_repl() -> int:
+def run_repl(out: Output) -> int:
     """Read lines and answer them until the end of input or `quit`."""
-    session = Session()
+    try:
+        session = Session(told_defaults(LINES, {}, out))
+    except ShapeError as error:
+        return print_error(error, "repl", {}, out)
     if sys.stdin is None:
         raise stream_error("stdin", "it is closed")
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]

@@ -6,11 +6,11 @@ import socket
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.inputs import input_text
-from shapecalc.cli.options import Option, Takes
+from shapecalc.cli.options import Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, stream_error, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
-from shapecalc.cli.tui import PARAMETERS, UNKNOWN
+from shapecalc.cli.tui import PARAMETERS, UNKNOWN, opening_question
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import replace
@@ -65,7 +65,8 @@ OPENS = Option("opens", "Open the address in a browser.", Takes.NOTHING, long="-
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    made = make_command(run_serve, [WORDS, HOST, PORT, ALLOW_HOST, SESSIONS, OPENS], with_context=True)
+    own: list[Argument | Option] = [WORDS, HOST, PORT, ALLOW_HOST, SESSIONS, OPENS, *printing_options("no_config")]
+    made = make_command(run_serve, own, with_context=True)
     app.command("serve", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
@@ -85,7 +86,7 @@ def run_serve(
 
     words = words or []
     try:
-        command = _visit_command(context.obj, words)
+        command = _visit_command(context.obj, words, out)
         door = new_door(host, allow_host or [])
     except ShapeError as error:
         shown: dict[str, object] = {"command": " ".join(words) or None}
@@ -103,9 +104,9 @@ def run_serve(
     return Exit.YES
 
 
-def _visit_command(app: TerminalApp[Any], words: list[str]) -> list[str]:
+def _visit_command(app: TerminalApp[Any], words: list[str], out: Output) -> list[str]:
     """Return what starts an app at the question of some words; raise `ShapeError` (usage, file) if there is none."""
-    question = app.question_of(words)
+    question = opening_question(app, words, out)
     if question.texts.get("input", "").strip() == "-":
         question = question.with_text("input", input_text("-"))
     return app.visit(question)

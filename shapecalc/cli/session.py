@@ -28,9 +28,14 @@ from shapecalc.core.sizes.dims import Shape
 from shapecalc.core.sizes.lookup import lookup, suggestion
 from shapecalc.core.sizes.problem import Problem, ShapeError, misuse
 from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.record import FrozenDict, Record
 from shapecalc.core.sizes.text import read_shape, shape_text
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NONE: FrozenDict = FrozenDict()
 COMMANDS = {
     "explain": "tell every step of the last answer",
     "undo": "go back one answer",
@@ -67,11 +72,16 @@ class Session:
     ['2,3,4', '3,2,4', '3,8', '3,2,4']
     """
 
-    def __init__(self) -> None:
-        """Start without a shape, under each op's own default dialect."""
-        self.dialect: str | None = None
+    def __init__(self, defaults: Mapping[str, object] = NONE) -> None:
+        """Start without a shape, under the defaults, else under each op's own dialect."""
+        self._defaults = dict(defaults)
         self._past: list[Shape] = []
         self._last: Trace | Chain | None = None
+
+    @property
+    def dialect(self) -> str | None:
+        """The dialect that every line is asked under; an op that it does not have is a problem."""
+        return str(self._defaults["dialect"]) if "dialect" in self._defaults else None
 
     @property
     def shape(self) -> Shape | None:
@@ -109,16 +119,11 @@ class Session:
 
     def _reply_to_chain(self, line: str) -> Reply:
         shape, stages = read_chain(line)
-        return self._keep(answer_chain(self._input(shape), chain_with_options(stages, self._defaults), {}))
+        return self._keep(answer_chain(self._input(shape), chain_with_options(stages, {}, self._defaults), {}))
 
     def _reply_to_op(self, typed: Typed) -> Reply:
         options = with_defaults(typed.op, self._defaults, typed.options)
         return self._keep(answer(ask(typed.op, self._input(typed.input or "ans"), options)))
-
-    @property
-    def _defaults(self) -> dict[str, object]:
-        """The options that hold for every line; an op that the dialect does not have is a problem."""
-        return {} if self.dialect is None else {"dialect": self.dialect}
 
     def _input(self, text: str) -> str:
         """Return the input that a line names; raise `ShapeError` (usage) for a current shape if there is none yet."""
@@ -163,7 +168,7 @@ class Session:
     def _reply_to_dialect(self, words: list[str]) -> Reply:
         if not words:
             return Reply("\n".join(f"{'*' if name == self.dialect else ' '} {name}" for name in DIALECTS))
-        self.dialect = dialect_called(words[0]).name
+        self._defaults["dialect"] = dialect_called(words[0]).name
         return Reply(story=f"asking {self.dialect}")
 
     def _reply_to_why(self, words: list[str]) -> Reply:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shapecalc.cli.answer import print_error, take_model_opset
 from shapecalc.cli.chain import answer_stages, place_in_chain
+from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text
 from shapecalc.cli.options import ASKING, SWITCHING, Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, put_json, tell
@@ -48,7 +49,7 @@ OWN = (
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    printing = printing_options("json", "quiet", "code")
+    printing = printing_options("json", "quiet", "code", "no_config")
     made = make_command(run_simplify, [STAGES, *OWN, *ASKING.values(), *SWITCHING.values(), *printing])
     app.command("simplify", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
@@ -58,8 +59,9 @@ def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: ob
     try:
         wanted = goal_called(goal)
         shape, asked = read_chain(stages)
+        defaults = told_defaults(asked, options, out)
         opset = take_model_opset(options, asked, out)
-        found = simplify(answer_stages(input_text(shape), asked, options)[0], wanted)
+        found = simplify(answer_stages(input_text(shape), asked, options, defaults)[0], wanted)
         coded = _code(found, out, opset)
     except ShapeError as error:
         return print_error(ShapeError(place_in_chain(error.problem, stages)), "simplify", {"stages": stages}, out)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 
 from shapecalc.cli.answer import print_answer, print_error
+from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text
-from shapecalc.cli.options import Argument, Option, Takes
+from shapecalc.cli.options import Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
+from shapecalc.core.asking.command_line import read_chain
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import ShapeError, misuse
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from shapecalc.cli.output import Output
     from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.asking.defaults import Stage
     from shapecalc.core.sizes.problem import Problem
 
     class Question(Protocol):
@@ -37,6 +40,10 @@ if TYPE_CHECKING:
         @property
         def texts(self) -> Mapping[str, str]:
             """What the fields hold, by name."""
+
+        @property
+        def settings(self) -> Mapping[str, object]:
+            """The options that every op has, as they were given."""
 
         def with_text(self, name: str, text: str) -> Self:
             """Return the question with another text in one field."""
@@ -57,7 +64,7 @@ if TYPE_CHECKING:
     class TerminalApp(Protocol[Q]):
         """The terminal app as the command line needs it; `__main__` hands it over."""
 
-        def question_of(self, words: Sequence[str]) -> Q:
+        def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Q:
             """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none."""
 
         def open(self, question: Q, step: int | None, *, lesson: bool) -> tuple[Outcome | None, int]:
@@ -82,7 +89,7 @@ UNKNOWN = {"ignore_unknown_options": True}
 """The words after `tui` are an op's command line, which the core reads."""
 MOST_STEPS = 99_999
 """The last step to open at; more than an answer has."""
-PARAMETERS = (
+PARAMETERS: tuple[Argument | Option, ...] = (
     Argument(
         "words",
         "any op's command line, or that of chain or equiv",
@@ -94,6 +101,7 @@ PARAMETERS = (
     ),
     Option("step", "Open at this step, from 1.", Takes.NUMBER, metavar="N", least=1, most=MOST_STEPS),
     Option("lesson", "Open with the lessons.", Takes.NOTHING),
+    *printing_options("no_config"),
 )
 
 
@@ -108,7 +116,7 @@ def run_tui(context: typer.Context, words: list[str] | None, step: int | None, o
     app: TerminalApp[Any] = context.obj
     words = words or []
     try:
-        question = app.question_of(words)
+        question = opening_question(app, words, out)
         if question.texts.get("input", "").strip() == "-":
             question = question.with_text("input", _shape_from_stdin())
         _check_terminal()
@@ -122,6 +130,27 @@ def run_tui(context: typer.Context, words: list[str] | None, step: int | None, o
     if outcome.answer is not None:
         return print_answer(outcome.answer, out)
     return Exit.YES if outcome.problem is None else print_error(ShapeError(outcome.problem), question.op, {}, out)
+
+
+def opening_question(app: TerminalApp[Any], words: Sequence[str], out: Output) -> Any:
+    """Return the question that some words open the app with, under the defaults, which are told.
+
+    Raises `ShapeError`: usage if the words or a default cannot be read, file if a file cannot.
+    """
+    question = app.question_of(words, {})
+    defaults = told_defaults(_stages_of(question, words), {}, out) if words else {}
+    return app.question_of(words, defaults) if defaults else question
+
+
+def _stages_of(question: Question, words: Sequence[str]) -> list[Stage]:
+    """Return the stages that are asked for; of chains those that can be read so far."""
+    if question.op in OPS:
+        return [(question.op, question.settings)]
+    stages: list[Stage] = []
+    for text in words[1:]:
+        with suppress(ShapeError):
+            stages += read_chain(text)[1]
+    return stages
 
 
 def _shape_from_stdin() -> str:

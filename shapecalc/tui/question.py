@@ -6,9 +6,9 @@ from difflib import get_close_matches
 
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.asking.ask import ask, default_dialect, dialect_called, switch_name
-from shapecalc.core.asking.command_line import command_line, command_pieces, read_chain, read_stage
+from shapecalc.core.asking.command_line import command_line, command_pieces, read_chain, read_stage, stage_text
 from shapecalc.core.asking.common import COMMON
-from shapecalc.core.asking.defaults import with_defaults
+from shapecalc.core.asking.defaults import chain_with_options, with_defaults
 from shapecalc.core.asking.places import token_span, unreadable_stage
 from shapecalc.core.asking.resolve import ask_chain, resolve_chain
 from shapecalc.core.asking.spellings import ELSEWHERE, respelled
@@ -153,18 +153,20 @@ FIRST = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": "0,-1", "
 """The question that is shown if none is asked: a transpose, a copied 0 and a -1."""
 
 
-def question_of(words: Sequence[str]) -> Question:
+def question_of(words: Sequence[str], defaults: Mapping[str, object] = NONE) -> Question:
     """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none.
 
-    >>> question_of(["reshape", "2,3,4", "0,-1", "--opset", "13"]).settings
-    {'opset': '13'}
+    Of the `defaults` it has those that were not given.
+
+    >>> question_of(["reshape", "2,3,4", "0,-1", "--opset", "13"], {"opset": 9, "dialect": "onnxruntime"}).settings
+    {'dialect': 'onnxruntime', 'opset': '13'}
     """
     if not words:
         return FIRST
     if words[0] == CHAIN:
-        return _chain_question(words[1:])
+        return _chain_question(words[1:], defaults)
     if words[0] == EQUIV:
-        return _pair_question(words[1:])
+        return _pair_question(words[1:], defaults)
     words = respelled(words)
     if words[0] not in OPS and words[0] not in ELSEWHERE:
         opening = (*ASKABLE, EQUIV)
@@ -172,7 +174,8 @@ def question_of(words: Sequence[str]) -> Question:
             raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], opening))
         words = ["reshape", *words]
     typed = read_stage(words, with_input=True)
-    settings = {name: value for name, value in typed.options.items() if name in COMMON}
+    options = with_defaults(typed.op, defaults, typed.options)
+    settings = {name: value for name, value in options.items() if name in COMMON}
     if "dialect" in settings:
         settings["dialect"] = dialect_called(str(settings["dialect"])).name
     texts = {name: _field_text(value) for name, value in typed.options.items() if name not in COMMON}
@@ -184,7 +187,7 @@ def _field_text(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _chain_question(words: Sequence[str]) -> Question:
+def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:
     """Return the question of a chain: `'INPUT | OP ... | OP ...' [--where SIZES]`."""
     match list(words):
         case []:
@@ -195,15 +198,27 @@ def _chain_question(words: Sequence[str]) -> Question:
             settings = {"where": sizes}
         case _:
             raise misuse("a chain is one text, and --where is all it takes here", "write 'INPUT | OP ... | OP ...'")
-    shape, _, stages = text.partition("|")
+    shape, _, stages = _with_defaults(text, defaults).partition("|")
     return Question(CHAIN, {"input": shape.strip(), "stages": stages.strip()}, settings)
 
 
-def _pair_question(words: Sequence[str]) -> Question:
+def _with_defaults(text: str, defaults: Mapping[str, object]) -> str:
+    """Return a chain with the defaults that its stages take written out; as it was typed if it cannot be read."""
+    try:
+        shape, stages = read_chain(text) if defaults else (text, [])
+    except ShapeError:
+        return text
+    if not stages:
+        return text
+    written = [stage_text(op, options) for op, options in chain_with_options(stages, {}, defaults)]
+    return " | ".join([shape, *written]).strip()
+
+
+def _pair_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:
     """Return the question of a chain that is held against another: `'INPUT | OP ...' '| OP ...'`."""
     if len(words) != 2:
         raise misuse("equiv takes two chains here, and nothing else", "write equiv 'INPUT | OP ...' '| OP ...'")
-    return replace(_chain_question(words[:1]), against=words[1])
+    return replace(_chain_question(words[:1], defaults), against=_with_defaults(words[1], defaults))
 
 
 def answer_question(question: Question, focused: str | None = None) -> Outcome:

@@ -36,10 +36,13 @@ PATIENCE = 120
 """The seconds of computing after which a mutant that goes on for ever counts as noticed."""
 QUICK = ["-n0", "-q", "-x", "-p", "no:randomly", "-p", "no:cacheprovider", "-m", "not slow", "--no-header"]
 QUICK += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+ELSEWHERE = "ops", "direct", "parameters", "typer", "doctor", "serve"
+"""The tests of the command line that another lot has, or that ask little of the core."""
 STAGES = (
     ["tests/core/test_cases.py", "tests/core/test_text.py", "shapecalc/core/ops", "shapecalc/core/sizes"],
     ["shapecalc/core", "tests/core", "--deselect", "tests/core/test_imports.py"],
     ["shapecalc", "tests/view", *(f"tests/cli/test_{name}.py" for name in ("ops", "direct", "parameters", "typer"))],
+    ["tests/engine", "tests/engines", "tests/cli", *(f"--ignore=tests/cli/test_{name}.py" for name in ELSEWHERE)],
 )
 """Tests by how soon they notice: each lot is asked only about what the one before lets live."""
 OPERATORS = {name: operator() for name in sorted(operator_names()) if not (operator := get_operator(name)).arguments()}

@@ -62,8 +62,7 @@ def vectors(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
 def _setups(row: Dialect) -> Iterator[Setup]:
     for name, operator in operators_of(row).items():
         op = OPS[name]
-        opsets = [None] if row.newest_opset is None else [at for at in operator.versions if at <= row.newest_opset]
-        for opset in opsets:
+        for opset in operator.versions or [None]:
             yield Setup(row, op, opset, None)
             exists = op.switched and row.switch is not None and (opset is None or opset >= row.switch.since)
             for switch in (False, True) if exists else ():

@@ -128,10 +128,10 @@ def _into_space(shape: Shape, at: Setting, block: int, mode: str) -> Reasons:
     places = (Cut(channels, "rows of a block", block), Cut(channels, "columns of a block", block))
     left = Cut(channels, "channels that are left")
     parts = (*places, left) if mode == DCR else (left, *places)
-    rows, kept = channels + parts.index(places[0]), channels + parts.index(left)
+    rows, columns, kept = (channels + parts.index(part) for part in (*places, left))
     cuts = (*map(Cut, front), *parts, Cut(height), Cut(width))
     shape = yield from split(shape, cuts, block * block)
-    moved = (*front, kept, batch + SPACE, rows, batch + SPACE + 1, rows + 1)
+    moved = (*front, kept, batch + SPACE, rows, batch + SPACE + 1, columns)
     shape = yield from transpose(shape, at, moved, "move", "")
     yield Stage(Kind.MERGE, "merge", "", shape)
     return (

@@ -125,7 +125,7 @@ def _nearest_index(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple
     dim, index = shape[arguments["axis"]], arguments["index"]
     if isinstance(dim, int):
         ends = (dim - 1, 0) if index > 0 else (0, dim - 1)
-        yield from (("index", near) for near in (index + dim, *ends) if 0 <= near < dim)
+        yield from (("index", near) for near in (index + dim, *ends) if near in range(dim))
 
 
 SELECT = Op(

@@ -136,15 +136,16 @@ def _kept_of_a_name(dim: Monomial, ends: Ends, axis: int, at: Setting) -> Kept:
     if at.row.outside is Outside.REFUSED and min(start or 0, stop or 0) < 0:
         message = f"{at.row.name} counts from 0, and this slice counts from the end of dim {axis}"
         raise refusal(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
-    if start in (None, 0) and stop is None and step > 0:
+    forwards = step > 0
+    if start in (None, 0) and stop is None and forwards:
         return 0, step, quotient(dim, step), _whole_quotient(dim, step, axis)
     if start in (None, -1) and stop is None and step == -1:
         return -1, -1, dim, ()
-    if start in (None, 0) and stop == 1 and step > 0:
+    if start in (None, 0) and stop == 1 and forwards:
         return 0, 1, 1, ()
-    if start == -1 and stop is None and step > 0:
+    if start == -1 and stop is None and forwards:
         return -1, 1, 1, ()
-    shorter = step > 0 and (start or 0) >= 0 and (stop is None or stop < 0)
+    shorter = forwards and (start or 0) >= 0 and (stop is None or stop < 0)
     if not shorter:
         raise _size_decides(dim, axis)
     less = f"{dim} - {brief(str((start or 0) - (stop or 0)))}"

@@ -103,7 +103,7 @@ def divides(a: Dim, b: Dim) -> Conditions:
         if over == 1:
             return equal(under, 1)
     elif isinstance(under, int):
-        over = lowest_terms(1, 1, {name: power for name, power in ratio.powers if power > 0})
+        over = lowest_terms(1, 1, dict(ratio.powers))
     return (Condition(over, "%", under),)
 
 

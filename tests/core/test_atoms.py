@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, groupby, pairwise
+from math import prod
+from operator import mul
+from random import Random
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.answers.atoms import Atom, Known, axes_of, axes_through, regroup
 from shapecalc.core.answers.moves import Expand, Permute, Reshape
-from shapecalc.core.sizes.dims import quotient, rewrite, substitute
+from shapecalc.core.sizes.dims import product, quotient, rewrite, substitute
 from shapecalc.core.sizes.text import read_dims, shape_text
-from tests.sampling import examples
+from tests.sampling import examples, some_and_all
 from tests.strategies import factorisations
 
 MANY = examples(2000)
@@ -126,3 +132,75 @@ def test_what_two_dims_share_is_cut_off_first():
 def test_what_is_expanded_stays_in_place():
     assert axes_through((1, 3), [Expand(read_dims("N,3"))], Known()) == ((Atom(read_dims("N")[0], 0),), (Atom(3, 1),))
     assert axes_through((1, 3), [Expand((1, 3))], Known()) == ((), (Atom(3, 1),))
+
+
+PRIMES = {"2": 2, "A": 3, "B": 5, "C": 7}
+
+
+def partition(draw, factors):
+    """Return factors in lots, each of which is a dim."""
+    factors = draw.sample(factors, len(factors))
+    cuts = sorted(draw.sample(range(1, len(factors)), draw.randint(0, min(3, len(factors) - 1))))
+    return [factors[start:end] for start, end in pairwise([0, *cuts, len(factors)])]
+
+
+def drawn_regroupings(draw):
+    """Return a shape and some moves, twice: of names, and of numbers that are primes in place of the names."""
+    factors = draw.choices([*PRIMES], k=draw.randint(2, 6))
+    dims = partition(draw, factors)
+    shape, moves = [dims], []
+    for _ in range(draw.randint(1, 4)):
+        if draw.random() < 0.5:
+            perm = draw.sample(range(len(dims)), len(dims))
+            moves.append(perm)
+            dims = [dims[axis] for axis in perm]
+        else:
+            dims = partition(draw, factors)
+            shape.append(dims)
+            moves.append(None)
+    return [course(shape, moves, put_in) for put_in in (lambda name: read_dims(name)[0], PRIMES.__getitem__)]
+
+
+def course(shapes, moves, put_in):
+    shapes = [tuple(product(map(put_in, dim)) for dim in dims) for dims in shapes]
+    waiting = iter(shapes[1:])
+    return shapes[0], [Permute(tuple(perm)) if perm else Reshape(next(waiting)) for perm in moves]
+
+
+def put_primes_in(axes):
+    sizes = {name: prime for name, prime in PRIMES.items() if name != "2"}
+    return tuple(
+        tuple(
+            Atom(substitute(atom.size, sizes), substitute(atom.stride, sizes), *put_primes_in((atom.base,)))
+            for atom in axis
+        )
+        for axis in axes
+    )
+
+
+@pytest.mark.parametrize("seeds", some_and_all(range(20_000), 1500))
+def test_names_are_cut_as_primes_are(seeds):
+    """What is read of names holds for all sizes, and primes have no more factors in common than names."""
+    for seed in seeds:
+        named, numbered = drawn_regroupings(Random(seed))
+        assert put_primes_in(axes_through(*named, Known())) == axes_through(*numbered, Known()), seed
+
+
+def cuts(sizes):
+    """Return the counts of elements at which a row of sizes can be cut."""
+    counts = [*accumulate(sizes, mul, initial=1)]
+    inside = range(2, counts[-1])
+    return {cut for cut in inside for low, high in pairwise(counts) if cut % low == 0 and high % cut == 0}
+
+
+@pytest.mark.parametrize("seeds", some_and_all(range(20_000), 1500))
+def test_what_is_mixed_lines_up_nowhere_inside(seeds):
+    for seed in seeds:
+        draw = Random(seed)
+        factors = draw.choices([2, 2, 3, 4, 5], k=draw.randint(2, 6))
+        shape, target = ([prod(dim) for dim in partition(draw, factors)] for _ in range(2))
+        axes = axes_of(shape)
+        taken = regroup(draw.sample(axes, len(axes)), target, Known())
+        for base, atoms in groupby((atom for axis in taken for atom in axis), key=lambda atom: atom.base):
+            if base:
+                assert not cuts([atom.size for atom in base]) & cuts([atom.size for atom in atoms]), seed

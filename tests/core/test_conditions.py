@@ -231,3 +231,10 @@ def test_huge_coefficients_are_decided_promptly():
     with pytest.raises(Never):
         equal(lowest_terms(1, 1, {"N": 2, "M": 3}), prime)
     assert [str(found) for found in equal(lowest_terms(1, 1, {"N": 2}), prime**2)] == [f"N == {prime}"]
+
+
+def test_of_many_conditions_each_group_is_searched():
+    listed = [
+        f"{name} % {number} == 0" for place in range(700) for name, number in ((f"A{place}", 2), (f"A{place}", 4))
+    ]
+    assert [str(each) for each in read_conditions(listed)] == listed[1::2]

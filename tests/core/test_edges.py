@@ -10,6 +10,7 @@ from shapecalc.core.answers.example_sizes import example_sizes
 from shapecalc.core.answers.regrouping import regrouping
 from shapecalc.core.answers.request import Request
 from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.places import token_span
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.asking.setting import setting_of
 from shapecalc.core.cases.case import read_object, request_text
@@ -23,7 +24,9 @@ from shapecalc.core.fixing.nearest import divisors_near, nearest_sizes
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import Clash, view_strides
 from shapecalc.core.sizes.conditions import Never, equal
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.dims import lowest_terms
+from shapecalc.core.sizes.problem import USAGE, Problem
+from shapecalc.core.sizes.quoting import brief, dim_text, visible
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import LONGEST_WORD
 from tests.cases import cases, described
@@ -385,3 +388,87 @@ def test_mxnet_keeps_one_of_the_dims_that_are_all_named(axes):
 
 def test_mxnet_names_the_axis_outside_of_dims_that_are_all_named():
     assert answer("squeeze", "1,1", axes="-3,-1", dialect="mxnet").problem.message.startswith("axis -3 does not exist")
+
+
+def test_a_path_through_two_blocks_is_told_by_its_axes():
+    """The axes in front of the channels are counted with them."""
+    to_space = answer("depth_to_space", "5,7,8,4,6", block="2", dialect="torch")
+    assert told(to_space, 0) == [
+        ((0,), "dim 0 is 5 and stays"),
+        ((1,), "dim 1 is 7 and stays"),
+        ((2,), "rows of a block: 2"),
+        ((2,), "columns of a block: 2"),
+        ((3,), "dim 3 is 4 and stays"),
+        ((4,), "dim 4 is 6 and stays"),
+        ((2,), "channels that are left: 8 / 4 = 2"),
+    ]
+    to_depth = answer("space_to_depth", "5,7,8,4,6", block="2", dialect="torch")
+    assert told(to_depth, 0)[2:] == [
+        ((2,), "dim 2 is 8 and stays"),
+        ((3,), "rows of a block: 2"),
+        ((4,), "columns of a block: 2"),
+        ((3,), "rows of blocks: 4 / 2 = 2"),
+        ((4,), "columns of blocks: 6 / 2 = 3"),
+    ]
+
+
+def told(trace, place):
+    """Return the axes and the sentences of one stage, but for its last, which is about all of it."""
+    return [(step.sources, step.why) for step in trace.stages[place].steps[:-1]]
+
+
+SPANS = [
+    ("reshape", "2,3,4", {"target": " 5, -1"}, (4, 6)),
+    ("depth_to_space", " 1, 7,2,3", {"block": "2"}, (4, 5)),
+    ("transpose", "2,3", {"perm": "0, 0"}, (3, 4)),
+    ("squeeze", "1,3", {"axes": "0, 5"}, (3, 4)),
+    ("slice", "2,3,4", {"slices": ":, ::0"}, (3, 6)),
+    ("select", "2,3", {"axis": "0", "index": " 9"}, None),
+    ("flatten", "2,3,4", {"axis": "7"}, None),
+]
+
+
+@pytest.mark.parametrize(("op", "shape", "options", "span"), SPANS)
+def test_a_problem_has_the_place_of_its_token(op, shape, options, span):
+    assert answer(op, shape, **options).problem.span == span
+
+
+@pytest.mark.parametrize(
+    ("dialect", "off"), [("onednn", "it is refused: zero-beside-infer"), ("openvino", "the answer is 0,1")]
+)
+def test_a_switch_that_must_be_set_is_told_with_both_answers(dialect, off):
+    trace = answer_with_hint(ask("reshape", "2,0", {"target": "0,-1", "dialect": dialect}))
+    on = "with special_zero on (0 copies) the answer is 2,0"
+    assert trace.problem.hint == f"{on}; with special_zero off (0 is a dim of size zero) {off}"
+
+
+def test_a_symbolic_count_is_written_up_to_a_thousand_digits():
+    name = {"N": 1}
+    assert dim_text(lowest_terms(1, 1, name)) == "N"
+    assert dim_text(lowest_terms(2**3320 - 1, 1, name)) == brief(f"{2**3320 - 1}*N")
+    assert dim_text(lowest_terms(1, 2**3320 - 1, name)) == brief(f"N/{2**3320 - 1}")
+    assert [dim_text(lowest_terms(*numbers, name)) for numbers in ((2**3320, 1), (1, 2**3320))] == ["too many"] * 2
+    assert [dim_text(2**3320 - 1), dim_text(2**3320)] == [brief(str(2**3320 - 1)), "about 10**999"]
+
+
+def test_an_expand_to_too_many_dims_keeps_the_last_ones():
+    trace = answer("expand", "2,3", target="1,1,1,1,5,1,1,1,2,3", dialect="paddle")
+    assert str(trace.problem.rule) == "rank-limit"
+    assert [fix.value for fix in fixes(trace)] == ["1,1,5,1,1,1,2,3"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"), [((5, -1), (0, [4, 6])), ((7, 5), (1, [3])), ((100, -1), (0, [24])), ((0, 5), (0, []))]
+)
+def test_what_fits_is_told_with_its_place(wanted, told):
+    hole = wanted.index(-1) if -1 in wanted else None
+    settled = tuple(1 if dim == -1 else dim for dim in wanted)
+    assert nearest_sizes(24 if hole is not None else 21, wanted, settled, hole) == told
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_stage_is_found_without_its_blanks(number):
+    problem = Problem(USAGE, "")
+    stages = "  flip |  squeeze x|  flatten  "
+    words = stages.split("|")[number].strip()
+    assert token_span(stages, number, problem) == (stages.index(words), stages.index(words) + len(words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from random import Random
 
 import numpy as np
 import pytest
@@ -15,11 +16,13 @@ from shapecalc.core.algebra.course import course_of
 from shapecalc.core.algebra.equiv import MOST_ELEMENTS, Verdict, equivalence
 from shapecalc.core.answers.atoms import Known
 from shapecalc.core.answers.element_path import ravel
+from shapecalc.core.asking.command_line import stage_line
 from shapecalc.core.sizes.conditions import holds
 from shapecalc.core.sizes.dims import product, quotient
 from shapecalc.core.sizes.text import read_dims, shape_text
+from tests.core.drawing import drawn_chain, factors, positions_of
 from tests.core.test_views import carried_out
-from tests.sampling import examples
+from tests.sampling import examples, some_and_all
 
 MANY = examples(1500)
 SIZES = st.sampled_from([1, 2, 3, 4, 6, 8, 12])
@@ -336,3 +339,38 @@ def test_a_difference_far_from_the_first_elements_is_found():
     mixed = "reshape 4,7500 | transpose | reshape 7500,4 | transpose"
     found = sc.equiv(f"2,3,5000 | transpose 1,0,2 | {mixed}", f"| {mixed}")
     assert (found.counterexample.index, found.counterexample.elements) == ((0, 5000), (15000, 5000))
+
+
+def lengthened(chain, text):
+    """Return the answer to a chain with one more stage."""
+    return sc.chain(chain.input, *(stage_line(trace.request) for trace in chain.traces), text)
+
+
+@pytest.mark.parametrize("seeds", some_and_all(range(3000), 600))
+def test_chains_of_numbers_are_the_same_or_differ_first_where_numpy_finds_it(seeds):
+    for seed in seeds:
+        draw = Random(seed)
+        first = drawn_chain(draw)
+        second = drawn_chain(draw, first.input)
+        if prod(first.output) == prod(second.output) and first.output != second.output:
+            target = shape_text(draw.choice([first.output, second.output, factors(draw, prod(first.output))]))
+            first, second = (lengthened(each, f"reshape {target}") for each in (first, second))
+        found = equivalence(first, second)
+        one, other = positions_of(first), positions_of(second)
+        assert (found.verdict is Verdict.SAME) == alike(one, other), seed
+        if one.shape == other.shape and not alike(one, other):
+            place = int(np.argmax((one != other).ravel()))
+            assert ravel(found.counterexample.index, one.shape) == place, seed
+            assert found.counterexample.elements == (one.flat[place], other.flat[place]), seed
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("N,C | reshape C,N", "N,C", "with N=2,C=3, the outputs are 3,2 and 2,3"),
+        ("2,3 | flip 1", "2,3", "element [0,0] is element 2 of the input in the first, 0 in the second"),
+        ("N | roll 1 0", "N", "with N=2, element [0] is element 1 of the input in the first, 0 in the second"),
+    ],
+)
+def test_a_counterexample_is_told(first, second, said):
+    assert str(sc.equiv(first, second).counterexample) == said

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from shapecalc.core.sizes.dims import lowest_terms, monomial
-from shapecalc.core.sizes.systems import Impossible, System
+from shapecalc.core.sizes.systems import MOST_BITS, Impossible, System, Undecided, Work
 from tests.sampling import some_and_all
 
 NAMES = ("H", "N", "W")
@@ -70,3 +70,45 @@ def check_system(seed):
 def test_a_system_says_what_its_solutions_say(seeds):
     for seed in seeds:
         check_system(seed)
+
+
+def of(numerator=1, denominator=1, **powers):
+    return monomial(lowest_terms(numerator, denominator, powers))
+
+
+RING = [of(A=1, B=-1), of(A=1, C=-1), of(B=1, D=-1), of(C=1, D=-1), of(D=1, E=-1), of(D=1, F=-1)]
+WORKS = [
+    ([], [], [], 0),
+    ([of(N=1, M=-1)], [], [], 6),
+    ([of(1, 2, N=1, M=-1)], [], [of(N=1)], 16),
+    ([of(N=2, M=-3)], [], [of(N=1)], 17),
+    ([], [of(A=1, B=-1)], [of(A=1, C=-1)], 16),
+    ([], RING, [of(A=1, F=-1)], 76),
+]
+
+
+@pytest.mark.parametrize(("ones", "wholes", "asked", "work"), WORKS)
+def test_the_monomials_and_inequalities_that_are_made_are_counted(ones, wholes, asked, work):
+    counted = Work()
+    left = counted.left
+    system = System(ones, wholes, counted)
+    for ratio in asked:
+        system.makes_whole(ratio)
+    assert left - counted.left == work
+
+
+def test_work_that_is_too_much_leaves_a_question_undecided():
+    work = Work(7)
+    work.add(Work().left + 7)
+    with pytest.raises(Undecided):
+        work.add(1)
+
+
+@pytest.mark.parametrize("value", [of(2, 1, K=1), of(1, 2, K=1)])
+def test_coefficients_of_so_many_digits_and_no_more_are_computed(value):
+    """K is a half or twice of N, so that its powers have as many digits."""
+    system = System([of(value.denominator, value.numerator, N=1, K=-1)], [])
+    most = (MOST_BITS - 2) // 2
+    assert max(system.put_in(of(K=most)).numerator, system.put_in(of(K=most)).denominator) == 2**most
+    with pytest.raises(Undecided):
+        system.put_in(of(K=most + 1))

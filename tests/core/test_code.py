@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from shapecalc.core.asking.code import LONGEST, read_code
@@ -9,6 +10,7 @@ from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.text import read_shape
 from tests.cases import described
+from tests.core.drawing import positions_of
 
 READ = [
     # line, shape, what it answers
@@ -173,3 +175,145 @@ def test_no_code_is_run(tmp_path):
         with pytest.raises(ShapeError):
             read(line)
     assert not mark.exists()
+
+
+RUN_BY_NUMPY = [
+    "np.reshape(x, (6, -1))",
+    "np.reshape(x, newshape=(6, 4))",
+    "np.ravel(x)[5:] ",
+    "x.flatten()[::-2]",
+    "np.transpose(x)",
+    "np.transpose(x, axes=(2, 0, 1))",
+    "np.transpose(x, (-1, 0, 1))",
+    "np.permute_dims(x, (1, 2, 0))",
+    "np.swapaxes(x, 0, -1)",
+    "np.swapaxes(x, -3, 1)",
+    "np.swapaxes(x, axis1=2, axis2=1)",
+    "np.moveaxis(x, 0, -1)",
+    "np.moveaxis(x, (0, 1), (-1, -2))",
+    "np.moveaxis(x, [2, 0], [0, 1])",
+    "np.moveaxis(x, source=1, destination=0)",
+    "np.expand_dims(x, 1)",
+    "np.expand_dims(x, axis=(0, -2))",
+    "np.squeeze(x[:1])",
+    "np.squeeze(x[:, :1], axis=1)",
+    "np.squeeze(x[:1, :1], axis=(0, -2))",
+    "np.broadcast_to(x, (2, 2, 3, 4))",
+    "np.broadcast_to(x[:, :1], (2, 5, 4))",
+    "np.tile(x, 2)",
+    "np.tile(x, (2, 1))",
+    "np.tile(x, (2, 1, 3))",
+    "np.tile(x, (2, 1, 1, 3))",
+    "np.tile(x, reps=(1, 1, 1, 1, 2))",
+    "np.repeat(x, 2)",
+    "np.repeat(x, 3, 1)",
+    "np.repeat(x, repeats=2, axis=-1)",
+    "np.repeat(x, 1, axis=0)[1]",
+    "np.split(x, 2)[1]",
+    "np.split(x, 3, axis=1)[-1]",
+    "np.split(x, 2, -1)[0]",
+    "np.array_split(x, indices_or_sections=4, axis=2)[3]",
+    "np.unstack(x, axis=1)[2]",
+    "np.unstack(x)[-2]",
+    "np.flip(x, 0)",
+    "np.flip(x, axis=(0, -1))",
+    "np.roll(x, 1, 0)",
+    "np.roll(x, (1, -2), axis=(0, 2))",
+    "np.roll(x, shift=-1, axis=-1)",
+    "x.T",
+    "x[0].T",
+    "x.mT",
+    "x[1]",
+    "x[-1, ::2]",
+    "x[..., 1]",
+    "x[..., None, 0]",
+    "x[None, ..., 1:3, None]",
+    "x[:, 2, ::-1]",
+    "x[1, ..., -1]",
+    "x[:, None]",
+    "x[0, 1:, None, -2]",
+    "x[1][2][None]",
+    "x.reshape(x.shape[0] * x.shape[1], x.shape[2])",
+    "x.reshape(x.size // 8, 2 ** 3)",
+    "x.reshape(x.ndim, 11 % 3 * 2, -1)",
+    "x.reshape(len(x), 7 - 1, x.shape[-2] + 1 - 2)",
+    "x.reshape(*x.shape[::-1])",
+    "x.reshape(x.shape[:1] + (12,))",
+    "x.reshape((int(np.sqrt(16)), -1))",
+    "x.reshape(np.prod(x.shape[1:]), -1)",
+    "x.swapaxes(1, 2).reshape(8, 3)",
+    "-2 * x.transpose(1, 0, 2) / -2",
+]
+
+
+@pytest.mark.parametrize("line", RUN_BY_NUMPY)
+def test_a_line_of_numpy_does_what_numpy_does(line):
+    x = np.arange(24).reshape(2, 3, 4)
+    found = read(line, dialect="numpy")
+    answer = answer_chain(found.shape, found.stages, {})
+    wanted = eval(line.replace("newshape", "shape"), {"np": np, "x": x})
+    assert positions_of(answer).tolist() == wanted.tolist()
+
+
+SAID_BY_NUMPY = [
+    # a line of PyTorch or TensorFlow, and what it is in NumPy
+    ("x.transpose(0, -1)", "x.swapaxes(0, 2)"),
+    ("x.transpose(dim0=1, dim1=2)", "x.swapaxes(1, 2)"),
+    ("x.permute(2, 0, 1)", "x.transpose(2, 0, 1)"),
+    ("x.permute((-1, 0, 1))", "x.transpose(2, 0, 1)"),
+    ("torch.permute(x, dims=(1, 0, 2))", "x.transpose(1, 0, 2)"),
+    ("x[0].t()", "x[0].T"),
+    ("x[0, 0].t()", "x[0, 0]"),
+    ("x.flatten()", "x.ravel()"),
+    ("x.flatten(1)", "x.reshape(2, 12)"),
+    ("x.flatten(0, 1)", "x.reshape(6, 4)"),
+    ("x.flatten(end_dim=-2)", "x.reshape(6, 4)"),
+    ("nn.Flatten()(x)", "x.reshape(2, 12)"),
+    ("nn.Flatten(0, 1)(x)", "x.reshape(6, 4)"),
+    ("x.unflatten(2, (2, 2))", "x.reshape(2, 3, 2, 2)"),
+    ("x.unflatten(-1, (-1, 2))", "x.reshape(2, 3, 2, 2)"),
+    ("nn.Unflatten(1, (3, 1))(x)", "x.reshape(2, 3, 1, 4)"),
+    ("x.repeat(2, 1, 3)", "np.tile(x, (2, 1, 3))"),
+    ("x.repeat(2, 1, 1, 3)", "np.tile(x, (2, 1, 1, 3))"),
+    ("x.repeat_interleave(2, 1)", "np.repeat(x, 2, 1)"),
+    ("x.repeat_interleave(2)", "np.repeat(x, 2)"),
+    ("x.unsqueeze(-1)", "x[..., None]"),
+    ("x[:, :1].squeeze(1)", "x[:, 0]"),
+    ("x[:1, :1].squeeze()", "x[0, 0]"),
+    ("x[:, :1].expand(-1, 5, -1)", "np.repeat(x[:, :1], 5, 1)"),
+    ("x.select(1, -1)", "x[:, -1]"),
+    ("x.chunk(2, 2)[1]", "x[..., 2:]"),
+    ("x.chunk(2)[0]", "x[:1]"),
+    ("x.split(2, dim=-1)[1]", "x[..., 2:]"),
+    ("x.split(1)[1]", "x[1:]"),
+    ("x.unbind(1)[2]", "x[:, 2]"),
+    ("x.unbind()[1]", "x[1]"),
+    ("x.flip(0, 2)", "np.flip(x, (0, 2))"),
+    ("x.roll(1, 2)", "np.roll(x, 1, 2)"),
+    ("torch.moveaxis(x, 0, 2)", "np.moveaxis(x, 0, 2)"),
+    ("x.movedim((0, 1), (1, 2))", "np.moveaxis(x, (0, 1), (1, 2))"),
+    ("x.view(-1, 8)", "x.reshape(3, 8)"),
+    ("x.size(1) * x.view(x.dim(), x.numel() // 3)", "x.reshape(3, 8)"),
+    ("a, b = x\nb.T", "x[1].T"),
+    ("a, b, c = x.unbind(1)\nb.T", "x[:, 1].T"),
+    ("F.pixel_shuffle(x.view(4, 2, 3), 2)", "x.reshape(2, 2, 2, 3).transpose(2, 0, 3, 1).reshape(1, 4, 6)"),
+    ("F.pixel_unshuffle(x.view(1, 4, 6), 2)", "x.reshape(2, 2, 3, 2).transpose(1, 3, 0, 2).reshape(4, 2, 3)"),
+    ("tf.transpose(x)", "x.T"),
+    ("tf.transpose(x, perm=[1, 0, 2])", "x.transpose(1, 0, 2)"),
+    ("tf.reshape(x, [tf.shape(x)[1], -1])", "x.reshape(3, 8)"),
+    ("tf.reshape(x, [tf.rank(x), 8])", "x.reshape(3, 8)"),
+    ("tf.tile(x, [1, 2, 1])", "np.tile(x, (1, 2, 1))"),
+    ("tf.unstack(x, axis=1)[0]", "x[:, 0]"),
+    ("tf.split(x, 2, axis=2)[1]", "x[..., 2:]"),
+    ("rearrange(x, 'a b (c d) -> (a c) d b', d=2)", "x.reshape(2, 3, 2, 2).transpose(0, 2, 3, 1).reshape(4, 2, 3)"),
+    ("repeat(x, 'a b c -> a (r b) c', r=2)", "np.tile(x, (1, 2, 1))"),
+]
+
+
+@pytest.mark.parametrize(("line", "numpys"), SAID_BY_NUMPY)
+def test_a_line_does_what_it_is_in_numpy(line, numpys):
+    x = np.arange(24).reshape(2, 3, 4)
+    found = read(line)
+    answer = answer_chain(found.shape, found.stages, {})
+    wanted = eval(numpys, {"np": np, "x": x})
+    assert positions_of(answer).tolist() == wanted.tolist()

@@ -10,6 +10,7 @@ from shapecalc.core.asking.command_line import command_line
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.sizes.patterns import read_lengths, read_pattern
+from shapecalc.core.sizes.text import MOST_DIMS
 
 MISREAD = [
     # pattern, what is marked, what is said
@@ -72,3 +73,41 @@ def test_a_stage_keeps_its_pattern_in_quotes():
     answer = sc.chain((2, 6), "rearrange 'a (b c) -> b a c' b=2", "reshape -1")
     assert command_line(answer) == """shapecalc chain '2,6 | rearrange "a (b c) -> b a c" b=2 | reshape -1'"""
     assert answer.output == (12,)
+
+
+def test_each_token_keeps_its_place():
+    pattern = " a(b  c1)()1 ... -> ...(a ...)2"
+    with pytest.raises(sc.ShapeError, match="twice on one side"):
+        read_pattern(pattern)
+    pattern = " a(b  c1)()1 ... -> (a b ...)2c1"
+    found = read_pattern(pattern.replace("2c1", "2 c1"))
+    assert [(part.text, part.start, part.grouped) for part in found.left] == [
+        ("a", 1, False),
+        ("(b c1)", 2, True),
+        ("()", 9, True),
+        ("1", 11, False),
+        ("...", 13, False),
+    ]
+    assert [(part.text, part.start) for part in found.right] == [("(a b ...)", 20), ("2", 29), ("c1", 31)]
+    assert [axis.span for axis in found.left[1].axes] == [(3, 4), (6, 8)]
+
+
+@pytest.mark.parametrize("digits", [18, 19])
+def test_the_longest_length_is_read(digits):
+    word = "9" * digits
+    if digits == 18:
+        assert read_lengths(f" p = {word} ,q=1") == {"p": int(word), "q": 1}
+        assert read_pattern(f"a -> a {word}").right[1].text == word
+        return
+    with pytest.raises(sc.ShapeError, match="is not AXIS=LENGTH"):
+        read_lengths(f"p={word}")
+
+
+@pytest.mark.parametrize(("count", "read"), [(MOST_DIMS, True), (MOST_DIMS + 1, False)])
+def test_a_side_has_so_many_dims(count, read):
+    pattern = "a -> a" + " 1" * (count - 1)
+    if read:
+        assert len(read_pattern(pattern).right) == count
+        return
+    with pytest.raises(sc.ShapeError, match=f"{count} dims, and no shape has more than {MOST_DIMS}"):
+        read_pattern(pattern)

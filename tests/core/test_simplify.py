@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from random import Random
 
 import numpy as np
 import pytest
@@ -10,12 +11,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import shapecalc as sc
+from shapecalc.core.algebra.costs import cost_of
 from shapecalc.core.algebra.simplify import Goal, goal_called, simplify
+from shapecalc.core.answers.atoms import Known
+from shapecalc.core.answers.moves import Permute, Pick
 from shapecalc.core.asking.command_line import chain_text
 from shapecalc.core.sizes.dims import substitute
 from shapecalc.core.sizes.text import shape_text
+from tests.core.drawing import drawn_chain, positions_of
 from tests.core.test_equiv import SHAPES, SIZES, alike, answered, at, stages
-from tests.sampling import examples
+from tests.core.test_views import carried_out
+from tests.sampling import examples, some_and_all
 from tests.strategies import factorisations
 from tests.view.real_chains import REAL_CHAINS
 
@@ -180,3 +186,50 @@ def test_what_one_shuffle_can_do_takes_one_at_most(shape, data):
     found = simplify(answer, Goal.SHUFFLES)
     assert found.after.shuffles <= 1
     assert alike(at(found.chain, {}), shuffled(shape, first, middle, second))
+
+
+def copied_by_numpy(answer):
+    """Return how many elements each stage copies if NumPy copies only where no view of the last buffer will do."""
+    array = np.arange(prod(answer.input)).reshape(answer.input)
+    copies = []
+    for move in answer.moves:
+        made = carried_out_as_views(array, move)
+        if not np.shares_memory(made, array):
+            copies.append(made.size)
+            made = np.ascontiguousarray(made)
+        array = made
+    return copies
+
+
+def carried_out_as_views(array, move):
+    """Return what a move makes of an array, by basic indices where it takes positions."""
+    if not isinstance(move, Pick):
+        return carried_out(array, move)
+    key = []
+    for dim, (start, step, size) in zip(array.shape, move.axes, strict=True):
+        places = [start % dim + step * place for place in range(1 if size is None else size)]
+        end = places[-1] + (1 if step > 0 else -1)
+        key.append(places[0] if size is None else slice(places[0], None if end < 0 else end, step))
+    return array[(*key, ...)]
+
+
+@pytest.mark.parametrize("seeds", some_and_all(range(4000), 500))
+def test_the_stages_that_copy_are_those_in_which_numpy_finds_no_view(seeds):
+    for seed in seeds:
+        answer = drawn_chain(Random(seed))
+        cost = cost_of(answer.input, answer.moves, Known(), 8)
+        assert cost.transposes == sum(isinstance(move, Permute) for move in answer.moves)
+        assert [*cost.copies] == [16 * size for size in copied_by_numpy(answer)], seed
+        assert cost.bytes == sum(cost.copies)
+
+
+@pytest.mark.parametrize("seeds", some_and_all(range(2000), 150))
+def test_a_shorter_chain_of_numbers_does_what_numpy_did(seeds):
+    for seed in seeds:
+        answer = drawn_chain(Random(seed))
+        wanted = positions_of(answer)
+        for goal in Goal:
+            found = simplify(answer, goal)
+            assert positions_of(found.chain).tolist() == wanted.tolist(), (seed, goal)
+            assert value_of(found.after, goal, {}) <= value_of(found.before, goal, {})
+            assert not simplify(found.chain, goal).shorter, (seed, goal)

@@ -117,7 +117,8 @@ def _dialect_of(tree: ast.AST) -> str:
             dialect = FRAMEWORKS[node.id]
             return dialect if dialect in DIALECTS else "numpy"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            several = node.func.attr == "transpose" and len(node.args) != 2  # torch takes two axes
+            given = [*node.args, *node.keywords]
+            several = node.func.attr == "transpose" and len(given) != 2  # torch takes two axes
             found = "numpy" if several or node.func.attr in ("astype", "ravel") else found
     return found
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.algebra.array_pairs import Pair, fitting_ways, named_way
+from shapecalc.core.algebra.course import course_of
 from shapecalc.core.algebra.find import Found, Way, ways_between
 from shapecalc.core.answers.element_path import index_before, ravel, unravel
 from shapecalc.core.answers.example_sizes import example_sizes
@@ -19,6 +20,7 @@ from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.core.sizes.dims import Shape, all_known, substitute
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.record import replace
+from shapecalc.engine.backends import NUMPY
 from shapecalc.engine.execute import run
 from shapecalc.engine.samples import MOST_DIMS
 
@@ -146,14 +148,14 @@ def is_proved(way: Way) -> bool:
     answer = answer_of(way, {})
     if answer.output != way.after:
         return False
-    sizes = {} if answer.concrete else example_sizes(answer)
+    sizes = {} if answer.concrete else example_sizes(answer, smallest=False)
     split, output = _sizes(way.split, sizes), _sizes(way.after, sizes)
     count = prod(output)
     if count > MOST_RUN or max(len(split), len(output), len(way.before)) > MOST_DIMS:
         places = [Random(seed).randrange(count) for seed in range(FOLLOWED)]
         return _followed(answer, sizes, places) == [_moved(split, way.perm, place) for place in places]
-    answer, every = answer_of(way, sizes), np.arange(count)
-    moved = run(answer, every.reshape(answer.input)).array
+    course, every = course_of(answer).rewritten(sizes), np.arange(count)
+    moved = NUMPY.move(every.reshape(course.input), course.moves)
     return np.array_equal(moved.ravel(), _moved(split, way.perm, every) + 0 * every)
 
 

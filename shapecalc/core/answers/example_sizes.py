@@ -20,8 +20,10 @@ MOST_TRIED = 600
 """The most choices of sizes that are tried from one start."""
 
 
-def example_sizes(answer: Trace | Chain) -> Mapping[str, int]:
-    """Return the smallest sizes for which the answer holds. A name that may have any size gets 2.
+def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[str, int]:
+    """Return the smallest sizes for which the answer holds, or some that are found sooner.
+
+    A name that may have any size gets 2.
 
     Raises `ShapeError` (usage) if no small sizes meet the conditions.
 
@@ -31,8 +33,9 @@ def example_sizes(answer: Trace | Chain) -> Mapping[str, int]:
     """
     dims = _dims(answer)
     known = names([*dims, *(side for each in answer.conditions for side in (each.left, each.right))])
-    last = [multiplied_sizes(known, answer.conditions)]
-    for sizes in chain(ascending_sizes(known, SMALLEST), ascending_sizes(known, 1), last):
+    least = multiplied_sizes(known, answer.conditions)
+    first = [] if smallest else [{name: SMALLEST * size for name, size in least.items()}]
+    for sizes in chain(first, ascending_sizes(known, SMALLEST), ascending_sizes(known, 1), [least]):
         if holds(answer.conditions, sizes) and all(isinstance(substitute(dim, sizes), int) for dim in dims):
             return sizes
     raise misuse("no small sizes meet the conditions", "give the sizes with --where")

@@ -183,6 +183,10 @@ def put_sizes_in(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
     Raises `Never` if it cannot hold any more, and `ZeroDivisionError` if a size that divides is 0.
     """
     left, right = substitute(condition.left, sizes), substitute(condition.right, sizes)
+    if condition.relation == "%" and isinstance(left, int) and isinstance(right, int):
+        if left % right:
+            raise Never(f"{left} % {right} == 0")
+        return ()
     relation = {"==": equal, "%": divides, "!=": differ}[condition.relation]
     return relation(left, right)
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 from math import prod
 
-from shapecalc.core.answers.atoms import axes_after
+from shapecalc.core.answers.atoms import Known, axes_after
 from shapecalc.core.answers.moves import Move, Pick, Reshape, Roll, Slice
 from shapecalc.core.answers.trace import Trace
 from shapecalc.core.answers.views import View
@@ -115,7 +115,7 @@ def _move_axes(axes: Axes, move: Move, sizes: tuple[int, ...]) -> tuple[Axes, in
         return contiguous_axes(wanted, 1), 0
     if isinstance(move, Pick):
         whole = View(axes)
-        left = whole.after(move, sizes, NOTHING)
+        left = whole.after(move, sizes, Known())
         return (left.axes, left.first - whole.first) if left.is_plain else None
     if isinstance(move, Roll):  # the copy before it has rolled the axis
         return axes, 0

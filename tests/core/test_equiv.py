@@ -322,6 +322,14 @@ def test_what_is_mixed_again_and_again_is_compared():
     assert sc.equiv(first, sc.chain("12,10", "flip 0", *texts)).verdict is Verdict.DIFFERENT
 
 
+def test_what_is_mixed_hundreds_of_times_is_compared():
+    """Bases lie inside bases; two that are built apart are compared without going through all of them."""
+    first = "4,6,8" + " | transpose 1,2,0 | reshape 4,6,8" * 250
+    second = "| reshape 4,48 | reshape 4,6,8" + " | transpose 1,2,0 | reshape 192 | reshape 4,6,8" * 250
+    assert sc.equiv(first, second).verdict is Verdict.SAME
+    assert sc.equiv(first, f"{second} | flip 0").verdict is Verdict.DIFFERENT
+
+
 def test_a_large_difference_is_found_without_looking_at_elements():
     found = sc.equiv("100000,200000,3 | transpose 1,0,2", "| reshape 200000,100000,3")
     assert found.counterexample.index == (0, 1, 0)

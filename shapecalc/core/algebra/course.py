@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.core.sizes.dims import Dim
 
-NOTHING = Known()
-"""What is known of numbers."""
-
 
 class Course(Record):
     """The input shape of a chain and its moves."""
@@ -99,15 +96,15 @@ def positions(course: Course, elements: array[int]) -> array[int]:
     >>> positions(Course((2, 3), (Permute((1, 0)),)), array("q", range(6))).tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    found, view, shape = elements, view_of(course.input), course.input
+    found, view, shape, known = elements, view_of(course.input), course.input, Known()
     for move in course.moves:
-        after = view.after(move, shape, NOTHING)
+        after = view.after(move, shape, known)
         if not after.is_plain:
             found, after = _gathered(found, view), view_of(shape)
             if isinstance(move, Roll):
                 found = _rolled(found, shape, move)
             else:
-                after = after.after(move, shape, NOTHING)
+                after = after.after(move, shape, known)
         view, shape = after, move.after(shape)
     return _gathered(found, view)
 

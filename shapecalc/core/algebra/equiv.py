@@ -11,8 +11,9 @@ from array import array
 from contextlib import suppress
 from itertools import combinations, islice
 
-from shapecalc.core.algebra.course import NOTHING, Course, course_of, position, positions
+from shapecalc.core.algebra.course import Course, course_of, position, positions
 from shapecalc.core.algebra.premises import Premises
+from shapecalc.core.answers.atoms import Known
 from shapecalc.core.answers.element_path import unravel
 from shapecalc.core.answers.example_sizes import ascending_sizes, multiplied_sizes
 from shapecalc.core.answers.moves import Roll
@@ -118,7 +119,7 @@ class Equivalence(Record):
         if self.counterexample:
             said.append(str(self.counterexample))
         elif self.verdict is Verdict.UNDECIDED:
-            sizes = "of one size" if self.tested == 1 else f"of {self.tested} sizes"
+            sizes = "one choice of sizes" if self.tested == 1 else f"{self.tested} choices of sizes"
             said.append(f"no difference at {sizes}" if self.tested else "too many elements to compare")
         return tuple(said)
 
@@ -314,7 +315,7 @@ def _volume(course: Course) -> int:
 
 def _lined_up(course: Course) -> bool:
     """Say whether no move of numbers mixes or rolls axes, so that the view of the output alone tells all."""
-    return course.view(NOTHING).is_plain
+    return course.view(Known()).is_plain
 
 
 def _difference(first: Course, second: Course, sizes: Mapping[str, int], *, lined_up: bool) -> Counterexample | None:
@@ -322,7 +323,8 @@ def _difference(first: Course, second: Course, sizes: Mapping[str, int], *, line
     outputs = first.output, second.output
     if outputs[0] != outputs[1]:
         return Counterexample(sizes, outputs)
-    ours, theirs = first.view(NOTHING), second.view(NOTHING)
+    known = Known()
+    ours, theirs = first.view(known), second.view(known)
     if ours == theirs:
         return None
     if lined_up:

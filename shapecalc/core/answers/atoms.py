@@ -51,6 +51,12 @@ class Atom(Record):
     start: Sum = ()
     """At which flat index the base begins to be read, and then round its end; the same for all that step through it."""
 
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Atom:
+            return NotImplemented
+        alike = self.size == other.size and self.stride == other.stride and self.start == other.start
+        return alike and (self.base is other.base or (hash(self) == hash(other) and self.base == other.base))
+
     def __hash__(self) -> int:
         found: int | None = getattr(self, "_hash", None)
         if found is None:
@@ -79,6 +85,11 @@ class Known:
         """Begin with dims that are whole, such as those that a request writes."""
         self.fractions = tuple({dim: None for dim in dims if not _is_plain(dim)})
         self._answers: dict[Dim, bool] = {}
+        self._bases: dict[Atoms, Atoms] = {}
+
+    def base(self, atoms: Atoms) -> Atoms:
+        """Return the atoms, or the equal ones that are a base already: of deep bases, only one is to be compared."""
+        return self._bases.setdefault(atoms, atoms)
 
     def is_whole(self, dim: Dim) -> bool:
         """Say whether `dim` is sure to be a whole number: a product of whole ones.
@@ -246,7 +257,8 @@ def regroup(axes: Axes, shape: Sequence[Dim], known: Known) -> Axes:
     atoms = _joined([atom for axis in axes for atom in axis], known)
     if product([atom.size for atom in atoms]) == product(shape):
         return _Cutting(atoms, shape, known).axes()
-    return tuple([tuple([Atom(atom.size, atom.stride, atoms) for atom in axis]) for axis in axes_of(shape)])
+    base = known.base(atoms)
+    return tuple([tuple([Atom(atom.size, atom.stride, base) for atom in axis]) for axis in axes_of(shape)])
 
 
 class _Cutting:
@@ -294,7 +306,7 @@ class _Cutting:
         """Take the fewest atoms that fill the first dims; the dims' atoms step through them."""
         count, part, wanted, rest = self._next_cut()
         taken = [self.left.pop() for _ in range(count)] + ([self._outer(part)] if part != 1 else [])
-        base = merge(taken)
+        base = self.known.base(merge(taken))
         sizes = [self.wanted[-1 - out] for out in range(wanted)] + ([rest] if rest != 1 else [])
         stride = product(sizes)
         for out, size in enumerate(sizes):

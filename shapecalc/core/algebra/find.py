@@ -60,6 +60,11 @@ class Way(Record):
         return tuple(self.split[axis] for axis in self.perm)
 
     @property
+    def length(self) -> int:
+        """How many stages it takes."""
+        return 1 + self.moves * ((self.split != self.before) + (self.moved != self.after))
+
+    @property
     def stages(self) -> tuple[str, ...]:
         """The stages of a chain that does it, as they are typed."""
         if not self.moves:
@@ -140,7 +145,7 @@ def _ways(before: Shape, after: Shape, found: Splits) -> Iterator[Way]:
         shortest(before, tuple(part.size for part in row), order_of(row, column), after)
         for row, column in islice(orders, MOST_ORDERED)
     ]
-    yield from sorted((way for way in moving if way.moves), key=lambda way: len(way.stages))
+    yield from sorted((way for way in moving if way.moves), key=lambda way: way.length)
 
 
 def order_of(row: Sequence[object], column: Iterable[object]) -> tuple[int, ...]:
@@ -156,7 +161,7 @@ def order_of(row: Sequence[object], column: Iterable[object]) -> tuple[int, ...]
 def shortest(before: Shape, split: Shape, perm: tuple[int, ...], after: Shape) -> Way:
     """Return the way that a split and an order of its parts make, with neighbours merged first if it is shorter so."""
     fine, coarse = Way(before, split, perm, after), Way(before, *merged(split, perm), after)
-    return min((fine, coarse), key=lambda way: len(way.stages))
+    return min((fine, coarse), key=lambda way: way.length)
 
 
 def merged(split: Shape, perm: tuple[int, ...]) -> tuple[Shape, tuple[int, ...]]:

@@ -28,6 +28,9 @@ class Part(Record):
     out: int
     size: Dim
 
+    def __hash__(self) -> int:
+        return hash((self.source, self.out))
+
 
 Parts = frozenset[Part]
 

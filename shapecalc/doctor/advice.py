@@ -12,11 +12,13 @@ from shapecalc.core.asking.command_line import command_line
 from shapecalc.core.fixing.answer import answer
 from shapecalc.core.fixing.factors import factored, missing_factors
 from shapecalc.core.fixing.fixes import apply, fixes
+from shapecalc.core.fixing.images import differing
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import COPY_FIRST
 from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.quoting import rank_text
 from shapecalc.core.sizes.record import Record
-from shapecalc.doctor.causes import SAID, count_of, known_count
+from shapecalc.doctor.causes import SAID, as_dims, count_of, known_count
 from shapecalc.doctor.lists import text_of
 from shapecalc.doctor.reading import ZERO_COPIES
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shapecalc.core.answers.trace import Trace
+    from shapecalc.doctor.context import Code
     from shapecalc.doctor.lists import Sizes
     from shapecalc.doctor.reading import Reading
 
@@ -76,7 +79,8 @@ def advice(read: Reading) -> Advice:
     trace = _asked(read)
     if trace is not None and trace.output is not None and read.dialect is None:
         trace = None  # another framework's rules do not show that the message hides something
-    said = [SAID[read.cause], *_counts(read), *_one_dim(read), *_confirmed(read, trace), *_from_code(read)]
+    said = [SAID[read.cause], *_compared(read), *_counts(read), *_differing(read)]
+    said += [*_confirmed(read, trace), *_from_code(read)]
     found = [*_fixes(read, trace)]
     words = IN_WORDS.get(read.cause)
     if words:
@@ -125,6 +129,28 @@ def _options(read: Reading) -> dict[str, str] | None:
     return {name: text_of(value or ()) for name, value in given.items()}
 
 
+def _compared(read: Reading) -> Iterator[str]:
+    """Yield how many dims there are and how many axes are named, or the size that would have to become another."""
+    if read.pair is not None and read.op == "expand":
+        yield f"the tensor has {read.pair[0]} there, which is neither 1 nor the {read.pair[1]} that is asked for"
+    elif read.pair is not None and read.op == "transpose":
+        there, named = read.pair
+        yield f"the tensor has {rank_text(there)}, and the permutation names {named}"
+        if named == there + 1:
+            yield "one dim is missing: a grey image has no channels, a lone sample has no batch"
+        elif named == there - 1:
+            yield "one dim is not named: often the batch"
+    elif read.op == "transpose" and read.code is not None and _moves_all(read.code):
+        yield f"the code names {len(read.code.sizes)} axes, each once, so the tensor does not have as many dims"
+
+
+def _moves_all(code: Code) -> bool:
+    """Say whether a call in the code names the axes of some tensor, each once."""
+    rank = len(code.sizes)
+    axes = {size % rank for size in code.sizes if isinstance(size, int) and -rank <= size < rank}
+    return code.op in ("transpose", "permute") and len(axes) == rank > 2
+
+
 def _counts(read: Reading) -> Iterator[str]:
     """Yield the two element counts with their factors, and the ratio."""
     have = read.elements if read.input is None else count_of(read.input)
@@ -142,27 +168,33 @@ def _counts(read: Reading) -> Iterator[str]:
     common = gcd(have, asked)
     more, less = have // common, asked // common
     if less == 1 and more <= LARGEST_RATIO:
-        yield f"{more} times as many as the target takes{_meaning(more)}"
+        yield f"{more} times as many as the target takes{_meaning(more, read)}"
     elif more == 1 and less <= LARGEST_RATIO:
-        yield f"the target takes {less} times as many{_meaning(less)}"
+        yield f"the target takes {less} times as many{_meaning(less, read)}"
     else:
         yield f"the counts are as {more} to {less}"
 
 
-def _meaning(ratio: int) -> str:
-    """Return what a ratio of two counts often means."""
+def _meaning(ratio: int, read: Reading) -> str:
+    """Return what a ratio of two counts often means, unless the shapes show that the batch is right."""
+    if read.input and read.target and read.input[0] == read.target[0]:
+        return ""
     return ": often RGB against grey" if ratio == 3 else ": often a batch" if ratio <= MOST_BATCHES else ""
 
 
-def _one_dim(read: Reading) -> Iterator[str]:
-    """Yield which dim differs, if the shapes have as many dims and one differs."""
-    if read.input is None or read.target is None or len(read.input) != len(read.target):
+def _differing(read: Reading) -> Iterator[str]:
+    """Yield which dims of two shapes differ, if others around them agree."""
+    if read.input is None or read.target is None:
         return
-    pairs = enumerate(zip(read.input, read.target, strict=True))
-    differing = [(index, have, asked) for index, (have, asked) in pairs if have != asked]
-    if len(differing) == 1:
-        index, have, asked = differing[0]
+    pairs = [*enumerate(zip(read.input, read.target, strict=False))]
+    unequal = [(index, have, asked) for index, (have, asked) in pairs if have != asked]
+    if len(read.input) == len(read.target) and len(unequal) == 1:
+        index, have, asked = unequal[0]
         yield f"only dim {index} differs: {have} in the input, {asked} in the target"
+    elif read.cause == "count-mismatch" and count_of(read.input) and count_of(read.target):
+        _, ours, theirs = differing(as_dims(read.input), as_dims(read.target))
+        if ours and theirs and len(ours) < len(read.input):
+            yield f"all but this agrees: {text_of(ours)} in the input, {text_of(theirs)} in the target"
 
 
 def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
@@ -171,7 +203,7 @@ def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
         return
     if read.input is None:
         yield "the shape of the input is not told, so its count stands for it as one dim"
-    if trace.problem is not None and read.strides:
+    if trace.problem is not None and (read.strides or read.op == "expand"):
         yield trace.problem.message
     if trace.output is not None and trace.conditions:
         yield f"it holds when {' and '.join(condition.words for condition in trace.conditions)}"
@@ -205,12 +237,15 @@ def _hidden(read: Reading) -> str:
 def _from_code(read: Reading) -> Iterator[str]:
     """Yield the sizes that the code of the nearest frame writes, marked as from there."""
     if read.code is not None:
-        yield f"the code before it says {read.code.op} {text_of(read.code.sizes)}"
+        taken = known_count(read.code.sizes) if read.cause == "count-mismatch" and read.target is None else None
+        takes = "" if taken is None else f", which takes {factored(taken)} elements"
+        yield f"the code before it says {read.code.op} {text_of(read.code.sizes)}{takes}"
 
 
 def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
     """Yield changes with which the request as it was read resolves, those first that are right for every batch."""
-    if trace is None:
+    untold = read.input is None and (read.target is None or read.cause == "infer-with-empty")
+    if trace is None or untold:
         return
     literal = read.dialect is None and read.framework not in ZERO_COPIES
     for fix in fixes(trace):

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from shapecalc.core.sizes.dims import Shape
     from shapecalc.doctor.lists import Sizes
 
 SAID: Mapping[str, str] = {
@@ -68,8 +69,12 @@ def counted_cause(input: Sizes | None, elements: int | None, target: Sizes | Non
 
 def _batch_differs(input: Sizes | None, target: Sizes | None) -> bool:
     """Say whether two shapes agree in the count of all but the first dim, and differ in that."""
-    known = [[size if isinstance(size, int) else named_dim(size) for size in sizes or ()] for sizes in (input, target)]
-    return batch_differs(tuple(known[0]), tuple(known[1]))
+    return batch_differs(as_dims(input or ()), as_dims(target or ()))
+
+
+def as_dims(sizes: Sizes) -> Shape:
+    """Return sizes as dims; what a message calls by a name keeps it."""
+    return tuple(size if isinstance(size, int) else named_dim(size) for size in sizes)
 
 
 def count_of(sizes: Sizes | None) -> int | None:

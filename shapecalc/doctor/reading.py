@@ -28,7 +28,7 @@ DIALECTS_READ = {"onnx", "onnxruntime", "tensorrt", "onednn", "openvino", "numpy
 """The frameworks whose own rules a reading is run under."""
 ZERO_COPIES = {"onnx", "onnxruntime", "tensorrt", "openvino", "onednn", "paddle", "mxnet", "tvm", "coreml"}
 """The frameworks whose 0 copies a dim, unless a switch says otherwise."""
-SHAPES = ("input", "elements", "target", "target_elements", "perm", "axes")
+SHAPES = ("input", "elements", "target", "target_elements", "perm", "axes", "pair")
 """The fields of a reading that hold sizes, counts or axes."""
 NODE_OF = "node of the operator"
 """What a message is about of which only the node is known."""
@@ -60,6 +60,8 @@ class Reading(Record):
     code: Code | None
     strides: Sizes | None = None
     """The input's strides, where a view was asked for."""
+    pair: tuple[int, int] | None = None
+    """What there is and what is wanted: a permutation's dims and the axes that it names, an expand's two sizes."""
 
     @property
     def dialect(self) -> str | None:
@@ -188,6 +190,7 @@ def _with_shapes(read: Reading, held: Mapping[str, Held]) -> Reading:
     if axes is None and isinstance(axis, int) and read.op not in ONE_DIM_NAMED:
         axes = (axis,)
     wanted = held.get("target_elements", held.get("known"))
+    there, asked = _number(held.get("there")), _number(held.get("wanted"))
     return replace(
         read,
         input=input,
@@ -197,6 +200,7 @@ def _with_shapes(read: Reading, held: Mapping[str, Held]) -> Reading:
         perm=perm,
         axes=axes,
         strides=_sizes(held.get("strides")),
+        pair=None if there is None or asked is None else (there, asked),
     )
 
 

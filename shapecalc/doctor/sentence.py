@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 LISTS = frozenset({"input", "target", "perm", "axes", "strides", "list"})
 """The holes that hold a list."""
-COUNTS = frozenset({"elements", "target_elements", "known", "axis", "size", "rank", "number"})
-"""The holes that hold a number: `known` is the product of the target's known dims."""
+COUNTS = frozenset({"elements", "target_elements", "known", "axis", "size", "rank", "there", "wanted", "number"})
+"""The holes that hold a number: `known` is the product of the known dims, `there` and `wanted` are compared."""
 QUOTING = frozenset("'\"<>&`")
 """What may be escaped in a text."""
 LONGEST_GAP = 400

@@ -257,12 +257,18 @@ BATCHES = [
     ("shuffle 5,N,6 --first 1,0,2 --to 4,30", ["0,30", "-1,30"]),
     ("reshape N,C,H,W 1,C,H,W", ["0,C,H,W", "-1,C,H,W"]),
     ("reshape N,6 M,6", []),
+    ("reshape 1,27,120,120 1,3,9,30,30", ["1,3,9,120,120"]),
+    ("reshape N,C,8,8 N,C,4,4", ["N,C,8,8"]),
+    ("reshape 1,4,256,256 1,4,1,4096", ["1,4,1,-1"]),
+    ("reshape 560,29 1,64,29", ["1,-1,29", "1,560,29"]),
+    ("reshape 8921088 16,34,34,512", ["16,33,33,512"]),
+    ("reshape 8921088 16,34,34,512 -d torch", ["16,33,33,512"]),
     ("reshape N,6 -1,5", []),
 ]
 
 
 @pytest.mark.parametrize(("line", "values"), BATCHES, ids=[row[0] for row in BATCHES])
-def test_what_is_right_for_every_batch_comes_first(line, values):
+def test_what_is_right_for_more_than_this_input_comes_first(line, values):
     trace = answer_to(line)
     assert [fix.value for fix in fixes(trace)][: len(values) + (not values)] == values
     check(trace)
@@ -287,6 +293,7 @@ def test_where_no_one_size_helps_the_hint_says_which_factors_are_missing():
     assert answer_to("reshape 1600 8,3,64").problem.hint == (
         "no one size helps: 1600 = 2^6*5^2 has no factor 2^9 and no factor 3"
     )
+    assert answer_to("reshape 8921088 16,34,34,512").problem.hint.endswith("no factor 17^2; try 16,33,33,512")
     assert answer_to("reshape 24 7,5,-1").problem.hint.endswith("24 = 2^3*3 has no factor 5 and no factor 7")
 
 

@@ -102,6 +102,15 @@ def _fitting(at: Refused) -> Values:
     return (at.put(size, at=index) for size in sizes)
 
 
+def _scaled(at: Refused) -> Values:
+    """Yield the target with the sizes of the input's image where it holds another one."""
+    from shapecalc.core.fixing.images import other_image  # most requests are refused for something else
+
+    if isinstance(at.value, tuple) and not any(isinstance(dim, int) and dim < 0 for dim in at.value):
+        for place, dims in other_image(at.shape, at.settled):
+            yield (*at.value[:place], *dims, *at.value[place + len(dims) :])
+
+
 def _counted(at: Refused) -> Values:
     """Yield the target with the dim that -1 stands for, computed from the dims that are not zero."""
     have, known = (product(dim for dim in dims if dim != 0) for dims in (at.shape, at.settled))
@@ -183,7 +192,7 @@ LEFT_OUT, IN_FRONT = _value(None), _value((0,))
 
 CHANGES: Mapping[Rule, tuple[Callable[[Refused], Values], ...]] = {
     rules.INDIVISIBLE: (_fitting,),
-    rules.VOLUME_MISMATCH: (_fitting,),
+    rules.VOLUME_MISMATCH: (_scaled, _fitting),
     rules.TWO_INFERS: (_own, ONE, DROP),
     rules.BELOW_MINUS_ONE: (INFER, _own, DROP),
     rules.ZERO_OUT_OF_RANGE: (DROP, INFER, ONE),

@@ -8,7 +8,7 @@ from shapecalc.core.asking.ask import switch_name
 from shapecalc.core.asking.resolve import resolve, with_zeros
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.dialect import Zero
-from shapecalc.core.fixing.candidates import batch_changes, refused_request
+from shapecalc.core.fixing.candidates import batch_changes, changes, refused_request
 from shapecalc.core.fixing.fixes import fixes, single_fixes
 from shapecalc.core.fixing.nearest import nearest_sizes
 from shapecalc.core.ops import OPS
@@ -101,11 +101,13 @@ def _fitting(trace: Trace, problem: Problem) -> str:
     if problem.rule is VOLUME_MISMATCH and next(batch_changes(trace), None) is not None:
         return _for_batches(trace, problem, at)
     index, sizes = nearest_sizes(product(at.shape), at.value, at.settled, at.hole)
-    if not sizes:
-        return _lacking(at)
-    mended = next(single_fixes(trace, problem, problem.argument), None)
-    if mended is None or mended.value != shape_text(at.put(sizes[0], at=index)):
-        return ""
+    mended = None
+    if sizes or next(changes(trace, problem), None) is not None:
+        mended = next(single_fixes(trace, problem, problem.argument), None)
+    nearest = shape_text(at.put(sizes[0], at=index)) if sizes else None
+    if mended is None or mended.value != nearest:
+        image = f"try {brief(str(mended.value))}" if mended is not None and at.hole is None else ""
+        return "; ".join(filter(None, (_lacking(at) if not sizes else "", image)))
     whole = str(mended.value)
     short = whole == brief(whole)
     action = f"try {whole}" if short else f"write {sizes[0]} in place of the {at.value[index]} at index {index}"

@@ -102,6 +102,8 @@ ARRAYS = (
             },
             "transpose": {
                 "bad-perm": (
+                    "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
+                    "desired ordering of dimensions i.e. input.dim() = {there} is not equal to len(dims) = {wanted}",
                     "permute(sparse_coo): number of dimensions in the tensor",
                     "does not match the length of the desired ordering of dim",
                     "permute(): duplicate dims are not allowed",
@@ -112,6 +114,8 @@ ARRAYS = (
                 "not-broadcastable": (
                     "must match the existing size ({number}) at non-singleton dimension {number}. target sizes: "
                     "{target}. tensor sizes: {input}",
+                    "the expanded size of the tensor ({wanted}) must match the existing size ({there}) at "
+                    "non-singleton dimension {number}",
                     "must match the existing size ({number}) at non-singleton dimension {number}",
                 ),
                 "rank-mismatch": (

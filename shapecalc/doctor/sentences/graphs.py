@@ -39,9 +39,9 @@ GRAPHS = (
             },
             "transpose": {
                 "bad-perm": (
-                    "dimension must be {number} but is {number} for {words} "
+                    "dimension must be {there} but is {wanted} for {words} "
                     "(op: 'transpose') with input shapes: {input}",
-                    "dimension must be {number} but is {number} for {words} = transpose[{words} with input "
+                    "dimension must be {there} but is {wanted} for {words} = transpose[{words} with input "
                     "shapes: {input}",
                     "transpose expects a vector of size {rank}. but input(1)",
                     " is missing from {perm}",

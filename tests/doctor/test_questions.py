@@ -1,0 +1,97 @@
+"""The ten questions that people ask most of a runtime's message: what each is told, and what it is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from shapecalc.doctor.report import diagnosis
+
+RESHAPE = "The input tensor cannot be reshaped to the requested shape. Input shape:{%s}, requested shape:{%s}"
+FRAME = '  File "/srv/net.py", line 7, in forward\n    {}\n'
+QUESTIONS = {
+    "it works with the batch of the sample alone": (
+        "Non-zero status code returned while running Reshape node. Name:'Reshape_9' Status Message: "
+        + RESHAPE % ("6,18,4,4", "1,2,9,4,4"),
+        ["Reshape_9", "batch size of the example", "write 0,2,9,4,4: right for every batch", "write -1,2,9,4,4"],
+    ),
+    "it works with the size of the sample alone": (
+        RESHAPE % ("1,18,80,80", "1,2,9,20,20"),
+        ["all but this agrees: 80,80 in the input, 20,20 in the target", "write 1,2,9,80,80"],
+    ),
+    "it works with the length of the sample alone": (
+        RESHAPE % ("1,4,64,64", "1,4,1,256"),
+        ["all but this agrees: 64,64 in the input, 256 in the target", "write 1,4,1,-1"],
+    ),
+    "which dim is missing in a permute": (
+        "RuntimeError: permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
+        "desired ordering of dimensions i.e. input.dim() = 2 is not equal to len(dims) = 3",
+        ["the tensor has 2 dims, and the permutation names 3", "one dim is missing", "x.shape"],
+    ),
+    "which dim is missing in a transpose that tells nothing": (
+        FRAME.format("x = np.transpose(x, (2, 0, 1))") + "ValueError: axes don't match array",
+        ["the code names 3 axes, each once, so the tensor does not have as many dims", "x.shape"],
+    ),
+    "which dim is off, and whether to resize": (
+        "RuntimeError: shape '[4, 30, 30, 64]' is invalid for input of size 215296",
+        ["215296 = 2^8*29^2", "write 4,29,29,64"],
+    ),
+    "-1 with an empty tensor": (
+        "RuntimeError: cannot reshape tensor of 0 elements into shape [0, -1] because the unspecified dimension size "
+        "-1 can be any value and is ambiguous",
+        ["any size would do, so none can be inferred", "write the size in place of -1"],
+    ),
+    "which operand of an expand is wrong": (
+        "RuntimeError: The expanded size of the tensor (7) must match the existing size (6) at non-singleton "
+        "dimension 1.  Target sizes: [5, 7].  Tensor sizes: [6]",
+        ["input dim 0 is 6, 7 is requested", "write 5,6", "shapecalc expand 6 5,7"],
+    ),
+    "which operand, where no shapes are told": (
+        "RuntimeError: The expanded size of the tensor (7) must match the existing size (6) at non-singleton "
+        "dimension 2",
+        ["the tensor has 6 there, which is neither 1 nor the 7 that is asked for", "missing", "x.shape"],
+    ),
+    "what a number is": (
+        "InvalidArgumentError: Input to reshape is a tensor with 1000 values, but the requested shape requires a "
+        "multiple of 48",
+        ["1000 = 2^3*5^3", "48 = 2^4*3", "1000 has no factor 2^4 and no factor 3", "missing"],
+    ),
+    "which layer it is": (
+        "[E] 9: [graphShapeAnalyzer.cpp::throwIfError::1306] Error Code 9: Internal Error (Reshape_51: reshape changes "
+        "volume\n)",
+        ["node     Reshape_51", "missing", "trtexec --verbose"],
+    ),
+    "a squeeze that PyTorch lets pass": (
+        "Non-zero status code returned while running Squeeze node. Name:'Squeeze_3' Status Message: squeeze.h:47 "
+        "input_shape[i] == 1 was false. Dimension of input 1 must be 1 instead of 3. shape={5,3}",
+        ["axes     1", "PyTorch's squeeze leaves others alone, ONNX's refuses them"],
+    ),
+    "sizes that are not told": (
+        FRAME.format("x = x.reshape(64, 28, 28)") + "ValueError: total size of new array must be unchanged",
+        ["the code before it says reshape 64,28,28, which takes 50176 = 2^10*7^2 elements", "x.shape"],
+    ),
+    "view or reshape": (
+        "RuntimeError: view size is not compatible with input tensor's size and stride (at least one dimension spans "
+        "across two contiguous subspaces). Use .reshape(...) instead.",
+        ["in memory in another order", "write reshape in place of view, or contiguous() before it", "x.stride()"],
+    ),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_frequent_question_is_answered_or_told_what_is_missing(question):
+    text, said = QUESTIONS[question]
+    found = diagnosis(text)
+    answer = "\n".join(found.lines())
+    assert found.understood
+    assert [part for part in said if part not in answer] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "InvalidArgumentError: Input to reshape is a tensor with 768 values, but the requested shape has 3072",
+        "ValueError: cannot reshape array of size 0 into shape (0,newaxis)",
+    ],
+)
+def test_no_sizes_are_suggested_where_a_count_stands_for_a_shape(text):
+    assert [command for _, advised in diagnosis(text).found for _, command in advised.fixes if command] == []

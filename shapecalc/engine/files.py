@@ -21,7 +21,7 @@ from shapecalc.engine.npy_headers import Header, kind_name, read_header
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import IO, Any
 
     import numpy as np
@@ -141,7 +141,7 @@ def _map_array(file: IO[bytes]) -> Any:
 def _member_header(path: str, member: str) -> Header:
     """Return the header of an array in a .npz archive; no more of the archive is unpacked."""
     with regular_file(path) as file, zipfile.ZipFile(file) as archive:
-        info = member_info(archive, path, member)
+        info = member_info(members_of(archive), path, member)
         with archive.open(info) as packed:
             header = read_header(packed)
     if header.end != info.file_size:
@@ -154,9 +154,13 @@ def wrong_size(end: int, held: int) -> ValueError:
     return ValueError(f"its header asks for {end} bytes, and it holds {held}")
 
 
-def member_info(archive: zipfile.ZipFile, path: str, member: str) -> zipfile.ZipInfo:
+def members_of(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return what an archive says of each of its arrays, by their names."""
+    return {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+
+
+def member_info(held: Mapping[str, zipfile.ZipInfo], path: str, member: str) -> zipfile.ZipInfo:
     """Return what an archive says of an array; raise `ValueError` if it has none, or if that cannot be true."""
-    held = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
     if member not in held:
         raise ValueError(f"it has {', '.join(map(brief, [*held][:16]))}; write {path}:NAME")
     info = held[member]
@@ -172,7 +176,7 @@ def member_info(archive: zipfile.ZipFile, path: str, member: str) -> zipfile.Zip
 def _unpack(path: str, member: str) -> Any:
     """Return an array of a .npz archive: it is unpacked to a scratch file that has no name, and mapped."""
     with zipfile.ZipFile(path) as archive, tempfile.TemporaryFile() as scratch:
-        with archive.open(member_info(archive, path, member)) as packed:
+        with archive.open(member_info(members_of(archive), path, member)) as packed:
             shutil.copyfileobj(packed, scratch, 1 << 20)
         scratch.seek(0)
         return _map_array(scratch)

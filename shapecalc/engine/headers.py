@@ -67,13 +67,9 @@ def first_bytes(path: str, most: int = AT_ONCE) -> tuple[bytes, int]:
 def npy_file(path: str) -> Found:
     """Return what the header of a .npy file says; raise `OSError`, `ValueError` if it cannot be used."""
     start, held = first_bytes(path)
-    plain = PLAIN.match(start)
-    kind = NUMBERS.get(plain[2].decode()) if plain else None
-    if plain and kind and plain.end() == 10 + int.from_bytes(plain[1], "little"):
-        shape = tuple([int(size) for size in plain[3].split(b",") if size])
-        end = plain.end() + prod(shape) * kind[1]
-        if 0 not in shape and end <= held:
-            return Found(path, shape, kind[0])
+    plain = plain_header(start)
+    if plain and plain[2] <= held:
+        return Found(path, plain[0], plain[1])
     from shapecalc.engine.files import regular_file, wrong_size
 
     with regular_file(path) as file:
@@ -83,6 +79,19 @@ def npy_file(path: str) -> Found:
     return Found(path, shape, dtype)
 
 
+def plain_header(start: bytes) -> tuple[Shape, str, int] | None:
+    """Return the shape and element type of an array that has elements, which are numbers, and the byte after them.
+
+    None for what does not start with such a header as NumPy writes it.
+    """
+    plain = PLAIN.match(start)
+    kind = NUMBERS.get(plain[2].decode()) if plain else None
+    if plain is None or kind is None or plain.end() != 10 + int.from_bytes(plain[1], "little"):
+        return None
+    shape = tuple([int(size) for size in plain[3].split(b",") if size])
+    return None if 0 in shape else (shape, kind[0], plain.end() + prod(shape) * kind[1])
+
+
 def read_npy(file: IO[bytes]) -> tuple[Shape, str | None, int]:
     """Return the shape and element type that the header of a .npy file states, and the byte after the elements.
 
@@ -90,6 +99,7 @@ def read_npy(file: IO[bytes]) -> tuple[Shape, str | None, int]:
     """
     from shapecalc.engine.npy_headers import check_size, element_kind, kind_name, read_fields
 
+    file.seek(0)
     fields = read_fields(file)
     descr = fields.descr
     dtype: str | None = None

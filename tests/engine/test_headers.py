@@ -32,13 +32,16 @@ def one(text):
 @examples(200)
 @given(kind=scalar_dtypes(), shape=array_shapes(min_dims=0, min_side=0, max_side=4), fortran=st.booleans())
 def test_what_numpy_saves_is_read_as_it_is_for_an_input(kind, shape, fortran, tmp_path_factory):
-    path = tmp_path_factory.getbasetemp() / "saved.npy"
-    np.save(path, np.asfortranarray(np.zeros(shape, kind)) if fortran else np.zeros(shape, kind))
-    if not kind.itemsize:
-        assert "no bytes" in one(path).problem
-        return
-    source = open_array(str(path))
-    assert one(path) == Found(str(path), source.shape, source.dtype)
+    array = np.asfortranarray(np.zeros(shape, kind)) if fortran else np.zeros(shape, kind)
+    folder = tmp_path_factory.getbasetemp()
+    np.save(folder / "saved.npy", array)
+    np.savez(folder / "saved.npz", w=array)
+    for text in (str(folder / "saved.npy"), str(folder / "saved.npz:w")):
+        if not kind.itemsize:
+            assert "no bytes" in one(text).problem
+            continue
+        source = open_array(text)
+        assert one(text) == Found(text, source.shape, source.dtype)
 
 
 def test_structures_and_other_versions_are_read(tmp_path):
@@ -61,6 +64,23 @@ def test_every_array_of_an_archive_is_found_and_a_damaged_one_stops_no_other(tmp
     assert found["c"].problem == "its header does not hold descr, fortran_order and shape alone"
     assert one(f"{path}:b") == Found(f"{path}:b", (4,), "int8")
     assert one(f"{path}:q").problem.startswith("it has a, b, bad, c; write")
+
+
+def test_a_member_whose_header_asks_for_other_bytes_is_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((2, 3)))
+    for extra in (-1, 1):
+        with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+            archive.writestr("w.npy", ((tmp_path / "x.npy").read_bytes() + b"\0")[: 128 + 48 + extra])
+        assert one(tmp_path / "x.npz").problem == f"its header asks for 176 bytes, and it holds {176 + extra}"
+
+
+def test_the_list_of_an_archive_is_gone_through_once(tmp_path, monkeypatch):
+    np.savez(tmp_path / "x.npz", *[np.zeros(2)] * 9)
+    listed = []
+    infolist = zipfile.ZipFile.infolist
+    monkeypatch.setattr(zipfile.ZipFile, "infolist", lambda archive: listed.append(1) or infolist(archive))
+    assert len([*found_in(str(tmp_path / "x.npz"))]) == 9
+    assert len(listed) == 1
 
 
 def tensors(path, header, data=b"", length=None):

@@ -99,7 +99,8 @@ def _judged(matcher: Matcher, files: list[str]) -> Iterator[Judged]:
     for file in files:
         for found in found_in(file):
             if found.problem:
-                yield Judged(found, Problem(FILE, f"{found.name}: {found.problem}", argument="files"))
+                said = f"{found.name}: {found.problem}" if found.name else found.problem
+                yield Judged(found, Problem(FILE, said, argument="files"))
             else:
                 yield Judged(found, matcher.problem(found.shape, found.dtype, found.name))
 

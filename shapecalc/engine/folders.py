@@ -5,8 +5,6 @@ A file that cannot be read is a finding like any other, so that a folder is look
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from shapecalc.engine.headers import Found, npy_file, unreadable
 
 TYPE_CHECKING = False
@@ -20,6 +18,8 @@ def found_in(text: str) -> Iterator[Found]:
     Nothing is raised: what cannot be read is found with its problem.
     """
     try:
+        if not text:
+            raise ValueError("the name of a file is empty")
         if text.endswith(".npy"):
             yield npy_file(text)
         else:
@@ -29,11 +29,7 @@ def found_in(text: str) -> Iterator[Found]:
 
 
 def _found_elsewhere(text: str) -> Iterator[Found]:
-    """Yield the arrays of an archive, of a file of tensors, or of a store; raise `ValueError` for anything else."""
-    if Path(text).is_dir():
-        from shapecalc.engine.zarr_headers import arrays_of_store
-
-        return arrays_of_store(text)
+    """Yield the arrays of an archive, of a file of tensors, or of a store, for which anything else is taken."""
     path, _, member = (text, "", "") if text.endswith((".npz", ".safetensors")) else text.rpartition(":")
     if path.endswith(".npz"):
         from shapecalc.engine.archived_headers import arrays_of_archive
@@ -43,5 +39,6 @@ def _found_elsewhere(text: str) -> Iterator[Found]:
         from shapecalc.engine.safetensors_headers import tensors_of_file
 
         return tensors_of_file(path, member)
-    Path(text).stat()  # that it is not there comes before what it is not
-    raise ValueError("it is no .npy, .npz or .safetensors file, and no Zarr store")
+    from shapecalc.engine.zarr_headers import arrays_of_store
+
+    return arrays_of_store(text)

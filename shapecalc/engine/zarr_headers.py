@@ -6,6 +6,8 @@ Source: Zarr storage specification version 2; Zarr core specification version 3.
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from stat import S_ISDIR
 
 from shapecalc.core.dialects.element_types import KNOWN
 from shapecalc.core.sizes.quoting import brief
@@ -32,7 +34,7 @@ def arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
         if metadata is None:
             if depth:
                 return
-            raise ValueError("it is a folder, and no Zarr store; name its files")
+            raise _no_store(path)
         if metadata["node_type"] == "array":
             yield Found(path, checked_shape(metadata.get("shape")), _element_type(metadata))
             return
@@ -47,6 +49,13 @@ def arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
             yield from arrays_of_store(entry.path, depth + 1)
 
 
+def _no_store(path: str) -> ValueError:
+    """Return the error for what is no store; raise `OSError` if it is not there."""
+    if S_ISDIR(Path(path).stat().st_mode):
+        return ValueError("it is a folder, and no Zarr store; name its files")
+    return ValueError("it is no .npy, .npz or .safetensors file, and no Zarr store")
+
+
 def _metadata(path: str) -> dict[str, Any] | None:
     """Return the metadata of an array or a group; None for a folder that is neither.
 
@@ -55,7 +64,7 @@ def _metadata(path: str) -> dict[str, Any] | None:
     for node, version in NODES.items():
         try:
             data, size = first_bytes(f"{path}/{node}")
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             continue
         if size > LONGEST_METADATA:
             raise ValueError(f"its metadata are longer than {LONGEST_METADATA} bytes, the most that are read")

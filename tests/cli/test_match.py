@@ -102,6 +102,24 @@ def test_a_pattern_that_cannot_be_read_is_usage(pattern, shapecalc):
     assert "\x1b" not in ran.err
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("", "the name of a file is empty"),
+        (".", ".: it is a folder, and no Zarr store; name its files"),
+        ("notes.txt", "notes.txt: it is no .npy, .npz or .safetensors file, and no Zarr store"),
+        ("gone.zarr", "gone.zarr: no such file or directory"),
+        ("notes.txt:w", "notes.txt:w: no such file or directory"),
+    ],
+)
+def test_what_is_no_file_of_arrays_is_told_in_its_line(name, said, shapecalc, folder):
+    (folder / "notes.txt").write_text("8,3,5,5")
+    ran = shapecalc("match", "N,...", name, "a.npy")
+    assert (ran.code, ran.err) == (4, f"shapecalc: file: {said}\nshapecalc: 1 passed, 1 could not be read; N is 8\n")
+    unread, good = json.loads(shapecalc("match", "N,...", name, "a.npy", "--json").out)["arrays"]
+    assert (unread["file"], unread["problem"]["message"], good["ok"]) == (name, said, True)
+
+
 def test_a_folder_of_damaged_files_is_looked_through_to_its_end(shapecalc, folder):
     np.savez("x.npz", w=np.zeros((8, 2)))
     (folder / "x.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")

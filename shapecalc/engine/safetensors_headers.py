@@ -55,11 +55,11 @@ def tensors_of_file(path: str, member: str = "") -> Iterator[Found]:
 def _found(name: str, stated: object, held: int) -> Found:
     """Return what a header states of one tensor, in a file that holds so many bytes of elements."""
     try:
-        match stated:
-            case {"dtype": str(spelled), "shape": sizes, "data_offsets": [int(start), int(end)]}:
-                shape = checked_shape(sizes)
-            case _:
-                raise ValueError("its header does not state dtype, shape and data_offsets of it")
+        fields = stated if isinstance(stated, dict) else {}
+        spelled, place = fields.get("dtype"), fields.get("data_offsets")
+        if not isinstance(spelled, str) or not isinstance(place, list) or [*map(type, place)] != [int, int]:
+            raise ValueError("its header does not state dtype, shape and data_offsets of it")
+        shape, (start, end) = checked_shape(fields.get("shape")), place
         dtype, bits = TYPES.get(spelled, (None, None))
         if not 0 <= start <= end <= held:
             raise ValueError(f"its header places it at bytes {start} to {end} of {held}")

@@ -90,9 +90,10 @@ class Matcher:
             differing = self._solve(dims, shape, sizes, met)
             if differing is not None:
                 return differing, self._reason(differing, shape[differing], dims[differing] or 0, sizes, met)
-        prefix = f"{place}, " if place else ""
-        self.sizes = {name: size for name, size in sizes.items() if name[0] != "?"}
-        self.origins |= {name: f"{prefix}dim {at}" for name, at in met.items()}
+        if met:
+            prefix = f"{place}, " if place else ""
+            self.sizes = {name: size for name, size in sizes.items() if name[0] != "?"}
+            self.origins |= {name: f"{prefix}dim {at}" for name, at in met.items()}
         return None
 
     def _solve(

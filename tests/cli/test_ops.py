@@ -98,6 +98,23 @@ def test_expect_of_what_cannot_be_resolved_is_still_unresolved(shapecalc):
     assert shapecalc("reshape", "2,3,4", "5,-1", "--expect", "5,5").code == 3
 
 
+LINE = ("code", "x.view(B, T, h, C // h).transpose(1, 2)", "--input", "x=B,T,C")
+PATTERNS = [
+    (("rearrange", "B,C,H,W", "b c (h p) w -> b h (w p c)", "p=7"), "B,...,K", "B,?,H"),
+    (("chain", "B,C,H | flatten | transpose"), "M,B", "H,B"),
+    (LINE, "B,h,...", "B,h,h,..."),
+    ((*LINE, "--where", "B=2"), "2,...", "B,..."),
+    (("compare", "squeeze", "1,3,1", "--axes", "0"), "?,1", "K,K"),
+    (("compare", "N,3 | transpose 1,0 | reshape 3,-1"), "3,M", "M,M"),
+    (("compare", "N,3", "-1", "--where", "N=2"), "K", "N"),
+]
+
+
+@pytest.mark.parametrize(("words", "met", "not_met"), PATTERNS)
+def test_an_expectation_may_be_a_pattern(words, met, not_met, shapecalc):
+    assert [shapecalc(*words, "--expect", pattern, "-q").code for pattern in (met, not_met)] == [0, 1]
+
+
 def test_quiet_leaves_the_exit_code_only(shapecalc):
     for words, code in [(("0,-1",), 0), (("0,-1", "--expect", "1"), 1), (("5,-1",), 3)]:
         ran = shapecalc("reshape", "2,3,4", *words, "--quiet")

@@ -233,7 +233,7 @@ UNREAD = [
     ["reshape", "2,3", "6", "--opset", "99"],
     ["reshape", "2,3", "6", "--opset", "x"],
     ["reshape", "2,3", "6", "--opset", "13", "-d", "numpy"],
-    ["reshape", "2,3", "6", "-d", "tensorflow"],
+    ["reshape", "2,3", "6", "-d", "theano"],
     ["reshape", "2,3", "6", "-d", "numpy", "--allowzero"],
     ["reshape", "2,3", "6", "--special-zero"],
     ["reshape", "2,3", "6", "--dtype", "float99"],

@@ -7,7 +7,7 @@ import pytest
 from shapecalc.core.asking.rulebook import REFUSALS, STEP_RULES
 from tests.cases import cases
 
-TABLES = [case for name in ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax") for case in cases(name)]
+TABLES = [case for name in ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite") for case in cases(name)]
 
 
 @pytest.mark.parametrize("case", TABLES, ids=str)

@@ -141,6 +141,7 @@ NONE = {
     "usage": "the request was never read",
     "unknown-shape": "the array itself is refused",
     "one-axis": "it takes another request for each further axis",
+    "axes-apart": "it takes another request for the axes that are apart",
     "wrong-rank": "it lies in the input, which is what it is",
 }
 """The rules that no small change mends."""

@@ -134,11 +134,107 @@ def jax_operators():
     return operators, lambda shape, dtype: numpy.zeros(shape, getattr(numpy, dtype))
 
 
+def tflite_operators():
+    """Return TFLite's operators by name; a tensor is its shape and its element type until a model is made for it."""
+    import numpy
+
+    def ints(values):
+        return numpy.array(values, numpy.int32).reshape(len(values))
+
+    def number(values):
+        return numpy.int32(values[0]) if len(values) == 1 else ints(values)
+
+    def strided(x, slices, gone=0):
+        lists = [ints([min(max(end, -(2**30)), 2**30) for end in ends]) for ends in ends_of(slices)]
+        masks = dict.fromkeys(("beginMask", "endMask"), 0)
+        for axis, part in enumerate(indices(slices)):
+            masks["beginMask"] |= (part.start is None) << axis
+            masks["endMask"] |= (part.stop is None) << axis
+        return run_tflite(x, "STRIDED_SLICE", *lists, **masks, shrinkAxisMask=gone)
+
+    def select(x, axis, index):
+        place = range(len(x[0]))[axis]
+        return strided(x, ",".join([":"] * place + [f"{index}:{index + 1 or ''}:"]), 1 << place)
+
+    operators = {
+        "reshape": lambda x, target: run_tflite(x, "RESHAPE", ints(target)),
+        "transpose": lambda x, perm: run_tflite(x, "TRANSPOSE", ints(perm)),
+        "squeeze": lambda x, axes=(): run_tflite(x, "SQUEEZE", squeezeDims=[*axes]),
+        "unsqueeze": lambda x, axes: run_tflite(x, "EXPAND_DIMS", number(axes)),
+        "expand": lambda x, target: run_tflite(x, "BROADCAST_TO", ints(target)),
+        "shape": lambda x: run_tflite(x, "SHAPE", outType=2),
+        "flip": lambda x, axes: run_tflite(x, "REVERSE_V2", ints(axes)),
+        "slice": strided,
+        "select": select,
+        "split": lambda x, axis, parts, part=0: run_tflite(
+            *(x, "SPLIT", numpy.int32(axis)), part=part if part >= 0 else parts, numSplits=parts
+        ),
+    }
+    return operators, lambda shape, dtype: (shape, dtype)
+
+
+def run_tflite(x, name, *constants, part=0, **options):
+    """Return what a model of one node gives for zeros of a shape and an element type; of `SHAPE` the dims."""
+    import numpy
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    shape, dtype = x
+    resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    model = tflite_model(name, constants, options, shape, dtype)
+    interpreter = Interpreter(model_content=model, experimental_op_resolver_type=resolver)
+    interpreter.allocate_tensors()
+    if numpy.prod(shape) and dtype == "float32":
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], numpy.zeros(shape, dtype))
+    interpreter.invoke()
+    made = interpreter.get_output_details()[part]
+    if name != "SHAPE":
+        return numpy.empty(made["shape"], numpy.void)
+    return (*interpreter.get_tensor(made["index"]),) if shape else ()
+
+
+def tflite_model(name, constants, options, shape, dtype):
+    """Return the bytes of a model of one node, whose first input has a shape and whose others are constants."""
+    import flatbuffers
+    import numpy
+    from ai_edge_litert import schema_py_generated as schema
+
+    def tensor(dims, kind, buffer=0):
+        made = schema.TensorT()
+        made.shape, made.type, made.buffer = [*dims], getattr(schema.TensorType, kind.upper()), buffer
+        made.hasRank = True
+        return made
+
+    parts = ("Model", "SubGraph", "Operator", "OperatorCode")
+    model, graph, operator, code = (getattr(schema, f"{part}T")() for part in parts)
+    code.builtinCode = getattr(schema.BuiltinOperator, name)
+    code.deprecatedBuiltinCode, code.version = min(code.builtinCode, 127), 2 if name == "BROADCAST_TO" else 1
+    buffers = [schema.BufferT() for _ in range(len(constants) + 1)]
+    for buffer, values in zip(buffers[1:], constants, strict=True):
+        buffer.data = numpy.frombuffer(values.tobytes(), numpy.uint8)
+    made = [tensor((), "int32" if name == "SHAPE" else dtype) for _ in range(options.get("numSplits", 1))]
+    known = [tensor(values.shape, "int32", at + 1) for at, values in enumerate(constants)]
+    graph.tensors = [tensor(shape, dtype), *known, *made]
+    inputs = [*range(len(known) + 1)]
+    operator.inputs = inputs[::-1] if name == "SPLIT" else inputs
+    operator.outputs = graph.outputs = [*range(len(inputs), len(graph.tensors))]
+    graph.inputs, graph.operators = [0], [operator]
+    kind = "".join(part.capitalize() for part in name.split("_")) + "Options"
+    operator.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
+    operator.builtinOptions = getattr(schema, f"{kind}T")()
+    for option, value in options.items():
+        setattr(operator.builtinOptions, option, value)
+    model.version, model.operatorCodes, model.subgraphs, model.buffers = 3, [code], [graph], buffers
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
 LIBRARIES = {
     "paddle": paddle_operators,
     "mxnet": mxnet_operators,
     "tensorflow": tensorflow_operators,
     "jax": jax_operators,
+    "tflite": tflite_operators,
 }
 
 

@@ -20,6 +20,7 @@ DIALECTS: Table[Dialect] = Table(
     "mxnet",
     "tensorflow",
     "jax",
+    "tflite",
     "onnxruntime",
 )
 

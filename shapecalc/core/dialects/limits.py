@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from shapecalc.core.rules.refusals import OVERFLOW, RANK_LIMIT
 from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product
-from shapecalc.core.sizes.problem import refusal
+from shapecalc.core.sizes.problem import ShapeError, refusal
 from shapecalc.core.sizes.quoting import count_text, dim_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from shapecalc.core.answers.stage import Reasons, Stage
     from shapecalc.core.dialects.dialect import Dialect
 
 
@@ -17,6 +18,21 @@ def check_rank(dims: Shape, row: Dialect, argument: str) -> None:
     if row.max_rank is not None and len(dims) > row.max_rank:
         message = f"{len(dims)} dims, and {row.name} takes at most {row.max_rank}"
         raise refusal(RANK_LIMIT, message, argument=argument, index=row.max_rank)
+
+
+def too_many(stage: Stage, most: int, row: Dialect) -> Reasons | None:
+    """Return what refuses a stage whose tensor has more dims than its operator takes (rank-limit), or None."""
+    rank = len(stage.before)
+    if rank <= most:
+        return None
+    message = f"{rank} dims, and this operator of {row.name} takes at most {most}"
+    return refused(stage, refusal(RANK_LIMIT, message, argument="input", index=most))
+
+
+def refused(stage: Stage, error: ShapeError) -> Reasons:
+    """Begin a stage, and refuse it."""
+    yield stage
+    raise error
 
 
 def checked_volume(dims: Shape, argument: str) -> Dim:

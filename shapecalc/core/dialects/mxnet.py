@@ -11,7 +11,7 @@ from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.counts import same_count, second_infer
 from shapecalc.core.dialects.dialect import COPIES, Broadcast, Dialect, Flattens, Operator
 from shapecalc.core.dialects.element_types import FLOATS
-from shapecalc.core.dialects.limits import checked_volume
+from shapecalc.core.dialects.limits import checked_volume, refused
 from shapecalc.core.dialects.params import Holds, Param
 from shapecalc.core.rules.refusals import (
     AXIS_NOT_ONE,
@@ -446,20 +446,14 @@ def _unknown(shape: Shape) -> ShapeError | None:
 
 def _refuse_for(error: ShapeError | None, stage: Stage) -> Reasons | None:
     """Return what refuses a stage that has just begun; None if there is no error."""
-    return None if error is None else _refuse(error, stage)
-
-
-def _refuse(error: ShapeError, stage: Stage) -> Reasons:
-    """Begin a stage, and refuse it."""
-    yield stage
-    raise error
+    return None if error is None else refused(stage, error)
 
 
 def squeeze(shape: Shape, _at: Any, axes: Axes | None = None) -> Reasons | None:
     """Resolve a squeeze that would drop every dim; the rest is left to the op."""
     error, rank = _unknown(shape), len(shape)
     if error is not None:
-        return _refuse(error, Stage(Kind.SQUEEZE, "squeeze", "axes", shape, axes or ()))
+        return refused(Stage(Kind.SQUEEZE, "squeeze", "axes", shape, axes or ()), error)
     if axes is not None:
         every = len(axes) == rank and {axis % rank for axis in axes if -rank <= axis < rank} == {*range(rank)}
         return _squeeze_all(shape, axes) if every else None

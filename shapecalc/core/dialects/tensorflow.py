@@ -5,8 +5,7 @@ from __future__ import annotations
 from shapecalc.core.answers.stage import Kind, Stage
 from shapecalc.core.dialects.dialect import Dialect, EmptyInfer, Operator, Reading, Repeats, Zero
 from shapecalc.core.dialects.element_types import COMPLEX, FLOAT8, FLOATS, INT4, INTEGERS
-from shapecalc.core.rules.refusals import RANK_LIMIT
-from shapecalc.core.sizes.problem import refusal
+from shapecalc.core.dialects.limits import too_many
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,38 +15,24 @@ if TYPE_CHECKING:
     from shapecalc.core.sizes.dims import Shape
 
 MOST_PICKED = 8
-"""The most dims of a tensor that indexing and reverse take, whatever is asked of it."""
+"""The most dims of a tensor that indexing and reverse take; some slices of more, such as the whole, it makes (run)."""
 NARROW = INT4 | {"int2", "uint2", "float4_e2m1fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"}
 """Element types that have no kernels but for a change of the shape."""
 
 
-def select(shape: Shape, _at: Any, axis: int, index: int) -> Reasons | None:  # noqa: ARG001 - all are given by name
+def select(shape: Shape, at: Any, axis: int, index: int) -> Reasons | None:  # noqa: ARG001 - all are given by name
     """Refuse the index of a tensor of too many dims; the rest is left to the op."""
-    return _of_too_many(Stage(Kind.SELECT, "select", "index", shape))
+    return too_many(Stage(Kind.SELECT, "select", "index", shape), MOST_PICKED, at.row)
 
 
-def slice_(shape: Shape, _at: Any, slices: str) -> Reasons | None:  # noqa: ARG001 - all are given by name
+def slice_(shape: Shape, at: Any, slices: str) -> Reasons | None:  # noqa: ARG001 - all are given by name
     """Refuse slices of a tensor of too many dims; the rest is left to the op."""
-    return _of_too_many(Stage(Kind.SLICE, "slice", "slices", shape))
+    return too_many(Stage(Kind.SLICE, "slice", "slices", shape), MOST_PICKED, at.row)
 
 
-def reverse(shape: Shape, _at: Any, axes: tuple[int, ...]) -> Reasons | None:  # noqa: ARG001 - all are given by name
+def reverse(shape: Shape, at: Any, axes: tuple[int, ...]) -> Reasons | None:  # noqa: ARG001 - all are given by name
     """Refuse the flip of a tensor of too many dims; the rest is left to the op."""
-    return _of_too_many(Stage(Kind.FLIP, "flip", "axes", shape))
-
-
-def _of_too_many(stage: Stage) -> Reasons | None:
-    """Return what refuses a stage of too many dims: rank-limit. None if they are not too many.
-
-    Source: tf.strided_slice and tf.reverse, run. Some slices of more dims, such as the whole, TensorFlow makes.
-    """
-    return _refused(stage) if len(stage.before) > MOST_PICKED else None
-
-
-def _refused(stage: Stage) -> Reasons:
-    yield stage
-    message = f"{len(stage.before)} dims, and this operator of tensorflow takes at most {MOST_PICKED}"
-    raise refusal(RANK_LIMIT, message, argument="input", index=MOST_PICKED)
+    return too_many(Stage(Kind.FLIP, "flip", "axes", shape), MOST_PICKED, at.row)
 
 
 TENSORFLOW = Dialect(

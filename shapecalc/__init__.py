@@ -42,7 +42,7 @@ __version__ = "0.1.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "match", "moveaxis"]
 __all__ += ["rearrange", "reshape", "roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice"]
-__all__ += ["space_to_depth", "split", "squeeze", "swapaxes", "transpose", "unflatten", "unsqueeze", "view"]
+__all__ += ["space_to_depth", "split", "squeeze", "swapaxes", "tile", "transpose", "unflatten", "unsqueeze", "view"]
 
 
 def reshape(
@@ -461,6 +461,27 @@ def unflatten(
     """
     return _answer(
         "unflatten", input, {"axis": axis, "sizes": sizes, "dialect": dialect, "dtype": dtype, "where": where}
+    )
+
+
+def tile(
+    input: Dims,
+    repeats: Dims,
+    *,
+    dialect: str = "onnx",
+    opset: int | None = None,
+    dtype: str | None = None,
+    where: Mapping[str, int] | None = None,
+) -> Trace:
+    """Repeat the whole tensor along its axes.
+
+    Source: ONNX Tile, Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile. Raises `ShapeError`.
+
+    >>> tile(("N", 3), (2, 4)).output
+    (2*N, 12)
+    """
+    return _answer(
+        "tile", input, {"repeats": repeats, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
     )
 
 

@@ -89,7 +89,8 @@ def sliced(draw):
 
 
 def positions(op, rank):
-    """Return what draws the arguments of an op that names axes or positions of them: often fitting, not always."""
+    """Return what draws the arguments of an op for a tensor of `rank` dims: often fitting, not always."""
+    often_one = st.sampled_from([1, 1, 2, 3, 0, 2, 3, -1])
     axis, place = st.integers(-rank, max(0, rank - 1)) | st.integers(-5, 5), st.integers(-4, 4)
     drawn = {
         "select": {"axis": axis, "index": place | st.sampled_from([0, -1])},
@@ -104,6 +105,7 @@ def positions(op, rank):
             "axis": axis,
             "sizes": st.lists(st.sampled_from([-1, -1, 1, 2, 3, 6, 0, -2]), max_size=3).map(tuple),
         },
+        "tile": {"repeats": st.lists(often_one, min_size=max(0, rank - 1), max_size=rank + 1).map(tuple)},
         "moveaxis": dict.fromkeys(("axes", "destination"), st.lists(axis, max_size=2).map(tuple)),
     }
     return st.fixed_dictionaries(drawn[op])
@@ -136,8 +138,8 @@ def rearrangements(draw):
     return shape, {"pattern": pattern, "lengths": ",".join(known) or None}
 
 
-POSITIONS = ("select", "slice", "split", "flip", "roll", "swapaxes", "moveaxis", "unflatten")
-"""The ops that name axes or positions of them."""
+POSITIONS = ("select", "slice", "split", "flip", "roll", "swapaxes", "moveaxis", "unflatten", "tile")
+"""The ops whose arguments are drawn for a rank."""
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
 images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)
 """Shapes of images, whose channels, height and width are often divisible by a block."""

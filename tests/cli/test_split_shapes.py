@@ -29,6 +29,7 @@ QUOTED = [
     'select "2,3,4" 1 0',
     'flip "2,3,4" "0,2"',
     'roll "2,6,4" 1 2',
+    'tile "2,3" "2,2"',
     'swapaxes "2,6,4" 0 2',
     'moveaxis "2,3,4" 0 2',
     'unflatten "2,12" 1 12',

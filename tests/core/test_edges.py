@@ -212,6 +212,9 @@ NUMBERS = [
     ("swapaxes", "numpy", {"axis1": -1, "axis2": 0}, (2, 3, 4), (4, 3, 2)),
     ("unflatten", "torch", {"axis": 1, "sizes": (3, -1)}, (2, 12), (2, 3, 4)),
     ("unflatten", "torch", {"axis": 0, "sizes": (1, 2)}, (2, 12), (1, 2, 12)),
+    ("tile", "onnx", {"repeats": (2, 2)}, (2, 3), (4, 6)),
+    ("tile", "numpy", {"repeats": (2,)}, (2, 3), (2, 6)),
+    ("tile", "torch", {"repeats": (4, 2, 2)}, (2, 3), (4, 4, 6)),
     ("moveaxis", "torch", {"axes": (0,), "destination": (-1,)}, (2, 3, 4), (3, 4, 2)),
 ]
 

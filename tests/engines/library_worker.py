@@ -50,6 +50,7 @@ def paddle_operators():
         "split": lambda x, axis, parts, part: paddle.split(x, parts, axis)[part if part >= 0 else parts],
         "roll": lambda x, shift, axis: paddle.roll(x, shift, axis),
         "swapaxes": lambda x, axis1, axis2: paddle.swapaxes(x, axis1, axis2),
+        "tile": lambda x, repeats: paddle.tile(x, repeats),
         "moveaxis": lambda x, axes, destination: paddle.moveaxis(x, axes, destination),
         "select": lambda x, axis, index: x[(*[slice(None)] * range(x.ndim)[axis], index)],
     }

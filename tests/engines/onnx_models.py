@@ -15,7 +15,13 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from tests.engines.library_worker import ends_of
 
-AS_INPUT = {"reshape": ("target", 5), "squeeze": ("axes", 13), "unsqueeze": ("axes", 13), "expand": ("target", 1)}
+AS_INPUT = {
+    "reshape": ("target", 5),
+    "squeeze": ("axes", 13),
+    "unsqueeze": ("axes", 13),
+    "expand": ("target", 1),
+    "tile": ("repeats", 6),
+}
 """The argument that is an input tensor, and the opset since when."""
 ATTRIBUTES = {"target": "shape", "block": "blocksize"}
 IR_VERSION = 12

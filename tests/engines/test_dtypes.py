@@ -18,6 +18,7 @@ from tests.engines.onnx_models import _session, model
 ARGUMENTS = {"reshape": {"target": [6]}, "unsqueeze": {"axes": [0]}, "expand": {"target": [2, 3]}}
 ARGUMENTS |= {"slice": {"slices": "0:1"}}
 ARGUMENTS |= {"split": {"axis": 0, "parts": 2}}
+ARGUMENTS |= {"tile": {"repeats": [2, 1]}}
 ARGUMENTS |= {"select": {"axis": 0, "index": 0}}
 ARGUMENTS |= {"depth_to_space": {"block": 2}, "space_to_depth": {"block": 2}}
 SHAPES = {"squeeze": (1, 6), "depth_to_space": (1, 4, 2, 2), "space_to_depth": (1, 4, 2, 2)}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shapecalc.core.asking.ask import ask
@@ -92,6 +94,13 @@ def test_swapaxes(shape, drawn):
 @given(shapes, positions("moveaxis", 3))
 def test_moveaxis(shape, drawn):
     assert answer("moveaxis", shape, **drawn) == ran(lambda: np.moveaxis(empty(shape), *drawn.values()))
+
+
+@MANY
+@given(shapes, st.lists(st.integers(-1, 3), max_size=6).map(tuple))
+def test_tile(shape, repeats):
+    assume(prod(shape) or -1 not in repeats)  # NumPy reshapes what is empty, and takes -1 as to be inferred
+    assert answer("tile", shape, repeats=repeats) == ran(lambda: np.tile(empty(shape), repeats))
 
 
 @given(shapes)

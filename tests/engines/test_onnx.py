@@ -145,6 +145,15 @@ def test_slice_agrees_with_onnxruntime(shape, arguments, opset, known):
 
 
 @MANY
+@given(st.data(), shapes, st.sampled_from([6, 13, 21]), st.booleans())
+def test_tile_agrees_with_onnxruntime_and_inference(data, shape, opset, known):
+    arguments = data.draw(positions("tile", len(shape)))
+    ours = answer("tile", shape, arguments, "onnx" if known else "onnxruntime", opset)
+    assert ours == ran("tile", shape, arguments, opset, known=known)
+    assert ours == inferred("tile", shape, arguments, opset)
+
+
+@MANY
 @given(shapes, positions("split", 3), st.sampled_from([2, 11, 13, 18, 21]), st.booleans())
 def test_split_agrees_with_onnxruntime(shape, arguments, opset, known):
     axis, parts, rank = arguments["axis"], arguments["parts"], len(shape)

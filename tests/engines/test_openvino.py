@@ -25,6 +25,7 @@ DISAGREEMENTS = {
     "an empty list cannot be made a constant": "its Python API refuses, whatever the operator says",
     "gather reads zeros out of range": "the document says so of the operator, and the row refuses what is no position",
     "broadcast takes a negative size as unknown": "the document asks for a positive shape",
+    "tile takes a negative repeat for 0": "the document is silent",
 }
 """Where the engine is known to depart from its documents, by name; the tests below step around each."""
 
@@ -84,6 +85,12 @@ def test_split(shape, drawn):
 @given(shapes.filter(bool), positions("roll", 3))
 def test_roll(shape, drawn):
     assert answer("roll", shape, **drawn) == ran(opset8.roll, shape, drawn["shift"], drawn["axis"])
+
+
+@MANY
+@given(shapes, st.lists(st.integers(0, 3), min_size=1, max_size=6).map(tuple))
+def test_tile(shape, repeats):
+    assert answer("tile", shape, repeats=repeats) == ran(opset8.tile, shape, repeats)
 
 
 @MANY

@@ -11,7 +11,7 @@ from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.dialects.element_types import SINCE_25
 from shapecalc.core.dialects.paddle import PADDLE
 from shapecalc.core.ops import OPS, operators_of
-from shapecalc.core.ops.op import accepted_types
+from shapecalc.core.ops.op import accepted_types, operator_of
 from tests.engines.apart import library
 from tests.strategies import POSITIONS, axes, empty_reshapes, ones, permutations, positions, reshapes, shapes
 
@@ -33,6 +33,7 @@ ARGUMENTS = {
     "expand": {"target": (2, 3)},
     "flip": {"axes": (0,)},
     "roll": {"shift": 1, "axis": 0},
+    "tile": {"repeats": (2, 1)},
     "swapaxes": {"axis1": 0, "axis2": 1},
     "moveaxis": {"axes": 0, "destination": 1},
     "split": {"axis": 1, "parts": 3, "part": 1},
@@ -55,6 +56,7 @@ def test_reshape(paddle, drawn):
 @MANY
 @given(op=st.sampled_from(POSITIONS), shape=shapes, data=st.data())
 def test_kept_and_moved_positions(paddle, op, shape, data):
+    assume(operator_of(OPS[op], PADDLE))
     drawn = data.draw(positions(op, len(shape)))
     named = drawn.get("axes", ())
     assume(len({axis % max(1, len(shape)) for axis in named}) == len(named))
@@ -117,9 +119,10 @@ def test_shape(paddle, shape):
         ("reshape", lambda rank: {"target": (1,) * rank}),
         ("expand", lambda rank: {"target": (2,) * rank}),
         ("unsqueeze", lambda rank: {"axes": tuple(range(rank - 1))}),
+        ("tile", lambda rank: {"repeats": (1,) * rank}),
     ],
 )
-@pytest.mark.parametrize("rank", [8, 9, 10])
+@pytest.mark.parametrize("rank", [7, 8, 9, 10])
 def test_the_rank_limits(paddle, op, arguments, rank):
     assert answer(op, (1,), **arguments(rank)) == paddle.ask(op, (1,), **arguments(rank))
 

@@ -83,6 +83,7 @@ KEEPS = {
     "roll": lambda x, shift, axis: x.roll(shift, axis),
     "swapaxes": lambda x, axis1, axis2: x.swapaxes(axis1, axis2),
     "unflatten": lambda x, axis, sizes: x.unflatten(axis, sizes),
+    "tile": lambda x, repeats: x.repeat(repeats),
     "moveaxis": lambda x, axes, destination: x.movedim(axes, destination),
 }
 

@@ -144,6 +144,9 @@ SYMBOLIC = [
     ("flip N,C,H 0,2", "N=2,C=3,H=4", "tensorrt einops"),
     ("select N,C,H 1 -1", "N=2,C=3,H=4", "tensorrt einops"),
     ("select N,4 1 2", "N=3", "tensorrt einops"),
+    ("tile N,C 2,3", "N=2,C=3", ""),
+    ("tile N,C 2,1,3 -d torch", "N=2,C=3", ""),
+    ("tile N,1 M,4", "N=2,M=3", ""),
     ("unflatten N,C,H 1 4,-1", "N=2,C=12,H=3", ""),
     ("view N,C,H N,-1", "N=2,C=3,H=4", ""),
     (

@@ -37,6 +37,8 @@ EXPLAINED = {
     "needs-sum": "slice N,L :,1:",
     "split": "split N,3*C,4 1 3 --part 2",
     "roll": "roll N,4,4 -1 1",
+    "tile": "tile 2,N 2,3",
+    "bad-repeats": "tile 2,N 2",
     "unflatten": "unflatten N,12,4 1 3,-1",
     "squeeze": "squeeze 1,3,1",
     "unsqueeze": "unsqueeze 2,3 --axes 0,-1",

@@ -104,6 +104,14 @@ class Broadcast(Choice):
     RANK_STAYS = "the input only, and no dims are added; 0 keeps a dim"
 
 
+class TileRepeats(Choice):
+    """How many repeats does tile take?"""
+
+    EACH = "one for each dim"
+    AT_LEAST = "one for each dim, or more in front"
+    ANY = "any number; those of the last dims count, and 1 stands for those left out"
+
+
 class Outside(Choice):
     """What happens to a start and a stop of a slice that lie outside of the dim?"""
 
@@ -174,6 +182,7 @@ class Dialect(Record, read_often=True):
     """Whether a scalar counts as having one axis if axes are named."""
     flattens: Flattens = Flattens.ALL
     broadcast: Broadcast = Broadcast.ONE_WAY
+    tile_repeats: TileRepeats = TileRepeats.ANY
     slices_shape: bool = True
     """Whether shape takes a start and an end."""
     outside: Outside = Outside.CLAMPED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.dialect import COPIES, LITERAL, Broadcast, Dialect, Flattens, Outside, Switch
+from shapecalc.core.dialects.dialect import COPIES, LITERAL, Broadcast, Dialect, Flattens, Outside, Switch, TileRepeats
 
 ONNX = Dialect(
     name="onnx",
@@ -13,6 +13,7 @@ ONNX = Dialect(
     negative_axes_since=11,
     flattens=Flattens.AXIS,
     broadcast=Broadcast.BOTH_WAYS,
+    tile_repeats=TileRepeats.EACH,
     outside=Outside.CLAMPED_INSIDE,
     spellings={
         "float": "float32",

@@ -27,7 +27,7 @@ ONNXRUNTIME = replace(
         "flatten": MOVED,
         "squeeze": MOVED,
         "unsqueeze": MOVED,
-        "expand": COMPLEX | {"bfloat16"},
+        **dict.fromkeys(("expand", "tile"), COMPLEX | {"bfloat16"}),
         "select": COMPLEX,
         "slice": COMPLEX,
         "split": COMPLEX,

@@ -206,6 +206,7 @@ PADDLE = Dialect(
     lacks_types=dict.fromkeys(("reshape", "flatten", "squeeze", "unsqueeze", "select", "slice"), UNSIGNED)
     | {
         "expand": UNSIGNED | FLOAT8,
+        "tile": UNSIGNED | FLOAT8 | {"bfloat16"},
         "shape": UNSIGNED | FLOAT8 | {"int16"},
         **dict.fromkeys(("flip", "roll"), UNSIGNED | FLOAT8 | NARROW),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.dialect import Broadcast, Dialect, Flattens, NotOne, Operator, Reading, Zero
+from shapecalc.core.dialects.dialect import Broadcast, Dialect, Flattens, NotOne, Operator, Reading, TileRepeats, Zero
 from shapecalc.core.dialects.element_types import SINCE_19
 
 TORCH = Dialect(
@@ -24,6 +24,7 @@ TORCH = Dialect(
     scalar_axis=True,
     flattens=Flattens.RANGE,
     broadcast=Broadcast.ONE_WAY_KEEPS,
+    tile_repeats=TileRepeats.AT_LEAST,
     slices_backwards=False,
     types=SINCE_19 - {"string"} | {"float8_e8m0fnu"},
     spellings={"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64"}

@@ -29,6 +29,7 @@ OPS: Table[Op] = Table(
     "swapaxes",
     "moveaxis",
     "unflatten",
+    "tile",
     "select",
     "slice",
     "split",

@@ -1,0 +1,216 @@
+"""Tile: the whole tensor is repeated along its axes. Insert, repeat and merge."""
+
+from __future__ import annotations
+
+from math import prod
+
+from shapecalc.core.answers.moves import Expand, Reshape
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.dialects.dialect import Operator, TileRepeats
+from shapecalc.core.dialects.element_types import FLOATS, SINCE_13, UP_TO_12
+from shapecalc.core.dialects.limits import check_rank, checked_volume
+from shapecalc.core.ops.axes import merge, regrouped
+from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.rules.refusals import OVERFLOW, RANK_LIMIT
+from shapecalc.core.rules.steps import BROADCASTED, INSERTED_ONE, KEPT_DIM, Stretched
+from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, product
+from shapecalc.core.sizes.problem import refusal
+from shapecalc.core.sizes.quoting import brief, number_text, rank_text
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.rule import Rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+
+PADDLE_MOST = 7
+"""The most dims that Paddle's tile takes and gives."""
+
+BAD_REPEATS = Rule(
+    "bad-repeats",
+    "the repeats do not fit the tensor",
+    "A repeat is a whole number, and 0 leaves nothing. ONNX takes one for each dim, in Tile 1 for one axis alone. "
+    "PyTorch's repeat takes more as well: each repeats the whole in front. NumPy, OpenVINO and Paddle also take fewer, "
+    "which are those of the last dims.",
+    "shapecalc tile 2,3 2",
+    "ONNX Tile, Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile",
+)
+
+
+def tile(shape: Shape, at: Setting, repeats: Shape) -> Reasons:
+    """Repeat the whole tensor along each axis; what is repeated in front of its axes makes new ones.
+
+    No view repeats other than dims of 1. So a 1 is inserted before each other dim, repeated, and merged with the dim.
+    Source: ONNX Tile ("constructs a tensor by tiling a given tensor"), Tensor.repeat, numpy.tile, OpenVINO Tile,
+    paddle.tile. Raises `ShapeError`: bad-repeats, rank-limit, overflow.
+    """
+    yield Stage(Kind.EXPAND, "tile", "repeats", shape, repeats)
+    _check_repeats(len(shape), at, repeats)
+    parts = _parts(shape, repeats)
+    output = tuple([product([dim for each in part for dim in each.dims(shape)]) for part in parts])
+    check_rank(output, at.row, "repeats")
+    checked_volume(output, "repeats")
+    every = [each for part in parts for each in part]
+    if len(every) > len(shape):
+        shape = yield from _inserted(shape, every)
+    if any(each.count != 1 for each in every):
+        shape = yield from _repeated(shape, every)
+    if len(every) > len(parts):
+        yield Stage(Kind.MERGE, "merge", "", shape)
+        axes = iter(range(len(shape)))
+        shape = yield from merge(shape, [tuple([next(axes) for _ in part]) for part in parts])
+    return shape
+
+
+class Laid(Record):
+    """One dim before the merge: a dim of the input, or a new 1, and how often it is repeated."""
+
+    axis: int | None
+    count: Dim
+
+    def dims(self, shape: Shape) -> Shape:
+        """Return the factors of the dim once it is repeated."""
+        return (self.count,) if self.axis is None else (shape[self.axis], self.count)
+
+
+def _parts(shape: Shape, repeats: Shape) -> list[tuple[Laid, ...]]:
+    """Return what each dim of the output is made of: one dim, or a new 1 that is repeated and the dim behind it."""
+    counts = (*(1,) * (len(shape) - len(repeats)), *repeats)
+    new = len(counts) - len(shape)
+    parts: list[tuple[Laid, ...]] = [(Laid(None, count),) for count in counts[:new]]
+    for axis, count in enumerate(counts[new:]):
+        alone = count == 1 or shape[axis] == 1
+        parts.append((Laid(axis, count),) if alone else (Laid(None, count), Laid(axis, 1)))
+    return parts
+
+
+def _inserted(shape: Shape, every: Sequence[Laid]) -> Reasons:
+    """Insert a 1 for every dim that the input does not have."""
+    yield Stage(Kind.UNSQUEEZE, "insert", "", shape)
+    output = tuple([1 if each.axis is None else shape[each.axis] for each in every])
+    for out, each in enumerate(every):
+        new = each.axis is None
+        yield Step(INSERTED_ONE if new else KEPT_DIM, out, () if each.axis is None else (each.axis,), output[out])
+    yield regrouped(shape, output)
+    yield Reshape(output)
+    return output
+
+
+def _repeated(shape: Shape, every: Sequence[Laid]) -> Reasons:
+    """Repeat the dims of 1 that have a count."""
+    yield Stage(Kind.EXPAND, "repeat", "", shape, tuple([each.count for each in every]))
+    output = tuple([dim if each.count == 1 else each.count for dim, each in zip(shape, every, strict=True)])
+    for out, (dim, after) in enumerate(zip(shape, output, strict=True)):
+        yield Step(KEPT_DIM if every[out].count == 1 else Stretched(dim), out, (out,), after)
+    yield Step(BROADCASTED, None, tuple(range(len(shape))), output)
+    yield Expand(output)
+    return output
+
+
+def _check_repeats(rank: int, at: Setting, repeats: Shape) -> None:
+    """Refuse repeats below 0, and too few or too many of them; raise `ShapeError`: bad-repeats."""
+    if not _fits(rank, at, len(repeats)):
+        more = "" if at.row.tile_repeats is TileRepeats.EACH else ", or more"
+        counts = f"{number_text(len(repeats), 'repeat', 'repeats')} for {rank_text(rank)}"
+        raise refusal(BAD_REPEATS, f"{counts}: {at.operator.name} takes one for each{more}", argument="repeats")
+    for index, count in enumerate(repeats):
+        if isinstance(count, int) and count < 0:
+            message = f"a repeat is at least 0, and this is {brief(str(count))}"
+            raise refusal(BAD_REPEATS, message, argument="repeats", index=index)
+    if at.version == 1 and sum(count != 1 for count in repeats) > 1:
+        message = "Tile 1 repeats along one axis: `tiles` times along `axis`"
+        raise refusal(BAD_REPEATS, message, argument="repeats")
+
+
+def _fits(rank: int, at: Setting, count: int) -> bool:
+    """Say whether the operator takes so many repeats of a tensor of `rank` dims."""
+    takes = at.row.tile_repeats
+    return takes is TileRepeats.ANY or count == rank or (takes is TileRepeats.AT_LEAST and count > rank)
+
+
+def _of_many_dims(shape: Shape, _at: Setting, repeats: Shape) -> Reasons | None:
+    """Refuse more dims than Paddle's tile takes. Any other request is left to the op."""
+    return _too_many(shape, repeats) if max(len(shape), len(repeats)) > PADDLE_MOST else None
+
+
+def _too_many(shape: Shape, repeats: Shape) -> Reasons:
+    yield Stage(Kind.EXPAND, "tile", "repeats", shape, repeats)
+    message = f"{max(len(shape), len(repeats))} dims, and this operator of paddle takes at most {PADDLE_MOST}"
+    argument = "repeats" if len(repeats) > PADDLE_MOST else "input"
+    raise refusal(RANK_LIMIT, message, argument=argument, index=PADDLE_MOST)
+
+
+def fast_tile(at: Setting) -> FastAnswer:
+    """Return what answers ordinary requests with the output shape, and any other with None."""
+    most = at.row.max_rank
+
+    def answer(shape: Sizes, repeats: Sizes) -> Sizes | None:
+        rank = max(len(shape), len(repeats))
+        if not _fits(len(shape), at, len(repeats)) or at.version == 1 or (most is not None and rank > most):
+            return None
+        if repeats and min(repeats) < 0:
+            return None
+        dims, counts = [1] * (rank - len(shape)), [1] * (rank - len(repeats))
+        output = [dim * count for dim, count in zip([*dims, *shape], [*counts, *repeats], strict=True)]
+        return output if prod(output) <= INT64_MAX else None
+
+    return answer
+
+
+def _fitting(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield repeats from 0 on, as many as there are dims; then those with one alone."""
+    repeats = tuple([1 if isinstance(count, int) and count < 0 else count for count in arguments["repeats"]])
+    rank = len(shape)
+    fitted = (*(1,) * (rank - len(repeats)), *repeats[max(0, len(repeats) - rank) :])
+    yield "repeats", repeats
+    yield "repeats", fitted
+    for place, count in enumerate(fitted):
+        yield "repeats", (*(1,) * place, count, *(1,) * (rank - place - 1))
+
+
+def _once(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the repeats that leave the tensor as it is."""
+    yield "repeats", (1,) * len(arguments["repeats"])
+
+
+TILE = Op(
+    name="tile",
+    summary="Repeat the whole tensor along its axes.",
+    params=(Param("repeats", Holds.TARGET, "how often along each axis", positional=True, required=True),),
+    steps=tile,
+    fast=fast_tile,
+    operators={
+        "onnx": Operator("Tile", {1: FLOATS, 6: UP_TO_12, 13: SINCE_13}),
+        "numpy": Operator("tile"),
+        "torch": Operator("repeat"),
+        "openvino": Operator("Tile"),
+        "paddle": Operator("tile", steps=_of_many_dims, heeds_empty=False),
+    },
+    examples=("tile 2,3 2,2", "tile N,C 2,1 --explain", "tile 2,3 4,1,1 -d torch"),
+    vectors=tuple(
+        (shape, {"repeats": repeats})
+        for shape, repeats in (
+            ("2,3", "2,2"),
+            ("2,3", "1,1"),
+            ("2,3", "2"),
+            ("2,3", "4,2,2"),
+            ("2,3", "0,2"),
+            ("2,3", "-1,2"),
+            ("1,3", "4,1"),
+            ("0,3", "2,2"),
+            ("[]", "[]"),
+            ("[]", "3"),
+            ("2", "[]"),
+            ("4294967296,4294967296", "2,1"),
+            ("N,C", "2,1"),
+            ("N,C", "M,1"),
+        )
+    ),
+    keeps_count=False,
+    refusals=(BAD_REPEATS,),
+    changes={BAD_REPEATS: _fitting, OVERFLOW: _once},
+)

@@ -51,6 +51,7 @@ IN_WORDS = {
 """What mends a cause, where no numbers are needed to say it."""
 ZEROS_REPLACED = frozenset({"onnxruntime", "tensorrt"})
 SHAPES_NEEDED = frozenset({"reshape", "shuffle", "transpose", "expand", "squeeze", "unsqueeze", "flatten"})
+SHAPES_NEEDED |= {"tile", "unflatten"}
 VERBOSE = {
     "tensorrt": "the log of trtexec --verbose, or the model file",
     "onednn": "the lines of ONEDNN_VERBOSE=all before this one, and the shapes of the graph's tensors",
@@ -122,6 +123,8 @@ def _options(read: Reading) -> dict[str, str] | None:
         "transpose": {"perm": read.perm},
         "squeeze": {"axes": read.axes},
         "unsqueeze": {"axes": read.axes},
+        "unflatten": {"axis": read.axes if read.input else (0,), "sizes": target},
+        "tile": {"repeats": target},
     }
     given = values.get(read.op or "") if read.op in OPS else None
     if given is None or None in given.values():

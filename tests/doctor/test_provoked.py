@@ -88,6 +88,10 @@ CASES = {
         ("run('Squeeze', (2, 3, 4), 1)", "onnxruntime", "squeeze", "not-one", {"input": (2, 3, 4), "axes": (1,)}),
         ("run('Squeeze', (2, 3, 4), 7)", "onnxruntime", "squeeze", "bad-axis", {"axes": (7,)}),
         ("run('Expand', (2, 3), 4, 3)", "onnxruntime", "expand", "not-broadcastable", {}),
+        ("run('Tile', (2, 3), 2)", "onnxruntime", "tile", "rank-mismatch", {}),
+        ("run('Tile', (2, 3), 2, -1)", "onnxruntime", "tile", "bad-value", {}),
+        ("infer('Tile', (2, 3), 2)", "onnx", "tile", "rank-mismatch", {}),
+        ("infer('Tile', (2, 3), 2, -1)", "onnx", "tile", "bad-value", {}),
         ("run('Transpose', (2, 3, 4), perm=[1, 0])", "onnxruntime", "transpose", "bad-perm", {}),
         (
             "run('Transpose', (2, 3, 4), perm=[0, 1, 3])",

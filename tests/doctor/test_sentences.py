@@ -15,8 +15,6 @@ from shapecalc.doctor.sentences import SENTENCES
 HOLES = {**dict.fromkeys(LISTS, "[2, 3]"), **dict.fromkeys(COUNTS, "24"), "words": "some words"}
 DECIDED = {"counts", "asked"}
 """What stands in place of a cause where the numbers decide it."""
-OTHERS = {"unflatten", "tile"}
-"""Ops that messages name and that are no ops of every version of ours."""
 
 
 def example(sentence):
@@ -45,7 +43,7 @@ def test_a_text_with_one_sentence_has_one_reading(sentence):
 def test_sentences_name_known_causes_and_ops():
     causes = {each.cause for each in SENTENCES if not each.cause.startswith("about:")}
     assert causes - DECIDED <= set(SAID)
-    assert {each.op for each in SENTENCES if each.op} <= {*OPS, *OTHERS}
+    assert {each.op for each in SENTENCES if each.op} <= {*OPS}
     assert set(DIALECTS) >= DIALECTS_READ
 
 

@@ -175,18 +175,7 @@ def _unflatten(tensor: Tensor, given: Arguments) -> Tensor:
     axis, sizes = given.named("dim", "sizes/unflattened_size")
     if not isinstance(sizes, tuple):
         raise given.failing("unflatten takes the sizes in a tuple")
-    dims = tuple(map(given.dim, sizes))
-    place = _axis(tensor, given.whole(axis), given)
-    if -1 in dims:
-        known = product([dim for dim in dims if dim != -1])
-        if dims.count(-1) > 1 or known == 0:
-            raise given.failing("one -1 at most, and no 0 beside it")
-        left = quotient(tensor.shape[place], known)
-        if isinstance(left, Monomial) and not left.powers:
-            raise given.failing(f"{tensor.shape[place]} is not a multiple of {known}")
-        dims = tuple([left if dim == -1 else dim for dim in dims])
-    target = (*tensor.shape[:place], *dims, *tensor.shape[place + 1 :])
-    return tensor.after("reshape", target=target)
+    return tensor.after("unflatten", axis=given.whole(axis), sizes=tuple(map(given.dim, sizes)))
 
 
 def _squeeze(tensor: Tensor, given: Arguments) -> Tensor:
@@ -205,12 +194,8 @@ def _expand(tensor: Tensor, given: Arguments) -> Tensor:
 def _tile(tensor: Tensor, given: Arguments) -> Tensor:
     """Repeat the whole tensor along each dim, the last repeat for the last dim."""
     counts = given.dims("repeats", "reps", "dims", "multiples", "sizes")
-    if given.name == "repeat" and tensor.dialect == "torch" and len(counts) < tensor.rank:
-        raise given.failing(f"repeat takes a count for each of the {tensor.rank} dims")
-    ones = (1,) * tensor.rank
-    counts = (*ones[: max(0, tensor.rank - len(counts))], *counts)
-    dims = (*ones[: max(0, len(counts) - tensor.rank)], *tensor.shape)
-    return _repeated(tensor, [(count, dim) for count, dim in zip(counts, dims, strict=False)], 0)
+    lacking = tensor.rank - len(counts) if given.name == "tile" else 0
+    return tensor.after("tile", repeats=(*(1,) * lacking, *counts))
 
 
 def _repeat(tensor: Tensor, given: Arguments) -> Tensor:
@@ -226,26 +211,10 @@ def _repeat_elements(tensor: Tensor, given: Arguments) -> Tensor:
     if axis is None:
         tensor, axis = tensor.after("reshape", target=(-1,)), 0
     place = _axis(tensor, given.whole(axis), given)
-    each = [(dim, given.dim(count) if at == place else 1) for at, dim in enumerate(tensor.shape)]
-    return _repeated(tensor, each, 1)
-
-
-def _repeated(tensor: Tensor, pairs: Sequence[tuple[Dim, Dim]], new: int) -> Tensor:
-    """Return the tensor whose dims are these products; of each pair, number `new` counts the repeats of the other."""
-    target = tuple([product(pair) for pair in pairs])
-    apart, axes, at = list[Dim](), list[int](), 0
-    for pair in pairs:
-        if pair[new] == 1:
-            apart.append(pair[1 - new])
-        else:
-            apart += pair
-            axes.append(at + new)
-        at = len(apart)
-    if len(pairs) > tensor.rank:
-        tensor = tensor.inserted(range(len(pairs) - tensor.rank))
-    if axes:
-        tensor = tensor.inserted(axes).after("expand", target=tuple(apart))
-    return tensor if tensor.shape == target else tensor.after("reshape", target=target)
+    dims, times = tensor.shape, given.dim(count)
+    tensor = tensor.after("unsqueeze", axes=(place + 1,))
+    tensor = tensor.after("expand", target=(*dims[: place + 1], times, *dims[place + 1 :]))
+    return tensor.after("reshape", target=(*dims[:place], product((dims[place], times)), *dims[place + 1 :]))
 
 
 def _rearrange(tensor: Tensor, given: Arguments) -> Tensor:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 VIEWS = ("transpose", "expand", "select", "slice", "split", "squeeze", "unsqueeze")
 """The ops that read the same memory in PyTorch and cut no dims anew."""
-CUTS = ("reshape", "view", "flatten")
+CUTS = ("reshape", "view", "flatten", "unflatten")
 """The ops that cut dims anew, and read the same memory if they can. All others copy."""
 
 

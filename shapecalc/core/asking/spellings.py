@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from shapecalc.core.sizes.problem import ShapeError
 
-SPELLINGS = {"permute": ("transpose", "torch")}
+SPELLINGS = {"permute": ("transpose", "torch"), "movedim": ("moveaxis", "torch"), "swapdims": ("swapaxes", "torch")}
 """Other names of ops: the op, and the dialect that calls it so."""
 ELSEWHERE = {
     "reshape_as": ("it takes the shape of another tensor", "write that shape: reshape INPUT TARGET"),
@@ -18,8 +18,8 @@ ELSEWHERE = {
     "expand_as": ("it takes the shape of another tensor", "write that shape: expand INPUT TARGET"),
     "repeat": (
         "it means three things",
-        "PyTorch's, the whole again: rearrange 2,3 'a b -> (r a) b' r=2; NumPy's, each element: rearrange 2,3 "
-        "'a b -> (a r) b' r=2; einops', a pattern: rearrange 2,3 'a b -> r a b' r=2",
+        "PyTorch's, the whole again: tile 2,3 2,1; NumPy's, each element: rearrange 2,3 'a b -> (a r) b' r=2; einops', "
+        "a pattern: rearrange 2,3 'a b -> r a b' r=2",
     ),
 }
 """Names that are no ops: why, and what to write in their place."""

@@ -27,6 +27,10 @@ ENGINES = (
             "expand": {
                 "not-broadcastable": ("invalid expand shape",),
             },
+            "tile": {
+                "rank-mismatch": ("'repeat' input tensor must have the same length",),
+                "bad-value": ("tile repeat value must be non-negative",),
+            },
             "transpose": {
                 "bad-perm": (
                     "perm: {perm} does not align with rank of input data",
@@ -76,6 +80,10 @@ ENGINES = (
                     "op_type:expand{words}incompatible dimensions",
                     "op (expand) {words} incompatible dimensions",
                 ),
+            },
+            "tile": {
+                "rank-mismatch": ("'repeats' input has incorrect number of values",),
+                "bad-value": ("'repeats' input must not contain negative",),
             },
             None: {
                 "bad-axis": (

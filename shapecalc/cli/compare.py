@@ -105,7 +105,7 @@ def _asked(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
     op = respelled(words)[0]
     named = op in OPS or op.isidentifier()
     typed = read_stage([op, *words[1:]] if named else ["reshape", *words], with_input=True)
-    _check_settings(typed.options)
+    check_settings(typed.options)
     if typed.input is None:
         raise misuse(f"{typed.op} needs an input", f"write compare {typed.op} INPUT ...", argument="input")
     return typed.op, read_input(input_text(typed.input), {}, typed.op).shape, typed.options
@@ -121,11 +121,11 @@ def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
         raise misuse(f"a chain is one word, and there are {len(words)}", "write compare chain 'INPUT | OP ...'")
     shape, stages = read_chain(text)
     for _, given in stages:
-        _check_settings(given)
+        check_settings(given)
     return read_input(input_text(shape), {}, stages[0][0]).shape, stages
 
 
-def _check_settings(options: Mapping[str, object]) -> None:
+def check_settings(options: Mapping[str, object]) -> None:
     """Raise `ShapeError` (usage) for an option that a request or a stage has no say in here."""
     for name in options:
         if name in COMMON:

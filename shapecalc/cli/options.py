@@ -190,7 +190,7 @@ def parameters_of(op: Op) -> list[Argument | Option]:
     """Return the arguments and options of an op's command, in the order in which its help lists them."""
     params = params_of(op)
     placed = [_argument_of(param) for param in params if param.placed]
-    return [INPUT, *placed, *map(_parameter_of, params), *_asking_options(op), *PRINTING.values()]
+    return [INPUT, *placed, *map(_parameter_of, params), *asking_options(op), *PRINTING.values()]
 
 
 def _argument_of(param: Param) -> Argument:
@@ -222,7 +222,7 @@ def _parameter_of(param: Param) -> Argument | Option:
     return Option(param.name, param.help, metavar=metavar, completions=completions)
 
 
-def _asking_options(op: Op) -> list[Option]:
+def asking_options(op: Op) -> list[Option]:
     """Return the options that decide whose rules apply; of the switches, those that some dialect has for the op."""
     switches = {switch_name(op, row) for row in dialects_with(op)}
     return [*ASKING.values(), *(option for option in SWITCHING.values() if option.name in switches)]

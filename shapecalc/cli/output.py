@@ -165,19 +165,26 @@ def story_width() -> int:
 
 def show_table(table: RenderableType) -> None:
     """Write a table to stdout: fitted to a terminal, uncut elsewhere."""
-    from io import StringIO
-
     from rich.console import Console
 
     terminal = Console(highlight=False, emoji=False, markup=False)
     if not terminal.is_terminal:
-        terminal = Console(width=10_000, highlight=False, emoji=False, markup=False, file=StringIO())
-        terminal.print(table)
-        put("\n".join(line.rstrip() for line in terminal.file.getvalue().splitlines()))  # type: ignore[attr-defined]
+        put(plain_table(table))
         return
     with terminal.capture() as captured:
         terminal.print(table)
     put(captured.get().rstrip("\n"))
+
+
+def plain_table(table: RenderableType) -> str:
+    """Return a table as text, uncut."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    page = Console(width=10_000, highlight=False, emoji=False, markup=False, no_color=True, file=StringIO())
+    page.print(table)
+    return "\n".join(line.rstrip() for line in page.file.getvalue().splitlines())  # type: ignore[attr-defined]
 
 
 def tell_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:

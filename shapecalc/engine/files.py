@@ -78,7 +78,7 @@ def open_array(text: str) -> Source:
 
     Only the header is read.
     """
-    archive, _, member = (text, "", "") if text.endswith((".npy", ".npz", ".safetensors")) else text.rpartition(":")
+    archive, member = path_and_member(text)
     with _raise_file_errors(text):
         if archive.endswith(".npy"):
             with regular_file(archive) as file:
@@ -87,6 +87,18 @@ def open_array(text: str) -> Source:
             return _mapped_source(text, archive, _tensor(archive, member))
         header = _member_header(archive, member)
         return Source(text, Path(archive), header.shape, header.kind, lambda: _unpack(archive, member))
+
+
+def path_and_member(text: str) -> tuple[str, str]:
+    """Return the path of the file that a text names, and the name of the array in it, if it gives one.
+
+    >>> path_and_member("a/x.npy"), path_and_member("w.npz:weights")
+    (('a/x.npy', ''), ('w.npz', 'weights'))
+    """
+    if text.endswith((".npy", ".npz", ".safetensors")):
+        return text, ""
+    path, _, member = text.rpartition(":")
+    return path, member
 
 
 def _mapped_source(text: str, path: str, array: Any) -> Source:

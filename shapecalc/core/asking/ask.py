@@ -224,7 +224,7 @@ def opset_in(given: Mapping[str, object], row: Dialect) -> int | None:
         raise misuse(f"{row.name} has no opsets", argument="opset")
     opset = whole_number(given["opset"], "opset")
     if not 1 <= opset <= row.newest_opset:
-        raise misuse(f"{row.name} knows the opsets 1 to {row.newest_opset}, not {opset}", argument="opset")
+        raise misuse(f"{row.name} knows the opsets 1 to {row.newest_opset}, not {brief(str(opset))}", argument="opset")
     return opset
 
 

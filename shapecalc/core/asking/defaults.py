@@ -18,7 +18,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.lookup import suggestion
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.python_values import describe, whole_number
-from shapecalc.core.sizes.quoting import brief, dim_text, visible
+from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import FrozenDict, Record
 
 TYPE_CHECKING = False
@@ -107,7 +107,7 @@ def _dialect(value: object) -> str:
 def _opset(value: object) -> int:
     opset, newest = whole_number(value, "opset"), max(row.newest_opset or 0 for row in DIALECTS.values())
     if not 1 <= opset <= newest:
-        raise misuse(f"there are the opsets 1 to {newest}, not {dim_text(opset)}")
+        raise misuse(f"there are the opsets 1 to {newest}, not {brief(str(opset))}")
     return opset
 
 

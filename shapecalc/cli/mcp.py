@@ -1,0 +1,102 @@
+"""`shapecalc mcp`: the same answers for coding agents, by the Model Context Protocol on standard input and output.
+
+Source: modelcontextprotocol.io, specification 2025-11-25, tools.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+from shapecalc import __version__
+from shapecalc.cli.output import Exit, abandon_stdout, stream_error, tell
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.quoting import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import typer
+
+SUMMARY = "Answer coding agents, by the Model Context Protocol."
+HELP = f"""\b
+  shapecalc mcp
+  claude mcp add shapecalc -- shapecalc mcp
+
+{SUMMARY} An agent starts it and speaks to it on standard input and output. It has a tool for every
+op, and chain, compare and doctor; the answers are those of --json with the text beside it. It reads
+the headers of arrays in the folder in which it was started, and no file outside of it.
+Needs: pip install 'shapecalc[mcp]'."""
+INSTRUCTIONS = (
+    "Ask before you write a reshape or transpose, and when a runtime refuses one: the answers are worked out by the "
+    "documented rules of the framework, the dialect. Dims are numbers or names; an answer tells the conditions under "
+    "which it holds for all sizes of these names."
+)
+
+
+def add(app: typer.Typer, cls: type) -> None:
+    """Give the app the command."""
+    app.command("mcp", cls=cls, short_help=SUMMARY, help=HELP)(run_mcp)
+
+
+def run_mcp() -> int:
+    """Answer calls until standard input ends."""
+    for name in ("stdin", "stdout"):
+        if getattr(sys, name) is None:
+            raise stream_error(name, "it is closed")
+    try:
+        import anyio
+        import mcp.server.stdio  # noqa: F401 - it says whether the extra is installed
+    except ImportError as error:
+        package = str(error.name).partition(".")[0]
+        raise stream_error("mcp", f"{package} is not installed; pip install 'shapecalc[mcp]'") from None
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for a message cannot be interrupted
+    if sys.stdin.isatty():
+        tell("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
+    try:
+        anyio.run(_serve, Path.cwd())
+    except* BrokenPipeError:
+        abandon_stdout()  # the agent has gone
+    except* OSError as errors:
+        raise stream_error("mcp", errors.exceptions[0]) from None
+    return Exit.YES
+
+
+async def _serve(folder: Path) -> None:
+    """Answer the calls of one client, with files of a folder."""
+    from mcp import types
+    from mcp.server.lowlevel import Server
+    from mcp.server.stdio import stdio_server
+
+    from shapecalc.cli.agent_tools import agent_tools, call
+
+    tools = agent_tools()
+    listed = [
+        types.Tool(
+            name=tool.name,
+            description=tool.description,
+            input_schema=tool.schema,
+            annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
+        )
+        for tool in tools.values()
+    ]
+
+    async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=listed)
+
+    async def call_tool(_context: Any, asked: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            answered = call(tools, asked.name, asked.arguments or {}, folder)
+        except ShapeError as error:
+            said = types.TextContent(type="text", text=visible(str(error.problem)))
+            return types.CallToolResult(content=[said], is_error=True)
+        said = types.TextContent(type="text", text=answered.text)
+        return types.CallToolResult(content=[said], structured_content=answered.json)
+
+    server = Server(
+        "shapecalc", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
+    )
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())

@@ -1,0 +1,289 @@
+"""`shapecalc mcp`, driven by the package's own client over standard input and output, hostile calls included."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from shlex import split
+
+import numpy
+import pytest
+
+from shapecalc.cli.agent_tools import agent_tools
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS, params_of
+from tests.cli.conftest import ROOT, command, environment
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+from anyio.from_thread import start_blocking_portal
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+MESSAGE = "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
+ELSEWHERE = "it is not in the folder that the server was started in"
+
+
+@asynccontextmanager
+async def session(folder, errors):
+    """Yield a client of a server that is started in a folder."""
+    program, *words = command("mcp")
+    server = StdioServerParameters(command=program, args=words, cwd=folder, env=environment())
+    async with stdio_client(server, errors) as streams, ClientSession(*streams) as client:
+        await client.initialize()
+        yield client
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory):
+    """Return a function that calls a tool of one server, which has arrays and links in and around its folder."""
+    outer = tmp_path_factory.mktemp("outer")
+    folder = outer / "project"
+    folder.mkdir()
+    numpy.save(outer / "secret.npy", numpy.zeros((7, 11)))
+    numpy.save(folder / "x.npy", numpy.zeros((2, 3, 4), "f4"))
+    numpy.savez(folder / "w.npz", a=numpy.zeros((5, 6)))
+    for name, target in {"link.npy": "../secret.npy", "up": "..", "loop.npy": "loop.npy", "near.npy": "x.npy"}.items():
+        (folder / name).symlink_to(target)
+    os.mkfifo(folder / "pipe.npy")
+    told = outer / "stderr"
+    with (
+        told.open("w") as errors,
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(session(folder, errors)) as client,
+    ):
+        yield lambda name, **given: portal.call(client.call_tool, name, given)
+    assert told.read_text() == ""
+
+
+@pytest.fixture(scope="module")
+def refusal(agent):
+    """Return a function that calls a tool and returns the one line with which it refuses."""
+
+    def refused(name, **given):
+        answer = agent(name, **given)
+        assert (answer.is_error, answer.structured_content, len(answer.content)) == (True, None, 1)
+        assert answer.content[0].text.isprintable()
+        assert len(answer.content[0].text) < 300
+        return answer.content[0].text
+
+    return refused
+
+
+def test_an_op_answers_with_its_reasons_and_the_json_of_the_command_line(agent, shapecalc):
+    answer = agent("reshape", input=[2, 3, 4], target=[0, -1])
+    assert not answer.is_error
+    assert answer.content[0].text.startswith("2,12\nonnx Reshape 25, allowzero off\n")
+    assert "-1 is 24 elements (2*3*4) / 2 known = 12  [infer]" in answer.content[0].text
+    assert answer.structured_content == json.loads(shapecalc("reshape", "2,3,4", "0,-1", "--json").out)
+
+
+PATTERN = "b c (h p) -> b h (p c)"
+SAME = [
+    ("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": [2, -1, 3]}, "2,3,4 --first 1,0,2 --to 2,-1,3"),
+    ("reshape", {"input": ["N", 4], "target": "2,6"}, "N,4 2,6"),
+    ("reshape", {"input": "N,4", "target": "-1", "where": {"N": 3}}, "N,4 -1 --where N=3"),
+    ("reshape", {"input": "0,3", "target": [3, 0], "allowzero": True}, "0,3 3,0 --allowzero"),
+    ("squeeze", {"input": [1, 3, 1], "axes": 0, "dialect": "torch", "dtype": "half"}, "1,3,1 0 -d pt --dtype half"),
+    ("reshape", {"input": "2,3,4", "target": "5,-1", "opset": 13}, "2,3,4 5,-1 --opset 13"),
+    ("chain", {"chain": "2,3 | transpose | reshape 0,-1", "opset": 9}, "'2,3 | transpose | reshape 0,-1' --opset 9"),
+    ("rearrange", {"input": "B,C,H", "pattern": PATTERN, "lengths": "p=7"}, f"B,C,H '{PATTERN}' p=7"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "line"), SAME, ids=[name for name, _, _ in SAME])
+def test_what_is_asked_as_json_is_what_is_asked_in_words(name, given, line, agent, shapecalc):
+    assert agent(name, **given).structured_content == json.loads(shapecalc(name, *split(line), "--json").out)
+
+
+def test_a_refused_request_is_an_answer(agent):
+    answer = agent("reshape", input="2,3,4", target="5,-1")
+    assert not answer.is_error
+    assert answer.content[0].text.startswith("refused: indivisible: 24 elements")
+    assert answer.structured_content["problem"]["rule"] == "indivisible"
+
+
+def test_compare_asks_ops_and_chains(agent, shapecalc):
+    asked = {"op": "reshape", "input": "0,3", "arguments": {"target": "3,0"}, "dialects": ["onnx", "numpy"]}
+    answer = agent("compare", **asked)
+    assert answer.content[0].text.startswith("the dialects differ\n")
+    by_words = shapecalc("compare", "0,3", "3,0", "-d", "onnx", "-d", "numpy", "--json")
+    assert answer.structured_content == json.loads(by_words.out)
+    chain = "2,3 | transpose | reshape 0,-1"
+    by_words = shapecalc("compare", "chain", chain, "--json")
+    assert agent("compare", chain=chain).structured_content == json.loads(by_words.out)
+
+
+def test_doctor_reads_a_message(agent, shapecalc):
+    answer = agent("doctor", message=MESSAGE)
+    assert answer.content[0].text == shapecalc("doctor", stdin=MESSAGE).out.rstrip("\n")
+    assert answer.structured_content["messages"] == json.loads(shapecalc("doctor", "--json", stdin=MESSAGE).out)
+    assert agent("doctor", message="").content[0].text == "not known to me"
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("x.npy", [2, 3, 4]), ("./up/project/x.npy", [2, 3, 4]), ("near.npy", [2, 3, 4]), ("w.npz:a", [5, 6])],
+)
+def test_files_in_the_folder_are_inputs(name, shape, agent):
+    assert agent("flatten", input=name, axis=0).structured_content["input"] == shape
+    assert agent("chain", chain=f"{name} | flatten").structured_content["input"] == shape
+    compared = agent("compare", op="flatten", input=name, arguments={}).structured_content
+    assert compared["input"] == shape
+
+
+OUTSIDE = ["../secret.npy", "link.npy", "up/secret.npy", "/dev/zero.npy", "loop.npy", "a\0.npy", "/proc/self/mem.npz:a"]
+
+
+@pytest.mark.parametrize("name", OUTSIDE, ids=ascii)
+def test_no_file_outside_the_folder_is_read_by_any_tool(name, refusal):
+    refused = [
+        refusal("reshape", input=name, target="-1"),
+        refusal("compare", op="reshape", input=name, arguments={"target": "-1"}),
+        refusal("chain", chain=f"{name} | flatten"),
+        refusal("compare", chain=f"{name} | flatten"),
+    ]
+    assert {*refused} == {f"file: {ascii(name.partition(':')[0])[1:-1]}: {ELSEWHERE}"}
+
+
+@pytest.mark.parametrize("name", ["pipe.npy", "missing.npy", "w.npz:b", "up.npz", ".npy"])
+def test_a_file_that_cannot_be_used_is_one_line(name, refusal):
+    assert refusal("reshape", input=name, target="-1").startswith(f"file: {name}: ")
+
+
+DEEP = []
+for _ in range(50):
+    DEEP = [DEEP]
+WRONG = [
+    ("nothing", {}, "there is no tool 'nothing'"),
+    ("reshape", {}, "reshape needs input"),
+    ("reshape", {"input": "2,3"}, "reshape needs target"),
+    ("reshape", {"input": "2,3", "target": None}, "reshape needs target"),
+    ("reshape", {"input": "-", "target": "6"}, "'-' cannot stand in '-'"),
+    ("reshape", {"input": 6, "target": "6"}, "input is a sequence of dims, not 6"),
+    ("reshape", {"input": {"N": 1}, "target": "6"}, ""),
+    ("reshape", {"input": [2, 3.5], "target": "6"}, "a dim is a whole number or a name, not 3.5"),
+    ("reshape", {"input": DEEP, "target": "6"}, "a dim is a whole number or a name"),
+    ("reshape", {"input": "2,3", "target": {"a": 1}}, ""),
+    ("reshape", {"input": "2,3", "target": "6", "dialect": ["onnx"]}, "there is no dialect"),
+    ("reshape", {"input": "2,3", "target": "6", "opset": "x"}, "opset is one whole number"),
+    ("reshape", {"input": "2,3", "target": "6", "opset": 10**400}, "onnx knows the opsets"),
+    ("reshape", {"input": "2,3", "target": "6", "dtype": {"a": 1}}, "onnx knows no element type"),
+    ("reshape", {"input": "2,3", "target": "6", "allowzero": "yes"}, "allowzero is 0 or 1"),
+    ("reshape", {"input": "2,3", "target": "6", "where": 5}, "sizes are text or a mapping"),
+    ("reshape", {"input": "2,3", "target": "6", "explain": True}, "reshape takes no 'explain'"),
+    ("reshape", {"input": "2,\x1b[31m3\u202e", "target": "6"}, "'\\x1b' cannot stand in"),
+    ("reshape", {"input": "2,3", "target": "6", "\x1b[2J" * 99: 1}, "reshape takes no '\\x1b[2J"),
+    ("reshape", {"input": "2," * 600_000, "target": "6"}, "input is longer than 1048576"),
+    ("reshape", {"input": [1] * 70_000, "target": "6"}, "input is longer than 65536"),
+    ("transpose", {"input": "2,3", "perm": "["}, "[ is never closed"),
+    ("rearrange", {"input": "2,3", "pattern": 7}, "pattern is a text"),
+    ("depth_to_space", {"input": "1,8,2,3", "block": 2, "mode": "x"}, "mode is DCR or CRD"),
+    ("chain", {"chain": ["2,3"]}, "a chain is a text"),
+    ("chain", {"chain": "2,3"}, "a chain is a text with an input and stages"),
+    ("chain", {"chain": "2,3 | system 'ls'"}, "there is no operation 'system'"),
+    ("chain", {"chain": "2,3 |" + "(" * 100_000}, ""),
+    ("chain", {"chain": "2,3 | reshape 6", "special_zero": True}, "onnx Reshape has no special_zero"),
+    ("compare", {}, "compare needs an op"),
+    ("compare", {"op": "no", "input": "2", "arguments": {}}, "there is no operation 'no'"),
+    ("compare", {"op": "reshape", "input": "2", "arguments": [1]}, "compare needs an op"),
+    ("compare", {"op": "reshape", "input": "2", "arguments": {"target": "2", "dialect": "onnx"}}, "compare asks under"),
+    ("compare", {"chain": "2,3 | flatten", "dialects": "onnx"}, "dialects are a list of names"),
+    ("compare", {"chain": "2,3 | flatten", "dialects": [7]}, "dialects are a list of names"),
+    ("doctor", {}, "doctor needs message"),
+    ("doctor", {"message": [MESSAGE]}, "a message is a text"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "said"), WRONG, ids=[f"{name} {said}"[:50] for name, _, said in WRONG])
+def test_a_call_that_cannot_be_read_is_one_line(name, given, said, refusal, agent):
+    line = refusal(name, **given)
+    assert line.startswith("usage: ")
+    assert said in line
+    assert agent("shape", input="2,3").content[0].text.startswith("2,3\n")
+
+
+def test_schemas_have_the_parameters_of_the_command_line():
+    tools = agent_tools()
+    assert [*tools] == [*OPS, "chain", "compare", "doctor"]
+    for op in OPS.values():
+        schema = tools[op.name].schema
+        names = {"input", *(param.name for param in params_of(op)), "dialect", "opset", "dtype", "where"}
+        assert names <= {*schema["properties"]}
+        assert {*schema["required"]} == {"input", *(param.name for param in op.params if param.required)}
+        assert {*schema["properties"]["dialect"]["enum"]} <= {*DIALECTS}
+        assert all(each["description"] for each in schema["properties"].values())
+
+
+def test_a_client_is_told_the_tools(tmp_path):
+    async def listed():
+        with (tmp_path / "stderr").open("w") as errors:
+            async with session(tmp_path, errors) as client:
+                return (await client.list_tools()).tools
+
+    import anyio
+
+    told = anyio.run(listed)
+    assert {tool.name: tool.input_schema for tool in told} == {
+        name: tool.schema for name, tool in agent_tools().items()
+    }
+    assert all(tool.annotations.read_only_hint for tool in told)
+
+
+def test_it_takes_no_defaults(monkeypatch, tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool.shapecalc]\ndialect = 'torhc'\n")
+    monkeypatch.chdir(tmp_path)
+    answer = agent_tools()["reshape"].called({"input": "2,3", "target": "6"}, tmp_path)
+    assert answer.json["dialect"] == "onnx"
+
+
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+
+
+def sent(*lines):
+    """Return what a server answers to lines until it answers the last one, what else it prints, and its exit code."""
+    first = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO})
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command("mcp"), env=environment(), cwd=ROOT, **streams) as server:
+        server.stdin.write("".join(f"{line}\n" for line in (first, *lines)).encode("utf-8", "surrogateescape"))
+        server.stdin.flush()
+        answers = []
+        while not answers or answers[-1].get("id") != json.loads(lines[-1])["id"]:
+            answers.append(json.loads(server.stdout.readline()))
+        rest, told = server.communicate()
+    return answers, rest + told, server.returncode
+
+
+def test_lines_that_are_no_messages_leave_it_answering():
+    called = {"name": "reshape", "arguments": {"input": "2,3", "target": "6"}}
+    call = json.dumps({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": called})
+    broken = ["gar\x1b[31mbage", "\udcff", '{"a": 1}', "[" * 100_000, call.replace('"2,3"', '"\\ud800"'), ""]
+    answers, rest, code = sent(*broken, call)
+    assert [answer["id"] for answer in answers if "result" in answer] == [0, 9]
+    assert (rest, code) == (b"", 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("mcp <&-", "stdin: it is closed"),
+        ("mcp < /dev/null >&-", "stdout: it is closed"),
+        ("mcp < /dev/null", None),
+    ],
+)
+def test_a_stream_that_is_closed_is_exit_4_and_an_agent_that_has_gone_is_none(line, told):
+    program = ["bash", "-c", f'"{sys.executable}" -m shapecalc {line}']
+    ran = subprocess.run(program, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == ((4, "", f"shapecalc: {told}\n") if told else (0, "", ""))
+
+
+def test_without_the_package_it_says_what_to_install():
+    code = "import sys; sys.modules['mcp'] = None; from shapecalc.__main__ import main; sys.exit(main())"
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "mcp"], env=environment(), cwd=ROOT, capture_output=True, check=False
+    )
+    told = b"shapecalc: mcp: mcp is not installed; pip install 'shapecalc[mcp]'\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (4, b"", told)

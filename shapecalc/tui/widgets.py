@@ -104,6 +104,14 @@ class TextField(Input):
             super().__init__()
             self.found = found
 
+    class CodePasted(Message):
+        """A line of code was pasted."""
+
+        def __init__(self, text: str) -> None:
+            """Keep the line."""
+            super().__init__()
+            self.text = text
+
     class Scrolled(Message):
         """Other characters than before are in view."""
 
@@ -117,13 +125,19 @@ class TextField(Input):
         return visible(value)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Tell what a pasted error message says in place of typing it; anything else is typed."""
-        from shapecalc.doctor.report import diagnosis  # only who pastes needs it
+        """Tell of a pasted error message or line of code in place of typing it; anything else is typed."""
+        if self.screen.is_modal:
+            return
+        from shapecalc.core.asking.code import is_code  # only who pastes needs them
+        from shapecalc.doctor.report import diagnosis
 
         found = diagnosis(event.text) if " " in event.text.strip() else None
         if found is not None and found.found:
             event.prevent_default().stop()
             self.post_message(self.Diagnosed(found))
+        elif is_code(event.text):
+            event.prevent_default().stop()
+            self.post_message(self.CodePasted(event.text))
 
     def on_focus(self) -> None:
         """Bring the cursor into view: a text that was set before there was any width is not scrolled."""

@@ -17,7 +17,7 @@ from shapecalc.core.sizes.dims import Monomial, Shape, named_dim, names, substit
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import LONGEST_WORD
+from shapecalc.core.sizes.text import LONGEST_WORD, read_dims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,6 +75,30 @@ def read_code(text: str, name: str | None, shape: Shape, dialect: str | None, si
         return reader.read(tree, given, {*names(shape)})
     except RecursionError:
         raise misuse("the code is nested too deep", argument="line") from None
+
+
+def is_code(text: str) -> bool:
+    """Say whether a text is Python that does something known to a tensor, and no shape.
+
+    >>> is_code("x.view(2, -1)"), is_code("x[:, None]"), is_code("torch.Size([2, 3])"), is_code("3*H*W")
+    (True, True, False, False)
+    """
+    if len(text) > LONGEST or _is_shape(text):
+        return False
+    try:
+        nodes = list(ast.walk(_parsed(text.strip())))
+    except ShapeError:
+        return False
+    called = [getattr(each.func, "attr", _dotted(each.func)) for each in nodes if isinstance(each, ast.Call)]
+    return any(map(is_known, called)) or any(isinstance(each, ast.Subscript) for each in nodes)
+
+
+def _is_shape(text: str) -> bool:
+    try:
+        read_dims(text)
+    except ShapeError:
+        return False
+    return True
 
 
 def _parsed(text: str) -> ast.Module:

@@ -19,6 +19,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Input, Rule
 
+from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import replace
 from shapecalc.engine.whole_files import whole_file
@@ -101,6 +102,19 @@ class Explore(Screen[None]):
         from shapecalc.tui.screens.doctor import DoctorScreen
 
         self.app.push_screen(DoctorScreen(event.found), self._take_question)
+
+    @on(TextField.CodePasted)
+    async def ask_code(self, event: TextField.CodePasted) -> None:
+        """Ask the chain that a pasted line of code is, of the input that stands there."""
+        from shapecalc.tui.pasted_code import chain_of
+
+        try:
+            question, notes = chain_of(event.text, self.state.question)
+        except ShapeError as error:
+            self.notify(visible(str(error.problem)), title="not read as code", severity="error", markup=False)
+            return
+        await self.ask_anew(question)
+        self.notify(visible("; ".join(notes)), title="the code as a chain", markup=False)
 
     @on(Input.Submitted)
     def go_to_next_field(self) -> None:

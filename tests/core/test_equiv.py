@@ -386,3 +386,29 @@ def test_chains_of_numbers_are_the_same_or_differ_first_where_numpy_finds_it(see
 )
 def test_a_counterexample_is_told(first, second, said):
     assert str(sc.equiv(first, second).counterexample) == said
+
+
+@pytest.mark.parametrize(("dim", "tested"), [(2**62, 1), (2**61, 3)])
+def test_sizes_are_tried_while_the_elements_can_be_counted_in_int64(dim, tested):
+    found = sc.equiv(f"N,{dim} | flip 0", f"N,{dim}")
+    assert (str(found), found.tested, bool(found.counterexample)) == ("same when N is 1", tested, tested > 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reasons"),
+    [
+        (
+            "7000,1100,1300 | transpose 1,0,2 | reshape 1300,7000,1100",
+            "| reshape 1300,7000,1100",
+            ["too many elements to compare"],
+        ),
+        (
+            "C,H | reshape C/2,2,H | reshape -1",
+            "| reshape H,C",
+            ["the first is defined when 2 divides C", "with C=2,H=2, the outputs are 4 and 2,2"],
+        ),
+        ("N,C", "N,C", []),
+    ],
+)
+def test_the_reasons_of_a_verdict_are_told(first, second, reasons):
+    assert [*sc.equiv(first, second).reasons] == reasons

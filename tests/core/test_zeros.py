@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from random import Random
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +15,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.sizes.dims import names
 from shapecalc.core.sizes.problem import ShapeError
-from tests.sampling import examples
+from tests.sampling import examples, some_and_all
 from tests.strategies import POSITIONS, coded_reshapes, positions
 
 DIMS = st.sampled_from(["A", "B", "C", "A", "B", "C", "A*B", "2*A", "A/2", "A*C/4", "B/A", "1", "2", "3", "4", "0"])
@@ -62,3 +65,36 @@ def test_the_names_that_must_not_be_0_are_those_that_asking_again_finds(data):
     answer = resolve(request)
     if answer.output is not None:
         assert answer.assumes == asked_again(request)
+
+
+WRITTEN = ["A", "B", "C", "A*B", "2*A", "A/2", "A*C/4", "B/A", "1", "2", "3", "0"]
+CODES = ["0", "-1", "0", "-1", "4"]
+TAKEN = {
+    "reshape": "target",
+    "expand": "target",
+    "view": "target",
+    "shuffle": "to",
+}
+"""The ops whose argument is a shape."""
+SETTINGS = [setting for setting in EVERY if setting[0] in TAKEN]
+
+
+@pytest.mark.parametrize("seeds", some_and_all(range(6000), 600))
+def test_the_names_of_a_requested_shape_that_must_not_be_0_are_found(seeds):
+    """Most of the targets have as many elements as the input, so that most requests are answered."""
+    for seed in seeds:
+        draw = Random(seed)
+        op, dialect, on = draw.choice(SETTINGS)
+        shape = draw.choices(WRITTEN, k=draw.randint(1, 4))
+        target = draw.sample(shape, len(shape))
+        for _ in range(draw.randint(0, 2)):
+            target[draw.randrange(len(target))] = draw.choice(CODES + shape)
+        row = DIALECTS[dialect]
+        switch = {row.switch.name: bool(on)} if row.switch is not None and OPS[op].switched else {}
+        try:
+            request = ask(op, tuple(shape), {"dialect": dialect, TAKEN[op]: tuple(target), **switch})
+        except ShapeError:
+            continue
+        answer = resolve(request)
+        if answer.output is not None:
+            assert answer.assumes == asked_again(request), (seed, op, dialect, shape, target)

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("cosmic_ray", reason="the extra `mutation` is not installed")
 
-from tests.mutation.__main__ import OPERATORS, ROOT, STAGES, Mutant, _meaning, _places
+from tests.mutation.__main__ import OPERATORS, ROOT, STAGES, Mutant, _meaning, _nearest, _places
 
 SOURCE = "def most(sizes: list[int] | None) -> int:\n    return max(sizes) + 1\n"
 
@@ -30,6 +30,11 @@ def test_every_place_has_a_name_and_a_number():
 
 def test_lots_of_tests_are_there():
     assert [path for lot in STAGES for path in lot if path[0] != "-" and not (ROOT / path).exists()] == []
+
+
+def test_examples_and_what_imports_a_file_are_nearest_to_it():
+    file = "shapecalc/core/sizes/patterns.py"
+    assert _nearest(Path(file), ROOT) == [file, "tests/core/test_patterns.py"]
 
 
 def test_a_break_is_told_on_one_line():

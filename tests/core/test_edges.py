@@ -359,6 +359,11 @@ def test_a_fix_is_made_of_four_changes_and_no_more(axes, fixed):
     assert [fix.value for fix in fixes(answer("squeeze", "2,3,4,5,6", axes=axes))] == fixed
 
 
+def test_a_fix_goes_on_from_the_argument_at_fault_and_not_from_the_switch():
+    trace = answer("reshape", "1", target="-1,3,6", dialect="onnxruntime", allowzero=False)
+    assert [(fix.name, fix.value) for fix in fixes(trace)] == [("target", "-1,1,1")]
+
+
 SENTENCES = [
     ("flatten", "2,3", {"axis": "1"}, 0, "output dim 0 is 2"),
     ("shape", "2,3,4", {"start": "-2"}, 0, "start -2 counts from the back: 1"),

@@ -153,14 +153,18 @@ def _passes(tests: list[str], copy: Path) -> bool:
     os._exit(pytest.main([*QUICK, *tests]))
 
 
+def explained() -> set[str]:
+    """Return the breaks that `survivors.txt` explains."""
+    return {line for line in EXPLAINED.read_text("utf-8").splitlines() if line[:1].isalpha() and ": - " in line}
+
+
 def main() -> int:
     """Run the command line; return 1 if too much survives, or if it is not explained."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=12)
     asked = parser.parse_args()
-    lines = EXPLAINED.read_text("utf-8").splitlines() if EXPLAINED.exists() else []
-    explained = {line for line in lines if line[:1].isalpha()}
+    known = explained()
     survivors: list[str] = []
     mutants = drawn_mutants(asked.count, asked.seed)
     with TemporaryDirectory() as folder:
@@ -171,9 +175,9 @@ def main() -> int:
         for number, mutant in enumerate(mutants, 1):
             alive = survives(mutant, copy)
             survivors += [mutant.change] * alive
-            known = "  (explained)" * (mutant.change in explained)
-            print(f"{number:>4} {'SURVIVES' if alive else 'noticed '} {mutant.change}{known * alive}", flush=True)
-    new = {*survivors} - explained
+            told = "  (explained)" * (alive and mutant.change in known)
+            print(f"{number:>4} {'SURVIVES' if alive else 'noticed '} {mutant.change}{told}", flush=True)
+    new = {*survivors} - known
     print(f"{len(survivors)} of {len(mutants)} survive, {len(new)} of them not explained")
     return int(len(survivors) > MOST * len(mutants) or bool(new))
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("cosmic_ray", reason="the extra `mutation` is not installed")
 
-from tests.mutation.__main__ import OPERATORS, ROOT, STAGES, Mutant, _meaning, _nearest, _places
+from tests.mutation.__main__ import OPERATORS, ROOT, STAGES, Mutant, _meaning, _nearest, _places, explained
 
 SOURCE = "def most(sizes: list[int] | None) -> int:\n    return max(sizes) + 1\n"
 
@@ -35,6 +35,13 @@ def test_lots_of_tests_are_there():
 def test_examples_and_what_imports_a_file_are_nearest_to_it():
     file = "shapecalc/core/sizes/patterns.py"
     assert _nearest(Path(file), ROOT) == [file, "tests/core/test_patterns.py"]
+
+
+def test_what_is_explained_stands_in_the_core():
+    for line in explained():
+        file, _, change = line.partition(": - ")
+        source = {each.strip() for each in (ROOT / "shapecalc" / "core" / file).read_text("utf-8").splitlines()}
+        assert any(change.startswith(f"{each} + ") for each in source), line
 
 
 def test_a_break_is_told_on_one_line():

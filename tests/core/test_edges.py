@@ -297,7 +297,9 @@ def test_the_strides_of_a_view_at_the_edge(shape, strides, target, expected):
 
 
 @pytest.mark.parametrize(
-    "case", [case for name in ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite") for case in cases(name)], ids=str
+    "case",
+    [case for name in NAMED for case in cases(name)],
+    ids=str,
 )
 def test_a_step_that_settles_a_dim_settles_it_as_the_stage_ends(case):
     for stage in case.answer().stages:

@@ -296,11 +296,11 @@ def test_the_strides_of_a_view_at_the_edge(shape, strides, target, expected):
     assert view_strides(shape, strides, target) == expected
 
 
-@pytest.mark.parametrize(
-    "case",
-    [case for name in NAMED for case in cases(name)],
-    ids=str,
-)
+NAMED = ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite")
+"""Tables of cases."""
+
+
+@pytest.mark.parametrize("case", [case for name in NAMED for case in cases(name)], ids=str)
 def test_a_step_that_settles_a_dim_settles_it_as_the_stage_ends(case):
     for stage in case.answer().stages:
         settled = {step.out: step.value for step in stage.steps if step.out is not None}

@@ -102,6 +102,7 @@ def tensorflow_operators():
         "split": lambda x, axis, parts, part=0: tf.split(x, parts, axis)[part if part >= 0 else parts],
         "roll": lambda x, shift, axis: tf.roll(x, shift, axis),
         "select": lambda x, axis, index: x[(*[slice(None)] * range(len(x.shape))[axis], index)],
+        "tile": lambda x, repeats: tf.tile(x, tf.constant(repeats, tf.int64, (len(repeats),))),
     }
     return operators, lambda shape, dtype: made_of_zeros(tf, numpy, shape, dtype)
 
@@ -131,6 +132,9 @@ def jax_operators():
         "split": lambda x, axis, parts, part=0: numpy.split(x, parts, axis)[part if part >= 0 else parts],
         "roll": lambda x, shift, axis: numpy.roll(x, shift, axis),
         "select": lambda x, axis, index: x[(*[slice(None)] * range(x.ndim)[axis], index)],
+        "tile": lambda x, repeats: numpy.tile(x, tuple(repeats)),
+        "swapaxes": lambda x, axis1, axis2: numpy.swapaxes(x, axis1, axis2),
+        "moveaxis": lambda x, axes, destination: numpy.moveaxis(x, tuple(axes), tuple(destination)),
     }
     return operators, lambda shape, dtype: numpy.zeros(shape, getattr(numpy, dtype))
 

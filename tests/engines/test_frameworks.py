@@ -18,6 +18,7 @@ from tests.strategies import POSITIONS, axes, empty_reshapes, ones, permutations
 
 NAMES = ("tensorflow", "jax", "tflite")
 REQUESTS = [(name, op) for name in NAMES for op in operators_of(DIALECTS[name]) if not OPS[op].made_of]
+SOME_AXES = st.lists(st.integers(-4, 3), min_size=1, max_size=3).map(tuple)
 DRAWN = {
     "reshape": (reshapes() | empty_reshapes()).map(lambda drawn: (drawn[0], {"target": drawn[1]})),
     "transpose": permutations().map(lambda drawn: (drawn[0], {"perm": drawn[1]}))
@@ -27,6 +28,9 @@ DRAWN = {
     "unsqueeze": st.tuples(ones, axes.filter(lambda named: named is not None).map(lambda named: {"axes": named})),
     "expand": st.tuples(ones, st.lists(st.integers(-1, 3), max_size=4).map(lambda dims: {"target": tuple(dims)})),
     "shape": st.tuples(shapes, st.just({})),
+    "tile": st.tuples(ones, st.lists(st.integers(-1, 3), max_size=4).map(lambda counts: {"repeats": tuple(counts)})),
+    "swapaxes": st.tuples(ones, st.fixed_dictionaries({"axis1": st.integers(-4, 3), "axis2": st.integers(-4, 3)})),
+    "moveaxis": st.tuples(ones, st.fixed_dictionaries({"axes": SOME_AXES, "destination": SOME_AXES})),
     **{
         op: shapes.flatmap(lambda shape, op=op: st.tuples(st.just(shape), positions(op, len(shape))))
         for op in POSITIONS
@@ -43,6 +47,9 @@ TYPED = {
     "split": {"axis": 1, "parts": 3, "part": 1},
     "slice": {"slices": ":,::2"},
     "select": {"axis": 0, "index": 0},
+    "tile": {"repeats": (2, 1)},
+    "swapaxes": {"axis1": 0, "axis2": 1},
+    "moveaxis": {"axes": (0,), "destination": (1,)},
 }
 """The arguments of each op by which it is asked for a tensor of 1,3 of every element type."""
 DISAGREEMENTS = {

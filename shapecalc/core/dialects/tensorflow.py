@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers.stage import Kind, Stage
-from shapecalc.core.dialects.dialect import Dialect, EmptyInfer, Operator, Reading, Repeats, Zero
+from shapecalc.core.dialects.dialect import Dialect, EmptyInfer, Operator, Reading, Repeats, TileRepeats, Zero
 from shapecalc.core.dialects.element_types import COMPLEX, FLOAT8, FLOATS, INT4, INTEGERS
 from shapecalc.core.dialects.limits import too_many
 
@@ -51,6 +51,7 @@ TENSORFLOW = Dialect(
         "split": Operator("split"),
         "flip": Operator("reverse", steps=reverse, heeds_empty=False),
         "roll": Operator("roll"),
+        "tile": Operator("tile"),
     },
     readings={None: Reading(Zero.LITERAL, empty=EmptyInfer.WITHOUT_ZEROS)},
     max_rank=254,
@@ -59,11 +60,13 @@ TENSORFLOW = Dialect(
     inserts_one=True,
     no_axes_is_all=True,
     slices_shape=False,
+    tile_repeats=TileRepeats.EACH,
     types=INTEGERS | FLOATS | COMPLEX | NARROW | FLOAT8 | {"bool", "string", "bfloat16"},
     lacks_types={
         **dict.fromkeys(("transpose", "expand", "select", "slice"), NARROW),
         "split": NARROW - INT4,
         **dict.fromkeys(("flip", "roll"), NARROW | FLOAT8),
+        "tile": NARROW | FLOAT8 | {"uint16"},
     },
     spellings={"float": "float32", "double": "float64", "half": "float16"},
     prefix="tf.",

@@ -52,7 +52,7 @@ def excerpts(text: str, sentences: Sequence[Sentence], marks: Sequence[str]) -> 
         if len(lower) != len(piece):  # a letter whose small form is longer would move all places
             lower = piece.encode("ascii", "replace").decode().lower()
         spans = [(0, len(lower))] if len(text) <= SHORT else _near_marks(lower, marks)
-        words = {word for begin, end in spans for word in lower[begin:end].split()}
+        words = set[str]().union(*(lower[begin:end].split() for begin, end in spans))
         known = [sentence for sentence in sentences if sentence.words <= words]
         places = sorted({place for sentence in known for place in _places(lower, spans, sentence)})
         for begin, end in _joined((_line_start(lower, place), _line_end(lower, place + AFTER)) for place in places):
@@ -71,17 +71,27 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _near_marks(lower: str, marks: Sequence[str]) -> list[Span]:
     """Return the parts of a text around the words that mark an error; of those alike but for numbers only some."""
-    found: dict[str, int] = {}
-    for mark in marks:
+    kinds = _kinds_of_lines(lower)
+    present = [mark for mark in marks if mark in kinds]
+    zeros = lower.translate(DIGITS) if present else ""
+    alike: dict[str, dict[str, int]] = {}
+    for mark in present:
         place = lower.find(mark)
         while place >= 0:
-            found.setdefault(lower[place : place + TOLD_APART], place)
+            those = alike.setdefault(zeros[place : place + TOLD_APART], {})
+            if len(those) < MOST_ALIKE:
+                those.setdefault(lower[place : place + TOLD_APART], place)
             place = lower.find(mark, place + NEAR)
-    alike: dict[str, list[int]] = {}
-    for text, place in found.items():
-        alike.setdefault(text.translate(DIGITS), []).append(place)
-    places = sorted(place for those in alike.values() for place in those[:MOST_ALIKE])
+    places = sorted(place for those in alike.values() for place in those.values())
     return _joined((max(0, place - NEAR), place + 2 * NEAR) for place in places)
+
+
+def _kinds_of_lines(lower: str) -> str:
+    """Return one line for all that are alike but for numbers, if the text repeats itself; otherwise the text."""
+    first = lower[:SHORT].translate(DIGITS).split("\n")
+    if 2 * len({*first}) > len(first):
+        return lower
+    return "\n".join(dict.fromkeys(lower.translate(DIGITS).split("\n")))
 
 
 def _joined(spans: Iterator[Span]) -> list[Span]:

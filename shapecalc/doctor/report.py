@@ -78,9 +78,14 @@ def diagnosis(text: str) -> Diagnosis:
 
 def _lists_in(text: str) -> tuple[Sizes, ...]:
     """Return the lists of sizes in a text, each once."""
-    found = (read_list(text, place.start())[0] for place in LISTED.finditer(text))
-    sizes = (each for each in found if each and all(isinstance(size, int) for size in each))
-    return tuple(dict.fromkeys(sizes))[:MOST_LISTS]
+    listed: dict[Sizes, None] = {}
+    for place in LISTED.finditer(text):
+        sizes, _ = read_list(text, place.start())
+        if sizes and all(isinstance(size, int) for size in sizes):
+            listed[sizes] = None
+        if len(listed) == MOST_LISTS:
+            break
+    return tuple(listed)
 
 
 def _as_json(read: Reading, advised: Advice) -> dict[str, object]:

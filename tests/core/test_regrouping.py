@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import shapecalc as sc
 from shapecalc.core.answers.regrouping import groups, pieces, regrouping
 from shapecalc.core.sizes.text import read_dims
 from tests.sampling import examples
@@ -82,3 +83,11 @@ def test_the_axes_of_a_group_hold_the_same_elements(pair):
     assert [axis for group in found for axis in group.outs] == [*range(len(after))]
     for group in found:
         assert prod(before[axis] for axis in group.sources) == prod(after[axis] for axis in group.outs)
+
+
+def test_a_name_that_the_condition_settles_is_put_in_before_axes_are_grouped():
+    trace = sc.reshape(("N", 255, 13, 13), (1, 3, 85, 13, 13))
+    assert trace.steps[-1].why == (
+        "43095*N elements in, 43095 out: axis 0 stays; axis 1 splits into axes 1,2; axis 2 becomes axis 3; "
+        "axis 3 becomes axis 4"
+    )

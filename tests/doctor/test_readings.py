@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
 import textwrap
@@ -191,3 +192,32 @@ def test_a_message_about_a_shape_goes_before_others():
 
 def test_nothing_known_gives_nothing():
     assert readings("") == readings("all went well, [2, 3] and (4, 5)") == []
+
+
+SAME = "2024-05-06T07:08:09Z step 7 of 100: layer saved\n"
+COUNTED = "cannot reshape array of size {} into shape (5,7)\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        SAME,
+        SAME.replace("7 of", "{at} of"),
+        "{word} was here\n",
+        SAME.rstrip() + " ",
+        "[V] layer {at}: invalid dimension, the shape is [1, {at}]\n",
+    ],
+    ids=["repeated", "counted", "all different", "one line", "likely lines"],
+)
+def test_a_message_is_found_wherever_it_stands_in_a_long_log(line):
+    words = ("".join(letters) for letters in itertools.product("abcdefghijklmnopqrst", repeat=3))
+    log = [line.format(at=at, word=word) for at, word in zip(range(6_000), words, strict=False)]
+    for place in (10, 3_000, 5_990):
+        text = "".join([*log[:place], "\n", COUNTED.format(36), *log[place:]])
+        (found,) = readings(text)
+        assert (found.op, found.elements, found.target) == ("reshape", 36, (5, 7))
+
+
+def test_messages_alike_but_for_their_numbers_are_all_read():
+    text = "".join(COUNTED.format(36 + at) + SAME * 2_000 for at in range(4))
+    assert [found.elements for found in readings(text)] == [36, 37, 38, 39]

@@ -13,6 +13,7 @@ from shapecalc.core.asking.rulebook import REFUSALS
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.dialect import Flattens
 from shapecalc.core.fixing.answer import answer as resolve
+from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.core.fixing.batch import COPIED, INFERRED
 from shapecalc.core.fixing.fixes import apply, fixes
 from shapecalc.core.fixing.hints import lasting_hint
@@ -289,6 +290,8 @@ def test_an_answer_for_one_batch_has_a_hint_and_others_have_none():
     assert lasting_hint(answer_to("reshape N,6 1,2,3")) == f"for every batch try 0,2,3, {COPIED}; or -1,2,3, {INFERRED}"
     for line in ("reshape N,6 -1,5", "reshape 2,3 3,2", "reshape 2,3 7"):
         assert lasting_hint(answer_to(line)) == ""
+    chain = answer_chain("N,6", [("transpose", {}), ("transpose", {}), ("reshape", {"target": "1,2,3"})], {})
+    assert lasting_hint(chain).startswith("stage 3, reshape: for every batch try 0,2,3, ")
 
 
 def test_where_strides_forbid_a_view_the_hint_says_what_copies():

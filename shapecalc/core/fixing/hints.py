@@ -66,7 +66,11 @@ def lasting_hint(answer: Trace | Chain) -> str:
     """
     if answer.problem is not None or not answer.conditions:
         return ""
-    return next(filter(None, (_for_every_batch(fixes(trace)) for trace in answer.traces)), "")
+    for number, trace in enumerate(answer.traces, 1):
+        said = _for_every_batch(fixes(trace))
+        if said:
+            return said if len(answer.traces) == 1 else f"stage {number}, {trace.op}: {said}"
+    return ""
 
 
 def _for_every_batch(found: Iterable[Fix]) -> str:

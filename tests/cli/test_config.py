@@ -184,8 +184,10 @@ def test_a_file_without_the_table_sets_nothing(text, shapecalc, project):
     assert (ran.code, ran.out, ran.err) == (0, "6\n", "")
 
 
-def test_a_file_is_parsed_only_if_its_text_has_the_table(shapecalc, project):
+def test_a_file_is_parsed_only_if_its_text_has_the_table(shapecalc, project, monkeypatch):
     project("this is no TOML at all")
+    assert shapecalc("reshape", "2,3", "6").out == "6\n"
+    monkeypatch.setenv("SHAPECALC_OPSET", "13")
     assert shapecalc("reshape", "2,3", "6").out == "6\n"
 
 
@@ -222,3 +224,28 @@ def test_the_app_opens_with_it():
     pair = question_of(["equiv", "2,3 | reshape 6", "| resh"], defaults)
     assert (pair.texts["stages"], pair.against) == ("reshape 6 --dialect numpy", "| resh")
     assert question_of([], defaults) == question_of([])
+
+
+OPENED = [
+    ([], "", ""),
+    (["reshape", "2,3", "6"], "reshape 2,3 6 --dialect numpy", FROM_FILE),
+    (["reshape", "2,3", "6", "-d", "torch"], "reshape 2,3 6 --dialect torch", ""),
+    (["chain", "2,3 | reshape 6"], "chain '2,3 | reshape 6 --dialect numpy'", FROM_FILE),
+    (["chain", "2,3 | resh"], "chain '2,3 | resh'", ""),
+]
+
+
+@pytest.mark.parametrize(("words", "line", "told"), OPENED)
+def test_tui_and_serve_open_with_it_and_tell_it_before(words, line, told, project, capsys):
+    from shapecalc.__main__ import TerminalApp
+    from shapecalc.cli.output import Output
+    from shapecalc.cli.tui import opening_question
+    from shapecalc.tui.question import FIRST, command
+
+    project(NUMPY)
+    question = opening_question(TerminalApp(), words, Output())
+    assert question == FIRST if not words else command(question, None) == f"shapecalc {line}"
+    assert capsys.readouterr().err == told
+    plain = opening_question(TerminalApp(), words, Output(no_config=True))
+    assert "numpy" not in command(plain, None)
+    assert capsys.readouterr().err == ""

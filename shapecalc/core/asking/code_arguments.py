@@ -43,8 +43,11 @@ class Arguments(Record):
         named = [value for name, value in self.keywords.items() if name in names]
         if len(named) < len(self.keywords):
             raise self.failing(f"only {' or '.join(names)} of {self.name} is read by name")
-        values = (*self.values, *named)
-        return values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+        match (*self.values, *named):
+            case (tuple() as only,):
+                return only
+            case values:
+                return values
 
     def dims(self, *names: str) -> Shape:
         """Return the requested shape that is given; raise `ShapeError` (usage) if it holds other than sizes."""

@@ -99,6 +99,15 @@ def test_pairs_that_no_one_way_turns_have_none(other):
     assert named_way([Pair((2, 3), (3, 2), ((3, 1), (2, 3))), other]).found.ways == ()
 
 
+def test_pairs_whose_shapes_cut_across_atoms_have_no_names():
+    pairs = [Pair((2, dim), (2, dim), ((2, 1), (dim, 2))) for dim in (3, 5)]
+    assert [named_way([pair]).found.ways[0].chain for pair in pairs] == [
+        "2,3 | reshape 3,2 | transpose 1,0",
+        "2,5 | reshape 5,2 | transpose 1,0",
+    ]
+    assert named_way(pairs).found.ways == ()
+
+
 @pytest.mark.parametrize("pair", [Pair((2, 3), (3, 2), ((3, 1), (2, 3))), Pair((2, 5), (5, 2), ((10, 1),))])
 def test_of_the_ways_between_two_shapes_those_stay_that_a_pair_shows(pair):
     before, after = read_dims("N,C"), read_dims("C,N")

@@ -34,6 +34,7 @@ from tests.cases import cases, described
 LINES = [
     ("depth_to_space", "1,8,2,3", {"block": "1"}, "1,8,2,3"),
     ("split", "4,6", {"axis": "1", "parts": "1"}, "4,6"),
+    ("split", "N,C", {"axis": "1", "parts": "1"}, "N,C"),
     ("depth_to_space", "1,1,8,2,3", {"block": "2"}, "error wrong-rank"),
     ("space_to_depth", "1,1,2,4,6", {"block": "2"}, "error wrong-rank"),
     ("space_to_depth", "1,1,2,4,6", {"block": "2", "dialect": "torch"}, "1,1,8,2,3"),

@@ -81,10 +81,11 @@ def lowest_terms(numerator: int, denominator: int, powers: Mapping[str, int]) ->
     if numerator == 0:
         return 0
     common = gcd(numerator, denominator)
-    kept = [each for each in powers.items() if each[1]]
-    if not kept and denominator == common:
+    if 0 in powers.values():
+        powers = {name: power for name, power in powers.items() if power}
+    if not powers and denominator == common:
         return numerator // common
-    return Monomial(numerator // common, denominator // common, tuple(sorted(kept)))
+    return Monomial(numerator // common, denominator // common, tuple(sorted(powers.items())))
 
 
 def quotient(a: Dim, b: Dim) -> Dim:

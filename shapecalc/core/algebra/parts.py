@@ -1,7 +1,8 @@
 """Parts: how the axes of one shape can be split so that the parts, in another order, merge into another shape.
 
 An axis of the input and one of the output share at most one part. A part ends where one of the two ends, so every
-part is cut where one of the shapes has a cut. Of all such splits, those with the fewest parts count.
+part is cut where one of the shapes has a cut. Of all such splits, those with the fewest parts count. Each part takes
+all that is left of an axis on one side: axes that share parts in a circle, as 6,10 and 4,15 do, are not split.
 """
 
 from __future__ import annotations

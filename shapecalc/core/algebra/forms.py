@@ -66,6 +66,8 @@ def forms(before: Shape, axes: Axes, after: Shape, known: Known, *, shuffled: bo
 
 def forms_alone(before: Shape, move: Move) -> Iterator[Moves]:
     """Yield what stands for a single move that puts nothing elsewhere: a reshape, or no move at all."""
+    if not isinstance(move, Permute | Reshape | Expand):
+        return
     after = move.after(before)
     moving = [axis for axis in move.axes if before[axis] != 1] if isinstance(move, Permute) else []
     if (after == before or isinstance(move, Permute)) and moving == sorted(moving):

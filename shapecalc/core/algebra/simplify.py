@@ -1,8 +1,8 @@
 """Simplification: an equal chain with the fewest transposes, Shuffles or bytes moved, and then the fewest stages.
 
 Neighbouring stages are exchanged for one of the forms of what they do together, wherever that makes the chain shorter.
-Stages that leave elements out or begin elsewhere stay as they are, and so do those between which axes mix. What is
-found is answered and proved like any other chain; if it cannot be, the chain stays.
+Stages that together leave elements out or begin elsewhere stay as they are, and so do those between which axes mix.
+What is found is answered and proved like any other chain; if it cannot be, the chain stays.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from shapecalc.core.algebra.forms import forms, forms_alone
 from shapecalc.core.algebra.layers import MOST_DIMS, shuffles
 from shapecalc.core.algebra.premises import Premises
 from shapecalc.core.algebra.restated import Words
-from shapecalc.core.answers.atoms import axes_after, axes_of, normal
-from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape
+from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Slice
 from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.answers.views import View, view_of
 from shapecalc.core.asking.command_line import chain_text
 from shapecalc.core.asking.resolve import resolve_chain
 from shapecalc.core.dialects.element_types import bytes_of
@@ -28,7 +28,7 @@ from shapecalc.core.sizes.record import Record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from shapecalc.core.answers.moves import Move
     from shapecalc.core.answers.request import Request
@@ -43,6 +43,8 @@ __all__ = ["Cost", "Goal", "Simplification", "goal_called", "simplify"]
 
 WIDEST = 8
 """The most neighbouring stages that are exchanged at once, unless they are all there are."""
+LONGEST = 64
+"""The most stages that are exchanged at once, though they are all there are, if axes mix or roll on the way."""
 
 
 class Simplification(Record):
@@ -185,20 +187,30 @@ class _Search:
         """Yield pieces that do what the stages from one on do together, each with the stage that comes after them."""
         known, before = self.premises.known, span[start].before
         empty, shape = 0 in before, before
-        axes = () if empty else axes_of(before)
+        view = View(()) if empty else view_of(before)
         for stop, piece in enumerate(span[start:], start + 1):
             for move in piece.moves:
-                axes, shape = axes if empty else axes_after(axes, move, shape, known), move.after(shape)
-            if (0 in shape and not empty) or (start and stop - start > WIDEST):
+                view, shape = view if empty else view.after(move, shape, known), move.after(shape)
+            if (0 in shape and not empty) or stop - start > self._farthest(start, view):
                 return
+            made: Iterable[Moves] = ()
             if stop == start + 1 and len(piece.moves) == 1:
                 made = forms_alone(before, piece.moves[0])
             elif stop - start <= WIDEST or stop == len(span):
-                made = forms(before, normal(axes, known), shape, known, shuffled=self.goal is Goal.SHUFFLES)
-            else:
-                continue
+                made = self._forms(before, view, shape)
             traces = tuple([each.traces[0] for each in span[start:stop]])
             yield from ((stop, Piece(before, moves, traces)) for moves in made)
+
+    def _farthest(self, start: int, view: View) -> int:
+        """Return how many stages from one on may be exchanged at once."""
+        return WIDEST if start else len(self.pieces) if view.is_plain else LONGEST
+
+    def _forms(self, before: Shape, view: View, after: Shape) -> Iterable[Moves]:
+        """Return the short ways to make a view; none if it does not begin at the first element."""
+        view = view.normal(self.premises.known)
+        if view.offset or not view.is_plain:
+            return ()
+        return forms(before, view.axes, after, self.premises.known, shuffled=self.goal is Goal.SHUFFLES)
 
     def _proved(self, plan: Pieces) -> Chain | None:
         """Return the answer to a plan; None if it is refused, or a piece not proved to do what it stands for."""
@@ -237,8 +249,8 @@ def _shape_of(move: Move) -> Shape:
 
 
 def _can_be_exchanged(piece: Piece) -> bool:
-    """Say whether every move of a piece keeps every element, and begins at the first."""
-    return all(isinstance(move, Permute | Reshape | Expand) for move in piece.moves)
+    """Say whether a piece moves elements, as all ops do but `shape`."""
+    return not any(isinstance(move, Slice) for move in piece.moves)
 
 
 def _widest(pieces: Pieces) -> int:

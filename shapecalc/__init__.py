@@ -55,12 +55,15 @@ def reshape(
     special_zero: bool | None = None,
     zero_is_placeholder: bool | None = None,
     reverse: bool | None = None,
+    axis: int | None = None,
+    num_axes: int | None = None,
     dtype: str | None = None,
     where: Mapping[str, int] | None = None,
 ) -> Trace:
     """Cut the same elements into another shape; 0 and -1 in `target` mean what the dialect says.
 
-    `reverse` is MXNet's: both shapes are read from the right.
+    `reverse` is MXNet's: both shapes are read from the right. `axis` and `num_axes` are Caffe's: the part that `target`
+    replaces.
     Source: ONNX Reshape, TensorRT Shuffle, oneDNN StaticReshape, and the runtimes of `shapecalc dialects`.
     Raises `ShapeError` with the rule that refused.
 
@@ -69,9 +72,10 @@ def reshape(
     """
     options: dict[str, object] = {"target": target, "dialect": dialect}
     no_switch = allowzero is None and special_zero is None and zero_is_placeholder is None
-    if not (no_switch and opset is None and dtype is None and where is None and reverse is None):
+    if not (no_switch and opset is None and dtype is None and where is None and reverse is axis is num_axes is None):
         options |= {"opset": opset, "dtype": dtype, "where": where, "allowzero": allowzero}
         options |= {"special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder, "reverse": reverse}
+        options |= {"axis": axis, "num_axes": num_axes}
     return _answer("reshape", input, options)
 
 

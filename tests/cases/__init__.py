@@ -11,6 +11,9 @@ from shapecalc.core.fixing.answer import answer, answer_chain
 from shapecalc.core.sizes.python_values import read_sizes
 from shapecalc.core.sizes.text import shape_text
 
+NAMES = ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite", "coreml", "caffe")
+"""The tables that hold every rule."""
+
 
 @dataclass(frozen=True)
 class Case:

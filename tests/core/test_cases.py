@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core.asking.rulebook import REFUSALS, STEP_RULES
-from tests.cases import cases
+from tests.cases import NAMES, cases
 
-TABLES = [case for name in ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite") for case in cases(name)]
+TABLES = [case for name in NAMES for case in cases(name)]
 
 
 @pytest.mark.parametrize("case", TABLES, ids=str)

@@ -29,7 +29,7 @@ from shapecalc.core.sizes.problem import USAGE, Problem
 from shapecalc.core.sizes.quoting import brief, dim_text, visible
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import LONGEST_WORD
-from tests.cases import cases, described
+from tests.cases import NAMES, cases, described
 
 LINES = [
     ("depth_to_space", "1,8,2,3", {"block": "1"}, "1,8,2,3"),
@@ -297,11 +297,7 @@ def test_the_strides_of_a_view_at_the_edge(shape, strides, target, expected):
     assert view_strides(shape, strides, target) == expected
 
 
-NAMED = ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite")
-"""Tables of cases."""
-
-
-@pytest.mark.parametrize("case", [case for name in NAMED for case in cases(name)], ids=str)
+@pytest.mark.parametrize("case", [case for name in NAMES for case in cases(name)], ids=str)
 def test_a_step_that_settles_a_dim_settles_it_as_the_stage_ends(case):
     for stage in case.answer().stages:
         settled = {step.out: step.value for step in stage.steps if step.out is not None}

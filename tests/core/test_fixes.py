@@ -147,6 +147,8 @@ NONE = {
     "usage": "the request was never read",
     "unknown-shape": "the array itself is refused",
     "one-axis": "it takes another request for each further axis",
+    "bad-num-axes": "it lies in which dims are meant",
+    "keeps-nothing": "it lies in what is to be kept",
     "axes-apart": "it takes another request for the axes that are apart",
     "wrong-rank": "it lies in the input, which is what it is",
 }

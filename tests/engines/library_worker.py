@@ -234,12 +234,72 @@ def tflite_model(name, constants, options, shape, dtype):
     return bytes(builder.Output())
 
 
+def coreml_operators():
+    """Return the operators of Core ML's MIL by name; a tensor is its shape and its element type, as nothing runs."""
+    import coremltools
+    import numpy
+    from coremltools.converters.mil import Builder
+    from coremltools.converters.mil.mil import Function, types
+
+    def built(call):
+        def made(x, **arguments):
+            named = {"float16": "fp16", "float32": "fp32"}.get(x[1], x[1])
+            whole = {"x": Builder.placeholder(shape=x[0], dtype=getattr(types, named))}
+            with Function(whole, opset_version=coremltools.target.iOS18) as function:
+                result = call(function.inputs["x"], **arguments)
+            return numpy.empty(result.shape, numpy.void) if hasattr(result, "shape") else result
+
+        return made
+
+    def ints(values):
+        return numpy.array(values, numpy.int32)
+
+    def sliced(x, slices):
+        parts = [*indices(slices), *[slice(None)] * x.rank][: max(x.rank, slices.count(",") + 1)]
+        ends = {"begin": [part.start or 0 for part in parts], "end": [part.stop or 0 for part in parts]}
+        masks = {
+            "begin_mask": [part.start is None for part in parts],
+            "end_mask": [part.stop is None for part in parts],
+        }
+        return Builder.slice_by_index(
+            x=x, stride=[part.step if part.step is not None else 1 for part in parts], **ends, **masks
+        )
+
+    def select(x, axis, index):
+        place = range(x.rank)[axis]
+        taken = [at == place for at in range(x.rank)]
+        begin = [index if here else 0 for here in taken]
+        rest = [not here for here in taken]
+        return Builder.slice_by_index(x=x, begin=begin, end=begin, begin_mask=rest, end_mask=rest, squeeze_mask=taken)
+
+    def split(x, axis, parts, part=0):
+        made = Builder.split(x=x, num_splits=parts, axis=axis)
+        return (made if isinstance(made, (list, tuple)) else [made])[part if part >= 0 else parts]
+
+    operators = {
+        "reshape": lambda x, target: Builder.reshape(x=x, shape=ints(target)),
+        "transpose": lambda x, perm: Builder.transpose(x=x, perm=ints(perm)),
+        "flatten": lambda x, axis=1: Builder.flatten2d(x=x, axis=axis),
+        "squeeze": lambda x, axes=None: Builder.squeeze(x=x, **({} if axes is None else {"axes": ints(axes)})),
+        "unsqueeze": lambda x, axes: Builder.expand_dims(x=x, axes=ints(axes)),
+        "flip": lambda x, axes: Builder.reverse(x=x, axes=ints(axes)),
+        "split": split,
+        "slice": sliced,
+        "select": select,
+    }
+    made = {op: built(call) for op, call in operators.items()}
+    shape_of_x = built(lambda x: Builder.shape(x=x))
+    made["shape"] = lambda x: (shape_of_x(x), tuple(x[0]))[1]
+    return made, lambda shape, dtype: (shape, dtype)
+
+
 LIBRARIES = {
     "paddle": paddle_operators,
     "mxnet": mxnet_operators,
     "tensorflow": tensorflow_operators,
     "jax": jax_operators,
     "tflite": tflite_operators,
+    "coreml": coreml_operators,
 }
 
 

@@ -21,6 +21,8 @@ DIALECTS: Table[Dialect] = Table(
     "tensorflow",
     "jax",
     "tflite",
+    "coreml",
+    "caffe",
     "onnxruntime",
 )
 

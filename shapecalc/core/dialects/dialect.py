@@ -181,6 +181,8 @@ class Dialect(Record, read_often=True):
     scalar_axis: bool = False
     """Whether a scalar counts as having one axis if axes are named."""
     flattens: Flattens = Flattens.ALL
+    flattens_from: int = 0
+    """The first dim that flatten merges if a range can be given and none is."""
     broadcast: Broadcast = Broadcast.ONE_WAY
     tile_repeats: TileRepeats = TileRepeats.ANY
     slices_shape: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers.moves import Expand, Reshape
 from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.counts import below_minus_one, same_count, second_infer
+from shapecalc.core.dialects.counts import check_hole, same_count
 from shapecalc.core.dialects.dialect import (
     Broadcast,
     Dialect,
@@ -66,7 +66,7 @@ def _reshape_empty(shape: Shape, at: Any, target: Shape) -> Reasons:
     hole = None
     for out, dim in enumerate(target):
         if isinstance(dim, int) and dim < 0:
-            _check_hole(out, dim, hole)
+            check_hole(out, dim, hole)
             hole = out
         else:
             yield Step(LITERAL_ZERO if dim == 0 else GIVEN, out, (), dim)
@@ -81,14 +81,6 @@ def _reshape_empty(shape: Shape, at: Any, target: Shape) -> Reasons:
     yield Step(Regrouped(shape, settled), None, tuple(range(len(shape))), settled)
     yield Reshape(settled)
     return settled
-
-
-def _check_hole(out: int, dim: int, hole: int | None) -> None:
-    """Refuse a second dim to infer, and what is below -1."""
-    if dim < -1:
-        raise below_minus_one(dim, "target", out)
-    if hole is not None:
-        raise second_infer("target", out)
 
 
 def _inferred(shape: Shape, target: Shape, hole: int, known: Dim) -> Step:

@@ -49,7 +49,7 @@ def merged_axes(
     if at.row.flattens is Flattens.AXIS:
         cut = axis_from_zero(1 if axis is None else axis, rank, at, "axis", past_the_last=True)
         return [axes[:cut], axes[cut:]]
-    first = axis_from_zero(start_dim or 0, rank, at, "start_dim")
+    first = axis_from_zero(at.row.flattens_from if start_dim is None else start_dim, rank, at, "start_dim")
     last = axis_from_zero(-1 if end_dim is None else end_dim, rank, at, "end_dim")
     if first > last:
         raise refusal(START_AFTER_END, f"start_dim {first} comes after end_dim {last}", argument="start_dim")

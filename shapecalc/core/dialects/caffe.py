@@ -1,0 +1,92 @@
+"""Caffe: the Reshape layer replaces a part of the shape, from `axis` on, `num_axes` dims."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.dialects.counts import reshaped
+from shapecalc.core.dialects.dialect import COPIES, Dialect, Flattens, Operator
+from shapecalc.core.dialects.limits import check_rank
+from shapecalc.core.dialects.params import Holds, Param
+from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, ZERO_OUT_OF_RANGE
+from shapecalc.core.rules.steps import CopiedZero
+from shapecalc.core.sizes.problem import refusal
+from shapecalc.core.sizes.quoting import brief, rank_text
+from shapecalc.core.sizes.rule import Rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.sizes.dims import Shape
+
+BAD_NUM_AXES = Rule(
+    "bad-num-axes",
+    "num_axes is -1, or as many dims as there are from axis on at most",
+    "Caffe's Reshape replaces num_axes dims from axis on. -1 is all that follow; 0 inserts dims and replaces none.",
+    "shapecalc reshape 2,8 4,2 --axis 1 --num-axes 3 --dialect caffe",
+    "caffe.proto, ReshapeParameter",
+)
+
+
+def reshape(
+    shape: Shape, at: Any, target: Shape, axis: int | None = None, num_axes: int | None = None
+) -> Reasons | None:
+    """Resolve a reshape that says which part of the shape it replaces. Any other is left to the op."""
+    if axis is None and num_axes is None:
+        return None
+    return _reshape_part(shape, at, target, axis or 0, -1 if num_axes is None else num_axes)
+
+
+def _reshape_part(shape: Shape, at: Any, target: Shape, axis: int, num_axes: int) -> Reasons:
+    """Replace `num_axes` dims from `axis` on by `target`, in which 0 copies the dim at its own index of the output.
+
+    Source: caffe.proto, ReshapeParameter ("control the portion of the bottom blob's shape that are replaced"), and
+    ReshapeLayer. Raises `ShapeError`: axis-out-of-range, bad-num-axes, zero-out-of-range, rank-limit, and what
+    `reshaped` raises.
+    """
+    rank = len(shape)
+    yield Stage(Kind.RESHAPE, "reshape", "target", shape, target)
+    first = axis + rank + 1 if axis < 0 else axis
+    if not 0 <= first <= rank:
+        message = f"axis {brief(str(axis))} does not exist: axes run from {-rank - 1} to {rank}, the end"
+        raise refusal(AXIS_OUT_OF_RANGE, message, argument="axis")
+    if not -1 <= num_axes <= rank - first:
+        message = f"{brief(str(num_axes))} dims, and {rank - first} follow axis {first}"
+        raise refusal(BAD_NUM_AXES, message, argument="num_axes")
+    kept = 0 if num_axes == -1 else rank - first - num_axes
+    whole = (*shape[:first], *target, *shape[rank - kept :])
+    check_rank(whole, at.row, "target")
+
+    def zero(out: int) -> Step:
+        if out >= rank:
+            message = f"0 copies dim {out}, and the input has {rank_text(rank)}"
+            raise refusal(ZERO_OUT_OF_RANGE, message, argument="target", index=out - first)
+        return Step(COPIED, out, (out,), shape[out])
+
+    return (yield from reshaped(shape, whole, zero, first, kept))
+
+
+COPIED = CopiedZero(False)
+AXIS = Param("axis", Holds.INT, "Caffe: the first dim that the target replaces, by default 0; -1 is behind the last")
+NUM_AXES = Param("num_axes", Holds.INT, "Caffe: how many dims the target replaces, by default -1, all that follow")
+
+CAFFE = Dialect(
+    name="caffe",
+    source="caffe.proto and the layers of BVLC Caffe 1.0",
+    operators={
+        "reshape": Operator("Reshape", params=(AXIS, NUM_AXES), steps=reshape),
+        "flatten": Operator("Flatten"),
+        "split": Operator("Slice"),
+    },
+    readings={None: COPIES},
+    max_rank=32,
+    max_inferred=2**31 - 1,
+    flattens=Flattens.RANGE,
+    flattens_from=1,
+    types=frozenset({"float32", "float64"}),
+    spellings={"float": "float32", "double": "float64"},
+    note="axis and num_axes say which part of the shape reshape replaces; flatten's axis and end_axis are --start-dim, "
+    "by default 1, and --end-dim; no blob holds over 2**31 elements, which is not checked here",
+    refusals=(BAD_NUM_AXES,),
+)

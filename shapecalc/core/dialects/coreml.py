@@ -1,0 +1,133 @@
+"""Core ML: the operators of MIL since iOS 17. A 0 copies the dim that lines up at the right."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.counts import reshaped
+from shapecalc.core.dialects.dialect import COPIES, Dialect, Flattens, NoPerm, NotOne, Operator
+from shapecalc.core.dialects.limits import check_rank, refused
+from shapecalc.core.sizes.problem import refusal
+from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.sizes.slices import slices_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.sizes.dims import Shape
+
+SOURCE = "Core ML Tools, MIL operators of iOS 17: reshape"
+
+KEEPS_NOTHING = Rule(
+    "keeps-nothing",
+    "the operator keeps at least one position of every axis",
+    "Core ML has no tensors that hold nothing.",
+    "shapecalc slice 2,3 :,3: --dialect coreml",
+    "MIL slice_by_index, run",
+)
+
+
+class CopiedFromRight(Facts):
+    """A 0 that copies the dim that lines up at the right."""
+
+    name = "copy 0"
+    rule = Rule(
+        "copy-from-right",
+        "0 copies the dim that lines up with it at the right",
+        "In Core ML since iOS 17. Before, a 0 needs as many dims as the input has: left and right are then the same.",
+        "shapecalc reshape 2,50 1,0,-1,0 --dialect coreml",
+        SOURCE,
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"0 copies dim {step.sources[0]}, counted from the right, which is {step.value}"
+
+
+class FilledOne(Facts):
+    """A 0 to the left of all dims of the input."""
+
+    name = "fill 1"
+    rule = Rule(
+        "fill-one",
+        "0 to the left of all dims of the input is 1",
+        "Lined up at the right, no dim of the input stands there, and a dim of 1 holds nothing more.",
+        "shapecalc reshape 2,50 1,0,-1,0 --dialect coreml",
+        SOURCE,
+    )
+
+    def why(self, _step: Step) -> str:
+        """Return the step's sentence."""
+        return "0 lines up with no dim of the input, and is 1"
+
+
+COPIED_FROM_RIGHT, FILLED_ONE = CopiedFromRight(), FilledOne()
+
+
+def reshape(shape: Shape, at: Any, target: Shape) -> Reasons | None:
+    """Resolve a 0 in another number of dims than the input has. Any other reshape is left to the op."""
+    return _reshape_from_right(shape, at, target) if 0 in target and len(target) != len(shape) else None
+
+
+def _reshape_from_right(shape: Shape, at: Any, target: Shape) -> Reasons:
+    """Resolve `target` against `shape`, both lined up at the right.
+
+    Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError`: rank-limit, and what
+    `reshaped` raises.
+    """
+    yield Stage(Kind.RESHAPE, "reshape", "target", shape, target)
+    check_rank(target, at.row, "target")
+    moved = len(shape) - len(target)
+
+    def zero(out: int) -> Step:
+        axis = out + moved
+        if axis < 0:
+            return Step(FILLED_ONE, out, (), 1)
+        return Step(COPIED_FROM_RIGHT, out, (axis,), shape[axis])
+
+    return (yield from reshaped(shape, target, zero))
+
+
+def slice_(shape: Shape, _at: Any, slices: str) -> Reasons | None:
+    """Refuse a slice that keeps nothing of a dim; the rest is left to the op."""
+    for axis, (dim, ends) in enumerate(zip(shape, slices_of(slices), strict=False)):
+        if isinstance(dim, int) and dim > 0 and ends[2] != 0 and not range(dim)[slice(*ends)]:
+            error = refusal(KEEPS_NOTHING, f"nothing of dim {axis} is kept", argument="slices", index=axis)
+            return refused(Stage(Kind.SLICE, "slice", "slices", shape), error)
+    return None
+
+
+INTEGERS = frozenset({"int8", "uint8", "int16", "uint16"})
+
+COREML = Dialect(
+    name="coreml",
+    source="Core ML Tools, MIL operators of iOS 17, and coremltools 9.0",
+    operators={
+        "reshape": Operator("reshape", steps=reshape),
+        "transpose": Operator("transpose"),
+        "flatten": Operator("flatten2d"),
+        "squeeze": Operator("squeeze"),
+        "unsqueeze": Operator("expand_dims"),
+        "shape": Operator("shape"),
+        "select": Operator("slice_by_index"),
+        "slice": Operator("slice_by_index", steps=slice_),
+        "split": Operator("split"),
+        "flip": Operator("reverse"),
+    },
+    readings={None: COPIES},
+    max_rank=5,
+    no_perm=NoPerm.REFUSED,
+    negative_perm=True,
+    not_one=NotOne.LEFT_ALONE,
+    flattens=Flattens.AXIS,
+    slices_shape=False,
+    types=INTEGERS | {"float16", "float32", "int32", "bool"},
+    lacks_types=dict.fromkeys(("flatten", "shape", "split"), INTEGERS),
+    spellings={"fp16": "float16", "fp32": "float32", "i32": "int32", "half": "float16", "float": "float32"},
+    note="a 0 counts from the right; before iOS 17 it needs as many dims as the input has, and there are no integers "
+    "of 8 and 16 bits; refused is what coremltools lets pass: axes named twice or out of range, an index outside of "
+    "its dim, and more than 5 dims, which Core ML does not run",
+    facts=(CopiedFromRight, FilledOne),
+    refusals=(KEEPS_NOTHING,),
+)

@@ -113,6 +113,30 @@ def test_reshape_of_shapes_that_often_fit(request_, put_in):
 @MANY
 @given(
     st.lists(dims, max_size=4),
+    st.lists(dims | st.sampled_from([0, -1]), max_size=5),
+    st.sampled_from(["tensorflow", "jax", "tflite", "coreml"]),
+    sizes,
+)
+def test_reshape_of_other_frameworks(shape, target, dialect, put_in):
+    check_law(Request("reshape", tuple(shape), {"target": tuple(target)}, dialect), put_in)
+
+
+@MANY
+@given(
+    st.lists(dims, max_size=4),
+    st.lists(dims | st.sampled_from([0, -1]), max_size=3),
+    st.integers(-3, 3),
+    st.integers(-1, 3),
+    sizes,
+)
+def test_reshape_of_a_part(shape, target, axis, num_axes, put_in):
+    arguments = {"target": tuple(target), "axis": axis, "num_axes": num_axes}
+    check_law(Request("reshape", tuple(shape), arguments, "caffe"), put_in)
+
+
+@MANY
+@given(
+    st.lists(dims, max_size=4),
     st.lists(st.integers(-3, 3), max_size=2),
     st.sampled_from(["onnx", "numpy", "torch", "paddle", "mxnet"]),
     sizes,

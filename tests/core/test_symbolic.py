@@ -113,17 +113,6 @@ def test_reshape_of_shapes_that_often_fit(request_, put_in):
 @MANY
 @given(
     st.lists(dims, max_size=4),
-    st.lists(dims | st.sampled_from([0, -1]), max_size=5),
-    st.sampled_from(["tensorflow", "jax", "tflite", "coreml"]),
-    sizes,
-)
-def test_reshape_of_other_frameworks(shape, target, dialect, put_in):
-    check_law(Request("reshape", tuple(shape), {"target": tuple(target)}, dialect), put_in)
-
-
-@MANY
-@given(
-    st.lists(dims, max_size=4),
     st.lists(dims | st.sampled_from([0, -1]), max_size=3),
     st.integers(-3, 3),
     st.integers(-1, 3),

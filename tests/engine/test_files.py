@@ -79,6 +79,9 @@ KEPT = {
     "transpose | reshape 4,9 | slice 1:2": lambda x: x.T.reshape(4, 9)[1:2],
     "transpose | reshape 4,9 | select 0 -1": lambda x: x.T.reshape(4, 9)[-1],
     "split 1 3 --part 2 | flip 0,1 | reshape -1": lambda x: np.flip(x[:, 6:]).reshape(-1),
+    "tile 2,3": lambda x: np.tile(x, (2, 3)),
+    "moveaxis 0 1 | tile 2 -d numpy": lambda x: np.tile(x.T, 2),
+    "unflatten 1 3,-1 | swapaxes 0 2": lambda x: x.reshape(4, 3, 3).swapaxes(0, 2),
     "roll -7 1": lambda x: np.roll(x, -7, 1),
     "transpose | reshape 4,9 | roll 1 0 | roll 4 1 | flip 0": lambda x: np.roll(x.T.reshape(4, 9), (1, 4), (0, 1))[
         ::-1

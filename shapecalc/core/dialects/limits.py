@@ -20,6 +20,14 @@ def check_rank(dims: Shape, row: Dialect, argument: str) -> None:
         raise refusal(RANK_LIMIT, message, argument=argument, index=row.max_rank)
 
 
+def check_sizes(dims: Shape, argument: str) -> None:
+    """Raise `ShapeError` (overflow) if a dim is over int64 whatever the names are."""
+    for index, dim in enumerate(dims):
+        if exceeds(dim, INT64_MAX):
+            message = f"{dim_text(dim)} is over int64, whose largest is {INT64_MAX}"
+            raise refusal(OVERFLOW, message, argument=argument, index=index)
+
+
 def too_many(stage: Stage, most: int, row: Dialect) -> Reasons | None:
     """Return what refuses a stage whose tensor has more dims than its operator takes (rank-limit), or None."""
     rank = len(stage.before)
@@ -43,10 +51,7 @@ def checked_volume(dims: Shape, argument: str) -> Dim:
     volume = product(dims)
     if isinstance(volume, int) and 0 < volume <= INT64_MAX:
         return volume
-    for index, dim in enumerate(dims):
-        if exceeds(dim, INT64_MAX):
-            message = f"{dim_text(dim)} is over int64, whose largest is {INT64_MAX}"
-            raise refusal(OVERFLOW, message, argument=argument, index=index)
+    check_sizes(dims, argument)
     if exceeds(volume, INT64_MAX) or monomial(volume).denominator > INT64_MAX:
         message = f"{count_text(dims, volume)} are over int64, whose largest is {INT64_MAX}"
         raise refusal(OVERFLOW, message, argument=argument)

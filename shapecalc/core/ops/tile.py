@@ -8,7 +8,7 @@ from shapecalc.core.answers.moves import Expand, Reshape
 from shapecalc.core.answers.stage import Kind, Stage, Step
 from shapecalc.core.dialects.dialect import Operator, TileRepeats
 from shapecalc.core.dialects.element_types import FLOATS, SINCE_13, UP_TO_12
-from shapecalc.core.dialects.limits import check_rank, checked_volume
+from shapecalc.core.dialects.limits import check_rank, check_sizes, checked_volume
 from shapecalc.core.ops.axes import merge, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.rules.refusals import OVERFLOW, RANK_LIMIT
@@ -53,6 +53,7 @@ def tile(shape: Shape, at: Setting, repeats: Shape) -> Reasons:
     parts = _parts(shape, repeats)
     output = tuple([product([dim for each in part for dim in each.dims(shape)]) for part in parts])
     check_rank(output, at.row, "repeats")
+    check_sizes(repeats, "repeats")
     checked_volume(output, "repeats")
     every = [each for part in parts for each in part]
     if len(every) > len(shape):

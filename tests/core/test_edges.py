@@ -479,3 +479,9 @@ def test_a_stage_is_found_without_its_blanks(number):
     stages = "  flip |  squeeze x|  flatten  "
     words = stages.split("|")[number].strip()
     assert token_span(stages, number, problem) == (stages.index(words), stages.index(words) + len(words))
+
+
+def test_nothing_comes_after_a_shape():
+    assert sc.chain((2, 3), "flatten", "shape").output == (2, 3)
+    with pytest.raises(sc.ShapeError, match="shape ends a chain: it returns the dims as a vector"):
+        sc.chain((2, 3), "shape", "flatten")

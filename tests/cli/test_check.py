@@ -98,7 +98,7 @@ OBJECTS = [
     ({}, "2,12\n", 0),
     ({"target": [5, -1]}, "-:1: indivisible: ", 3),
     ({"expct": [2, 12]}, "-:1: usage: a case has no 'expct' (did you mean expect?)", 2),
-    ({"axis": 1}, "-:1: usage: reshape has no axis", 2),
+    ({"axis": 1}, "-:1: usage: onnx has no axis here", 2),
     ({"op": None}, "-:1: usage: a case needs an op", 2),
     ({"op": ["reshape"]}, "-:1: usage: a case needs an op", 2),
     ({"op": "reshap"}, "-:1: usage: there is no operation 'reshap' (did you mean reshape?)", 2),

@@ -25,7 +25,7 @@ COMPLETED = [
     (["eq"], ["equiv"]),
     (["doc"], ["doctor"]),
     (["doctor", "--j"], ["--json"]),
-    (["compare", "-d", "t"], ["tensorrt", "torch"]),
+    (["compare", "-d", "t"], ["tensorrt", "torch", "tensorflow", "tflite"]),
     (["fi"], ["find"]),
     (["mat"], ["match"]),
     (["match", "N", "x.npy", "--j"], ["--json", "--junit"]),

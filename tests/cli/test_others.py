@@ -54,7 +54,7 @@ def test_compare_takes_every_op(shapecalc):
     assert shapecalc("compare", "permute", "2,3", "1,0", "-q").code == 0
     found = json.loads(shapecalc("compare", "flatten", "2,3,4", "--axis", "2", "--json").out)
     assert (found["of"], found["request"]) == ("flatten", {"axis": 2})
-    assert [row["dialect"] for row in found["rows"]] == ["onnx", "onnxruntime"]
+    assert [row["dialect"] for row in found["rows"]] == ["onnx", "coreml", "onnxruntime"]
     assert "torch" in found["unasked"]
     assert "left out, since they cannot be asked so" in shapecalc("compare", "flatten", "2,3,4", "--axis", "2").err
 

@@ -24,6 +24,17 @@ def test_an_answer_meets_what_it_prints(case):
         assert set(map(str, read_conditions(listed))) == set(map(str, answer.conditions))
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("expected", ["error", "error indivisible", "2,13", "3,?", "N,13"])
+def test_an_answer_is_no_refusal_and_no_other_shape(expected, strict):
+    assert not met(read_expectation(expected), sc.reshape("2,3,4", "0,-1"), strict=strict)
+
+
+@pytest.mark.parametrize("expected", ["2,12", "?,12", "...", "error volume-mismatch"])
+def test_a_refusal_is_no_shape_and_no_other_rule(expected):
+    assert not met(read_expectation(expected), sc.reshape("2,3,4", "5,-1"))
+
+
 @pytest.mark.parametrize(
     ("text", "printed"),
     [

@@ -192,6 +192,8 @@ def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -
     if expected.same_as is not None:
         verdict = verdict_on(expected.same_as, expected.options, answer)
         return verdict == SAME or (not strict and verdict.startswith(f"{SAME} when"))
+    if expected.output is None:
+        return False
     conditions = frozenset(map(str, answer.conditions))
     wanted = frozenset() if strict and expected.conditions is None else expected.conditions
     return wanted in (None, conditions) and wrong_output(expected, answer) is None

@@ -32,7 +32,7 @@ def test_an_answer_is_no_refusal_and_no_other_shape(expected, strict):
 
 @pytest.mark.parametrize("expected", ["2,12", "?,12", "...", "error volume-mismatch"])
 def test_a_refusal_is_no_shape_and_no_other_rule(expected):
-    assert not met(read_expectation(expected), sc.reshape("2,3,4", "5,-1"))
+    assert not met(read_expectation(expected), read_case("reshape 2,3,4 5,-1", {}).answer())
 
 
 @pytest.mark.parametrize(

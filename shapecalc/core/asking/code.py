@@ -347,7 +347,8 @@ class Reader:
             return call_tensor(layer, args, keywords, self.failing(node))
         if isinstance(function, ast.Attribute) and _dotted(function).split(".")[0] not in MODULES - {self.name}:
             return self.method(node, function, args, keywords)
-        name = _dotted(function).rpartition(".")[2]
+        dotted = _dotted(function)
+        name = dotted if is_known(dotted) else dotted.rpartition(".")[2]
         return call_tensor(name, args, keywords, self.failing(node))
 
     def method(self, node: ast.Call, function: ast.Attribute, args: list[Value], keywords: dict[str, Value]) -> Value:

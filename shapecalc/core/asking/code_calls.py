@@ -192,7 +192,7 @@ def _expand(tensor: Tensor, given: Arguments) -> Tensor:
 
 
 def _tile(tensor: Tensor, given: Arguments) -> Tensor:
-    """Repeat the whole tensor along each dim, the last repeat for the last dim."""
+    """Repeat the whole tensor along each dim, the last repeat for the last dim; TensorFlow's own takes one for each."""
     counts = given.dims("repeats", "reps", "dims", "multiples", "sizes")
     lacking = tensor.rank - len(counts) if given.name == "tile" else 0
     return tensor.after("tile", repeats=(*(1,) * lacking, *counts))
@@ -322,6 +322,7 @@ READINGS: dict[str, Reading] = {
     **dict.fromkeys(("unsqueeze", "expand_dims"), _unsqueeze),
     **dict.fromkeys(("expand", "broadcast_to"), _expand),
     "tile": _tile,
+    **dict.fromkeys(("tf.tile", "tensorflow.tile"), _tile),
     "repeat": _repeat,
     "repeat_interleave": _repeat_elements,
     **dict.fromkeys(("rearrange", "Rearrange"), _rearrange),

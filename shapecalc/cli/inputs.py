@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LONGEST_INPUT = 1 << 20
 """How many bytes are read from standard input for one shape."""
+BOM = b"\xef\xbb\xbf"
+"""What some programs write before text in UTF-8."""
 
 
 class Given(Record):
@@ -31,12 +33,12 @@ class Given(Record):
 
 
 def is_value(word: str) -> bool:
-    """Say whether a word of a command line is a value: `-`, or a shape that starts with `-` as in `-1,4`.
+    """Say whether a word of a command line is a value: `-`, a shape that starts with it as `-1,4`, a pattern as `-> n`.
 
-    >>> is_value("-1,4"), is_value("-"), is_value("--json"), is_value("-q")
-    (True, True, False, False)
+    >>> is_value("-1,4"), is_value("-"), is_value("-> n"), is_value("--json"), is_value("-q")
+    (True, True, True, False, False)
     """
-    return word[:1] != "-" or word == "-" or word[1].isdigit() or word[1] == " "
+    return word[:1] != "-" or word == "-" or word[1].isdigit() or word[1] in " >"
 
 
 def without_padding(text: str) -> str:
@@ -71,11 +73,11 @@ def input_lines() -> Iterator[str]:
         tell("shapecalc: reading a shape from the terminal; end it with a new line")
         yield sys.stdin.readline().strip()
         return
-    held = False
+    held, mark = False, BOM
     while raw := read_stdin(line=True):
         if len(raw) > LONGEST_INPUT:
             raise misuse(f"a line holds more than {LONGEST_INPUT} bytes, which is no shape", argument="input")
-        line = raw.decode("utf-8", "surrogateescape").strip()
+        line, mark = raw.removeprefix(mark).decode("utf-8", "surrogateescape").strip(), b""
         if line:
             held = True
             yield line

@@ -82,6 +82,7 @@ DIRECT = [
     ["unsqueeze", "2,3"],
     ["expand", "3,1", "-1,4", "-d", "torch"],
     ["depth_to_space", "1,8,2,3", "2", "--mode", "crd"],
+    ["rearrange", "[]", "-> n", "n=3"],
 ]
 LEFT = [
     [],

@@ -22,6 +22,11 @@ def test_every_line_is_answered_and_the_largest_code_counts(shapecalc):
     assert second.startswith("shapecalc: usage: line 4: ' ' cannot stand in '3 x'")
 
 
+def test_a_mark_before_the_first_line_is_no_part_of_the_shape(shapecalc):
+    ran = shapecalc("reshape", "-", "-1", stdin="\N{BOM}2,3\n4,5\n")
+    assert (ran.code, ran.out) == (0, "6\n20\n")
+
+
 @pytest.mark.parametrize("op", EXAMPLES)
 def test_every_op_takes_lines(op, shapecalc):
     name, shape, *rest = EXAMPLES[op]

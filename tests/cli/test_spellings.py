@@ -46,6 +46,8 @@ SAME = [
         ["chain", "N,6 | reshape N,C,3 | transpose C,N,3", "--where", "N=2,C=2", "--json"],
         ["chain", "2,6 | reshape 2,2,3 | transpose 1,0,2", "--json"],
     ),
+    (["rearrange", "[]", "-> n", "n=3"], ["rearrange", "[]", " -> n", "n=3"]),
+    (["chain", "[] | rearrange '-> n' n=3 | flatten"], ["chain", "[] | rearrange ' -> n' n=3 | flatten"]),
     (["help", "squeeze"], ["squeeze", "--help"]),
     (["help", "chain"], ["chain", "--help"]),
     (["help", "permute"], ["transpose", "--help"]),

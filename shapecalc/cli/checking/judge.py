@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.cli.checking.lines import BOM, LONGEST_LINE, Block
+from shapecalc.cli.checking.lines import LONGEST_LINE, Block
 from shapecalc.cli.checking.reports import Report, Style, Verdict
+from shapecalc.cli.inputs import BOM
 from shapecalc.core.asking.defaults import with_defaults
 from shapecalc.core.cases.case import (
     DEFAULT,

@@ -17,7 +17,6 @@ BLOCK = 1 << 19
 """How many bytes are asked for at once; a stream gives what it has."""
 LONGEST_LINE = 1 << 20
 """The longest line that is read, in bytes."""
-BOM = b"\xef\xbb\xbf"
 
 
 class Block(Record):

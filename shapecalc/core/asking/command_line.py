@@ -155,8 +155,8 @@ def _flags(params: Sequence[Param]) -> set[str]:
 
 
 def is_option(word: str) -> bool:
-    """Say whether a word is an option: a token that starts with `-` and a digit is a value, and so is `-`."""
-    return word.startswith("-") and len(word) > 1 and not word[1].isdigit()
+    """Say whether a word is an option: what starts with `-` and a digit is a value, and so are `-` and `-> n`."""
+    return word.startswith("-") and len(word) > 1 and not word[1].isdigit() and word[1] != ">"
 
 
 def _dashed(name: str) -> str:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
 FILE_NAME = "pyproject.toml"
-TABLE = b"[tool.shapecalc"
-"""What the text of a file holds that is parsed."""
+TABLES = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
+"""What the text of a file that is parsed holds one of, without its quotes, blanks and line ends."""
 LONGEST = 1 << 20
 """How many bytes of a file are read."""
 
@@ -47,13 +47,21 @@ def found_defaults(names: Sequence[str]) -> dict[str, Default]:
     texts = {name: text for name in names if (text := os.environ.get(VARIABLES[name]))}
     path = _nearest_file() if len(texts) < len(names) else None
     table = b"" if path is None else _text_of(path)
-    if not texts and TABLE not in table:
+    if not _has_table(table):
+        path = None
+    if not texts and path is None:
         return {}
     from shapecalc.core.asking.defaults import read_default, read_table
 
     found = {name: read_default(name, text, VARIABLES[name]) for name, text in texts.items()}
-    values = read_table(table, path) if path and TABLE in table else {}
+    values = read_table(table, path) if path else {}
     return {name: read_default(name, value, str(path)) for name, value in values.items() if name in names} | found
+
+
+def _has_table(text: bytes) -> bool:
+    """Say whether a text may set something: TOML has several ways to write the table."""
+    bare = text.translate(None, b"\"' \t\r\n") if b"shapecalc" in text else b""
+    return any(table in bare for table in TABLES)
 
 
 def _nearest_file() -> str | None:

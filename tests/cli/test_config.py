@@ -176,6 +176,23 @@ def test_a_bad_variable_is_one_line_that_names_it(shapecalc, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "[ tool . shapecalc ]\ndialect = 'numpy'",
+        "['tool'.\"shapecalc\"]\ndialect = 'numpy'",
+        "[tool]\nshapecalc.dialect = 'numpy'",
+        "[tool]\nshapecalc = { dialect = 'numpy' }",
+        "tool.shapecalc.dialect = 'numpy'",
+        "tool = { shapecalc = { dialect = 'numpy' } }",
+    ],
+)
+def test_the_table_is_read_however_toml_writes_it(text, shapecalc, project):
+    project(text)
+    ran = shapecalc("reshape", "2,3", "0,-1", "--json")
+    assert (ran.code, json.loads(ran.out)["problem"]["rule"]) == (3, "zero-volume-infer")
+
+
+@pytest.mark.parametrize(
     "text", ["# [tool.shapecalc]\n", 'x = "[tool.shapecalc"\n[tool.shapecalc-else]\ny = 1', "tool = 3 #[tool.shapecalc"]
 )
 def test_a_file_without_the_table_sets_nothing(text, shapecalc, project):

@@ -61,6 +61,8 @@ VERBOSE = {
     "openvino": "the constant that is the node's second input",
 }
 """Where the shapes stand that a runtime does not tell."""
+UNCOUNTED = ("memory", "storage", "weights")
+"""What a message may be about that has no article."""
 
 
 class Advice(Record):
@@ -76,7 +78,8 @@ class Advice(Record):
 def advice(read: Reading) -> Advice:
     """Return what follows from a reading."""
     if read.about is not None:
-        return Advice(f"{SAID['not-about-shape']}: it is about a {read.about}", (), None, None)
+        article = "" if read.about.startswith(UNCOUNTED) else "an " if read.about[0] in "aeiou" else "a "
+        return Advice(f"{SAID['not-about-shape']}: it is about {article}{read.about}", (), None, None)
     trace = _asked(read)
     if trace is not None and trace.output is not None and read.dialect is None:
         trace = None  # another framework's rules do not show that the message hides something

@@ -10,6 +10,7 @@ import textwrap
 
 import pytest
 
+from shapecalc.doctor.advice import advice
 from shapecalc.doctor.reading import readings
 
 HELD = ("input", "elements", "target", "target_elements", "perm", "axes", "node")
@@ -188,6 +189,17 @@ def test_one_message_is_read_once_and_others_each():
 def test_a_message_about_a_shape_goes_before_others():
     text = "CUDA out of memory. Tried to allocate 2 GiB\n" + MESSAGES["torch count"][0]
     assert [found.cause for found in readings(text)] == ["count-mismatch"]
+
+
+@pytest.mark.parametrize("words", ["an index", "a device", "memory"])
+def test_what_a_message_is_about_has_its_article(words):
+    text = {
+        "an index": "IndexError: index 9 is out of bounds for dimension 0 with size 3",
+        "a device": "Expected all tensors to be on the same device",
+        "memory": "CUDA out of memory. Tried to allocate 2 GiB",
+    }
+    (found,) = readings(text[words])
+    assert advice(found).said.endswith(f"it is about {words}")
 
 
 def test_nothing_known_gives_nothing():

@@ -63,7 +63,8 @@ def _text_of(file: str) -> str:
                 return stream.read(LONGEST).decode("utf-8", "replace")
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise ShapeError(Problem(FILE, f"{file}: {reason[:1].lower()}{reason[1:]}", argument="file")) from None
+            hint = "a message comes from standard input: shapecalc doctor, paste, Ctrl-D" if " " in file else ""
+            raise ShapeError(Problem(FILE, f"{file}: {reason[:1].lower()}{reason[1:]}", hint, "file")) from None
     if sys.stdin is None:
         raise stream_error("stdin", "it is closed")
     if sys.stdin.isatty():

@@ -42,7 +42,7 @@ def run_why(rule: str | None, out: Output) -> int:
         return Exit.YES
     found = rules_about(rule)
     try:
-        entries = found or [lookup(rule, RULES, "rule")]
+        entries = found or [lookup(rule, RULES, "rule", all_by="shapecalc why")]
     except ShapeError as error:
         return print_error(error, "why", {"rule": rule}, out)
     if len(entries) == 1:

@@ -130,6 +130,7 @@ def test_a_file_that_cannot_be_read_is_exit_4(shapecalc, tmp_path):
         assert (ran.code, ran.out) == (4, "")
         assert reason in ran.err
     assert shapecalc("doctor", "a\x00b").code == 4
+    assert "a message comes from standard input: shapecalc doctor, paste, Ctrl-D" in shapecalc("doctor", MESSAGE).err
 
 
 def test_a_second_file_is_usage(shapecalc):

@@ -63,7 +63,12 @@ def test_what_is_typed_is_what_is_meant(typed, meant, shapecalc):
 MISTAKES = [
     (["reshpe", "2,3", "6"], "no such command 'reshpe'"),
     (["2,3"], "no such command '2,3'"),
-    (["2,3", "reshape"], "no such command '2,3'"),
+    (["2,3", "reshape"], "no such command '2,3' (name an op before it, or a second shape after it)"),
+    (["2,3 | transpose"], "(write shapecalc chain before it)"),
+    (["RuntimeError: shape '[8]' is invalid"], "shapecalc doctor, paste, Ctrl-D"),
+    (["chain", "2,3 | permut 1,0"], "there is no operation 'permut' (did you mean permute?)"),
+    (["chain", "2,3 | T"], "there is no operation 'T' (shapecalc -h lists them)"),
+    (["why", "nonsense"], "there is no rule 'nonsense' (shapecalc why lists them)"),
     (["x.npy", "6"], "no such command 'x.npy'"),
     (["help", "reshpe"], "there is no command 'reshpe' (did you mean reshape?)"),
     (["squeeze", "1,3,1", "0", "--axes", "2"], "axes is given twice"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from shapecalc.core.answers.request import Request
 from shapecalc.core.asking.ask import read_flag
 from shapecalc.core.asking.common import COMMON
-from shapecalc.core.asking.spellings import elsewhere_error, respelled
+from shapecalc.core.asking.spellings import SPELLINGS, elsewhere_error, respelled
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.switches import SWITCHES
 from shapecalc.core.ops import OPS, params_of
@@ -86,7 +86,7 @@ def read_stage(words: Sequence[str], *, with_input: bool) -> Typed:
     error = elsewhere_error(words[0])
     if error is not None:
         raise error
-    op = lookup(words[0], OPS, "operation")
+    op = lookup(words[0], OPS, "operation", others=SPELLINGS, all_by="shapecalc -h")
     values, options = _sort_words(op, words[1:])
     shape = values.pop(0) if with_input and values else None
     slots = op.places
@@ -104,7 +104,7 @@ def read_values(words: Sequence[str]) -> list[str]:
     >>> read_values(["squeeze", "1,3,1", "--axes", "0"])
     ['1,3,1']
     """
-    return _sort_words(lookup(words[0], OPS, "operation"), words[1:])[0]
+    return _sort_words(lookup(words[0], OPS, "operation", others=SPELLINGS, all_by="shapecalc -h"), words[1:])[0]
 
 
 def usage(op: Op, *, with_input: bool = True) -> str:

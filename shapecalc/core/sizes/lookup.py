@@ -56,14 +56,17 @@ class Table(Mapping[str, "Value"]):
         return name in self.names
 
 
-def lookup(name: str, table: Mapping[str, Value], kind: str) -> Value:
+def lookup(name: str, table: Mapping[str, Value], kind: str, *, others: Iterable[str] = (), all_by: str = "") -> Value:
     """Return `table[name]`. `kind` says in the message what the table holds.
+
+    `others` are names that may also be meant. The command `all_by` is named if no known name is near.
 
     Raises `ShapeError` (usage) with the nearest known name if the table does not have `name`.
     """
     if name in table:
         return table[name]
-    raise misuse(f"there is no {kind} '{visible(brief(name))}'", suggestion(name, table), argument=kind)
+    hint = suggestion(name, [*table, *others]) or (f"{all_by} lists them" if all_by else "")
+    raise misuse(f"there is no {kind} '{visible(brief(name))}'", hint, argument=kind)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -69,6 +69,7 @@ MISTAKES = [
     (["chain", "2,3 | permut 1,0"], "there is no operation 'permut' (did you mean permute?)"),
     (["chain", "2,3 | T"], "there is no operation 'T' (shapecalc -h lists them)"),
     (["why", "nonsense"], "there is no rule 'nonsense' (shapecalc why lists them)"),
+    (["reshape", "2,3", "6,"], "a dim is missing in '6,'"),
     (["x.npy", "6"], "no such command 'x.npy'"),
     (["help", "reshpe"], "there is no command 'reshpe' (did you mean reshape?)"),
     (["squeeze", "1,3,1", "0", "--axes", "2"], "axes is given twice"),

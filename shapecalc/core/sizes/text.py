@@ -163,7 +163,9 @@ def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
         stripped = word.strip()
         at = place + len(word) - len(word.lstrip())
         if not stripped:
-            raise misuse("a dim is missing", argument=argument, index=index, span=(place, place + 1))
+            raise misuse(
+                f"a dim is missing in '{visible(brief(text))}'", argument=argument, index=index, span=(place, place + 1)
+            )
         pieces.append(Token(stripped, at))
         place += len(word) + 1
     return tuple(pieces)

@@ -52,7 +52,7 @@ def arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
 def _no_store(path: str) -> ValueError:
     """Return the error for what is no store; raise `OSError` if it is not there."""
     if S_ISDIR(Path(path).stat().st_mode):
-        return ValueError("it is a folder, and no Zarr store; name its files")
+        return ValueError(f"it is a folder, and no Zarr store; name its files: {path.rstrip('/')}/*.npy")
     return ValueError("it is no .npy, .npz or .safetensors file, and no Zarr store")
 
 

@@ -296,7 +296,7 @@ def select(
     dtype: str | None = None,
     where: Mapping[str, int] | None = None,
 ) -> Trace:
-    """Take one index of one axis, which goes; -1 is the last.
+    """Take one index of one axis, and drop the axis; -1 is the last.
 
     Source: ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather. Raises `ShapeError`.
 

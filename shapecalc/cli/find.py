@@ -32,9 +32,9 @@ HELP = f"""\b
 
 {SUMMARY} First the one that moves nothing, then those with one transpose. How many functions fit is told,
 too: the reshape alone, and each split into the fewest parts, one transpose, and one merge. Each part takes
-all that is left of an axis on one side; others, such as 6,10 to 2,3,2,5 to 4,15, are not looked for. Arrays
-choose the one that turns the first into the second; the elements of the first are positions, or all
-different. Of several pairs, sizes that differ get names. Exit 1 if there is none."""
+all that is left of an axis on one side; others, such as 6,10 to 2,3,2,5 to 4,15, are not looked for. With
+arrays, only what turns --before into --after is listed. The elements of --before must all differ;
+0, 1, 2 and so on will do. If several pairs differ in a size, it gets a name. Exit 1 if there is none."""
 SHAPES = (
     Argument("input", "the shape to start from", "[INPUT]", required=False),
     Argument("output", "the shape to arrive at", "[OUTPUT]", required=False),

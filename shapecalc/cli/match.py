@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shapecalc.cli.output import Output
     from shapecalc.engine.headers import Found
 
-SUMMARY = "Say whether the arrays in files have the shapes that a pattern says."
+SUMMARY = "Say whether the arrays in files have the shapes of a pattern."
 HELP = f"""\b
   shapecalc match N,3,H,W *.npy
   shapecalc match 'float32[N,...]' data/*.safetensors store.zarr

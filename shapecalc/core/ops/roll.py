@@ -62,7 +62,7 @@ def fast_roll(_at: Setting) -> FastAnswer:
 
 ROLL = Op(
     name="roll",
-    summary="Move the positions of an axis on, round its end.",
+    summary="Move the positions of an axis on; the last ones come round to its start.",
     params=(
         Param("shift", Holds.INT, "by how many positions they move on", positional=True, required=True),
         Param("axis", Holds.INT, "the axis whose positions move", positional=True, required=True),

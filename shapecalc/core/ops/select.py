@@ -130,7 +130,7 @@ def _nearest_index(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple
 
 SELECT = Op(
     name="select",
-    summary="Take one index of one axis, which goes.",
+    summary="Take one index of one axis, and drop the axis.",
     params=(
         Param("axis", Holds.INT, "the axis that goes", positional=True, required=True),
         Param("index", Holds.INT, "the position of it that is taken; -1 is the last", positional=True, required=True),

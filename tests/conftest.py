@@ -13,7 +13,7 @@ __all__ = ["shapecalc"]
 
 
 def pytest_configure(config):
-    load_profile(sample="not slow" in config.option.markexpr)
+    load_profile(sample="not slow" in config.option.markexpr, seed=config.getoption("--hypothesis-seed"))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's job in the background ignores
     for name in ("SHAPECALC_DIALECT", "SHAPECALC_OPSET"):
         os.environ.pop(name, None)

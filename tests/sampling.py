@@ -16,9 +16,10 @@ FEW = 25
 """Examples of a law in the sample; they are the same ones every time."""
 
 
-def load_profile(*, sample):
-    """Have Hypothesis time nothing, and where only a sample is wanted, draw few examples by a seed."""
-    settings.register_profile("whole", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def load_profile(*, sample, seed=None):
+    """Have Hypothesis time nothing, draw the same examples every time unless there is a seed, and few for a sample."""
+    usual = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "derandomize": seed is None}
+    settings.register_profile("whole", settings.default, **usual)
     settings.register_profile("sample", settings.get_profile("whole"), max_examples=FEW, derandomize=True)
     settings.load_profile("sample" if sample else "whole")
 

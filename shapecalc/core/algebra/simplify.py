@@ -137,10 +137,14 @@ class _Search:
         proved = self._proved(plan) if fewer and after.is_at_most(before, self.goal) else None
         if proved is None:
             return Simplification(self.chain, before, before, shorter=False)
+        again = _Search(proved, self.goal, self.item)
+        after = again._cost(again.pieces)  # which may be more: it is defined for more sizes
+        if not after.is_at_most(before, self.goal):
+            return Simplification(self.chain, before, before, shorter=False)
         moving = [piece for piece in plan if piece.moves]
         if len(moving) > 1 and not all(piece.kept for piece in moving):  # a new piece may go on to its neighbours
-            again = _Search(proved, self.goal, self.item).simplification()
-            proved, after = again.chain, again.after
+            found = again.simplification()
+            proved, after = found.chain, found.after
         return Simplification(proved, before, after, shorter=True)
 
     def _put_in(self, shape: Shape) -> Shape:
@@ -190,8 +194,10 @@ class _Search:
         view = View(()) if empty else view_of(before)
         for stop, piece in enumerate(span[start:], start + 1):
             for move in piece.moves:
+                if not empty and 0 in move.after(shape):
+                    return
                 view, shape = view if empty else view.after(move, shape, known), move.after(shape)
-            if (0 in shape and not empty) or stop - start > self._farthest(start, view):
+            if stop - start > self._farthest(start, view):
                 return
             made: Iterable[Moves] = ()
             if stop == start + 1 and len(piece.moves) == 1:

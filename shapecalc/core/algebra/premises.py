@@ -60,7 +60,8 @@ def _alike(known: Known) -> Conditions:
     dividing = {name for dim in fractions for name, power in dim.powers if power < 0}
     if not any({name for name, power in dim.powers if power > 0} <= dividing for dim in fractions):
         return ()  # nothing divides all that some dim is made of
-    from shapecalc.core.sizes.systems import FREE, Impossible, System, Undecided
+    from shapecalc.core.sizes.inequalities import Undecided
+    from shapecalc.core.sizes.systems import FREE, Impossible, System
 
     try:
         ones = System((), fractions).settle()

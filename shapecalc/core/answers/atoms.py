@@ -386,7 +386,8 @@ class Implied(Known):
             return True
         if not self.fractions:
             return False
-        from shapecalc.core.sizes.systems import System, Undecided
+        from shapecalc.core.sizes.inequalities import Undecided
+        from shapecalc.core.sizes.systems import System
 
         try:
             return System((), map(monomial, self.fractions)).makes_whole(monomial(dim))

@@ -7,7 +7,8 @@ that it is whole.
 from __future__ import annotations
 
 from shapecalc.core.sizes.dims import Monomial, names
-from shapecalc.core.sizes.systems import Impossible, System, Undecided, Work
+from shapecalc.core.sizes.inequalities import Undecided, Work
+from shapecalc.core.sizes.systems import Impossible, System
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

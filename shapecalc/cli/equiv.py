@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.algebra.equiv import Counterexample
+    from shapecalc.core.algebra.difference import Counterexample
     from shapecalc.core.answers.trace import Chain
 
 SUMMARY = "Say whether two chains are the same function of their input."

@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shapecalc.core.algebra.equiv import Counterexample
+    from shapecalc.core.algebra.difference import Counterexample
 
     Index = tuple[int, ...]
 

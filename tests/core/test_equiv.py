@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.algebra import equiv
+from shapecalc.core.algebra import difference
 from shapecalc.core.algebra.course import course_of
 from shapecalc.core.algebra.equiv import MOST_ELEMENTS, Verdict, equivalence
 from shapecalc.core.answers.atoms import Known
@@ -342,7 +342,7 @@ def test_a_large_difference_is_found_without_looking_at_elements():
 
 
 def test_a_difference_among_the_first_elements_is_found_before_all_are_computed(monkeypatch):
-    monkeypatch.setattr(equiv, "positions", None)
+    monkeypatch.setattr(difference, "positions", None)
     found = sc.equiv("4096,4095 | roll 1 1 | reshape 4095,4096 | transpose", "| reshape 4095,4096 | transpose")
     assert (found.counterexample.index, found.counterexample.elements) == ((0, 0), (4094, 0))
 

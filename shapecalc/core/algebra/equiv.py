@@ -7,19 +7,17 @@ was found are put in and proved in turn.
 
 from __future__ import annotations
 
-from array import array
 from contextlib import suppress
 from itertools import combinations, islice
 
-from shapecalc.core.algebra.course import Course, course_of, position, positions
+from shapecalc.core.algebra.course import Course, course_of
+from shapecalc.core.algebra.difference import Counterexample, difference, lines_up, volume
 from shapecalc.core.algebra.premises import Premises
-from shapecalc.core.answers.atoms import Known
-from shapecalc.core.answers.element_path import unravel
 from shapecalc.core.answers.example_sizes import ascending_sizes, multiplied_sizes
 from shapecalc.core.answers.moves import Roll
 from shapecalc.core.answers.stage import plain
 from shapecalc.core.sizes.conditions import Condition, Conditions, Never, combine, divides, equal, holds
-from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, all_known, monomial, named_dim, names, product
+from shapecalc.core.sizes.dims import INT64_MAX, Dim, all_known, monomial, named_dim, names
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.record import Choice, FrozenDict, Record, replace
 from shapecalc.core.sizes.text import shape_text
@@ -28,16 +26,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from shapecalc.core.answers.atoms import Atoms
     from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.answers.views import View
-
-    Index = tuple[int, ...]
 
 MOST_ELEMENTS = 1 << 24
 """The most elements that are compared one by one, at all sizes together, if nothing else is asked for."""
-BLOCK = 4096
-"""How many elements are compared at once. One in as many is looked at alone before all are computed."""
 MOST_TRIED = 24
 """The most sizes that are tried from one start."""
 MOST_PUT_IN = 4000
@@ -53,28 +45,6 @@ class Verdict(Choice):
     SAME_WHEN = "same-when"
     DIFFERENT = "different"
     UNDECIDED = "undecided"
-
-
-class Counterexample(Record):
-    """Sizes at which two chains differ, and the first element of their outputs that does."""
-
-    sizes: Mapping[str, int]
-    outputs: tuple[Shape, Shape]
-    """The output shape of each."""
-    index: Index | None = None
-    """The index in both outputs; None if their shapes differ."""
-    elements: tuple[int, int] | None = None
-    """Where in the input the element of each stands, counted in C order; None if the shapes differ."""
-
-    def __str__(self) -> str:
-        sizes = ",".join(f"{name.replace('?', 'unknown ')}={size}" for name, size in self.sizes.items())
-        at = f"with {sizes}, " if sizes else ""
-        if self.index is None or self.elements is None:
-            return f"{at}the outputs are {' and '.join(map(shape_text, self.outputs))}"
-        one, other = self.elements
-        return (
-            f"{at}element [{shape_text(self.index)}] is element {one} of the input in the first, {other} in the second"
-        )
 
 
 class Equivalence(Record):
@@ -220,13 +190,13 @@ class _Pair:
         room = self.most
         for sizes in self._sizes():
             first, second = (course.rewritten(sizes) for course in self.courses)
-            if not all_known(first.dims + second.dims) or _volume(first) > INT64_MAX:
+            if not all_known(first.dims + second.dims) or volume(first) > INT64_MAX:
                 continue
-            lined_up = _lined_up(first) and _lined_up(second)
-            room -= 0 if lined_up else max(_volume(first), _volume(second))
+            lined_up = lines_up(first) and lines_up(second)
+            room -= 0 if lined_up else max(volume(first), volume(second))
             if room < 0:
                 return
-            yield _difference(first, second, sizes, lined_up=lined_up) or sizes
+            yield difference(first, second, sizes, lined_up=lined_up) or sizes
 
     def _sizes(self) -> Iterator[Mapping[str, int]]:
         """Yield sizes for which both are defined, the smallest first; those with a 1 come after the others."""
@@ -306,80 +276,3 @@ def _divisors(dims: Iterable[Dim]) -> tuple[Dim, ...]:
         found += [dim.numerator, dim.denominator]
         found += [named_dim(name) for name, power in dim.powers if power < 0]
     return tuple(dict.fromkeys(divisor for divisor in found if divisor not in (0, 1)))
-
-
-def _volume(course: Course) -> int:
-    """Return the most elements that a course of numbers has on its way."""
-    return max(int(str(product(shape))) for shape in course.shapes)
-
-
-def _lined_up(course: Course) -> bool:
-    """Say whether no move of numbers mixes or rolls axes, so that the view of the output alone tells all."""
-    return course.view(Known()).is_plain
-
-
-def _difference(first: Course, second: Course, sizes: Mapping[str, int], *, lined_up: bool) -> Counterexample | None:
-    """Return where two courses of numbers differ; None if they do not."""
-    outputs = first.output, second.output
-    if outputs[0] != outputs[1]:
-        return Counterexample(sizes, outputs)
-    known = Known()
-    ours, theirs = first.view(known), second.view(known)
-    if ours == theirs:
-        return None
-    if lined_up:
-        index = _first_index(ours, theirs)
-        return Counterexample(sizes, outputs, index, (_element(ours, index), _element(theirs, index)))
-    for place, elements in _compared(first, second):
-        if elements[0] != elements[1]:
-            return Counterexample(sizes, outputs, unravel(place, outputs[0]), elements)
-    return None
-
-
-def _compared(first: Course, second: Course) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield places with the elements that both courses read there: the first places, then blocks that are not alike."""
-    volumes = [int(str(product(shape))) for shape in (first.input, first.output)]
-    for place in range(volumes[1] // BLOCK):
-        yield place, (position(first, place), position(second, place))
-    elements = array("q", range(volumes[0]))
-    one, other = positions(first, elements), positions(second, elements)
-    for start in range(0, volumes[1], BLOCK):
-        ours, theirs = one[start : start + BLOCK], other[start : start + BLOCK]
-        if ours != theirs:
-            yield from enumerate(zip(ours, theirs, strict=True), start)
-
-
-def _first_index(ours: View, theirs: View) -> Index:
-    """Return the first index, in C order, at which plain views that differ read different elements."""
-    index = [0] * len(ours.axes)
-    if ours.first != theirs.first:
-        return tuple(index)
-    for axis in reversed(range(len(index))):
-        mine, other = ours.axes[axis], theirs.axes[axis]
-        for place in sorted({*_inner_counts(mine), *_inner_counts(other)}):
-            if _along(mine, place) != _along(other, place):
-                index[axis] = place
-                return tuple(index)
-    raise ValueError("the views do not differ")
-
-
-def _inner_counts(atoms: Atoms) -> list[int]:
-    """Return the places on an axis at which a step of one of its atoms begins."""
-    counts = [1]
-    for atom in reversed(atoms[1:]):
-        counts.append(counts[-1] * int(str(atom.size)))
-    return counts if atoms else []
-
-
-def _along(atoms: Atoms, place: int) -> int:
-    """Return how far the element at a place on an axis of numbers is from its first one."""
-    element = 0
-    for atom in reversed(atoms):
-        size, stride = int(str(atom.size)), int(str(atom.stride))
-        element += place % size * stride
-        place //= size
-    return element
-
-
-def _element(view: View, index: Index) -> int:
-    return view.first + sum(_along(axis, place) for axis, place in zip(view.axes, index, strict=True))

@@ -32,6 +32,8 @@ from shapecalc.serving.server import Serving, serve  # noqa: E402
 from shapecalc.tui.question import question_of  # noqa: E402
 from shapecalc.tui.visit import command_of  # noqa: E402
 
+pytestmark = pytest.mark.sessions(45)
+
 PATIENCE = 30
 F3, F5, F9, CTRL_L, CTRL_P, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x0c", "\x10", "\x14"
 CTRL_U, ESCAPE = "\x15", "\x1b"
@@ -466,6 +468,7 @@ def test_garbage_is_known(frame):
         packet_of(frame)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("frame", "code"),
     [(GARBAGE[2], 1008), (GARBAGE[8], 1008), (b"\xff\x00", 1008), ("x" * LARGEST_FRAME * 2, 1009)],

@@ -297,6 +297,7 @@ def test_the_strides_of_a_view_at_the_edge(shape, strides, target, expected):
     assert view_strides(shape, strides, target) == expected
 
 
+@pytest.mark.sampled(200)
 @pytest.mark.parametrize("case", [case for name in NAMES for case in cases(name)], ids=str)
 def test_a_step_that_settles_a_dim_settles_it_as_the_stage_ends(case):
     for stage in case.answer().stages:

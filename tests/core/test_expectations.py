@@ -14,6 +14,7 @@ from shapecalc.core.sizes.problem import ShapeError
 from tests.cases import cases
 
 
+@pytest.mark.sampled(120)
 @pytest.mark.parametrize("case", [*cases("symbolic"), *cases("ops"), *cases("seeds")], ids=str)
 def test_an_answer_meets_what_it_prints(case):
     answer = case.answer()

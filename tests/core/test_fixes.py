@@ -351,6 +351,7 @@ def test_every_fix_of_a_request_with_names_resolves(request_):
     check(resolve(request_))
 
 
+@pytest.mark.sampled(200)
 @pytest.mark.parametrize("case", TABLES, ids=str)
 def test_every_fix_of_the_tables_resolves(case):
     check(case.answer().traces[-1])

@@ -45,6 +45,7 @@ def test_primes_are_tried_up_to_a_limit(last):
     assert prime_powers(rest) == (((65_521, 1), (65_539, 1)) if last < TRIED else ((rest, 1),))
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("seed", range(200))
 def test_a_sum_is_what_its_terms_sum_up_to(seed):
     draw = Random(seed)

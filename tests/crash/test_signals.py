@@ -129,6 +129,7 @@ def check_trial(folder, writer, system, seed):
     assert write_once(folder, writer, system) == after, trial
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seeds", some_and_all(TRIALS, 1))
 @pytest.mark.parametrize("system", ["all", "little"])
 @pytest.mark.parametrize("writer", WRITERS)

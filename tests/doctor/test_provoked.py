@@ -47,7 +47,9 @@ def model(op, sizes, values=(), **attributes):
     return h.make_model(graph, opset_imports=[h.make_opsetid("", 13)], ir_version=8)
 def run(op, fed, *values, **attributes):
     made = model(op, [None] * len(fed), values, **attributes).SerializeToString()
-    session = onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(made, options, providers=["CPUExecutionProvider"])
     session.run(None, {"x": np.zeros(fed, "f4")})
 def infer(op, sizes, *values, **attributes):
     onnx.shape_inference.infer_shapes(model(op, sizes, values, **attributes), strict_mode=True, data_prop=True)

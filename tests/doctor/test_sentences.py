@@ -22,6 +22,7 @@ def example(sentence):
     return f"RuntimeError: {sentence.template.format_map(HOLES)} and so on"
 
 
+@pytest.mark.sampled(120)
 @pytest.mark.parametrize("sentence", SENTENCES, ids=lambda sentence: sentence.template[:60])
 def test_a_sentence_is_found_with_what_its_holes_hold(sentence):
     found = next(matches(sentence, folded(example(sentence))))
@@ -30,6 +31,7 @@ def test_a_sentence_is_found_with_what_its_holes_hold(sentence):
         assert value == ((2, 3) if name in LISTS else 24 if name in COUNTS else "some words")
 
 
+@pytest.mark.sampled(120)
 @pytest.mark.parametrize("sentence", SENTENCES, ids=lambda sentence: sentence.template[:60])
 def test_a_text_with_one_sentence_has_one_reading(sentence):
     (found,) = readings(example(sentence))

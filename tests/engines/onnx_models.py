@@ -91,9 +91,14 @@ def inferred(op, shape, arguments, opset):
     return tuple(dim.dim_value for dim in kind.shape.dim)
 
 
-@functools.cache
-def _session(serialized):
-    return onnxruntime.InferenceSession(serialized, providers=["CPUExecutionProvider"])
+def session_of(serialized):
+    """Return the session of a model, in one thread: the models are small, and threads take long to start."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(serialized, options, providers=["CPUExecutionProvider"])
+
+
+_session = functools.cache(session_of)
 
 
 def ran(op, shape, arguments, opset, *, known=True, constant=True):

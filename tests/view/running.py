@@ -13,9 +13,9 @@ from unittest.mock import patch
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 
+from tests.engines.onnx_models import session_of
 from tests.plans import size
 from tests.view import fake_tensorrt
 from tests.view.code_worker import MARK
@@ -45,8 +45,7 @@ def run_code(target, text, x, **given_names):
 
 def _run_model(model, x):
     onnx.checker.check_model(model, full_check=True)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, {"x": x})[0]
+    return session_of(model.SerializeToString()).run(None, {"x": x})[0]
 
 
 def _run_apart(library, text, shape, names):

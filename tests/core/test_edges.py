@@ -288,13 +288,15 @@ def test_openvino_moves_small_types(dtype):
     [
         ((3, 2, 4), (1, 12, 3), (24,), Clash(0, 1, 24)),
         ((3, 1, 4), (1, 99, 3), (12,), Clash(0, 2, 12)),
-        ((0, 3), (5, 7), (0, 4), (4, 1)),
-        ((0, 3), (5, 7), (0, 2), (2, 1)),
-        ((0, 3), (5, 7), (0, 3), (5, 7)),
     ],
 )
-def test_the_strides_of_a_view_at_the_edge(shape, strides, target, expected):
+def test_the_strides_that_forbid_a_view(shape, strides, target, expected):
     assert view_strides(shape, strides, target) == expected
+
+
+@pytest.mark.parametrize(("target", "expected"), [("0,4", (4, 1)), ("0,2", (2, 1)), ("0,3", (5, 7))])
+def test_a_tensor_without_elements_has_every_view(target, expected):
+    assert answer("view", "0,3", target=target, strides="5,7").steps[-1].shape == expected
 
 
 @pytest.mark.sampled(200)

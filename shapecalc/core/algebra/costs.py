@@ -6,9 +6,9 @@ A stage copies if the tensor after it is no strided view of the last buffer, and
 from __future__ import annotations
 
 from shapecalc.core.algebra.layers import shuffles
-from shapecalc.core.answers.atoms import Atom, merge, regroup
-from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll, Slice
+from shapecalc.core.answers.moves import Permute, Reshape, Roll, Slice
 from shapecalc.core.answers.stage import plain
+from shapecalc.core.answers.strides import contiguous_strides, view_after
 from shapecalc.core.sizes.dims import Dim, Shape, monomial, product, quotient
 from shapecalc.core.sizes.record import Choice, Record
 
@@ -116,39 +116,10 @@ def _copied(shape: Shape, moves: Iterable[Move], known: Known) -> Iterator[Dim]:
         if 0 in (*shape, *after) or isinstance(move, Slice):
             return
         if strides is not None or not isinstance(move, Reshape | Roll):
-            strides = _view(shape, _contiguous(shape) if strides is None else strides, move, known)
+            strides = view_after(shape, contiguous_strides(shape) if strides is None else strides, move, known)
             copies = strides is None
         else:
             copies = isinstance(move, Roll)
         if copies:
             yield product(shape)
         shape = after
-
-
-def _contiguous(shape: Shape) -> Shape:
-    """Return the strides of a tensor that lies in memory in C order."""
-    strides: list[Dim] = [1]
-    for dim in shape[:0:-1]:
-        strides.append(product((strides[-1], dim)))
-    return tuple(strides[::-1][: len(shape)])
-
-
-def _view(shape: Shape, strides: Shape, move: Move, known: Known) -> Shape | None:
-    """Return the strides of a view that is what a move makes of a tensor; None if there is none."""
-    if isinstance(move, Permute):
-        return tuple([strides[axis] for axis in move.axes])
-    if isinstance(move, Expand):
-        new = len(move.shape) - len(shape)
-        return (0,) * new + tuple(
-            [0 if dim == 1 != to else stride for dim, to, stride in zip(shape, move.shape[new:], strides, strict=True)]
-        )
-    if isinstance(move, Pick):
-        kept = zip(strides, move.axes, strict=True)
-        return tuple([product((stride, step)) for stride, (_, step, size) in kept if size is not None])
-    if isinstance(move, (Roll, Slice)):
-        return None
-    axes = tuple([() if dim == 1 else (Atom(dim, stride),) for dim, stride in zip(shape, strides, strict=True)])
-    made = [merge(atoms) for atoms in regroup(axes, move.shape, known)]
-    if any(len(atoms) > 1 or atoms[0].base for atoms in made if atoms):
-        return None
-    return tuple([atoms[0].stride if atoms else 1 for atoms in made])

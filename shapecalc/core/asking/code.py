@@ -360,8 +360,6 @@ class Reader:
         if is_number(base) and not isinstance(base, tuple):
             shown = brief(self.segment(function.value))
             raise self.error(function.value, f"{shown} is no tensor here: the input is {brief(self.name)}")
-        if function.attr == "view" and isinstance(base, Tensor) and base.may_lack_a_view:
-            self.notes["the view follows a transpose: without contiguous() PyTorch may refuse it"] = None
         return call_tensor(function.attr, [base, *args], keywords, self.failing(node))
 
     def failing(self, node: ast.AST) -> Failing:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.memory import strides_after
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.ops.view import Clash, contiguous_strides, view_strides
-from shapecalc.core.sizes.dims import Shape, all_known, product
+from shapecalc.core.sizes.dims import Shape
 from shapecalc.core.sizes.record import Record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from types import EllipsisType
-    from typing import Any, TypeAlias
+    from typing import TypeAlias
 
+    from shapecalc.core.answers.trace import Trace
     from shapecalc.core.asking.defaults import Stage
     from shapecalc.core.sizes.dims import Dim
     from shapecalc.core.sizes.problem import ShapeError
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
     """What an expression of code stands for."""
     Failing: TypeAlias = Callable[..., ShapeError]
     """Makes the error for the expression that is being read, from a message and a hint."""
-
-
-VIEWS = ("transpose", "expand", "select", "slice", "split", "squeeze", "unsqueeze")
-"""The ops that read the same memory in PyTorch and cut no dims anew."""
-CUTS = ("reshape", "view", "flatten", "unflatten")
-"""The ops that cut dims anew, and read the same memory if they can. All others copy."""
 
 
 class Refused(Exception):
@@ -46,28 +41,24 @@ class Tensor(Record):
     shape: Shape
     stages: tuple[Stage, ...]
     dialect: str
-    strided: Shape | None = None
-    """Its strides if it is not contiguous, `()` if they are not known; None if it is contiguous."""
+    traces: tuple[Trace, ...] = ()
+    """The answers to its stages."""
+    copied_at: int = 0
+    """Behind how many stages it was last copied by `contiguous`, which is no stage."""
 
     @property
     def rank(self) -> int:
         """How many dims it has."""
         return len(self.shape)
 
-    @property
-    def may_lack_a_view(self) -> bool:
-        """Whether its strides, in PyTorch, may forbid a view, and are not known in numbers."""
-        unknown = not self.strided or not all_known((*self.shape, *self.strided))
-        return self.dialect == "torch" and self.strided is not None and unknown
-
     def after(self, op: str, **options: object) -> Tensor:
         """Return the tensor after an op; raise `Refused` if a rule refuses it, `ShapeError` if it cannot be asked."""
         asked = {name: value for name, value in options.items() if value is not None} | {"dialect": self.dialect}
         stages = (*self.stages, (op, asked))
-        output = resolve(ask(op, self.shape, asked)).output
-        if output is None:
+        trace = resolve(ask(op, self.shape, asked))
+        if trace.output is None:
             raise Refused(stages)
-        return Tensor(output, stages, self.dialect, self._strided_after(op, options, output))
+        return replace(self, shape=trace.output, stages=stages, traces=(*self.traces, trace))
 
     def inserted(self, axes: Sequence[int]) -> Tensor:
         """Return the tensor with dims of 1 at these axes of the output, in ascending order."""
@@ -77,65 +68,22 @@ class Tensor(Record):
             tensor = tensor.after("unsqueeze", axes=inserted)
         return tensor
 
-    def _strided_after(self, op: str, options: Mapping[str, Any], output: Shape) -> Shape | None:
-        """Return the strides after an op as `strided` has them. What copies makes a tensor that is contiguous."""
-        if self.strided is None and op in CUTS:
-            return None
-        strides = list(contiguous_strides(self.shape) if self.strided is None else self.strided)
-        if len(strides) != self.rank or op == "squeeze":
-            return () if op in VIEWS else None
-        if op in CUTS:
-            return _strides_of_cut(self.shape, tuple(strides), output)
-        if op not in VIEWS:
-            return None
-        strides = _moved_strides(op, options, strides, self.shape, output)
-        return None if _reads_in_order(output, strides) else tuple(strides)
-
     def moved(self, perm: Sequence[int]) -> Tensor:
         """Return the tensor after a transpose."""
         return self.after("transpose", perm=tuple(perm))
 
     def viewed(self, target: Shape) -> Tensor:
-        """Return PyTorch's view of the tensor, with its strides where they are numbers."""
-        known = self.strided and all_known((*self.shape, *self.strided, *target))
-        return self.after("view", target=target, strides=self.strided if known else None)
+        """Return PyTorch's view of the tensor. The chain knows its strides, but for a copy by `contiguous`."""
+        if not self.copied_at:
+            return self.after("view", target=target)
+        strides = strides_after(self.traces[self.copied_at :])
+        if strides is None:
+            return self.after("reshape", target=target)
+        return self.after("view", target=target, strides=strides)
 
     def contiguous(self) -> Tensor:
         """Return the tensor as a copy of its own."""
-        return replace(self, strided=None)
-
-
-def _moved_strides(op: str, options: Mapping[str, Any], strides: list[Dim], shape: Shape, output: Shape) -> list[Dim]:
-    """Return the strides after an op that reads the same memory and cuts no dims anew."""
-    new = len(output) - len(shape)
-    if op == "transpose":
-        return [strides[axis] for axis in options["perm"]]
-    if op == "expand":
-        before = [*[None] * new, *zip(shape, strides, strict=True)]
-        return [each[1] if each and each[0] == dim else 0 for each, dim in zip(before, output, strict=True)]
-    if op == "select":
-        return [stride for axis, stride in enumerate(strides) if axis != options["axis"] % len(shape)]
-    if op == "slice":
-        steps = [1 if each.step is None else each.step for each in options["slices"]]
-        return [product((stride, step)) for stride, step in zip(strides, steps, strict=True)]
-    if op == "unsqueeze":
-        for axis in sorted(axis % len(output) for axis in options["axes"]):
-            strides.insert(axis, 1)  # where a dim is 1, any stride will do
-    return strides
-
-
-def _strides_of_cut(shape: Shape, strides: Shape, output: Shape) -> Shape | None:
-    """Return the strides after a reshape, which copies only where no view will do; with names it is taken to copy."""
-    if not all_known((*shape, *strides, *output)):
-        return None
-    found = view_strides(shape, strides, output)  # type: ignore[arg-type]  # they are all known
-    return None if isinstance(found, Clash) or _reads_in_order(output, found) else found
-
-
-def _reads_in_order(shape: Shape, strides: Sequence[Dim]) -> bool:
-    """Say whether these strides are those of a contiguous tensor, wherever a dim is not 1."""
-    found = zip(shape, strides, contiguous_strides(shape), strict=True)
-    return all(dim == 1 or stride == expected for dim, stride, expected in found)
+        return replace(self, copied_at=len(self.traces))
 
 
 class Parts(Record):

@@ -264,7 +264,7 @@ def _chained(requests: Sequence[Request], resolve_one: Callable[[Request], Trace
     done: list[Trace] = []
     conditions: Conditions = ()
     for request in requests:
-        trace = resolve_one(replace(request, input=shape))
+        trace = resolve_one(_on(shape, request, done))
         try:
             conditions = combine((*conditions, *trace.conditions))
         except Never:
@@ -275,3 +275,13 @@ def _chained(requests: Sequence[Request], resolve_one: Callable[[Request], Trace
             return Chain(requests[0].input, tuple(done), None, replace(trace.problem, message=message))
         shape = trace.output or ()
     return Chain(requests[0].input, tuple(done), shape, None, conditions)
+
+
+def _on(shape: Shape, request: Request, before: Sequence[Trace]) -> Request:
+    """Return the request of a stage on the output of the stages before it."""
+    request = replace(request, input=shape)
+    if request.op != "view" or not before:
+        return request
+    from shapecalc.core.asking.memory import with_strides  # no other op asks how its input lies in memory
+
+    return with_strides(request, before)

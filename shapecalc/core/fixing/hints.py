@@ -88,12 +88,12 @@ def _near(trace: Trace, problem: Problem) -> str:
     if problem.rule is NOT_A_PERMUTATION:
         return _missing(trace, problem)
     if problem.rule in (NEEDS_SIZE, NEEDS_SUM):
-        return "give the sizes with --where"
-    if trace.op == "view" and problem.argument == "strides":
-        from shapecalc.core.ops.view import COPY_FIRST, STRIDE_INCOMPATIBLE
+        copying = trace.op == "view" and problem.argument == "strides"
+        return "give the sizes with --where" + (", or write reshape in place of view" if copying else "")
+    if problem.rule == "stride-incompatible":
+        from shapecalc.core.ops.view import COPY_FIRST  # no other op has it
 
-        if problem.rule is STRIDE_INCOMPATIBLE:
-            return COPY_FIRST
+        return COPY_FIRST
     switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])
     mended = next(single_fixes(trace, problem), None)
     return mended.said if mended and mended.name != switch else ""

@@ -8,7 +8,7 @@ from shapecalc.core.dialects.dialect import Operator
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.reshape import fast_reshape, reshape
 from shapecalc.core.rules.refusals import NEEDS_SIZE
-from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, all_known, product
+from shapecalc.core.sizes.dims import INT64_MAX, Shape, all_known
 from shapecalc.core.sizes.problem import refusal
 from shapecalc.core.sizes.quoting import brief, rank_text
 from shapecalc.core.sizes.record import Record
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
+    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
 
 SOURCE = "Tensor.view, and at::detail::computeStride of PyTorch 2.13.0"
 
@@ -77,68 +77,65 @@ class Clash(Record):
     """The stride that the outer one would need."""
 
 
-def view(shape: Shape, at: Setting, target: Shape, strides: Axes | None = None) -> Reasons:
+def view(shape: Shape, at: Setting, target: Shape, strides: Shape | None = None) -> Reasons:
     """Resolve `target` as reshape does, and return it if a view of the tensor can have it.
 
     `strides` are those of the input in elements; left out, the input is contiguous, and every target of its volume has
-    a view. Source: Tensor.view. Raises `ShapeError`: bad-strides, needs-size, stride-incompatible, and what
-    `reshape` raises.
+    a view. In a chain they are those of the stages before. Source: Tensor.view. Raises `ShapeError`: bad-strides,
+    needs-size, stride-incompatible, and what `reshape` raises.
     """
     yield Stage(Kind.VIEW, "view", "target", shape, target)
     if strides is not None:
         _check_strides(shape, strides)
-        if not all_known((*shape, *target)):
-            message = "whether strides in numbers allow a view depends on the sizes"
-            raise refusal(NEEDS_SIZE, message, argument="strides")
     settled: Shape = ()
     for event in reshape(shape, at, target):  # its steps, in the stage of the view
         if isinstance(event, Step):
             yield event
         elif isinstance(event, Reshape):
             settled = event.shape
-    found: Shape | Clash = contiguous_strides(settled)
-    if strides is not None:
-        found = view_strides(_known(shape), strides, _known(settled))
-    if isinstance(found, Clash):
-        raise refusal(STRIDE_INCOMPATIBLE, _said(found, shape, strides or ()), argument="strides", index=found.outer)
-    yield Step(ViewStrides(strides), None, tuple(range(len(shape))), found)
+    yield Step(ViewStrides(strides), None, tuple(range(len(shape))), _strides(shape, strides, settled))
     yield Reshape(settled)
     return settled
 
 
-def _check_strides(shape: Shape, strides: Axes) -> None:
+def _strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
+    """Return the strides of the view; raise `ShapeError` if there is none, or if sizes decide whether there is one."""
+    from shapecalc.core.answers.atoms import Known  # an answer without its steps starts without it
+    from shapecalc.core.answers.strides import contiguous_strides, view_after
+
+    if strides is None or 0 in shape:
+        return strides if strides and shape == target else contiguous_strides(target)
+    if all_known((*shape, *strides, *target)):
+        numbers = view_strides(_known(shape), _known(strides), _known(target))
+        if isinstance(numbers, Clash):
+            raise refusal(STRIDE_INCOMPATIBLE, _said(numbers, shape, strides), argument="strides", index=numbers.outer)
+        return numbers
+    found = view_after(shape, strides, Reshape(target), Known((*shape, *target)))
+    if found is None:
+        message = f"with strides {shape_text(strides)} no view is sure for every size"
+        raise refusal(NEEDS_SIZE, message, argument="strides")
+    return found
+
+
+def _check_strides(shape: Shape, strides: Shape) -> None:
     """Raise `ShapeError` (bad-strides) unless there is a stride for each dim, none of them negative."""
     if len(strides) != len(shape):
         given = "1 stride is given" if len(strides) == 1 else f"{len(strides)} strides are given"
         dims = rank_text(len(shape))
         raise refusal(BAD_STRIDES, f"{given}, and the input has {dims}", argument="strides")
     for index, stride in enumerate(strides):
-        if stride < 0:
+        if isinstance(stride, int) and stride < 0:
             raise refusal(BAD_STRIDES, f"{stride} is a negative stride", argument="strides", index=index)
-
-
-def contiguous_strides(shape: Shape) -> Shape:
-    """Return the strides of a contiguous tensor.
-
-    >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 0, 4))
-    ((12, 4, 1), (4, 4, 1))
-    """
-    strides = list[Dim]()
-    for axis in range(len(shape)):
-        strides.append(product([dim for dim in shape[axis + 1 :] if dim != 0]))
-    return tuple(strides)
 
 
 def view_strides(shape: Sizes, strides: Sizes, target: Sizes) -> tuple[int, ...] | Clash:
     """Return the strides with which `target` reads the memory of a tensor, or the dims that forbid it.
 
-    The counts agree. Source: at::detail::computeStride.
+    The counts agree, and are not 0. Source: at::detail::computeStride.
 
     >>> view_strides((3, 4), (1, 3), (3, 2, 2)), view_strides((3, 4), (1, 3), (12,))
     ((1, 6, 3), Clash(outer=0, inner=1, needed=12))
     """
-    if 0 in shape:
-        return tuple(strides) if tuple(shape) == tuple(target) else _known(contiguous_strides(tuple(target)))
     found = list[int]()
     waiting = list(target)
     for chunk in reversed(_chunks(shape, strides)):
@@ -177,7 +174,7 @@ def _chunks(shape: Sizes, strides: Sizes) -> list[list[int]]:
     return chunks
 
 
-def _said(clash: Clash, shape: Shape, strides: Axes) -> str:
+def _said(clash: Clash, shape: Shape, strides: Shape) -> str:
     """Return what forbids a view: the two dims, their strides, and the one that is needed."""
     outer, inner = clash.outer, clash.inner
     texts = [brief(str(number)) for number in (strides[outer], clash.needed, shape[inner], strides[inner])]
@@ -200,7 +197,7 @@ def fast_view(at: Setting) -> FastAnswer:
         )
         if not ordinary or settled is None or isinstance(settled, str):
             return None
-        return None if isinstance(view_strides(shape, strides, settled), Clash) else settled
+        return None if 0 not in shape and isinstance(view_strides(shape, strides, settled), Clash) else settled
 
     return answer
 
@@ -218,7 +215,7 @@ VIEW = Op(
         Param(
             "strides",
             Holds.AXES,
-            "the input's strides in elements; left out, also in a chain, it is contiguous",
+            "the input's strides in elements; left out, it is contiguous, or has those that the chain gave it",
         ),
     ),
     steps=view,

@@ -20,6 +20,7 @@ from shapecalc.core.dialects.element_types import KNOWN
 from shapecalc.core.fixing.answer import answer as answer_with_hint
 from shapecalc.core.fixing.candidates import _cut, refused_request
 from shapecalc.core.fixing.fixes import fixes
+from shapecalc.core.fixing.images import other_image
 from shapecalc.core.fixing.nearest import divisors_near, nearest_sizes
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import Clash, view_strides
@@ -28,7 +29,7 @@ from shapecalc.core.sizes.dims import lowest_terms
 from shapecalc.core.sizes.problem import USAGE, Problem
 from shapecalc.core.sizes.quoting import brief, dim_text, visible
 from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import LONGEST_WORD
+from shapecalc.core.sizes.text import LONGEST_WORD, read_dims
 from tests.cases import NAMES, cases, described
 
 LINES = [
@@ -488,3 +489,8 @@ def test_nothing_comes_after_a_shape():
     assert sc.chain((2, 3), "flatten", "shape").output == (2, 3)
     with pytest.raises(sc.ShapeError, match="shape ends a chain: it returns the dims as a vector"):
         sc.chain((2, 3), "shape", "flatten")
+
+
+@pytest.mark.parametrize(("shape", "others"), [("1,4,900,900", [(3, (-1,))]), ("1,4,901,900", [])])
+def test_another_image_is_as_wide_as_it_is_high(shape, others):
+    assert [*other_image(read_dims(shape), read_dims("1,4,1,4096"))] == others

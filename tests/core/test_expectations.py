@@ -7,6 +7,8 @@ import json
 import pytest
 
 import shapecalc as sc
+from shapecalc.core.asking.expected import unexpected
+from shapecalc.core.asking.shape_pattern import read_pattern
 from shapecalc.core.cases.case import read_case, read_default
 from shapecalc.core.cases.expectations import answer_text, expectation_of, met, read_conditions, read_expectation
 from shapecalc.core.cases.rewriting import rewritten
@@ -34,6 +36,12 @@ def test_an_answer_is_no_refusal_and_no_other_shape(expected, strict):
 @pytest.mark.parametrize("expected", ["2,12", "?,12", "...", "error volume-mismatch"])
 def test_a_refusal_is_no_shape_and_no_other_rule(expected):
     assert not met(read_expectation(expected), read_case("reshape 2,3,4 5,-1", {}).answer())
+
+
+@pytest.mark.parametrize("expected", ["4,?", "?,4,?"])
+def test_a_dim_that_nobody_knows_is_no_name_of_the_question(expected):
+    found = unexpected(read_pattern(expected, "expect"), sc.reshape("?,4", "0,-1"))
+    assert found.by_pattern
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ from shapecalc.cli.answer import print_error
 from shapecalc.cli.checking.lines import regular_size, split_blocks
 from shapecalc.cli.checking.outputs import Progress, WholeLines, junit_file, summary, updated_file, worst_code
 from shapecalc.cli.checking.reports import Style, Verdict
-from shapecalc.cli.checking.workers import WORTH_IT, count_cores, judge_in_parallel, judge_in_turn
+from shapecalc.cli.checking.workers import WORTH_IT, judge_in_parallel, judge_in_turn
 from shapecalc.cli.options import Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, stream_error, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.engine.cores import count_cores
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

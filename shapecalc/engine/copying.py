@@ -14,7 +14,8 @@ from threading import local
 
 import numpy as np
 
-from shapecalc.engine.ways import CORES, FEW, LINE, RUN, better_by_position, way_of
+from shapecalc.engine.cores import count_cores
+from shapecalc.engine.ways import FEW, LINE, RUN, better_by_position, way_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int)
         np.copyto(target, source)
         tick(source.nbytes)
         return
-    way = way_of(source.shape, source.strides, source.itemsize)
+    way = way_of(source.shape, source.strides, source.itemsize, count_cores())
     source, target = source.reshape(way.shape), target.reshape(way.shape)
     if way.width != source.itemsize:
         source, target = source.view(f"V{way.width}")[..., 0], target.view(f"V{way.width}")[..., 0]
@@ -75,13 +76,14 @@ def _copy_tiles(
         work()
     finally:
         for thread in others:
-            thread.result()
+            if not thread.cancel():  # one that has not begun has nothing left to do
+                thread.result()
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
     """Return the threads that help to copy. They run at once: NumPy releases the interpreter while it copies."""
-    return ThreadPoolExecutor(CORES, thread_name_prefix="shapecalc-copy")
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="shapecalc-copy")
 
 
 if hasattr(os, "register_at_fork"):

@@ -10,7 +10,6 @@ fastest way.
 
 from __future__ import annotations
 
-import os
 from functools import lru_cache
 from math import gcd, prod
 
@@ -21,9 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-CORES = os.cpu_count() or 1
-CHUNK = 1 << 18
-"""How many elements are worth one more thread."""
+SHARE = 1 << 22
+"""The bytes that are worth a thread of their own: a smaller copy is done before another thread is awake."""
 RUN = 1 << 22
 """The bytes of a tile if both sides run along the same axis. NumPy alone is then nearly as fast as the memory."""
 TILE = 1 << 20
@@ -59,20 +57,22 @@ class Way(Record):
 
 
 @lru_cache(maxsize=256)
-def way_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Way:
+def way_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, cores: int) -> Way:
     """Return the way to copy a source of `shape`, `strides` and `itemsize` (both in bytes) to a target in C order.
 
-    >>> way = way_of((512, 512, 4), (4, 2048, 1), 1)
+    `cores` are those that may be used.
+
+    >>> way = way_of((512, 512, 4), (4, 2048, 1), 1, cores=2)
     >>> way.shape, way.width, way.fill
     ((512, 512, 4), 4, 'by rows')
-    >>> way_of((1000, 100, 3), (3, 3000, 1), 1).fill
+    >>> way_of((1000, 100, 3), (3, 3000, 1), 1, cores=2).fill
     'by position'
     """
     together, strides = steps(axes_of(shape, strides))
     sizes, width = together, together[-1] * itemsize
     if len(sizes) > 1 and strides[-1] == itemsize and width in WIDTHS:
         sizes, strides, itemsize = sizes[:-1], strides[:-1], width
-    threads = max(1, min(CORES, prod(sizes) // CHUNK))
+    threads = max(1, min(cores, prod(sizes) * itemsize // SHARE))
     if _running_axis(strides) == len(sizes) - 1 and sizes[-1] >= FEW:
         return Way(together, itemsize, "in order", chunk(sizes, max(1, RUN // itemsize)), threads)
     room = TILE if threads == 1 else min(TILE, prod(sizes) * itemsize // (2 * threads))

@@ -21,6 +21,7 @@ from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.engine import copying, run, ways
 from shapecalc.engine.backends import BackendError, backend_for
+from shapecalc.engine.cores import count_cores
 from shapecalc.engine.execute import apply_plan
 from shapecalc.engine.plan import plan_moves
 from tests.sampling import examples
@@ -125,7 +126,7 @@ CASES = [
 @pytest.fixture
 def tiny_chunks(monkeypatch):
     """Copy small arrays in tiles and by threads as well."""
-    for module, names in ((copying, ("SMALL", "RUN")), (ways, ("CHUNK", "RUN", "TILE"))):
+    for module, names in ((copying, ("SMALL", "RUN")), (ways, ("SHARE", "RUN", "TILE"))):
         for name in names:
             monkeypatch.setattr(module, name, 1 << 10)
     ways.way_of.cache_clear()
@@ -167,7 +168,7 @@ def test_a_thread_that_fails_is_heard_and_the_others_stop(monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         copying.copy_into(np.empty(source.shape), source, tick)
-    assert len(ticks) < 3 + 2 * copying.CORES
+    assert len(ticks) < 3 + 2 * count_cores()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.engine.ways import CORES, TILE, way_of
+from shapecalc.engine.ways import SHARE, TILE, way_of
 
 
 @pytest.mark.parametrize(
@@ -30,18 +30,20 @@ from shapecalc.engine.ways import CORES, TILE, way_of
 )
 def test_a_way(shape, perm, dtype, together, width, fill):
     view = np.empty(shape, dtype).transpose(perm)
-    way = way_of(view.shape, view.strides, view.itemsize)
+    way = way_of(view.shape, view.strides, view.itemsize, cores=2)
     assert (way.shape, way.width, way.fill) == (together, width, fill)
 
 
-@given(st.lists(st.integers(2, 300), min_size=2, max_size=5), st.data(), st.sampled_from([1, 2, 3, 8]))
-def test_tiles_stay_within_the_cache_and_threads_within_the_cores(shape, data, itemsize):
+@given(
+    st.lists(st.integers(2, 300), min_size=2, max_size=5), st.data(), st.sampled_from([1, 2, 3, 8]), st.integers(1, 9)
+)
+def test_tiles_stay_within_the_cache_and_threads_within_the_cores(shape, data, itemsize, cores):
     perm = data.draw(st.permutations(range(len(shape))))
     strides = [prod(shape[axis + 1 :]) * itemsize for axis in range(len(shape))]
-    way = way_of(tuple(shape[axis] for axis in perm), tuple(strides[axis] for axis in perm), itemsize)
+    way = way_of(tuple(shape[axis] for axis in perm), tuple(strides[axis] for axis in perm), itemsize, cores)
     sizes = way.shape if way.width == itemsize else way.shape[:-1]
     assert prod(way.shape) == prod(shape)
     assert len(way.steps) == len(sizes)
     assert all(1 <= step <= size for step, size in zip(way.steps, sizes, strict=True))
-    assert 1 <= way.threads <= CORES
+    assert way.threads == max(1, min(cores, prod(shape) * itemsize // SHARE))
     assert way.fill == "in order" or prod(way.steps) * way.width <= TILE

@@ -32,11 +32,6 @@ AHEAD = 2
 """How many blocks a worker has, so that it need not wait for the next one."""
 
 
-def count_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def judge_in_turn(blocks: Iterable[Block], file: str, style: Style) -> Generator[tuple[Block, BlockResult]]:
     """Yield what each block comes to, judged one after the other."""
     defaults: Mapping[str, object] = {}

@@ -15,7 +15,7 @@ from threading import local
 import numpy as np
 
 from shapecalc.engine.cores import count_cores
-from shapecalc.engine.ways import FEW, LINE, RUN, better_by_position, way_of
+from shapecalc.engine.ways import LINE, better_by_position, way_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ SMALL = 1 << 18
 
 def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int) -> None:
     """Fill the C-contiguous `target` with `source`, of the same shape; call `tick` with the bytes of each tile."""
-    rows = source.ndim > 0 and source.strides[-1] == source.itemsize and source.shape[-1] >= FEW
-    if source.nbytes <= (RUN if rows else SMALL) or source.size == 1 or source.dtype.hasobject:
+    if source.nbytes <= SMALL or source.size == 1 or source.dtype.hasobject:
         np.copyto(target, source)
         tick(source.nbytes)
         return

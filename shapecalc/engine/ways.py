@@ -1,11 +1,12 @@
 """Which way of a strided copy is fastest: which tiles it has, and how each is filled. Sizes and strides say it.
 
-NumPy copies in the order of the destination, even if it then reads the source in a slow order. So a copy is cut
-into tiles, and both sides of a tile fit into the cache of a core. If reading across a tile would crowd into few
-sets of the cache, the tile is first copied row by row to scratch bytes. If its last axis is short, it is filled
-position by position along that axis, so that the inner loop is long. The numbers below are measured on the
-random copies of `tests/benchmarks/engine.py`: with these numbers, the copies are on average nearest to their
-fastest way.
+Bytes that stay together on both sides are moved as one element. NumPy copies in the order of the destination, even if
+it then reads the source in a slow order. Where lines of the source would leave the cache before they are read again,
+a copy is cut into tiles, and both sides of a tile fit into the cache of a core. If reading across a tile would crowd
+into few sets of the cache, the tile is first copied row by row to scratch bytes. If its last axis is short, it is
+filled position by position along that axis, so that the inner loop is long. Anything else is NumPy's own copy. The
+numbers below are measured on the random copies of `tests/benchmarks/engine.py`: with these numbers, the copies are on
+average nearest to their fastest way.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ RUN = 1 << 22
 """The bytes of a tile if both sides run along the same axis. NumPy alone is then nearly as fast as the memory."""
 TILE = 1 << 20
 """The most bytes of a tile."""
+FAR = 1 << 18
+"""The bytes of lines between two reads of one line, from which on it has left a core's cache."""
+CROWD = 4
+"""How many times the lines that fit into their sets may be read between, before tiles pay; all then need more than
+the cache's `WAYS * APART` bytes."""
 ALONG = 256
 """How many positions a tile has along the innermost axes of each side, if there are so many."""
 LONG = 32
@@ -34,8 +40,8 @@ FEW = 8
 """The most positions of a short axis. An inner loop should run along a longer one."""
 MANY = 64
 """The most positions along which a crowded tile is filled one by one."""
-WIDTHS = (2, 4, 8, 16)
-"""The widths, in bytes, that are moved as one element, whatever the bytes hold."""
+WIDE = 512
+"""The most bytes that are moved as one element, whatever they hold. NumPy moves each twice as fast as its parts."""
 LINE = 64
 """The bytes of a cache line."""
 APART, WAYS = 4096, 8
@@ -62,18 +68,18 @@ def way_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, core
 
     `cores` are those that may be used.
 
-    >>> way = way_of((512, 512, 4), (4, 2048, 1), 1, cores=2)
+    >>> way = way_of((4096, 4096, 4), (4, 16384, 1), 1, cores=2)
     >>> way.shape, way.width, way.fill
-    ((512, 512, 4), 4, 'by rows')
-    >>> way_of((1000, 100, 3), (3, 3000, 1), 1, cores=2).fill
-    'by position'
+    ((4096, 4096, 4), 4, 'by rows')
+    >>> way_of((1000, 100, 3), (3, 3000, 1), 1, cores=2).width
+    3
     """
     together, strides = steps(axes_of(shape, strides))
     sizes, width = together, together[-1] * itemsize
-    if len(sizes) > 1 and strides[-1] == itemsize and width in WIDTHS:
+    if len(sizes) > 1 and strides[-1] == itemsize and width <= WIDE:
         sizes, strides, itemsize = sizes[:-1], strides[:-1], width
     threads = max(1, min(cores, prod(sizes) * itemsize // SHARE))
-    if _running_axis(strides) == len(sizes) - 1 and sizes[-1] >= FEW:
+    if not (_tiles_pay(sizes, strides, itemsize) or better_by_position(sizes, strides, itemsize)):
         return Way(together, itemsize, "in order", chunk(sizes, max(1, RUN // itemsize)), threads)
     room = TILE if threads == 1 else min(TILE, prod(sizes) * itemsize // (2 * threads))
     tile = _tile(sizes, strides, max(1, room // itemsize))
@@ -85,14 +91,28 @@ def better_by_position(shape: tuple[int, ...], strides: tuple[int, ...], itemsiz
 
     It is faster if two things hold. The last axis is short or crowds the cache, and the axis before it makes a
     good inner loop. The lines that one position reads are still in the cache at the next, or no two positions
-    share a line.
+    share a line. Elements that fill whole lines never share one.
     """
-    if len(shape) < 2:
+    if len(shape) < 2 or itemsize >= LINE:
         return False
     other, last = shape[-2:]
     short = last <= min(FEW, other) and last * itemsize <= LINE // 2
     crowded = _lines_that_fit(strides[-1]) < last <= min(MANY, 2 * other)
     return (short or crowded) and (abs(strides[-1]) >= LINE or other <= _lines_that_fit(strides[-2]))
+
+
+def _tiles_pay(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """Say whether a copy in order of the destination would lose the lines that it reads before it reads them again.
+
+    A line is read again at the next position of the source's running axis, when all axes behind it have been gone
+    through. It is lost if too many lines come between, or if they crowd into few sets of the cache.
+    """
+    running = _running_axis(strides)
+    between = [*zip(shape[running + 1 :], strides[running + 1 :], strict=True)]
+    lines = prod(min(size, -(-size * abs(stride) // LINE)) for size, stride in between)
+    if any(size > CROWD * _lines_that_fit(stride) for size, stride in between):
+        return lines * LINE > WAYS * APART
+    return lines * LINE > FAR and prod(shape) * itemsize > TILE
 
 
 def _running_axis(strides: tuple[int, ...]) -> int:

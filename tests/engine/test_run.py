@@ -126,7 +126,7 @@ CASES = [
 @pytest.fixture
 def tiny_chunks(monkeypatch):
     """Copy small arrays in tiles and by threads as well."""
-    for module, names in ((copying, ("SMALL", "RUN")), (ways, ("SHARE", "RUN", "TILE"))):
+    for module, names in ((copying, ("SMALL",)), (ways, ("SHARE", "RUN", "TILE", "FAR"))):
         for name in names:
             monkeypatch.setattr(module, name, 1 << 10)
     ways.way_of.cache_clear()

@@ -109,6 +109,10 @@ def test_what_is_assumed_is_said():
 REFUSED = [
     # line, what is marked, what is said
     ("x.unfold(1, 2, 3)", "x.unfold(1, 2, 3)", "windows that overlap"),
+    ("x.movedim((0, 0), (1, 2))", "x.movedim((0, 0), (1, 2))", "each axis moves to one place"),
+    ("x.movedim((0, 1), (2, 2))", "x.movedim((0, 1), (2, 2))", "each axis moves to one place"),
+    ("x.movedim((0, 0), (1, 1))", "x.movedim((0, 0), (1, 1))", "each axis moves to one place"),
+    ("x.movedim((0, 1), 2)", "x.movedim((0, 1), 2)", "each axis moves to one place"),
     ("torch.cat([x, x]).view(-1)", "torch.cat([x, x])", "it joins tensors"),
     ("x.view_as(y)", "x.view_as(y)", "write view with its dims"),
     ("x.view(C + 1, -1)", "C + 1", "never a sum"),

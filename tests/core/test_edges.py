@@ -24,6 +24,7 @@ from shapecalc.core.fixing.images import other_image
 from shapecalc.core.fixing.nearest import divisors_near, nearest_sizes
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import Clash, view_strides
+from shapecalc.core.rules.refusals import INDIVISIBLE
 from shapecalc.core.sizes.conditions import Never, equal
 from shapecalc.core.sizes.dims import lowest_terms
 from shapecalc.core.sizes.problem import USAGE, Problem
@@ -494,3 +495,22 @@ def test_nothing_comes_after_a_shape():
 @pytest.mark.parametrize(("shape", "others"), [("1,4,900,900", [(3, (-1,))]), ("1,4,901,900", [])])
 def test_another_image_is_as_wide_as_it_is_high(shape, others):
     assert [*other_image(read_dims(shape), read_dims("1,4,1,4096"))] == others
+
+
+@pytest.mark.parametrize(
+    ("shape", "pattern", "lengths", "message", "hint"),
+    [
+        ("2,14", "a (b c) -> a b c", "b=4", "dim 1, 14, cannot be divided by 4 for (b c), 2 left over", "write b=2"),
+        ("2,7", "a (b c d) -> a b c d", "b=40,c=7,d=50", "(b c d) is 14000 in all, and dim 1, 7, is not", ""),
+    ],
+)
+def test_a_length_that_does_not_fit(shape, pattern, lengths, message, hint):
+    problem = answer_with_hint(ask("rearrange", shape, {"pattern": pattern, "lengths": lengths})).problem
+    assert (problem.message, problem.hint) == (message, hint)
+
+
+def test_the_other_lengths_of_a_pattern_are_near_or_one_is_left_out():
+    texts = [text for _, text in OPS["rearrange"].changes[INDIVISIBLE]((), {"lengths": "b=30,c=1,d=2"})]
+    assert texts[-3:] == ["c=1,d=2", "b=30,d=2", "b=30,c=1"]
+    assert texts[:3] == ["b=29,c=1,d=2", "b=31,c=1,d=2", "b=28,c=1,d=2"]
+    assert {int(text.split(",")[0][2:]) for text in texts[:-2] if text[0] == "b"} == {*range(19, 41)}

@@ -412,3 +412,9 @@ def test_sizes_are_tried_while_the_elements_can_be_counted_in_int64(dim, tested)
 )
 def test_the_reasons_of_a_verdict_are_told(first, second, reasons):
     assert [*sc.equiv(first, second).reasons] == reasons
+
+
+@pytest.mark.parametrize(("place", "row", "column"), [(5, 1, 1), (14, 2, 3), (23, 3, 5)])
+def test_a_place_within_merged_axes_is_found(place, row, column):
+    flat = sc.chain("4,6", "transpose 1,0", "reshape 24", f"select 0 {place}")
+    assert sc.equiv(flat, sc.chain("4,6", f"select 0 {row}", f"select 0 {column}")).verdict is Verdict.SAME

@@ -148,7 +148,7 @@ def _reversed(tensor: Tensor, given: Arguments) -> Tensor:
 def _moveaxis(tensor: Tensor, given: Arguments) -> Tensor:
     lists = [value if isinstance(value, tuple) else (value,) for value in given.named("source", "destination")]
     sources, places = ([_axis(tensor, given.whole(axis), given) for axis in each] for each in lists)
-    if len({*sources}) != len({*places}) or len(sources) != len(places):
+    if len({len(sources), len(places), len({*sources}), len({*places})}) > 1:
         raise given.failing("each axis moves to one place")
     rest = iter([axis for axis in range(tensor.rank) if axis not in sources])
     taken = dict(zip(places, sources, strict=True))

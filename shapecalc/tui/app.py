@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shapecalc.tui.progress import Progress
+    from shapecalc.teaching.progress import Progress
 
 
 class Palette(CommandPalette):

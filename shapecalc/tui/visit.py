@@ -46,8 +46,8 @@ def main() -> None:
     """Run the app for one visitor until it is left, or until the server is gone."""
     limit_process()
     close_files()
+    from shapecalc.teaching.progress import VisitorProgress
     from shapecalc.tui.app import ShapecalcApp
-    from shapecalc.tui.progress import VisitorProgress
     from shapecalc.tui.web import PipeDriver
 
     app = ShapecalcApp(Question(*json.loads(sys.argv[1])), progress=VisitorProgress())

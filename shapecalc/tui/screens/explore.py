@@ -32,7 +32,7 @@ from shapecalc.view.rail import rail, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.tui.progress import Progress
+    from shapecalc.teaching.progress import Progress
 
 CALM = 0.05
 """Seconds without a picture after which the next key is drawn at once; a held key is drawn as often as it can be."""

@@ -12,9 +12,10 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.asking.command_line import split
+from shapecalc.teaching.lessons import Lesson, judge, lessons
+from shapecalc.teaching.progress import Progress
+from shapecalc.teaching.tasks import answer_line
 from shapecalc.tui.choices import Choices
-from shapecalc.tui.lessons import Lesson, answer_line, judge, lessons
-from shapecalc.tui.progress import Progress
 from shapecalc.tui.question import Question, question_of
 from shapecalc.tui.widgets import TextField
 from shapecalc.view.pictures import explain
@@ -74,7 +75,7 @@ class Lessons(ModalScreen[Question | None]):
             f"{' '.join(lesson.text.split())}\n\n",
             f"$ shapecalc {lesson.question}\n\n",
         )
-        self.query_one("#text", Static).update(text.append(f"Predict {lesson.asks}:"))
+        self.query_one("#text", Static).update(text.append(f"Predict {lesson.task.asks}:"))
         self.query_one("#prediction", Input).value = ""
         for name in ("#judgement", "#shown"):
             self.query_one(name, Static).update("")

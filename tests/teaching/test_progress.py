@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from shapecalc.tui import progress
-from shapecalc.tui.progress import Progress, progress_file
+from shapecalc.teaching import progress
+from shapecalc.teaching.progress import Progress, progress_file
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.core.asking.defaults import Stage
     from shapecalc.core.sizes.problem import Problem
+    from shapecalc.teaching.lessons import Course
 
     class Question(Protocol):
         """What the app opens with."""
@@ -67,10 +68,10 @@ if TYPE_CHECKING:
         def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Q:
             """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none."""
 
-        def open(self, question: Q, step: int | None, *, lesson: bool) -> tuple[Outcome | None, int]:
-            """Run the app; return what it was left with, and its own exit code."""
+        def open(self, question: Q, step: int | None, course: Course | None) -> tuple[Outcome | None, int]:
+            """Run the app, with a course over it if there is one; return what it was left with, and its exit code."""
 
-        def visit(self, question: Q) -> list[str]:
+        def visit(self, question: Q, course: Course | None) -> list[str]:
             """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
 
 
@@ -81,6 +82,7 @@ HELP = f"""\b
   shapecalc tui chain '8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3'
   shapecalc tui equiv '2,3 | transpose 1,0' '| reshape 3,2'
   shapecalc tui --lesson
+  shapecalc tui --lesson-file week3.toml --notes
   s=$(shapecalc tui reshape 2,3,4 0,-1)
 
 {SUMMARY} F10 quits and prints the answer, F1 lists the keys."""
@@ -89,6 +91,10 @@ UNKNOWN = {"ignore_unknown_options": True}
 """The words after `tui` are an op's command line, which the core reads."""
 MOST_STEPS = 99_999
 """The last step to open at; more than an answer has."""
+LESSONS = (
+    Option("lesson", "Open with the lessons.", Takes.NOTHING),
+    Option("lesson_file", "Open with the lessons of this file, as in shapecalc-lessons(5).", metavar="FILE"),
+)
 PARAMETERS: tuple[Argument | Option, ...] = (
     Argument(
         "words",
@@ -100,7 +106,8 @@ PARAMETERS: tuple[Argument | Option, ...] = (
         completes_first=True,
     ),
     Option("step", "Open at this step, from 1.", Takes.NUMBER, metavar="N", least=1, most=MOST_STEPS),
-    Option("lesson", "Open with the lessons.", Takes.NOTHING),
+    *LESSONS,
+    Option("notes", "Show the speaker's notes of the lessons.", Takes.NOTHING),
     *printing_options("no_config"),
 )
 
@@ -111,7 +118,16 @@ def add(app: typer.Typer, cls: type) -> None:
     app.command("tui", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
-def run_tui(context: typer.Context, words: list[str] | None, step: int | None, out: Output, *, lesson: bool) -> int:
+def run_tui(
+    context: typer.Context,
+    words: list[str] | None,
+    step: int | None,
+    lesson_file: str | None,
+    out: Output,
+    *,
+    lesson: bool,
+    notes: bool,
+) -> int:
     """Run the app, and print the answer if it was left with F10."""
     app: TerminalApp[Any] = context.obj
     words = words or []
@@ -119,12 +135,13 @@ def run_tui(context: typer.Context, words: list[str] | None, step: int | None, o
         question = opening_question(app, words, out)
         if question.texts.get("input", "").strip() == "-":
             question = question.with_text("input", _shape_from_stdin())
+        course = opening_course(lesson_file, lesson=lesson, notes=notes)
         _check_terminal()
     except ShapeError as error:
         shown: dict[str, object] = {"command": " ".join(words) or None}
         return print_error(split_shape_error(["tui", *words]) or error, "tui", shown, out)
     with _stdout_at_terminal():
-        outcome, code = app.open(question, None if step is None else step - 1, lesson=lesson)
+        outcome, code = app.open(question, None if step is None else step - 1, course)
     if outcome is None:
         return code
     if outcome.answer is not None:
@@ -140,6 +157,19 @@ def opening_question(app: TerminalApp[Any], words: Sequence[str], out: Output) -
     question = app.question_of(words, {})
     defaults = told_defaults(_stages_of(question, words), {}, out) if words else {}
     return app.question_of(words, defaults) if defaults else question
+
+
+def opening_course(file: str | None, *, lesson: bool, notes: bool = False) -> Course | None:
+    """Return the course that the app opens with; None if it opens with none.
+
+    Raises `ShapeError`: file if the file of lessons cannot be read, usage if something is wrong in it.
+    """
+    if not (file or lesson or notes):
+        return None
+    from shapecalc.teaching.lesson_files import own_lessons, read_lesson_file
+    from shapecalc.teaching.lessons import Course, lessons
+
+    return Course(own_lessons(file, read_lesson_file(file)) if file else lessons(), notes)
 
 
 def _stages_of(question: Question, words: Sequence[str]) -> list[Stage]:

@@ -93,31 +93,44 @@ def rungs(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> t
     stage, right = _stage_of(task, answer), prediction_of(task, answer)
     if stage is None or right is None or task.follow:
         return (COUNT_AGAIN if right is None else FOLLOW_AGAIN,)
-    out = _first_difference(right, prediction or ())
-    ruled = [step for step in stage.steps if step.out is not None and not isinstance(step.facts, Given)]
-    step = _settling(stage, out) if out is not None else next(iter(ruled or stage.steps), None)
+    steps = [(out, _settling(stage, out)) for out in _differences(right, prediction) or range(len(right))]
+    ruled = [(out, step) for out, step in steps if step and not isinstance(step.facts, Given)]
+    out, step = (ruled or steps or [(0, None)])[0]
     return hint_of(stage, step, out).rungs if step else (COUNT_AGAIN,)
 
 
-def correction(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> str:
-    """Return the right answer, with the rule and the arithmetic of the first dim that a prediction has wrong.
-
-    Without a shape to compare with, it is the last dim that has a rule of its own.
+def correction(task: Task, answer: Trace | Chain, rule: str = "", prediction: Prediction = None) -> str:
+    """Return the right answer with a reason.
 
     >>> from shapecalc.teaching.tasks import answer_line
-    >>> correction(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"), (2, 6))
+    >>> correction(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"), "copy-zero", (2, 6))
     'it is 2,12: -1 is 24 elements (2*3*4) / 2 known = 12 [infer]'
     """
     right = prediction_of(task, answer)
+    said = "refused" if right is None else prediction_text(right)
+    return visible(f"it is {said}: {reason(task, answer, rule, prediction)}")
+
+
+def reason(task: Task, answer: Trace | Chain, rule: str = "", prediction: Prediction = None) -> str:
+    """Return the arithmetic, and the rule, of the dim that says most about the answer.
+
+    That is the first dim that a prediction has wrong, unless the request itself names its size. Without one, it is what
+    `rule` settles; then the last dim that any rule settles.
+
+    >>> from shapecalc.teaching.tasks import answer_line
+    >>> reason(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"), "copy-zero")
+    '0 copies dim 0, which is 2 [copy-zero]'
+    """
+    right, stage = prediction_of(task, answer), _stage_of(task, answer)
     if right is None and answer.problem is not None:
-        return visible(f"it is refused: {answer.problem.message} [{answer.problem.rule}]")
-    stage = _stage_of(task, answer)
-    steps = stage.steps if stage else ()
-    out = _first_difference(right or (), () if prediction is None or task.follow else prediction)
-    ruled = [step for step in steps if step.out is not None and not isinstance(step.facts, Given)]
-    step = next(reversed(ruled or steps), None) if out is None else _settling(stage, out)
-    reason = f": {step.why} [{step.rule}]" if step else ""
-    return visible(f"it is {prediction_text(right)}{reason}")
+        return f"{answer.problem.message} [{answer.problem.rule}]"
+    missed = [_settling(stage, out) for out in _differences(right, None if task.follow else prediction)]
+    wrong = [step for step in missed if step and not isinstance(step.facts, Given)]
+    own = [*(stage.steps if stage else ())]
+    ruled = [step for step in own if step.out is not None and not isinstance(step.facts, Given)]
+    asked = [steps for steps in (ruled, answer.steps) if any(step.rule == rule for step in steps)]
+    named = [step for step in (asked[0] if asked else ()) if step.rule == rule]
+    return "; ".join(f"{step.why} [{step.rule}]" for step in wrong[:1] or named or ruled[-1:] or own[-1:])
 
 
 def _miscount(answer: Trace | Chain, shape: Shape) -> str:
@@ -147,19 +160,18 @@ def _misfit(task: Task, answer: Trace | Chain, right: Shape, shape: Shape) -> st
         faults.append(f"{number_text(len(right), 'dim comes', 'dims come')} out, not {len(shape)}")
     elif sorted(map(str, shape)) == sorted(map(str, right)):
         faults.append("the sizes are right, and their order is not")
-    out = _first_difference(right, shape)
-    if out is not None:
+    for out in _differences(right, shape)[:1]:
         stage = _stage_of(task, answer)
         step = _settling(stage, out)
-        reason = f": {hint_of(stage, step, out).arithmetic}" if stage and step else ""
-        faults.append(f"dim {out} is not {brief(str(shape[out]))}{reason}")
+        because = f": {hint_of(stage, step, out).arithmetic}" if stage and step else ""
+        faults.append(f"dim {out} is not {brief(str(shape[out]))}{because}")
     return "; ".join(faults)
 
 
-def _first_difference(right: Shape, shape: Shape) -> int | None:
-    """Return the index of the first dim that differs; None if all that both have agree."""
-    places = (out for out, (mine, yours) in enumerate(zip(right, shape, strict=False)) if mine != yours)
-    return next(places, None)
+def _differences(right: Prediction, shape: Prediction) -> list[int]:
+    """Return the indices of the dims that differ, as far as both have any."""
+    pairs = zip(right or (), shape or (), strict=False)
+    return [out for out, (mine, yours) in enumerate(pairs) if mine != yours]
 
 
 def _settling(stage: Stage | None, out: int) -> Step | None:

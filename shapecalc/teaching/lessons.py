@@ -6,9 +6,13 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.record import Record, fields, replace
 from shapecalc.teaching.judging import Judgement, hint, unread
 from shapecalc.teaching.tasks import Task, answer_line, prediction_of, read_prediction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Wrong(Record):
@@ -40,6 +44,30 @@ class Lesson(Record):
     def task(self) -> Task:
         """What is to be predicted."""
         return Task(self.question, self.stage, self.follow)
+
+
+class Course(Record):
+    """Lessons in their order, and whether the speaker's notes are shown from the start."""
+
+    lessons: tuple[Lesson, ...]
+    notes: bool = False
+
+    def without_notes(self) -> Course:
+        """Return the course as the class gets it."""
+        return Course(tuple(replace(lesson, notes="") for lesson in self.lessons))
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Return the lessons as JSON has them."""
+        return [fields(lesson) | {"wrong": [*map(fields, lesson.wrong)]} for lesson in self.lessons]
+
+    @classmethod
+    def of_json(cls, lessons: list[dict[str, Any]]) -> Course:
+        """Return the course that `as_json` was made of.
+
+        >>> Course.of_json(Course(lessons()).as_json()) == Course(lessons())
+        True
+        """
+        return cls(tuple(_lesson(**lesson) for lesson in lessons))
 
 
 @cache

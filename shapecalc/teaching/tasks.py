@@ -32,10 +32,10 @@ class Task(Record):
 
     @property
     def asks(self) -> str:
-        """What is to be predicted, in words."""
+        """The sentence that asks for the prediction."""
         if self.follow:
-            return f"where does the element at [{self.follow}] go?"
-        return f"the shape after {self.stage}, or error" if self.stage else "the output shape, or error"
+            return f"Where does the element at [{self.follow}] go?"
+        return f"Predict {f'the shape after {self.stage}' if self.stage else 'the output shape'}, or error:"
 
 
 def answer_line(question: str) -> Trace | Chain:

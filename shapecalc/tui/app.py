@@ -14,6 +14,7 @@ from textual.command import CommandPalette
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 
+from shapecalc.teaching.topics import TOPICS
 from shapecalc.tui.keys import KEYS
 from shapecalc.tui.question import Outcome, Question
 from shapecalc.tui.screens.explore import Explore
@@ -60,6 +61,9 @@ class ShapecalcApp(App[Outcome]):
         if screen is self.explore and self.explore.state.works("against"):
             said = "say whether it is the same function, and show where they differ"
             yield SystemCommand("compare with another chain", said, self.explore.action_against)
+        if screen is self.explore:
+            said = f"predict random requests without end; F5 lists their topics: {', '.join(TOPICS)}"
+            yield SystemCommand("exercises", said, self.explore.action_drill)
         yield SystemCommand("choose a theme", "among all that there are", self.action_change_theme)
 
     def action_command_palette(self) -> None:

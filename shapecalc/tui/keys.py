@@ -44,14 +44,14 @@ KEYS = (
 """Every key of the main screen, in the order of the help."""
 
 
-def keys_line(working: frozenset[str], width: int) -> Text:
+def keys_line(working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS) -> Text:
     """Return the keys whose actions are `working`, as many as fit; each carries its action as the meta data `key`.
 
     >>> keys_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
     'PgDn next  PgUp back'
     """
     kept: list[Key] = []
-    for key in sorted((key for key in KEYS if key.action in working), key=lambda key: key.rank):
+    for key in sorted((key for key in keys if key.action in working), key=lambda key: key.rank):
         if sum(_width(each) + 2 for each in [*kept, key]) - 2 <= width:
             kept.append(key)
     line = Text(no_wrap=True, end="")

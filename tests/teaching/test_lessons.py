@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+from importlib.resources import files
 from shlex import split
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from shapecalc.core.asking.rulebook import RULES
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.teaching.judging import correction, rungs
+from shapecalc.teaching.lesson_faults import faults_in, gives_away
 from shapecalc.teaching.lessons import Lesson, judge, lessons
 from shapecalc.teaching.tasks import Task, answer_line, prediction_text, read_prediction, right_prediction
 from tests.core.test_imports import loaded
@@ -54,6 +56,11 @@ def test_each_lesson_builds_on_those_before():
     ids = [lesson.id for lesson in ALL]
     assert [name for name in ids if name in ORDER] == ORDER
     assert len({*ids}) == len(ids)
+
+
+def test_the_lessons_are_such_as_a_teacher_may_write():
+    text = files("shapecalc.teaching").joinpath("lessons.toml").read_text("utf-8")
+    assert faults_in(text) == (len(ALL), [])
 
 
 @each_lesson
@@ -101,13 +108,6 @@ def test_no_answer_is_foreseen_twice(lesson):
 def test_the_answer_is_not_given_away(lesson):
     if not lesson.follow:
         assert prediction_text(right_prediction(lesson.task)) not in lesson.text
-
-
-def gives_away(said, answer):
-    """Say whether a text holds an answer as such: not as part of another shape, nor as an index of the input."""
-    said = re.sub(r"\[[^]]*\] of the input", "", said)
-    before = r"(?<![\w,*/])" if "," in answer else r"(?:\b(?:is|are|to)|=) "
-    return re.search(rf"{before}{re.escape(answer)}(?!\w|[,*/]\w)", said) is not None
 
 
 def near(right):

@@ -32,6 +32,7 @@ from shapecalc.view.rail import rail, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from shapecalc.teaching.lessons import Course
     from shapecalc.teaching.progress import Progress
 
 CALM = 0.05
@@ -50,6 +51,8 @@ class Explore(Screen[None]):
         super().__init__()
         self.state = State(question, step)
         self.progress = progress
+        self.course: Course | None = None
+        """The lessons that it was opened with; None for those of the program."""
         self._due = False
         self._shown = 0.0
 
@@ -208,7 +211,13 @@ class Explore(Screen[None]):
         """Take a lesson."""
         from shapecalc.tui.screens.lessons import Lessons
 
-        self.app.push_screen(Lessons(self.progress), self._take_question)
+        self.app.push_screen(Lessons(self.progress, self.course), self._take_question)
+
+    def action_drill(self) -> None:
+        """Take exercises of all topics."""
+        from shapecalc.tui.screens.drill import Drilling
+
+        self.app.push_screen(Drilling(progress=self.progress), self._take_question)
 
     def action_code(self) -> None:
         """Show code that does the same."""

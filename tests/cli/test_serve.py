@@ -20,6 +20,8 @@ import numpy as np
 import pytest
 
 from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.record import replace
+from shapecalc.teaching.lessons import Course, lessons
 from tests.cli.browser import BROWSER, opened
 from tests.cli.conftest import ROOT, command
 
@@ -30,7 +32,7 @@ from shapecalc.serving.door import Door, new_door  # noqa: E402 - aiohttp may be
 from shapecalc.serving.frames import LARGEST_FRAME, MOST_CELLS, Garbage, packet_of  # noqa: E402
 from shapecalc.serving.server import Serving, serve  # noqa: E402
 from shapecalc.tui.question import question_of  # noqa: E402
-from shapecalc.tui.visit import command_of  # noqa: E402
+from shapecalc.tui.visit import LONGEST_COURSE, command_of  # noqa: E402
 
 pytestmark = pytest.mark.sessions(45)
 
@@ -375,13 +377,64 @@ def test_the_question_may_come_from_standard_input(shapecalc):
     assert "standard input holds more than one line" in ran.err
 
 
+OWN_LESSON = """
+[[lesson]]
+id = "one"
+title = "My own"
+text = "Look."
+question = "transpose 2,3 1,0"
+point = "It turned."
+notes = "Whisper."
+"""
+
+
+def test_an_app_opens_with_a_teachers_lessons_and_without_the_notes(tmp_path):
+    file = tmp_path / "week3.toml"
+    file.write_text(OWN_LESSON)
+
+    async def visit():
+        async with served.visitor() as visitor:
+            seen = await painted(visitor, b"My own")
+            await visitor.send_str(typed("3,2\r"))
+            seen += await painted(visitor, b"It turned.")
+            assert b"Whisper" not in seen
+            assert b"notes" not in seen
+
+    with site("--lesson-file", str(file)) as served:
+        file.unlink()
+        run(visit())
+
+
+def test_an_app_opens_with_the_lessons():
+    async def visit():
+        async with served.visitor() as visitor:
+            await painted(visitor, b"Predict the output shape")
+
+    with site("--lesson") as served:
+        run(visit())
+
+
+def test_lessons_with_a_mistake_are_not_served(shapecalc, tmp_path):
+    file = tmp_path / "week3.toml"
+    file.write_text(OWN_LESSON.replace("1,0", "1,0,2,,"))
+    ran = shapecalc("serve", "--lesson-file", str(file))
+    assert (ran.code, ran.out) == (2, "")
+    assert f"usage: {file}:6: the question cannot be read" in ran.err
+
+
+def test_a_course_that_is_too_long_is_not_handed_over():
+    lesson = lessons()[0]
+    with pytest.raises(ShapeError, match="the lessons are too long to be served"):
+        command_of(question_of(["2,3", "6"]), Course((replace(lesson, text="x" * LONGEST_COURSE),)))
+
+
 def test_an_app_writes_nothing(tmp_path):
     async def visit():
         async with served.visitor() as visitor:
             await painted(visitor, READY)
             await visitor.send_str(typed(F5))
-            await painted(visitor, b"enter predicts")
-            await visitor.send_str(typed("\r2,6,2\r"))
+            await painted(visitor, b"Predict")
+            await visitor.send_str(typed("\r2,12\r"))
             await painted(visitor, DONE)
             await visitor.send_str(typed(F5))
             await painted(visitor, READY)

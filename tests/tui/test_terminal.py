@@ -134,10 +134,25 @@ def test_without_colour_it_says_as_much():
         terminal.shows("EXIT=0")
 
 
+OWN_LESSON = """
+[[lesson]]
+id = "one"
+title = "My own"
+text = "Look."
+question = "transpose 2,3 1,0"
+point = "It turned."
+notes = "Whisper."
+"""
+
+
 @on_tmux
 def test_it_opens_with_the_lessons_and_at_a_step(tmp_path):
     with Tmux(f"XDG_DATA_HOME={shlex.quote(str(tmp_path))} {shapecalc('tui', '--lesson')}") as terminal:
         terminal.shows("Predict the output shape")
+    file = tmp_path / "week3.toml"
+    file.write_text(OWN_LESSON)
+    with Tmux(shapecalc("tui", "--lesson-file", str(file), "--notes")) as terminal:
+        assert "My own" in terminal.shows("Notes: Whisper.")
     with Tmux(shapecalc("tui", "shuffle", "2,3,4", "--first", "1,0,2", "--to", "2,-1,3", "--step", "4")) as terminal:
         terminal.shows("[4 of 8: move axes]")
 
@@ -180,6 +195,7 @@ MISUSED = [
     (["tui", "reshape", "2,3", "--nope"], "reshape has no option '--nope'"),
     (["tui", "reshape", "2,3", "6", "7"], "reshape does not take '7'"),
     (["tui", "--step", "0"], "--step is a whole number from 1"),
+    (["tui", "--lesson-file", "pyproject.toml"], "pyproject.toml:1: there is no [[lesson]]"),
     (["tui", "chain", "2", "3"], "a chain is one text"),
     (["tui", "reshape", "2,3", "'6"], "the app needs a terminal"),
     (["tui", "reshape", "-", "6"], "standard input holds nothing"),

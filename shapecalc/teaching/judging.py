@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from shapecalc.core.answers.element_path import follow_back
-from shapecalc.core.answers.stage import Stage, Step
+from shapecalc.core.answers.stage import Kind, Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.fixing.mistakes import misplacement_of, mistake_of
 from shapecalc.core.ops import OPS
-from shapecalc.core.rules.steps import Given
+from shapecalc.core.ops.transpose import TakenAxis
+from shapecalc.core.rules.steps import CopiedZero, Given, Inferred, Regrouped, Stretched
 from shapecalc.core.sizes.dims import Shape, product
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import brief, count_text, dim_text, number_text, visible
@@ -19,6 +20,11 @@ from shapecalc.view.hints import hint_of
 COUNT_AGAIN = "hold each number of the request against the input, then count the elements"
 FOLLOW_AGAIN = "count the elements that come before it, in reading order, before and after each stage"
 EVERY_RULE = "it is not refused: no rule forbids it, so begin with dim 0"
+
+
+TRIED = {Kind.PERMUTE: TakenAxis.rule, Kind.EXPAND: Stretched.rule}
+"""The rule that settles each dim of a stage, where that is the same for all."""
+COPIES, INFERS = 0, -1
 
 
 class Judgement(Record):
@@ -91,12 +97,26 @@ def rungs(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> t
     '0 copies dim 0, which is ?'
     """
     stage, right = _stage_of(task, answer), prediction_of(task, answer)
-    if stage is None or right is None or task.follow:
-        return (COUNT_AGAIN if right is None else FOLLOW_AGAIN,)
+    if stage is None or task.follow:
+        return (FOLLOW_AGAIN if task.follow else COUNT_AGAIN,)
+    if right is None:
+        return _rungs_of_refused(stage)
     steps = [(out, _settling(stage, out)) for out in _differences(right, prediction) or range(len(right))]
     ruled = [(out, step) for out, step in steps if step and not isinstance(step.facts, Given)]
     out, step = (ruled or steps or [(0, None)])[0]
     return hint_of(stage, step, out).rungs if step else (COUNT_AGAIN,)
+
+
+def _rungs_of_refused(stage: Stage) -> tuple[str, ...]:
+    """Return helps for a stage that is refused, which look like those for any other."""
+    rules = [step.rule for step in stage.steps if not isinstance(step.facts, Given)]
+    if not rules and stage.kind in TRIED:
+        rules = [TRIED[stage.kind]]
+    if not rules:
+        rules = [rule for code, rule in ((INFERS, Inferred.rule), (COPIES, CopiedZero.rule)) if code in stage.asked]
+    rule = rules[-1] if rules else Regrouped.rule
+    shapes = f"input {shape_text(stage.before)}\nasked {shape_text(stage.asked)}"
+    return f"{rule.sentence}  [{rule}]", shapes, COUNT_AGAIN
 
 
 def correction(task: Task, answer: Trace | Chain, rule: str = "", prediction: Prediction = None) -> str:
@@ -126,10 +146,9 @@ def reason(task: Task, answer: Trace | Chain, rule: str = "", prediction: Predic
         return f"{answer.problem.message} [{answer.problem.rule}]"
     missed = [_settling(stage, out) for out in _differences(right, None if task.follow else prediction)]
     wrong = [step for step in missed if step and not isinstance(step.facts, Given)]
-    own = [*(stage.steps if stage else ())]
+    own = stage.steps if stage else ()
     ruled = [step for step in own if step.out is not None and not isinstance(step.facts, Given)]
-    asked = [steps for steps in (ruled, answer.steps) if any(step.rule == rule for step in steps)]
-    named = [step for step in (asked[0] if asked else ()) if step.rule == rule]
+    named = [step for step in ruled if step.rule == rule] or [step for step in answer.steps if step.rule == rule]
     return "; ".join(f"{step.why} [{step.rule}]" for step in wrong[:1] or named or ruled[-1:] or own[-1:])
 
 

@@ -98,7 +98,7 @@ def test_no_help_gives_the_answer_away(kind):
         task = exercise(kind, 3, seed).task
         right = prediction_text(right_prediction(task))
         helps = rungs(task, answer_line(task.question))
-        assert helps
+        assert len(helps) == 3, "their number alone would say that it is refused"
         assert [said for said in helps if gives_away(said, right) or "refused" in said] == []
 
 

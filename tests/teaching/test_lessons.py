@@ -22,6 +22,8 @@ from tests.core.test_imports import loaded
 ALL = lessons()
 WRONG = [(lesson, wrong) for lesson in ALL for wrong in lesson.wrong]
 WIDEST = 74
+WIDEST_TITLE = 30
+"""The cells that a title has in the list beside a lesson, without its tick."""
 each_lesson = pytest.mark.parametrize("lesson", ALL, ids=[lesson.id for lesson in ALL])
 each_wrong = pytest.mark.parametrize(("lesson", "wrong"), WRONG, ids=[f"{one.id} {bad.typed}" for one, bad in WRONG])
 
@@ -68,7 +70,7 @@ def test_a_lesson_is_short_and_fits(lesson):
     lines = lesson.text.splitlines()
     assert 2 <= len(lines) <= 4
     assert max(map(len, lines)) <= WIDEST
-    assert len(lesson.title) <= 50
+    assert len(lesson.title) <= WIDEST_TITLE
     assert set(lesson.id) <= {*string.ascii_lowercase, "-"}
     assert lesson.point.endswith(".")
     assert len(lesson.task.asks) <= WIDEST
@@ -145,6 +147,12 @@ def test_a_correction_has_the_answer_and_a_rule(lesson):
     right = right_prediction(lesson.task)
     assert said.startswith("it is refused: " if right is None else f"it is {shape_text(right)}: ")
     assert re.search(r"\[([\w-]+)\]$", said).group(1) in RULES
+
+
+@each_lesson
+def test_the_helps_do_not_say_by_their_number_that_a_request_is_refused(lesson):
+    helps = rungs(lesson.task, answer_line(lesson.question))
+    assert len(helps) == (1 if lesson.follow else 3)
 
 
 @each_lesson

@@ -105,25 +105,42 @@ def _print_worksheet(topic: str, seed: str | None, count: int, form: str | None,
     """Print a worksheet, or write it into a file."""
     from shapecalc.core.sizes.lookup import lookup
     from shapecalc.teaching.drill import exercises, new_seed
-    from shapecalc.teaching.worksheet import ENDINGS, WRITERS, sheet_of
+    from shapecalc.teaching.worksheet import WRITERS, sheet_of
 
-    ending = Path(out.out or "").suffix.lower()
-    write = lookup(form or ENDINGS.get(ending, "text"), WRITERS, "format")
+    write = lookup(form or _format_of(out.out), WRITERS, "format")
     seed = seed or new_seed()
     text = write(sheet_of(exercises(topic, seed, count), topic, seed, answers=sheet["with_answers"]))
     if out.out is None:
         put(text)
-        return Exit.YES
+    else:
+        _write(f"{text}\n", out.out, force=out.force)
+    return Exit.YES
+
+
+def _write(text: str, file: str, *, force: bool) -> None:
+    """Write a text into a file; raise `RunEnded` if that fails."""
     from shapecalc.engine.whole_files import whole_file
 
     try:
-        with whole_file(Path(out.out), force=out.force) as file:
-            file.write(f"{text}\n".encode())
+        with whole_file(Path(file), force=force) as written:
+            written.write(text.encode())
     except FileExistsError:
-        raise stream_error(visible(out.out), "it exists (--force writes over it)") from None
+        raise stream_error(visible(file), "it exists (--force writes over it)") from None
     except (OSError, ValueError) as error:
-        raise stream_error(visible(out.out), getattr(error, "strerror", None) or error) from None
-    return Exit.YES
+        raise stream_error(visible(file), getattr(error, "strerror", None) or error) from None
+
+
+def _format_of(file: str | None) -> str:
+    """Return the format that a file's name ends with, text if it has no ending.
+
+    Raises `ShapeError` (usage) for another ending.
+    """
+    from shapecalc.teaching.worksheet import ENDINGS
+
+    ending = Path(file or "").suffix.lower()
+    if ending and ending not in ENDINGS:
+        raise misuse(f"a worksheet ends with {', '.join(ENDINGS)}, not '{visible(brief(ending))}'", "or write --format")
+    return ENDINGS.get(ending, "text")
 
 
 def _print_faults(file: str) -> int:

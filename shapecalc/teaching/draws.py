@@ -136,6 +136,12 @@ def inferred_of_nothing(random: Random, level: Level) -> str:
     return _line("reshape", [0, *_shape(random, level.rank, level.most)], [0, -1])
 
 
+def inferred_empty(random: Random, level: Level) -> str:
+    """Draw the same in OpenVINO, which has an answer."""
+    switch = random.choice(["--special-zero", "--no-special-zero"])
+    return f"{inferred_of_nothing(random, level)} --dialect openvino {switch}"
+
+
 def below_minus_one(random: Random, level: Level) -> str:
     """Draw a reshape with a negative number that means nothing."""
     shape = _shape(random, level.rank, level.most)

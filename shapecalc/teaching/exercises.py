@@ -18,7 +18,7 @@ from shapecalc.core.rules.refusals import (
     ZERO_OUT_OF_RANGE,
     ZERO_VOLUME_INFER,
 )
-from shapecalc.core.rules.steps import CopiedZero, Inferred, KeptDim, LiteralZero, NewDim, Stretched
+from shapecalc.core.rules.steps import CopiedZero, Inferred, InferredEmpty, KeptDim, LiteralZero, NewDim, Stretched
 from shapecalc.core.sizes.lookup import lookup
 from shapecalc.core.sizes.record import Record
 from shapecalc.teaching import draws
@@ -72,6 +72,7 @@ KINDS = {
         Kind("below-minus-one", "infer", 3, BELOW_MINUS_ONE, draws.below_minus_one),
         Kind("with-names", "infer", 4, Inferred.rule, draws.inferred_with_names),
         Kind("of-nothing", "infer", 4, ZERO_VOLUME_INFER, draws.inferred_of_nothing),
+        Kind("of-nothing-in-openvino", "infer", 5, InferredEmpty.rule, draws.inferred_empty),
         Kind("swapped", "perm", 1, TakenAxis.rule, draws.swapped),
         Kind("cycled", "perm", 1, TakenAxis.rule, draws.cycled),
         Kind("reversed", "perm", 2, MovedAxes.rule, draws.reversed_axes),

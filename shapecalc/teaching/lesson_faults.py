@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 REQUIRED = ("id", "title", "text", "question", "point")
 OPTIONAL = ("stage", "follow", "notes", "wrong")
 REQUIRED_OF_WRONG, OPTIONAL_OF_WRONG = ("typed", "said"), ("same_as",)
+OF_LINES = ("text", "point", "notes", "said")
+"""The keys whose texts may have several lines."""
 LONGEST = 2000
 """Characters of the longest text."""
 LONGEST_TITLE = 60
@@ -111,7 +113,8 @@ def _unshown(name: str, text: str) -> str:
         return f"{name} is empty"
     if len(text) > most:
         return f"{name} has {len(text)} characters, and {most} are the most"
-    if any(not (char.isprintable() or char == "\n") or ord(char) in NOT_SHOWN for char in text):
+    shown = text.replace("\n", " ") if name in OF_LINES else text
+    if not shown.isprintable() or any(ord(char) in NOT_SHOWN for char in shown):
         return f"{name} holds a character that cannot be shown"
     return ""
 

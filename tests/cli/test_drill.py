@@ -155,6 +155,7 @@ MISUSED = [
     (["drill", "-o", "x.md"], "-o is for worksheets"),
     (["drill", "--print", "0"], "--print is a whole number from 1 to 1000"),
     (["drill", "--print", "3", "--format", "pdf"], "there is no format 'pdf' (there are text, markdown, html)"),
+    (["drill", "--print", "3", "-o", "sheet.pdf"], "a worksheet ends with .txt, .md, .html, .htm, not '.pdf'"),
     (["drill", "--check-lessons", "x", "--print", "3"], "--check-lessons and --print do not go together"),
 ]
 

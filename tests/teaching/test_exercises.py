@@ -23,7 +23,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 SEEDS = [str(number) for number in range(40)]
 OF_TOPICS = {
     "zero": {"copy-zero", "zero-out-of-range", "volume-mismatch", "literal-zero", "zero-beside-infer"},
-    "infer": {"infer", "indivisible", "two-infers", "below-minus-one", "zero-volume-infer"},
+    "infer": {"infer", "indivisible", "two-infers", "below-minus-one", "zero-volume-infer", "infer-empty"},
     "perm": {"permute", "move-axes", "not-a-permutation", "negative-axis"},
     "shuffle": {"permute", "copy-zero", "infer", "indivisible", "zero-beside-infer"},
     "broadcast": {"stretch", "new-dim", "not-broadcastable", "keep-dim", "negative-size"},

@@ -67,6 +67,7 @@ WRONG = [
     ('"Splitting heads"', f'"{"x" * 61}"', 4, "title has 61 characters, and 60 are the most"),
     ('"Splitting heads"', r'"\u001b[31m"', 4, "title holds a character that cannot be shown"),
     ('"Splitting heads"', r'"\u202e"', 4, "title holds a character that cannot be shown"),
+    ('"Splitting heads"', r'"Splitting\nheads"', 4, "title holds a character that cannot be shown"),
     ("notes =", "note =", 11, "there is no key 'note': there are id, title"),
     ('"Say it twice."', "1979-05-27", 11, "notes is a text, not a date"),
     ("0,0,8,-1", "0,0,9,,", 9, "the question cannot be read: a dim is missing"),

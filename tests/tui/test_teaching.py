@@ -254,7 +254,7 @@ def seeded(monkeypatch):
 
 @driven(lesson=True)
 async def test_exercises_are_begun_from_the_list_of_lessons(user, data_folder):
-    await user.press("end", "up", "up", "up")
+    await user.press("end", "up", "pageup", "pageup")
     assert "Exercises: perm" in user.text
     await user.press("enter")
     screen = user.app.screen

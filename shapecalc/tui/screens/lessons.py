@@ -70,12 +70,17 @@ class Lessons(TaskScreen):
 
     def working(self) -> frozenset[str]:
         """Return the actions that would do something now."""
+        idle = {f"go({by})" for by in (-1, 1) if not 0 <= self.at + by < self._entries}
         if self.lesson is None:
-            return frozenset({"back", "go(-1)"})
-        idle = {f"go({by})" for by in (-1, 1) if not 0 <= self.at + by < len(self.course.lessons)}
+            return frozenset({"back", "go(-1)", "go(1)"}) - idle
         idle |= set() if self.lesson.notes else {"notes"}
         idle |= {"submit"} if self.right else set()
         return super().working() - idle
+
+    @property
+    def _entries(self) -> int:
+        """How many entries can be gone through: the lessons, and in the list the exercises."""
+        return len(self.course.lessons) + (len(TOPICS) if self.has_class("-listing") else 0)
 
     def _set_listing(self, listing: bool) -> None:
         """Show the list, or leave the room to the lesson."""
@@ -152,7 +157,7 @@ class Lessons(TaskScreen):
 
     def action_go(self, by: int) -> None:
         """Go to the next lesson, or to the one before."""
-        if 0 <= self.at + by < len(self.course.lessons):
+        if 0 <= self.at + by < self._entries:
             self.at += by
             self.query_one("#list", Choices).highlighted = self.at
             self._show()

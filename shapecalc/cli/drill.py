@@ -165,8 +165,8 @@ def _ask(topic: str, seed: str | None) -> int:
     drill = Drill(topic, seed or new_seed(), {} if seed else progress.tally.boxes)
     typing = sys.stdin is not None and sys.stdin.isatty()
     if typing:
-        tell(OPENING)
-    _print_question(drill)
+        tell(_fitted(OPENING))
+    _print_question(drill, typing=typing)
     helped = 0
     while (line := _line(typing=typing)) is not None:
         if line == HELP_MARK:
@@ -174,7 +174,7 @@ def _ask(topic: str, seed: str | None) -> int:
             helped += 1
         elif _judged(drill, line, progress, typing=typing):
             helped = 0
-            _print_question(drill)
+            _print_question(drill, typing=typing)
     if typing:
         put("")
     put(f"score: {drill}; in all {progress.tally}")
@@ -197,9 +197,17 @@ def _line(*, typing: bool) -> str | None:
     return line.decode("utf-8", "surrogateescape").strip() if line else None
 
 
-def _print_question(drill: Drill) -> None:
+def _print_question(drill: Drill, *, typing: bool) -> None:
     asked = drill.exercise
-    put(f"{drill.answered + 1}. level {asked.level}   {asked.task.question}")
+    put("\n" * typing + f"{drill.answered + 1}. level {asked.level}   {asked.task.question}")
+
+
+def _fitted(text: str) -> str:
+    """Return a line with its words wrapped to the terminal."""
+    from shutil import get_terminal_size
+    from textwrap import fill
+
+    return fill(text, get_terminal_size().columns)
 
 
 def _help(drill: Drill, number: int) -> str:
@@ -218,9 +226,10 @@ def _judged(drill: Drill, line: str, progress: Progress, *, typing: bool) -> boo
     from shapecalc.teaching.judging import unread
 
     if typing and line and (problem := unread(line)):
-        put(visible(problem))
+        put(_fitted(visible(problem)))
         return False
     judged, kind = judge_exercise(drill.exercise, line), drill.exercise.kind.name
-    put(visible(f"right, streak {drill.streak + 1}" if judged.right else f"wrong: {judged.said}"))
+    said = visible(f"right, streak {drill.streak + 1}" if judged.right else f"wrong: {judged.said}")
+    put(_fitted(said) if typing else said)
     progress.score(kind, drill.mark(right=judged.right), right=judged.right)
     return True

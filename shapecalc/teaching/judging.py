@@ -99,24 +99,28 @@ def rungs(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> t
     stage, right = _stage_of(task, answer), prediction_of(task, answer)
     if stage is None or task.follow:
         return (FOLLOW_AGAIN if task.follow else COUNT_AGAIN,)
-    if right is None:
-        return _rungs_of_refused(stage)
-    steps = [(out, _settling(stage, out)) for out in _differences(right, prediction) or range(len(right))]
+    steps = [(out, _settling(stage, out)) for out in _differences(right, prediction) or range(len(right or ()))]
     ruled = [(out, step) for out, step in steps if step and not isinstance(step.facts, Given)]
     out, step = (ruled or steps or [(0, None)])[0]
-    return hint_of(stage, step, out).rungs if step else (COUNT_AGAIN,)
+    if step is None or step.out is None:
+        return _rungs_of_stage(stage)
+    return hint_of(stage, step, out, name="input" if stage is answer.stages[0] else "tensor").rungs
 
 
-def _rungs_of_refused(stage: Stage) -> tuple[str, ...]:
-    """Return helps for a stage that is refused, which look like those for any other."""
-    rules = [step.rule for step in stage.steps if not isinstance(step.facts, Given)]
+def _rungs_of_stage(stage: Stage) -> tuple[str, ...]:
+    """Return helps for a stage as a whole: one that is refused, or that settles no dim by itself.
+
+    They look like those for any other stage, so that they do not say which it is.
+    """
+    rules = [step.rule for step in stage.steps if not isinstance(step.facts, Given)][: 1 if stage.finished else None]
     if not rules and stage.kind in TRIED:
         rules = [TRIED[stage.kind]]
     if not rules:
         rules = [rule for code, rule in ((INFERS, Inferred.rule), (COPIES, CopiedZero.rule)) if code in stage.asked]
     rule = rules[-1] if rules else Regrouped.rule
-    shapes = f"input {shape_text(stage.before)}\nasked {shape_text(stage.asked)}"
-    return f"{rule.sentence}  [{rule}]", shapes, COUNT_AGAIN
+    shapes = {"input": stage.before} | ({"asked": stage.asked} if stage.asked else {})
+    rows = (f"{name}   {'   '.join(map(str, shape))}" for name, shape in shapes.items())
+    return f"{rule.sentence}  [{rule}]", "\n".join(rows), COUNT_AGAIN
 
 
 def correction(task: Task, answer: Trace | Chain, rule: str = "", prediction: Prediction = None) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from shapecalc.teaching.drill import exercises
 from shapecalc.teaching.tasks import prediction_text, right_prediction
+from shapecalc.teaching.worksheet import Sheet, html_of
 from tests.cli.conftest import ROOT, command, environment
 
 
@@ -211,3 +212,11 @@ def test_a_closed_input_is_told(tmp_path):
     shell = ["bash", "-c", '"$@" <&-', "bash", *command("drill")]
     ran = subprocess.run(shell, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (4, "shapecalc: stdin: it is closed\n")
+
+
+def test_a_page_escapes_whatever_stands_on_it():
+    page = html_of(Sheet("<i>&", "'\"<b>", ("reshape <script>",), ("<img src=x>",)))
+    tags = Tags(page)
+    assert {"i", "b", "script", "img"}.isdisjoint(tags.seen)
+    assert "reshape <script>" in tags.text
+    assert "<img src=x>" in tags.text

@@ -17,11 +17,12 @@ from shapecalc.tui.question import question_of
 from shapecalc.tui.screens import drill
 from shapecalc.tui.screens.drill import Drilling
 from shapecalc.tui.screens.lessons import Lessons
-from tests.sampling import some_and_all
 from tests.tui.driven import driven, using
 
 pytestmark = pytest.mark.sessions(16)
 
+PLACES = sorted(range(len(lessons())), key=lambda place: len(lessons()[place].text + lessons()[place].question))
+"""The lessons by their numbers, those that take most room last."""
 SIZES = [(40, 12), (60, 18), (80, 24), (200, 60)]
 
 
@@ -135,7 +136,9 @@ async def test_where_an_element_goes_is_shown_in_the_grid(user):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("places", some_and_all(range(len(lessons())), 4))
+@pytest.mark.parametrize(
+    "places", [pytest.param(PLACES[-4:], id="longest"), pytest.param(PLACES, id="all", marks=pytest.mark.slow)]
+)
 def test_what_is_asked_and_the_field_are_in_view(places, size):
     async def look(user):
         if size[0] >= 76:

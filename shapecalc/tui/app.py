@@ -42,9 +42,9 @@ class ShapecalcApp(App[Outcome]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
     def __init__(
-        self, question: Question, step: int | None = None, *, lesson: bool = False, progress: Progress | None = None
+        self, question: Question, step: int | None = 0, *, lesson: bool = False, progress: Progress | None = None
     ) -> None:
-        """Open with a question, at one of its steps, and with the lessons over it if `lesson` is set.
+        """Open with a question, at one of its steps or past the last, and with the lessons over it if `lesson` is set.
 
         `progress` says which lessons are done; if it is None, the user's file does.
         """

@@ -12,6 +12,7 @@ from shapecalc.core.sizes.dims import product
 from shapecalc.core.sizes.problem import FILE, USAGE, Problem, ShapeError
 from shapecalc.core.sizes.quoting import count_text, visible
 from shapecalc.core.sizes.text import shape_text
+from shapecalc.tui.asking import OPENING, beside_text, hole_texts, question_text, sentence_of
 from shapecalc.tui.question import Outcome, Question
 from shapecalc.tui.state import State
 from shapecalc.view.flow import flow
@@ -37,14 +38,17 @@ MESSAGES = {Kind.PERMUTE: (MOVING, CUTTING), Kind.RESHAPE: (MOVING, CUTTING), Ki
 """What is to be remembered of stages whose kinds are easily taken for each other."""
 
 
-def title(question: Question, outcome: Outcome, width: int) -> Text:
-    """Return the operator, the element count and the answer in one line; if there is little room, the answer alone."""
+def title(question: Question, outcome: Outcome, width: int, hidden: str = "") -> Text:
+    """Return the operator, the element count and the answer in one line; if there is little room, the answer alone.
+
+    `hidden` is what stands in place of an answer that is not to be seen.
+    """
     answer = outcome.answer
     if answer is None:
         left, right, count = question.op, "..." if outcome.typing else "cannot be read", ""
     else:
         left = answer.op if isinstance(answer, Chain) else operator(answer)
-        right, count = _answer_text(answer), f"{count_text((), product(answer.input))}   "
+        right, count = hidden or _answer_text(answer), f"{count_text((), product(answer.input))}   "
     right = clip(visible(right), width, UNICODE)
     left = clip(left, max(0, width - len(right) - 2), UNICODE) if width - len(right) > LEAST_NAME else ""
     right = count + right if len(left) + len(count) + len(right) + 2 <= width else right
@@ -87,6 +91,8 @@ def sentence(state: State, width: int) -> Text:
         return Text()
     if state.gridded:
         return _lines(FOLLOWING, width)
+    if state.asking:
+        return _lines(sentence_of(state.mistake) if state.mistake else OPENING, width)
     if state.settled:
         provisos = _provisos(answer) + ([f"F6: {state.fix.said}."] if state.fix and problem is None else [])
         return Text("\n".join([*wrap(" ".join(provisos), width), _message(answer, width)][:MOST_LINES]))
@@ -145,9 +151,10 @@ def flow_text(state: State, width: int, height: int) -> Text:
     if state.good is None:
         return Text()
     axes = max([len(state.good.input), *(len(stage.after) for stage in state.good.stages if stage.after is not None)])
+    holes = hole_texts(state)
     at, rows = None if state.settled else state.at, height - (axes >= height)
     while True:
-        text = flow(state.good, at, width=width, height=rows, chosen=state.chosen)
+        text = flow(state.good, at, width=width, height=rows, chosen=state.chosen or state.hole, holes=holes)
         over = text.plain.count("\n") + 1 - height
         if over <= 0 or rows <= LEAST_FLOW:
             return text
@@ -158,6 +165,8 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
     """Return the picture under the rail: the grid if it was asked for, and that of the step at hand if not."""
     if state.good is None:
         return Text()
+    if state.asking and not state.gridded:
+        return beside_text(state, width, height) or question_text(state, width, height)
     if not state.gridded:
         at = max(0, state.last - 1) if state.settled else state.at
         return picture(state.good, at, width=width, height=height)

@@ -17,6 +17,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input, Rule
 
 from shapecalc.core.sizes.problem import ShapeError
@@ -24,10 +25,11 @@ from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import replace
 from shapecalc.engine.whole_files import whole_file
 from shapecalc.tui import story
+from shapecalc.tui.asking import hidden_text
 from shapecalc.tui.keys import KEYS, keys_line
 from shapecalc.tui.question import CHAIN, Question, caret, command, element_reader, question_of
 from shapecalc.tui.state import ARROWS, State, first_difference
-from shapecalc.tui.widgets import SENT, ClickableText, Enlarge, Field, MarkClicked, Pane, TextField
+from shapecalc.tui.widgets import SENT, ClickableText, Enlarge, Field, FocusableText, MarkClicked, Pane, TextField
 from shapecalc.view.rail import rail, strip
 
 TYPE_CHECKING = False
@@ -45,13 +47,15 @@ class Explore(Screen[None]):
 
     BINDINGS = [Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS]
 
-    def __init__(self, question: Question, step: int | None = None, progress: Progress | None = None) -> None:
-        """Open with a question, at one of its steps; past the last if none is given."""
+    def __init__(self, question: Question, step: int | None = 0, progress: Progress | None = None) -> None:
+        """Open with a question, at one of its steps, with the answer hidden; past the last if it is None."""
         super().__init__()
         self.state = State(question, step)
         self.progress = progress
         self._due = False
         self._shown = 0.0
+        self._in_use: Widget | None = None
+        """What had the focus when the terminal became too small."""
 
     def compose(self) -> ComposeResult:
         """Lay the screen out from top to bottom."""
@@ -61,7 +65,7 @@ class Explore(Screen[None]):
             yield Horizontal(*self._fields(), id="fields")
             yield ClickableText("reason")
             yield Rule()
-            yield ClickableText("flow")
+            yield FocusableText("flow")
             yield Rule()
             yield ClickableText("rail")
             yield ClickableText("strip")
@@ -71,9 +75,12 @@ class Explore(Screen[None]):
             yield ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Show everything, with the cursor in the first field."""
-        self.query(Input).first().focus()
+        """Show everything, with the cursor in the first hole, or in the first field."""
+        self._focus_first()
         self.show_soon()
+
+    def _focus_first(self) -> None:
+        (self.query_one("#flow") if self.state.asking else self.query(Input).first()).focus()
 
     def _fields(self) -> list[Field]:
         """Return the fields of the question; a key typed in one is in the question before the field itself is drawn."""
@@ -116,6 +123,13 @@ class Explore(Screen[None]):
         await self.ask_anew(question)
         self.notify(visible("; ".join(notes)), title="the code as a chain", markup=False)
 
+    def on_paste(self, event: events.Paste) -> None:
+        """Take what is pasted outside of the fields into the first of them."""
+        if not isinstance(self.focused, TextField):
+            field = self.query(TextField).first()
+            field.focus()
+            field.post_message(events.Paste(event.text))
+
     @on(Input.Submitted)
     def go_to_next_field(self) -> None:
         """Go on to the next field."""
@@ -123,11 +137,13 @@ class Explore(Screen[None]):
 
     @on(MarkClicked)
     async def follow_click(self, event: MarkClicked) -> None:
-        """Follow a click on a dim of the flow, a step of the rail or a key."""
+        """Follow a click on a dim of the flow, a step of the rail, an element or a key."""
         if event.kind == "key":
             await self.run_action(str(event.value))
         elif event.kind == "step":
             self.state.go(int(str(event.value)))
+        elif event.kind == "cell":
+            self.state.cursor = event.value  # type: ignore[assignment]
         else:
             self.state.choose(event.value)  # type: ignore[arg-type]
         self.show_soon()
@@ -135,7 +151,12 @@ class Explore(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new size, or ask for a larger one."""
         width, height = Enlarge.LEAST
-        self.set_class(event.size.width < width or event.size.height < height, "-small")
+        small = event.size.width < width or event.size.height < height
+        if small and not self.has_class("-small"):
+            self._in_use = self.focused
+        self.set_class(small, "-small")
+        if not small and self.focused is None and self._in_use is not None:
+            self.call_after_refresh(self._in_use.focus)
         self.show_soon()
 
     def on_descendant_focus(self) -> None:
@@ -145,17 +166,37 @@ class Explore(Screen[None]):
         self.show_soon()
 
     def on_key(self, event: events.Key) -> None:
-        """Move the cursor of the grid, if the picture has the focus."""
-        if self.state.gridded and event.key in ARROWS and isinstance(self.focused, Pane):
-            self.state.move(event.key)
+        """Move the cursor of the grid if the picture has the focus, or type into a hole if the flow has it."""
+        if isinstance(self.focused, Pane):
+            acted = self.state.gridded and event.key in ARROWS
+            if acted:
+                self.state.move(event.key)
+        else:
+            acted = self.focused is self.query_one("#flow") and self._take_key(event)
+        if acted:
             self.show_soon()
             event.stop()
+
+    def _take_key(self, event: events.Key) -> bool:
+        """Take a key for the flow; say whether it means anything there."""
+        state = self.state
+        if event.key in ARROWS:
+            state.choose_beside(event.key)
+        elif event.key == "enter":
+            state.enter()
+        elif event.key == "escape":
+            state.choose(None)
+        elif event.key == "backspace" or (event.is_printable and event.character):
+            state.type("\b" if event.key == "backspace" else str(event.character))
+        else:
+            return False
+        return True
 
     # What the keys do
 
     def action_step(self, by: int) -> None:
-        """Go a step on or back."""
-        self.state.go(self.state.at + by)
+        """Go a step back, show the step at hand if it is hidden, or go a step on."""
+        self.state.step(by)
         self.show_soon()
 
     def action_first(self) -> None:
@@ -169,10 +210,28 @@ class Explore(Screen[None]):
         self.show_soon()
 
     def action_grid(self) -> None:
-        """Show the elements in place of the picture, or the picture again."""
+        """Show the elements in place of the picture, and with them the answer, or the picture again."""
+        if self.state.holes:
+            self.state.hide_or_reveal()
         self.state.gridded = not self.state.gridded
         (self.query_one(Pane) if self.state.gridded else self.query(Input).first()).focus()
         self.show_soon()
+
+    def action_hide(self) -> None:
+        """Hide the answer, to predict it, or reveal it."""
+        self.state.hide_or_reveal()
+        self._focus_first()
+        self.show_soon()
+
+    async def action_undo(self) -> None:
+        """Ask the question before."""
+        self.state.undo()
+        await self._show_fields()
+
+    async def action_redo(self) -> None:
+        """Ask the question that was taken back."""
+        self.state.redo()
+        await self._show_fields()
 
     async def action_fix(self) -> None:
         """Apply the fix that is suggested."""
@@ -234,6 +293,11 @@ class Explore(Screen[None]):
         if self.app.is_web:
             self.app.deliver_screenshot()
             return
+        self.app.clear_notifications()
+        self.call_after_refresh(self._save_picture)
+
+    def _save_picture(self) -> None:
+        """Save a picture, in which no notification stands any more."""
         saved = Path.cwd() / f"shapecalc_{datetime.now():%Y-%m-%dT%H_%M_%S_%f}.svg"
         try:
             with whole_file(saved) as file:
@@ -275,6 +339,16 @@ class Explore(Screen[None]):
     async def ask_anew(self, question: Question) -> None:
         """Ask a question that other fields may belong to."""
         self.state.ask(question)
+        await self._show_fields()
+
+    async def _show_fields(self) -> None:
+        """Show the fields of the question; those that are there already keep the focus."""
+        question, shown = self.state.question, {field.field_name: field for field in self.query(Field)}
+        if (*shown,) == question.fields:
+            for name, field in shown.items():
+                field.text_field.value = question.texts.get(name, "")
+            self.show_soon()
+            return
         for fields in self.query("#fields"):  # there are none any more if the app is about to end
             await fields.remove_children()
             await fields.mount(*self._fields())
@@ -302,7 +376,7 @@ class Explore(Screen[None]):
         state, width = self.state, self.app.size.width - 2
         line = Text(visible(f"$ {command(state.question, state.outcome.answer)}"), no_wrap=True, overflow="ellipsis")
         works = frozenset(key.action for key in KEYS if state.works(key.action))
-        self._put("title", story.title(state.question, state.outcome, width))
+        self._put("title", story.title(state.question, state.outcome, width, hidden_text(state)))
         self._put("reason", self._reason_text(width))
         self._put("sentence", story.sentence(state, width))
         self._put("command", line)

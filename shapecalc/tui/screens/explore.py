@@ -335,6 +335,7 @@ class Explore(Screen[None]):
         await self.ask_anew(question)
         if before is not None and self.state.good is not None:
             self.state.go(first_difference(before, self.state.good))
+            self.show_soon()
 
     async def ask_anew(self, question: Question) -> None:
         """Ask a question that other fields may belong to."""

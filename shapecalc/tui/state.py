@@ -7,6 +7,7 @@ from math import prod
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.asking.command_line import split, stage_line
 from shapecalc.core.fixing.fixes import Fix, apply, fixes
+from shapecalc.core.rules.steps import Merged
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.tui.history import History
 from shapecalc.tui.predictions import Predictions, Score
@@ -169,6 +170,11 @@ class State:
     def _asked_now(self) -> tuple[tuple[int, int], ...]:
         """The hidden dims that the step at hand settles."""
         return tuple(hole for hole in self.predictions.of_step(self.at) if hole in self.holes)
+
+    @property
+    def gives_away(self) -> bool:
+        """Whether the picture of the step at hand would show dims that are hidden, as the cuts of a merge do."""
+        return self.good is not None and bool(self.holes) and isinstance(self.good.steps[self.at].facts, Merged)
 
     @property
     def mistake(self) -> Mistake | None:

@@ -12,7 +12,7 @@ from shapecalc.core.sizes.dims import product
 from shapecalc.core.sizes.problem import FILE, USAGE, Problem, ShapeError
 from shapecalc.core.sizes.quoting import count_text, visible
 from shapecalc.core.sizes.text import shape_text
-from shapecalc.tui.asking import OPENING, beside_text, hole_texts, question_text, sentence_of
+from shapecalc.tui.asking import GOING_ON, OPENING, beside_text, hole_texts, question_text, sentence_of
 from shapecalc.tui.question import Outcome, Question
 from shapecalc.tui.state import State
 from shapecalc.view.flow import flow
@@ -31,6 +31,10 @@ LEAST_NAME = 8
 """The cells below which the operator is not named."""
 LEAST_FLOW = 2
 """Lines of a flow with one axis."""
+HEAD_AND_NOTE = 3
+"""Lines of the flow that are no axes before a hole: its head, its first axis, and how many axes are left out."""
+LEAST_SHARE = 4
+"""Lines that the flow may have in the least terminal."""
 CARET = "▲"
 FOLLOWING = "The arrow keys follow another element; it is marked at every stage."
 MOVING, CUTTING = "Transpose moves axes.", "Reshape only moves the cuts."
@@ -99,7 +103,8 @@ def sentence(state: State, width: int) -> Text:
     if state.at >= state.last:
         return Text()
     step = answer.steps[state.at]
-    return _lines(f"{visible(step.why)}  [{step.rule}]", width)
+    said = _lines(f"{visible(step.why)}  [{step.rule}]", width)
+    return said.append(f"\n{clip(GOING_ON, width, UNICODE)}") if state.holes and "\n" not in said else said
 
 
 def _message(answer: Trace | Chain, width: int) -> str:
@@ -146,6 +151,17 @@ def _lines(words: str, width: int) -> Text:
     return Text("\n".join(lines))
 
 
+def flow_height(state: State, width: int, room: int) -> int:
+    """Return how many of the lines for flow and picture the flow may have: half, or what no question takes.
+
+    The hole at hand is in view.
+    """
+    if state.hole is None:
+        return max(LEAST_SHARE, room // 2)
+    asked = question_text(state, width, room // 2).plain.count("\n") + 1
+    return max(LEAST_SHARE, state.hole[1] + HEAD_AND_NOTE, room - asked)
+
+
 def flow_text(state: State, width: int, height: int) -> Text:
     """Return the flow at the step at hand; with what is noted under it, it takes `height` lines at most."""
     if state.good is None:
@@ -167,6 +183,8 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
         return Text()
     if state.asking and not state.gridded:
         return beside_text(state, width, height) or question_text(state, width, height)
+    if state.gives_away:
+        return Text()
     if not state.gridded:
         at = max(0, state.last - 1) if state.settled else state.at
         return picture(state.good, at, width=width, height=height)

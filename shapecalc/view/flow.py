@@ -22,6 +22,7 @@ LONGEST_DIM = 14
 LONGEST_TITLE = 24
 MOST_ROWS = 16
 """The most axes that are drawn if no height is given."""
+MIXED = "~ is no axis of the input: its cuts fall elsewhere"
 ROOMS = (3, 1)
 """How many cells a line has after its bracket. The second is tried if the columns do not fit with the first."""
 
@@ -96,7 +97,8 @@ def flow(
     picture = _Flow(answer, at, strokes, _sources_of(made, None if chosen in holes else chosen), shown)
     picture.holes, picture.chosen = holes, chosen
     picture.draw(made, columns, gaps, window)
-    return stack([picture.canvas.text(width), *_notes(made, window, rows - shown, strokes, width)])
+    notes = _notes(made, window, rows - shown, strokes, width)
+    return stack([picture.canvas.text(width), *[note for note in notes if not holes or MIXED not in note]])
 
 
 def _gaps(
@@ -115,7 +117,7 @@ def _notes(made: tuple[Layout, ...], window: tuple[int, int], more: int, strokes
     """Return the notes under the lines: what is left out, and where the request was refused."""
     notes = []
     if any(layout.mixed for layout in made[window[0] : window[1]]):
-        notes.append(Text("~ is no axis of the input: its cuts fall elsewhere", "dim"))
+        notes.append(Text(MIXED, "dim"))
     if more:
         notes.append(Text(f"{strokes.dots} {more} more {'axis' if more == 1 else 'axes'}", "dim"))
     if window != (0, len(made)):

@@ -80,7 +80,7 @@ class Explore(Screen[None]):
         self.show_soon()
 
     def _focus_first(self) -> None:
-        (self.query_one("#flow") if self.state.asking else self.query(Input).first()).focus()
+        (self.query_one("#flow") if self.state.holes else self.query(Input).first()).focus()
 
     def _fields(self) -> list[Field]:
         """Return the fields of the question; a key typed in one is in the question before the field itself is drawn."""
@@ -395,7 +395,7 @@ class Explore(Screen[None]):
             return
         at = None if state.settled else state.at
         beside = BESIDE_PICTURES - len(self.query(Rule)) - 1 if self.has_class("-low") else BESIDE_PICTURES
-        self._put("flow", story.flow_text(state, width, max(4, (self.app.size.height - beside) // 2)))
+        self._put("flow", story.flow_text(state, width, story.flow_height(state, width, self.app.size.height - beside)))
         self._put("rail", rail(answer, at, width=width))
         self._put("strip", strip(answer, at, width=width))
         self.query_one(Pane).draw(partial(story.picture_text, state, element_reader(state.outcome.source)))

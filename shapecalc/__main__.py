@@ -28,11 +28,11 @@ class TerminalApp:
 
         return question_of(words, defaults)
 
-    def open(self, question: Question, step: int | None, *, lesson: bool) -> tuple[Outcome | None, int]:
+    def open(self, question: Question, step: int | None, *, lesson: bool, big: bool) -> tuple[Outcome | None, int]:
         """Run the app; return what it was left with, and its own exit code."""
         from shapecalc.tui.app import ShapecalcApp
 
-        app = ShapecalcApp(question, step, lesson=lesson)
+        app = ShapecalcApp(question, step, lesson=lesson, big=big)
         return app.run(), app.return_code or Exit.YES
 
     def visit(self, question: Question) -> list[str]:

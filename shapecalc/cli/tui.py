@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Q:
             """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none."""
 
-        def open(self, question: Q, step: int | None, *, lesson: bool) -> tuple[Outcome | None, int]:
+        def open(self, question: Q, step: int | None, *, lesson: bool, big: bool) -> tuple[Outcome | None, int]:
             """Run the app; return what it was left with, and its own exit code."""
 
         def visit(self, question: Q) -> list[str]:
@@ -112,6 +112,7 @@ PARAMETERS: tuple[Argument | Option, ...] = (
     ),
     STEP,
     Option("lesson", "Open with the lessons.", Takes.NOTHING),
+    Option("big", "Draw it in large figures, for a room.", Takes.NOTHING),
     *printing_options("no_config"),
 )
 
@@ -122,7 +123,9 @@ def add(app: typer.Typer, cls: type) -> None:
     app.command("tui", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
-def run_tui(context: typer.Context, words: list[str] | None, step: str | None, out: Output, *, lesson: bool) -> int:
+def run_tui(
+    context: typer.Context, words: list[str] | None, step: str | None, out: Output, *, lesson: bool, big: bool
+) -> int:
     """Run the app, and print the answer if it was left with F10."""
     app: TerminalApp[Any] = context.obj
     words = words or []
@@ -139,7 +142,7 @@ def run_tui(context: typer.Context, words: list[str] | None, step: str | None, o
         shown: dict[str, object] = {"command": " ".join(words) or None}
         return print_error(split_shape_error(["tui", *words]) or error, "tui", shown, out)
     with _stdout_at_terminal():
-        outcome, code = app.open(question, place, lesson=lesson)
+        outcome, code = app.open(question, place, lesson=lesson, big=big)
     if outcome is None:
         return code
     if outcome.answer is not None:

@@ -42,14 +42,22 @@ class ShapecalcApp(App[Outcome]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
     def __init__(
-        self, question: Question, step: int | None = 0, *, lesson: bool = False, progress: Progress | None = None
+        self,
+        question: Question,
+        step: int | None = 0,
+        *,
+        lesson: bool = False,
+        big: bool = False,
+        progress: Progress | None = None,
     ) -> None:
         """Open with a question, at one of its steps or past the last, and with the lessons over it if `lesson` is set.
+
+        If `big` is set, the step is drawn in large figures.
 
         `progress` says which lessons are done; if it is None, the user's file does.
         """
         super().__init__()
-        self.explore = Explore(question, step, progress)
+        self.explore = Explore(question, step, progress, big=big)
         self.opens_lessons = lesson
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
@@ -60,6 +68,8 @@ class ShapecalcApp(App[Outcome]):
         if screen is self.explore and self.explore.state.works("against"):
             said = "say whether it is the same function, and show where they differ"
             yield SystemCommand("compare with another chain", said, self.explore.action_against)
+        if screen is self.explore and self.explore.state.works("tally"):
+            yield SystemCommand("tally", "count what a class predicts", self.explore.action_tally)
         yield SystemCommand("choose a theme", "among all that there are", self.action_change_theme)
 
     def action_command_palette(self) -> None:

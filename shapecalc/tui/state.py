@@ -60,6 +60,8 @@ class State:
         self.chosen: tuple[int, int] | None = None
         """The dim of the flow that is lit up, by column and index."""
         self.gridded = False
+        self.big = False
+        """Whether the step at hand is drawn in large figures."""
         self._fix: tuple[Outcome, int, Fix | None] | None = None
         """What was asked, and the fix that was found for it, with the number of the op that it changes."""
         self.cursor: tuple[int, ...] | None = None
@@ -204,6 +206,13 @@ class State:
         if self.hole is not None:
             self.predictions.type(self.hole, char)
 
+    def predict(self, mistake: Mistake) -> None:
+        """Type what a mistake gives into the holes of the output, all of which are hidden for it."""
+        self.hidden = False
+        self.hide_or_reveal()
+        self.predictions.texts.update(zip(self.predictions.output, map(str, mistake.answer.output or ()), strict=True))
+        self.chosen = next(hole for hole in self.predictions.output if hole in self.holes)
+
     def enter(self) -> None:
         """Go on if what was typed is right; otherwise give one more help."""
         if self.hole is not None and self.asking:
@@ -287,7 +296,7 @@ class State:
         """Say whether a key would do something now."""
         if action in ("undo", "redo"):
             return bool(self.history.past if action == "undo" else self.history.future)
-        if action == "hide":
+        if action in ("hide", "tally"):
             return bool(self.predictions.cells)
         if action in ("step(1)", "last"):
             return self.at < self.last

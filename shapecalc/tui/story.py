@@ -96,7 +96,8 @@ def sentence(state: State, width: int) -> Text:
     if state.gridded:
         return _lines(FOLLOWING, width)
     if state.asking:
-        return _lines(sentence_of(state.mistake) if state.mistake else OPENING, width)
+        said = question_text(state, width, MOST_LINES) if state.big else OPENING
+        return _lines(sentence_of(state.mistake) if state.mistake else str(said), width)
     if state.settled:
         provisos = _provisos(answer) + ([f"F6: {state.fix.said}."] if state.fix and problem is None else [])
         return Text("\n".join([*wrap(" ".join(provisos), width), _message(answer, width)][:MOST_LINES]))
@@ -177,16 +178,29 @@ def flow_text(state: State, width: int, height: int) -> Text:
         rows = max(LEAST_FLOW, rows - over)
 
 
+def big_text(state: State, width: int, height: int) -> Text:
+    """Return the step at hand in large figures; if there is no room for any, the flow."""
+    from shapecalc.view.big import big  # few ask for it
+
+    if state.good is None:
+        return Text()
+    holes, at = hole_texts(state), max(0, state.last - 1) if state.settled else state.at
+    found = big(state.good, at, width=width, height=height, holes=holes, chosen=state.chosen or state.hole)
+    return found or flow_text(state, width, height)
+
+
 def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None, width: int, height: int) -> Text:
     """Return the picture under the rail: the grid if it was asked for, and that of the step at hand if not."""
     if state.good is None:
         return Text()
+    if state.big and not state.gridded:
+        return beside_text(state, width, height) or big_text(state, width, height)
     if state.asking and not state.gridded:
         return beside_text(state, width, height) or question_text(state, width, height)
+    at = max(0, state.last - 1) if state.settled else state.at
     if state.gives_away:
         return Text()
     if not state.gridded:
-        at = max(0, state.last - 1) if state.settled else state.at
         return picture(state.good, at, width=width, height=height)
     from shapecalc.engine.files import FileError
 

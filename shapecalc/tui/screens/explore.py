@@ -34,6 +34,7 @@ from shapecalc.view.rail import rail, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from shapecalc.core.fixing.mistakes import Mistake
     from shapecalc.tui.progress import Progress
 
 CALM = 0.05
@@ -47,10 +48,16 @@ class Explore(Screen[None]):
 
     BINDINGS = [Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS]
 
-    def __init__(self, question: Question, step: int | None = 0, progress: Progress | None = None) -> None:
-        """Open with a question, at one of its steps, with the answer hidden; past the last if it is None."""
+    def __init__(
+        self, question: Question, step: int | None = 0, progress: Progress | None = None, *, big: bool = False
+    ) -> None:
+        """Open with a question, at one of its steps, with the answer hidden; past the last if it is None.
+
+        If it is `big`, the step is drawn in large figures.
+        """
         super().__init__()
         self.state = State(question, step)
+        self.state.big = big
         self.progress = progress
         self._due = False
         self._shown = 0.0
@@ -80,7 +87,9 @@ class Explore(Screen[None]):
         self.show_soon()
 
     def _focus_first(self) -> None:
-        (self.query_one("#flow") if self.state.holes else self.query(Input).first()).focus()
+        self.set_class(self.state.big, "-big")
+        focused = self.query_one(Pane if self.state.big else "#flow") if self.state.holes or self.state.big else None
+        (focused or self.query(Input).first()).focus()
 
     def _fields(self) -> list[Field]:
         """Return the fields of the question; a key typed in one is in the question before the field itself is drawn."""
@@ -167,12 +176,12 @@ class Explore(Screen[None]):
 
     def on_key(self, event: events.Key) -> None:
         """Move the cursor of the grid if the picture has the focus, or type into a hole if the flow has it."""
-        if isinstance(self.focused, Pane):
+        if isinstance(self.focused, Pane) and not (self.state.big and not self.state.gridded):
             acted = self.state.gridded and event.key in ARROWS
             if acted:
                 self.state.move(event.key)
         else:
-            acted = self.focused is self.query_one("#flow") and self._take_key(event)
+            acted = isinstance(self.focused, FocusableText) and self._take_key(event)
         if acted:
             self.show_soon()
             event.stop()
@@ -223,6 +232,12 @@ class Explore(Screen[None]):
         self._focus_first()
         self.show_soon()
 
+    def action_big(self) -> None:
+        """Draw the step in large figures and hide all else, or show everything again."""
+        self.state.big = not self.state.big
+        self._focus_first()
+        self.show_soon()
+
     async def action_undo(self) -> None:
         """Ask the question before."""
         self.state.undo()
@@ -255,6 +270,20 @@ class Explore(Screen[None]):
 
         if self.state.outcome.answer is not None:
             self.app.push_screen(Against(self.state.outcome.answer, self.state.question.against), self._keep_against)
+
+    def action_tally(self) -> None:
+        """Count what a class predicts."""
+        from shapecalc.tui.screens.tally import Tally
+
+        if self.state.good is not None:
+            self.app.push_screen(Tally(self.state.good), self._show_mistake)
+
+    def _show_mistake(self, mistake: Mistake | None) -> None:
+        """Show a mistake beside the truth."""
+        if mistake is not None:
+            self.state.predict(mistake)
+            self._focus_first()
+            self.show_soon()
 
     def action_simplify(self) -> None:
         """Show the shortest chain that does the same."""
@@ -290,14 +319,14 @@ class Explore(Screen[None]):
 
     def action_picture(self) -> None:
         """Save a picture of the screen in the folder one is in; from a browser, where it keeps its downloads."""
-        if self.app.is_web:
-            self.app.deliver_screenshot()
-            return
         self.app.clear_notifications()
         self.call_after_refresh(self._save_picture)
 
     def _save_picture(self) -> None:
         """Save a picture, in which no notification stands any more."""
+        if self.app.is_web:
+            self.app.deliver_screenshot()
+            return
         saved = Path.cwd() / f"shapecalc_{datetime.now():%Y-%m-%dT%H_%M_%S_%f}.svg"
         try:
             with whole_file(saved) as file:

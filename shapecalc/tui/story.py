@@ -201,7 +201,7 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
     if state.gives_away:
         return Text()
     if not state.gridded:
-        return picture(state.good, at, width=width, height=height)
+        return picture(state.good, at, width=width, height=height, hides_late=bool(state.holes))
     from shapecalc.engine.files import FileError
 
     try:

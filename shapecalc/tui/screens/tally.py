@@ -38,7 +38,11 @@ class Tally(ModalScreen[Mistake | None]):
         with Vertical(classes="dialog"):
             yield Pane("bars")
             yield Field("counts", "")
-            yield Static(WORDS if len(self.predictions) > 1 else NO_OTHER, id="words", markup=False)
+            yield Static(self._words, id="words", markup=False)
+
+    @property
+    def _words(self) -> str:
+        return WORDS if len(self.predictions) > 1 else NO_OTHER
 
     def on_mount(self) -> None:
         """Begin in the line of counts."""
@@ -55,7 +59,7 @@ class Tally(ModalScreen[Mistake | None]):
         except ShapeError as error:
             said = Text(visible(error.problem.message), "red")
         else:
-            said = Text(WORDS)
+            said = Text(self._words)
         self.query_one("#words", Static).update(said)
         self.query_one(Pane).redraw()
 

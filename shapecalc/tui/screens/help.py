@@ -29,8 +29,8 @@ PICTURE = (
     "through every stage."
 )
 FLOW = (
-    "The flow: what becomes of each dim. Type a size into the hole that is lit; enter helps, three times. The arrow keys "
-    "light another dim, and what it comes from."
+    "The flow: what becomes of each dim. Type a size into the hole that is lit; enter helps, three times. The arrow "
+    "keys light another dim, and what it comes from."
 )
 MORE = (
     "tab goes on to the next field. Click a dim to see what it comes from. ^P also finds what has no key: "

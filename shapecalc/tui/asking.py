@@ -62,13 +62,13 @@ def question_text(state: State, width: int, height: int) -> Text:
         return Text()
     mine = state.predictions
     hint, given = mine.hint(hole), mine.given_rungs(hole)
-    head = Text(_question(state, hint.asks), "bold")
+    head = Text().append(_question(state, hint.asks), "bold")
     if mine.is_wrong(hole):
         head.append(f"\n{WRONG} {_wrong(state, hole)}", "red")
     helps = [_wrapped(rung, width) for rung in hint.rungs[:given]]
     while len(helps) > 1 and sum(map(len, helps)) + head.plain.count("\n") + 1 > height:
         del helps[0]
-    return head.append("".join(f"\n{line}" for lines in helps for line in lines), "default")
+    return head.append("".join(f"\n{line}" for lines in helps for line in lines))
 
 
 def beside_text(state: State, width: int, height: int) -> Text:

@@ -55,7 +55,8 @@ def big(
 ) -> Text | None:
     """Return the stage of step `at` in the largest figures that there is room for; None if there is room for none.
 
-    `holes` are the dims that are hidden, by column and index, with what stands there; `chosen` is the one at hand.
+    `holes` are the dims that are hidden, by column and index, with what stands there; an arrow points to the
+    one that is `chosen`.
     """
     made, holes = layouts(answer), {hole: _narrow(text) for hole, text in (holes or {}).items()}
     if not made:
@@ -81,9 +82,10 @@ def _side(cells: tuple[Cell, ...], column: int, holes: Mapping[Hole, str], chose
     for row, cell in enumerate(cells):
         hole = holes.get((column, row))
         marked = f"{mark_text(cell.mark, UNICODE)} {UNICODE.unknown if cell.dim is None else cell.dim}"
-        texts.append(marked if hole is None else hole)
+        here = UNICODE.arrow if chosen == (column, row) else ""
+        texts.append(here + (marked if hole is None else hole))
         hue = colour(cell.mark) if hole is None else ""
-        styles.append(Style(bold=True, reverse=chosen == (column, row), color=hue or None))
+        styles.append(Style(bold=True, color=hue or None))
     return Side(tuple(texts), tuple(styles))
 
 

@@ -181,7 +181,7 @@ def test_nothing_on_the_screen_gives_a_hidden_size_away(line, size):
 @driven("transpose", "2,3,4", "1,2,0", step=0)
 async def test_a_mistake_stands_beside_the_truth(user):
     await user.press("4")
-    assert "Perm was read the other way: entry i says where output dim i comes from, not" in user.text
+    assert "Perm was read the other way: entry i names the dim that comes to place i, not" in user.text
     assert "mistaken" not in user.text
     await user.press("down", "2", "down", "3")
     assert "asked 3,4,2            mistaken 4,2,3" in user.text

@@ -55,7 +55,11 @@ class Predictions:
     @property
     def output(self) -> tuple[Hole, ...]:
         """The holes of the output."""
-        return tuple(hole for hole in self.cells if hole[0] == len(self._stages))
+        return tuple(filter(self.is_output, self.cells))
+
+    def is_output(self, hole: Hole) -> bool:
+        """Say whether a hole is a dim of the output."""
+        return hole[0] == len(self._stages)
 
     def holes(self, passed: int) -> tuple[Hole, ...]:
         """Return what is still a hole after so many steps: what is neither settled by them nor predicted right."""

@@ -59,6 +59,8 @@ class State:
         """The answer and the prediction that a mistake was looked for in, and what was found."""
         self.chosen: tuple[int, int] | None = None
         """The dim of the flow that is lit up, by column and index."""
+        self._in_use: tuple[int, int] | None = None
+        """The hole that was typed into last; it stays the one at hand, right or wrong, until it is left."""
         self.gridded = False
         self.big = False
         """Whether the step at hand is drawn in large figures."""
@@ -113,12 +115,12 @@ class State:
             self.place = max(0, at)
         elif not (self.good and self.good.problem):
             self.place = None
-        self.gridded, self.chosen = False, None
+        self.gridded, self.chosen, self._in_use = False, None, None
 
     def step(self, by: int) -> None:
         """Go a step back, or show the step at hand if it is hidden, or go a step on."""
         if by > 0 and self._asked_now:
-            self.shown, self.chosen = True, None
+            self.shown, self.chosen, self._in_use = True, None, None
         else:
             self.go(self.at + by)
 
@@ -135,6 +137,7 @@ class State:
     def _forget(self) -> None:
         """Begin with new predictions, and keep the score of those before."""
         self._scored, self.shown, self.predictions = self.score, False, Predictions(self.good)
+        self._in_use = None
 
     @property
     def score(self) -> Score:
@@ -155,23 +158,25 @@ class State:
     @property
     def hides_answer(self) -> bool:
         """Whether a dim of the output is hidden."""
-        return any(hole in self.predictions.output for hole in self.holes)
+        return any(map(self.predictions.is_output, self.holes))
 
     @property
     def hole(self) -> tuple[int, int] | None:
-        """The dim that what is typed goes into: the one that is lit, or the one that the step asks for."""
+        """The dim that what is typed goes into: that of the last key, the one that is lit, or the one asked for."""
         if not self.hidden or self.settled:
             return None
-        cells, here = self.predictions.cells, self.chosen
-        if here is not None and here in cells and cells[here].step >= self.passed:
-            return here
+        cells = self.predictions.cells
+        for here in (self._in_use, self.chosen):
+            if here is not None and here in cells and cells[here].step >= self.passed:
+                return here
         asked = () if self.shown else self.predictions.of_step(self.at)
-        return next(iter(self._asked_now), asked[-1] if asked else None)
+        return next(iter((*self._asked_now, *asked[-1:])), None)
 
     @property
     def _asked_now(self) -> tuple[tuple[int, int], ...]:
         """The hidden dims that the step at hand settles."""
-        return tuple(hole for hole in self.predictions.of_step(self.at) if hole in self.holes)
+        asked = () if self.shown or not self.hidden else self.predictions.of_step(self.at)
+        return tuple(hole for hole in asked if not self.predictions.is_right(hole))
 
     @property
     def gives_away(self) -> bool:
@@ -182,7 +187,7 @@ class State:
     def mistake(self) -> Mistake | None:
         """The mistake that the predicted dims of the output show, as far as there are any; None if they show none."""
         mine = self.predictions
-        if self.good is None or not any(hole in self.holes and mine.is_wrong(hole) for hole in mine.output):
+        if self.good is None or not any(mine.is_output(hole) and mine.is_wrong(hole) for hole in self.holes):
             return None
         from shapecalc.core.fixing.mistakes import mistake_of  # only who errs needs them
 
@@ -199,10 +204,11 @@ class State:
     @property
     def asking(self) -> bool:
         """Whether the dim that what is typed goes into is hidden."""
-        return self.hole in self.holes
+        return self.hole is not None and not self.predictions.is_right(self.hole)
 
     def type(self, char: str) -> None:
         """Type a character into the hole at hand."""
+        self._in_use = self.hole
         if self.hole is not None:
             self.predictions.type(self.hole, char)
 
@@ -217,8 +223,8 @@ class State:
         """Go on if what was typed is right; otherwise give one more help."""
         if self.hole is not None and self.asking:
             self.predictions.help(self.hole)
-        elif self.chosen is not None:
-            self.chosen = next(iter(self.holes), None)
+        elif self._asked_now:
+            self.choose(None)
         else:
             self.step(1)
 
@@ -226,7 +232,7 @@ class State:
 
     def choose(self, dim: tuple[int, int] | None) -> None:
         """Light up a dim of the flow; none if it was lit already."""
-        self.chosen = None if dim == self.chosen else dim
+        self.chosen, self._in_use = None if dim == self.chosen else dim, None
 
     def choose_beside(self, key: str) -> None:
         """Light up the dim that an arrow key leads to from the one that is lit, or from the first."""
@@ -237,6 +243,7 @@ class State:
         columns, rows = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}[key]
         column = max(0, min(column + columns, len(counts) - 1))
         if counts[column]:
+            self._in_use = None
             self.chosen = column, max(0, min(row + rows, counts[column] - 1))
 
     @property

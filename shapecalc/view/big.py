@@ -82,7 +82,8 @@ def _side(cells: tuple[Cell, ...], column: int, holes: Mapping[Hole, str], chose
     for row, cell in enumerate(cells):
         hole = holes.get((column, row))
         marked = f"{mark_text(cell.mark, UNICODE)} {UNICODE.unknown if cell.dim is None else cell.dim}"
-        here = UNICODE.arrow if chosen == (column, row) else ""
+        beside = " " if chosen is not None and chosen[0] == column else ""
+        here = UNICODE.arrow if chosen == (column, row) else beside
         texts.append(here + (marked if hole is None else hole))
         hue = colour(cell.mark) if hole is None else ""
         styles.append(Style(bold=True, color=hue or None))

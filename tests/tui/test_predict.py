@@ -8,8 +8,10 @@ import re
 import pytest
 
 from shapecalc.core.asking.command_line import split
+from shapecalc.core.ops import OPS
+from shapecalc.tui import story
 from shapecalc.tui.app import ShapecalcApp
-from shapecalc.tui.question import FIRST, question_of
+from shapecalc.tui.question import FIRST, Question, question_of
 from shapecalc.tui.state import State
 from tests.tui.driven import driven, using
 
@@ -218,3 +220,37 @@ async def test_a_refused_request_hides_nothing(user):
     assert "[    ]" not in user.text
     await user.press("ctrl+g")
     assert user.title.endswith("refused: indivisible")
+
+
+@driven("reshape", "7,11,13", "0,-1", step=0)
+async def test_choosing_an_op_gives_nothing_away(user):
+    await user.press("f2")
+    assert user.text.count("answer hidden") == 2
+    assert "143" not in user.text
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("op", OPS)
+def test_every_example_can_be_predicted_from_the_first_step_to_the_last(op):
+    for shape, arguments in OPS[op].vectors:
+        state = State(Question(op, {"input": shape} | {name: str(value) for name, value in arguments.items()}), 0)
+        for _ in range(100):
+            texts = [story.flow_text(state, 78, 7), story.picture_text(state, None, 78, 7), story.sentence(state, 78)]
+            assert all(len(line) <= 78 for text in texts for line in text.plain.split("\n"))
+            if state.asking:
+                typed(state, str(state.predictions.cells[state.hole].dim))
+                assert state.predictions.is_right(state.hole)
+            if state.at >= state.last:
+                break
+            state.enter()
+        assert state.holes == ()
+        assert state.score.right == state.score.tried
+
+
+def test_a_tensor_of_many_dims_is_asked_about_too():
+    ones = ",".join(["1"] * 10_000)
+    state = State(question_of(["squeeze", f"{ones},7"]), 0)
+    state.go(state.last - 2)
+    assert state.hides_answer
+    typed(state, "6")
+    assert (state.asking, state.mistake) == (True, None)

@@ -256,7 +256,7 @@ class Explore(Screen[None]):
         """Choose the operator, the dialect and its settings."""
         from shapecalc.tui.screens.choose import Choose
 
-        self.app.push_screen(Choose(self.state.question), self._take_question)
+        self.app.push_screen(Choose(self.state.question, hidden_text(self.state)), self._take_question)
 
     def action_compare(self) -> None:
         """Ask the same under every dialect."""

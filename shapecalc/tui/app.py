@@ -57,7 +57,8 @@ class ShapecalcApp(App[Outcome]):
         `progress` says which lessons are done; if it is None, the user's file does.
         """
         super().__init__()
-        self.explore = Explore(question, step, progress, big=big)
+        hides_nothing = bool(question.against) and not step  # the outputs of both chains are shown
+        self.explore = Explore(question, None if hides_nothing else step, progress, big=big)
         self.opens_lessons = lesson
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:

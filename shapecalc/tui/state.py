@@ -216,7 +216,7 @@ class State:
         """Type what a mistake gives into the holes of the output, all of which are hidden for it."""
         self.hidden = False
         self.hide_or_reveal()
-        self.predictions.texts.update(zip(self.predictions.output, map(str, mistake.answer.output or ()), strict=True))
+        self.predictions.texts.update(zip(self.predictions.output, map(str, mistake.answer.output or ()), strict=False))
         self.chosen = next(hole for hole in self.predictions.output if hole in self.holes)
 
     def enter(self) -> None:

@@ -46,6 +46,7 @@ BESIDE_PICTURES = 12
 class Explore(Screen[None]):
     """One question, answered at every key stroke, and stepped through."""
 
+    AUTO_FOCUS = ""
     BINDINGS = [Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS]
 
     def __init__(

@@ -9,6 +9,7 @@ from rich.text import Text
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.state import State
+from shapecalc.view.canvas import stack
 from shapecalc.view.strokes import UNICODE
 
 TYPE_CHECKING = False
@@ -56,19 +57,23 @@ def hidden_text(state: State) -> str:
 
 
 def question_text(state: State, width: int, height: int) -> Text:
-    """Return the question of the hole at hand, what is wrong with what was typed, and the helps that were given."""
+    """Return the question of the hole at hand, what is wrong with what was typed, and the helps that were given.
+
+    Where there is little room, the last help is whole.
+    """
     hole = state.hole
     if hole is None:
         return Text()
     mine = state.predictions
     hint, given = mine.hint(hole), mine.given_rungs(hole)
-    head = Text().append(_question(state, hint.asks), "bold")
+    lines = [Text(_question(state, hint.asks), "bold")]
     if mine.is_wrong(hole):
-        head.append(f"\n{WRONG} {_wrong(state, hole)}", "red")
+        lines.append(Text(f"{WRONG} {_wrong(state, hole)}", "red"))
     helps = [_wrapped(rung, width) for rung in hint.rungs[:given]]
-    while len(helps) > 1 and sum(map(len, helps)) + head.plain.count("\n") + 1 > height:
+    while len(helps) > 1 and sum(map(len, helps)) + len(lines) > height:
         del helps[0]
-    return head.append("".join(f"\n{line}" for lines in helps for line in lines))
+    lines += [Text(line) for help_ in helps for line in help_]
+    return stack(lines if len(lines) <= height else [lines[0], *lines[1 - height :]])
 
 
 def beside_text(state: State, width: int, height: int) -> Text:

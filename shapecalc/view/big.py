@@ -7,12 +7,13 @@ from itertools import product
 from rich.style import Style
 from rich.text import Text
 
+from shapecalc.core.answers.regrouping import Group
 from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.rules.steps import Inferred, InferredEmpty
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.rules.steps import CopiedZero, Inferred, InferredEmpty
+from shapecalc.core.sizes.record import Record, replace
 from shapecalc.view.canvas import Canvas, stack
 from shapecalc.view.figures import Scale, figures, figures_width
-from shapecalc.view.layout import Cell, Layout, layouts, place_of
+from shapecalc.view.layout import NO_MARK, Cell, Layout, layouts, place_of
 from shapecalc.view.marks import colour, mark_text
 from shapecalc.view.strokes import UNICODE
 
@@ -62,7 +63,7 @@ def big(
     if not made:
         return None
     place = place_of(made, at)
-    layout = made[place]
+    layout = _copying(made[place], at)
     before = _side(layout.before, place, holes, chosen)
     tokens = Side(tuple(cell.token for cell in layout.cells), (BOLD,) * len(layout.cells))
     after = _side(layout.cells, place + 1, holes, chosen)
@@ -76,12 +77,22 @@ def big(
     return None
 
 
+def _copying(layout: Layout, at: int) -> Layout:
+    """Return a layout whose links are the sizes that 0s copy, if the step at hand copies one: elements go elsewhere."""
+    steps = dict(zip(layout.numbers, layout.stage.steps, strict=False))
+    if at not in steps or not isinstance(steps[at].facts, CopiedZero):
+        return layout
+    copied = {step.out for step in steps.values() if isinstance(step.facts, CopiedZero) and step.out is not None}
+    cells = tuple(replace(cell, mark=NO_MARK) for cell in layout.cells)
+    return replace(layout, cells=cells, links=tuple(Group((out,), (out,)) for out in sorted(copied)))
+
+
 def _side(cells: tuple[Cell, ...], column: int, holes: Mapping[Hole, str], chosen: Hole | None) -> Side:
     """Return a column of dims with their letters; of holes, what stands there."""
     texts, styles = [], []
     for row, cell in enumerate(cells):
         hole = holes.get((column, row))
-        marked = f"{mark_text(cell.mark, UNICODE)} {UNICODE.unknown if cell.dim is None else cell.dim}"
+        marked = f"{mark_text(cell.mark, UNICODE)} {UNICODE.unknown if cell.dim is None else cell.dim}".lstrip()
         beside = " " if chosen is not None and chosen[0] == column else ""
         here = UNICODE.arrow if chosen == (column, row) else beside
         texts.append(here + (marked if hole is None else hole))

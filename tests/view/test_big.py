@@ -56,6 +56,14 @@ def test_a_lecture_room_gets_the_largest_figures_with_the_request_over_them():
     assert holds(picture, "24/6=4", Scale.MEDIUM)
 
 
+def test_a_size_that_a_0_copies_comes_from_its_own_index_and_not_from_where_the_elements_do():
+    straight = big(ANSWERS[1], 0, width=118, height=37).plain.split("\n")
+    lined = [row for row, line in enumerate(straight) if any("⠀" < char <= "⣿" for char in line)]
+    assert len(lined) == 2
+    mixing = big(ANSWERS[1], 3, width=118, height=37).plain.split("\n")
+    assert sum(any("⠀" < char <= "⣿" for char in line) for line in mixing) > 6
+
+
 def test_holes_stay_holes():
     holes = {(1, 0): "[    ]", (1, 1): "[✗3  ]", (1, 2): "[    ]"}
     picture = big(ANSWERS[1], 0, width=118, height=37, holes=holes, chosen=(1, 1))

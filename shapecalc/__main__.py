@@ -29,11 +29,13 @@ class TerminalApp:
 
         return question_of(words, defaults)
 
-    def open(self, question: Question, step: int | None, course: Course | None) -> tuple[Outcome | None, int]:
+    def open(
+        self, question: Question, step: int | None, course: Course | None, *, big: bool
+    ) -> tuple[Outcome | None, int]:
         """Run the app, with a course over it if there is one; return what it was left with, and its exit code."""
         from shapecalc.tui.app import ShapecalcApp
 
-        app = ShapecalcApp(question, step, lesson=course is not None)
+        app = ShapecalcApp(question, step, lesson=course is not None, big=big)
         app.explore.course = course
         return app.run(), app.return_code or Exit.YES
 

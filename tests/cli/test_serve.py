@@ -39,6 +39,8 @@ pytestmark = pytest.mark.sessions(45)
 PATIENCE = 30
 F3, F5, F9, CTRL_L, CTRL_P, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x0c", "\x10", "\x14"
 CTRL_U, ESCAPE = "\x15", "\x1b"
+TO_INPUT = "\x1b[<0;31;2M\x1b[<0;31;2m"
+"""A click on the first field: the app opens at a hole."""
 READY, DONE = b"answer", "✓".encode()
 NO_FILES = b"a served app opens no files"
 FRAME = aiohttp.WSMsgType
@@ -259,7 +261,7 @@ def test_a_visitor_sees_the_question_and_has_the_keyboard(here):
         async with here.visitor() as visitor:
             assert b"allowzero" in await painted(visitor, READY)
             await visitor.send_str(typed(""))
-            await visitor.send_str(typed("0"))
+            await visitor.send_str(typed(f"{TO_INPUT}0"))
             await painted(visitor, f"{here.marker}0".encode())
             await visitor.send_str(typed(F3))
             await painted(visitor, b"The arrow keys follow another element")
@@ -344,7 +346,7 @@ def test_a_file_is_not_opened_and_nobody_learns_whether_it_exists(here, tmp_path
     async def visit():
         async with here.visitor("&width=200&height=50") as visitor:
             await painted(visitor, READY)
-            await visitor.send_str(typed("\x1b[1~" + "\x1b[3~" * 20 + paste.format(file)))
+            await visitor.send_str(typed(f"{TO_INPUT}\x1b[1~" + "\x1b[3~" * 20 + paste.format(file)))
             seen = await painted(visitor, NO_FILES)
             assert b"7177" not in seen
             assert b"exist" not in seen.replace(str(tmp_path).encode(), b"")
@@ -474,6 +476,7 @@ def test_a_huge_size_takes_no_huge_memory(here):
     async def visit():
         async with here.visitor("&width=1000000000&height=1000000000") as visitor:
             await painted(visitor, READY)
+            await visitor.send_str(typed(TO_INPUT))
             for frame, digits in zip(HUGE, ("6", "66"), strict=True):
                 await visitor.send_str(frame)
                 await visitor.send_str(typed("6"))
@@ -685,8 +688,8 @@ def test_a_real_browser_opens_steps_resizes_and_closes(tmp_path):
                 await tab.go(served.address)
                 await tab.until_painted(b"answer")
                 assert await tab.value(fits)
-                await tab.press("PageUp", 33)
-                await tab.until_painted(b"regroup")
+                await tab.press("PageDown", 34)
+                await tab.until_painted(b"0 copies dim 0, which is")
                 await tab.resize(1400, 900)
                 await tab.until(fits)
                 await tab.until_painted(b"\x1b[40;")

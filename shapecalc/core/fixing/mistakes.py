@@ -116,8 +116,8 @@ def _inverse_permutations(trace: Trace) -> Iterator[Misread]:
         if isinstance(stage.move, Permute):
             axes = stage.move.axes
             inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
-            said = f"{stage.argument} was read the other way: entry i says where output dim i comes from, not goes"
-            yield _with(trace, **{stage.argument: inverse}), said
+            said = "was read the other way: entry i names the dim that comes to place i, not where dim i goes"
+            yield _with(trace, **{stage.argument: inverse}), f"{stage.argument} {said}"
 
 
 def _zeros_from_the_right(trace: Trace) -> Iterator[Misread]:

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from shapecalc.teaching.lessons import Course
     from shapecalc.tui.question import Outcome, Question
 
 
@@ -28,18 +29,21 @@ class TerminalApp:
 
         return question_of(words, defaults)
 
-    def open(self, question: Question, step: int | None, *, lesson: bool) -> tuple[Outcome | None, int]:
-        """Run the app; return what it was left with, and its own exit code."""
+    def open(
+        self, question: Question, step: int | None, course: Course | None, *, big: bool
+    ) -> tuple[Outcome | None, int]:
+        """Run the app, with a course over it if there is one; return what it was left with, and its exit code."""
         from shapecalc.tui.app import ShapecalcApp
 
-        app = ShapecalcApp(question, step, lesson=lesson)
+        app = ShapecalcApp(question, step, lesson=course is not None, big=big)
+        app.explore.course = course
         return app.run(), app.return_code or Exit.YES
 
-    def visit(self, question: Question) -> list[str]:
+    def visit(self, question: Question, course: Course | None) -> list[str]:
         """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
         from shapecalc.tui.visit import command_of
 
-        return command_of(question)
+        return command_of(question, course)
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ from shapecalc.cli.options import Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, stream_error, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
-from shapecalc.cli.tui import PARAMETERS, UNKNOWN, opening_question
+from shapecalc.cli.tui import LESSONS, PARAMETERS, UNKNOWN, opening_course, opening_question
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import replace
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
     from shapecalc.cli.output import Output
     from shapecalc.cli.tui import TerminalApp
+    from shapecalc.teaching.lessons import Course
 
 SUMMARY = "Serve the terminal app to a browser on this machine."
 HELP = f"""\b
   shapecalc serve
   shapecalc serve shuffle 2,3,4 --first 1,0,2 --to 2,-1,3
   shapecalc serve --open --port 8080
+  shapecalc serve --lesson-file week3.toml
   shapecalc serve --host 0.0.0.0 --allow-host box.example
 
 {SUMMARY} Whoever has the address that is printed can use it.
@@ -65,7 +67,16 @@ OPENS = Option("opens", "Open the address in a browser.", Takes.NOTHING, long="-
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    own: list[Argument | Option] = [WORDS, HOST, PORT, ALLOW_HOST, SESSIONS, OPENS, *printing_options("no_config")]
+    own: list[Argument | Option] = [
+        WORDS,
+        HOST,
+        PORT,
+        ALLOW_HOST,
+        SESSIONS,
+        OPENS,
+        *LESSONS,
+        *printing_options("no_config"),
+    ]
     made = make_command(run_serve, own, with_context=True)
     app.command("serve", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
@@ -77,16 +88,18 @@ def run_serve(
     port: int,
     allow_host: list[str] | None,
     sessions: int,
+    lesson_file: str | None,
     out: Output,
     *,
     opens: bool,
+    lesson: bool,
 ) -> int:
     """Serve until interrupted; every visitor gets an app of their own."""
     from shapecalc.serving.door import new_door, url_host
 
     words = words or []
     try:
-        command = _visit_command(context.obj, words, out)
+        command = _visit_command(context.obj, words, opening_course(lesson_file, lesson=lesson), out)
         door = new_door(host, allow_host or [])
     except ShapeError as error:
         shown: dict[str, object] = {"command": " ".join(words) or None}
@@ -104,12 +117,12 @@ def run_serve(
     return Exit.YES
 
 
-def _visit_command(app: TerminalApp[Any], words: list[str], out: Output) -> list[str]:
+def _visit_command(app: TerminalApp[Any], words: list[str], course: Course | None, out: Output) -> list[str]:
     """Return what starts an app at the question of some words; raise `ShapeError` (usage, file) if there is none."""
     question = opening_question(app, words, out)
     if question.texts.get("input", "").strip() == "-":
         question = question.with_text("input", input_text("-"))
-    return app.visit(question)
+    return app.visit(question, course)
 
 
 def _listening(host: str, port: int) -> socket.socket:

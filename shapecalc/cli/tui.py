@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text
-from shapecalc.cli.options import Argument, Option, Takes, printing_options
+from shapecalc.cli.options import Argument, Option, Takes, printing_options, read_number
 from shapecalc.cli.output import Exit
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.core.asking.defaults import Stage
     from shapecalc.core.sizes.problem import Problem
+    from shapecalc.teaching.lessons import Course
 
     class Question(Protocol):
         """What the app opens with."""
@@ -67,10 +68,12 @@ if TYPE_CHECKING:
         def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Q:
             """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none."""
 
-        def open(self, question: Q, step: int | None, *, lesson: bool) -> tuple[Outcome | None, int]:
-            """Run the app; return what it was left with, and its own exit code."""
+        def open(
+            self, question: Q, step: int | None, course: Course | None, *, big: bool
+        ) -> tuple[Outcome | None, int]:
+            """Run the app, with a course over it if there is one; return what it was left with, and its exit code."""
 
-        def visit(self, question: Q) -> list[str]:
+        def visit(self, question: Q, course: Course | None) -> list[str]:
             """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
 
 
@@ -78,17 +81,33 @@ SUMMARY = "See, step by step, how 0, -1 and permutations map input dims to outpu
 HELP = f"""\b
   shapecalc tui
   shapecalc tui shuffle 2,3,4 --first 1,0,2 --to 2,-1,3 --step 4
+  shapecalc tui reshape 2,3,4 0,-1 --step last
   shapecalc tui chain '8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3'
   shapecalc tui equiv '2,3 | transpose 1,0' '| reshape 3,2'
   shapecalc tui --lesson
+  shapecalc tui --lesson-file week3.toml --notes
   s=$(shapecalc tui reshape 2,3,4 0,-1)
 
-{SUMMARY} F10 quits and prints the answer, F1 lists the keys."""
+{SUMMARY} It opens at the first step and asks; ^G reveals all. F10 quits and prints the answer, F1 lists the keys."""
 INSTEAD = "shapecalc OP ... --explain prints the same pictures"
 UNKNOWN = {"ignore_unknown_options": True}
 """The words after `tui` are an op's command line, which the core reads."""
 MOST_STEPS = 99_999
 """The last step to open at; more than an answer has."""
+LESSONS = (
+    Option("lesson", "Open with the lessons.", Takes.NOTHING),
+    Option("lesson_file", "Open with the lessons of this file, as in shapecalc-lessons(5).", metavar="FILE"),
+)
+LAST = "last"
+"""What is written for the place past the last step, where nothing is hidden."""
+STEP = Option(
+    "step",
+    "Open at this step, from 1, or past the last, with nothing hidden.",
+    metavar=f"N|{LAST}",
+    completions=lambda: [LAST],
+    least=1,
+    most=MOST_STEPS,
+)
 PARAMETERS: tuple[Argument | Option, ...] = (
     Argument(
         "words",
@@ -99,8 +118,10 @@ PARAMETERS: tuple[Argument | Option, ...] = (
         completions=lambda: [*OPS, "chain", "equiv"],
         completes_first=True,
     ),
-    Option("step", "Open at this step, from 1.", Takes.NUMBER, metavar="N", least=1, most=MOST_STEPS),
-    Option("lesson", "Open with the lessons.", Takes.NOTHING),
+    STEP,
+    *LESSONS,
+    Option("notes", "Show the speaker's notes of the lessons.", Takes.NOTHING),
+    Option("big", "Draw it in large figures, for a room.", Takes.NOTHING),
     *printing_options("no_config"),
 )
 
@@ -111,25 +132,47 @@ def add(app: typer.Typer, cls: type) -> None:
     app.command("tui", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
-def run_tui(context: typer.Context, words: list[str] | None, step: int | None, out: Output, *, lesson: bool) -> int:
+def run_tui(
+    context: typer.Context,
+    words: list[str] | None,
+    step: str | None,
+    lesson_file: str | None,
+    out: Output,
+    *,
+    lesson: bool,
+    notes: bool,
+    big: bool,
+) -> int:
     """Run the app, and print the answer if it was left with F10."""
     app: TerminalApp[Any] = context.obj
     words = words or []
     try:
+        place = _place(step)
+    except ShapeError as error:
+        context.fail(error.problem.message)
+    try:
         question = opening_question(app, words, out)
         if question.texts.get("input", "").strip() == "-":
             question = question.with_text("input", _shape_from_stdin())
+        course = opening_course(lesson_file, lesson=lesson, notes=notes)
         _check_terminal()
     except ShapeError as error:
         shown: dict[str, object] = {"command": " ".join(words) or None}
         return print_error(split_shape_error(["tui", *words]) or error, "tui", shown, out)
     with _stdout_at_terminal():
-        outcome, code = app.open(question, None if step is None else step - 1, lesson=lesson)
+        outcome, code = app.open(question, place, course, big=big)
     if outcome is None:
         return code
     if outcome.answer is not None:
         return print_answer(outcome.answer, out)
     return Exit.YES if outcome.problem is None else print_error(ShapeError(outcome.problem), question.op, {}, out)
+
+
+def _place(step: str | None) -> int | None:
+    """Return the step to open at, from 0; None for the place past the last. Raises `ShapeError` (usage) for others."""
+    if step is not None and step.strip() == LAST:
+        return None
+    return (read_number(STEP, step) or 1) - 1
 
 
 def opening_question(app: TerminalApp[Any], words: Sequence[str], out: Output) -> Any:
@@ -140,6 +183,19 @@ def opening_question(app: TerminalApp[Any], words: Sequence[str], out: Output) -
     question = app.question_of(words, {})
     defaults = told_defaults(_stages_of(question, words), {}, out) if words else {}
     return app.question_of(words, defaults) if defaults else question
+
+
+def opening_course(file: str | None, *, lesson: bool, notes: bool = False) -> Course | None:
+    """Return the course that the app opens with; None if it opens with none.
+
+    Raises `ShapeError`: file if the file of lessons cannot be read, usage if something is wrong in it.
+    """
+    if not (file or lesson or notes):
+        return None
+    from shapecalc.teaching.lesson_files import own_lessons, read_lesson_file
+    from shapecalc.teaching.lessons import Course, lessons
+
+    return Course(own_lessons(file, read_lesson_file(file)) if file else lessons(), notes)
 
 
 def _stages_of(question: Question, words: Sequence[str]) -> list[Stage]:

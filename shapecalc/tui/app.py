@@ -14,6 +14,7 @@ from textual.command import CommandPalette
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 
+from shapecalc.teaching.topics import TOPICS
 from shapecalc.tui.keys import KEYS
 from shapecalc.tui.question import Outcome, Question
 from shapecalc.tui.screens.explore import Explore
@@ -22,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shapecalc.tui.progress import Progress
+    from shapecalc.teaching.progress import Progress
 
 
 class Palette(CommandPalette):
@@ -42,14 +43,23 @@ class ShapecalcApp(App[Outcome]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
     def __init__(
-        self, question: Question, step: int | None = None, *, lesson: bool = False, progress: Progress | None = None
+        self,
+        question: Question,
+        step: int | None = 0,
+        *,
+        lesson: bool = False,
+        big: bool = False,
+        progress: Progress | None = None,
     ) -> None:
-        """Open with a question, at one of its steps, and with the lessons over it if `lesson` is set.
+        """Open with a question, at one of its steps or past the last, and with the lessons over it if `lesson` is set.
+
+        If `big` is set, the step is drawn in large figures.
 
         `progress` says which lessons are done; if it is None, the user's file does.
         """
         super().__init__()
-        self.explore = Explore(question, step, progress)
+        hides_nothing = bool(question.against) and not step  # the outputs of both chains are shown
+        self.explore = Explore(question, None if hides_nothing else step, progress, big=big)
         self.opens_lessons = lesson
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
@@ -60,6 +70,11 @@ class ShapecalcApp(App[Outcome]):
         if screen is self.explore and self.explore.state.works("against"):
             said = "say whether it is the same function, and show where they differ"
             yield SystemCommand("compare with another chain", said, self.explore.action_against)
+        if screen is self.explore:
+            said = f"predict random requests without end; F5 lists their topics: {', '.join(TOPICS)}"
+            yield SystemCommand("exercises", said, self.explore.action_drill)
+        if screen is self.explore and self.explore.state.works("tally"):
+            yield SystemCommand("tally", "count what a class predicts", self.explore.action_tally)
         yield SystemCommand("choose a theme", "among all that there are", self.action_change_theme)
 
     def action_command_palette(self) -> None:

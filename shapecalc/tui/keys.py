@@ -24,34 +24,38 @@ class Key(Record):
 KEYS = (
     Key("f1", "F1", "help", "help", "explain what has the focus, and every key", 2),
     Key("f2", "F2", "op", "choose", "choose the operator, the dialect and its settings", 3),
-    Key("f3", "F3", "grid", "grid", "show the elements, and follow one with the arrow keys", 5),
-    Key("f4", "F4", "compare", "compare", "ask the same under every dialect", 6),
-    Key("f5", "F5", "learn", "lessons", "take a lesson: predict, then look", 7),
-    Key("f6", "F6", "fix", "fix", "apply the fix that is suggested", 4),
-    Key("f7", "F7", "copy", "copy", "copy the command line", 9),
-    Key("f8", "F8", "code", "code", "show code that does the same, to copy", 10),
-    Key("f9", "F9", "svg", "picture", "save a picture of the screen as SVG", 11),
-    Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 8),
+    Key("f3", "F3", "grid", "grid", "show the elements, and follow one with the arrow keys", 6),
+    Key("f4", "F4", "compare", "compare", "ask the same under every dialect", 7),
+    Key("f5", "F5", "learn", "lessons", "take a lesson: predict, then look", 8),
+    Key("f6", "F6", "fix", "fix", "apply the fix that is suggested", 5),
+    Key("f7", "F7", "copy", "copy", "copy the command line", 10),
+    Key("f8", "F8", "code", "code", "show code that does the same, to copy", 11),
+    Key("f9", "F9", "svg", "picture", "save a picture of the screen as SVG", 12),
+    Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 9),
+    Key("ctrl+g", "^G", "hide", "hide", "hide the answer to predict it, or reveal it", 4),
+    Key("ctrl+b", "^B", "big", "big", "draw the step in large figures, for a room, and hide the rest", 14),
+    Key("ctrl+z", "^Z", "undo", "undo", "take the last change of the question back", 15),
+    Key("ctrl+y", "^Y", "redo", "redo", "make it again", 16),
     Key("pagedown", "PgDn", "next", "step(1)", "go one step on", 0),
     Key("pageup", "PgUp", "back", "step(-1)", "go one step back", 1),
-    Key("ctrl+l", "^L", "short", "simplify", "show the shortest chain that does the same", 12),
-    Key("ctrl+home", "^Home", "first", "first", "go to the first step", 13),
-    Key("ctrl+end", "^End", "last", "last", "go past the last step, to the output", 14),
-    Key("ctrl+t", "^T", "theme", "theme", "change between dark and light", 15),
-    Key("ctrl+p", "^P", "commands", "app.command_palette", "find a command by name", 16),
-    Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 17),
+    Key("ctrl+l", "^L", "short", "simplify", "show the shortest chain that does the same", 13),
+    Key("ctrl+home", "^Home", "first", "first", "go to the first step", 17),
+    Key("ctrl+end", "^End", "last", "last", "go past the last step, to the output", 18),
+    Key("ctrl+t", "^T", "theme", "theme", "change between dark and light", 19),
+    Key("ctrl+p", "^P", "commands", "app.command_palette", "find a command by name", 20),
+    Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 21),
 )
 """Every key of the main screen, in the order of the help."""
 
 
-def keys_line(working: frozenset[str], width: int) -> Text:
+def keys_line(working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS) -> Text:
     """Return the keys whose actions are `working`, as many as fit; each carries its action as the meta data `key`.
 
     >>> keys_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
     'PgDn next  PgUp back'
     """
     kept: list[Key] = []
-    for key in sorted((key for key in KEYS if key.action in working), key=lambda key: key.rank):
+    for key in sorted((key for key in keys if key.action in working), key=lambda key: key.rank):
         if sum(_width(each) + 2 for each in [*kept, key]) - 2 <= width:
             kept.append(key)
     line = Text(no_wrap=True, end="")

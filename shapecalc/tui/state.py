@@ -7,13 +7,19 @@ from math import prod
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.asking.command_line import split, stage_line
 from shapecalc.core.fixing.fixes import Fix, apply, fixes
+from shapecalc.core.rules.steps import Merged
 from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.tui.history import History
+from shapecalc.tui.predictions import Predictions, Score
 from shapecalc.tui.question import Outcome, Question, answer_question
 from shapecalc.view.grid import journey_of
+from shapecalc.view.layout import layouts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from shapecalc.core.fixing.mistakes import Mistake
 
 ARROWS: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
 """The input axis that an arrow key moves along, counted from the back, and which way."""
@@ -30,15 +36,34 @@ class State:
     """
 
     def __init__(self, question: Question, step: int | None = None) -> None:
-        """Ask the question, and stand at one of its steps; past the last if none is given."""
+        """Ask the question, and stand at one of its steps, with what it settles hidden; past the last if none is given.
+
+        Nothing is hidden past the last.
+        """
         self.question = question
         self.outcome: Outcome = answer_question(question)
         self.good: Trace | Chain | None = self.outcome.answer
         """The last answer there was. It stays while what is typed has no answer."""
-        self.at = self.last if step is None else max(0, min(step, self.last))
+        self.place = step
+        """The step to stand at where there is one; None is past the last."""
+        self._looks_back = bool(step)
+        """Whether a step before a refusal is stood at, and not the refusal."""
+        self.hidden = step is not None
+        """Whether dims that are not settled yet are holes."""
+        self.shown = False
+        """Whether the step at hand is shown although nobody predicted its dim."""
+        self.predictions = Predictions(self.good)
+        self.history = History()
+        self._scored = Score()
+        self._mistake: tuple[object, object, Mistake | None] | None = None
+        """The answer and the prediction that a mistake was looked for in, and what was found."""
         self.chosen: tuple[int, int] | None = None
         """The dim of the flow that is lit up, by column and index."""
+        self._in_use: tuple[int, int] | None = None
+        """The hole that was typed into last; it stays the one at hand, right or wrong, until it is left."""
         self.gridded = False
+        self.big = False
+        """Whether the step at hand is drawn in large figures."""
         self._fix: tuple[Outcome, int, Fix | None] | None = None
         """What was asked, and the fix that was found for it, with the number of the op that it changes."""
         self.cursor: tuple[int, ...] | None = None
@@ -50,27 +75,176 @@ class State:
         return len(self.good.steps) if self.good else 0
 
     @property
+    def at(self) -> int:
+        """The step at hand. A refusal is stood at, and the place is kept for when there is an answer again."""
+        if self.place is None or (self.good is not None and self.good.problem and not self._looks_back):
+            return self.last
+        return min(self.place, self.last)
+
+    @property
     def settled(self) -> bool:
         """Whether the whole answer is shown."""
         return self.at >= self.last and not (self.good and self.good.problem)
 
     def ask(self, question: Question, focused: str | None = None) -> None:
         """Ask another question, and stay at the same step if it has that many; go to the problem if it has one."""
-        at_end = self.at >= self.last
+        self.history.note(self.question, question, focused)
+        self._ask(question, focused)
+
+    def _ask(self, question: Question, focused: str | None = None) -> None:
         self.question, self.outcome = question, answer_question(question, focused)
         if self.outcome.answer is None or self.outcome.answer == self.good:
             return
         self.good, self.chosen, self.cursor = self.outcome.answer, None, None
         self.gridded = self.gridded and self.has_elements
-        self.at = self.last if at_end or self.good.problem else min(self.at, self.last)
+        self._looks_back = False
+        self._forget()
+
+    def undo(self) -> None:
+        """Ask the question before."""
+        self._ask(self.history.back(self.question))
+
+    def redo(self) -> None:
+        """Ask the question that was taken back."""
+        self._ask(self.history.forth(self.question))
 
     def go(self, at: int) -> None:
-        """Stand at a step."""
-        self.at, self.gridded = max(0, min(at, self.last)), False
+        """Stand at a step; those before the one at hand are shown, since they were passed."""
+        self.shown, self._looks_back = at < self.at, at < self.last
+        if at < self.last:
+            self.place = max(0, at)
+        elif not (self.good and self.good.problem):
+            self.place = None
+        self.gridded, self.chosen, self._in_use = False, None, None
 
-    def choose(self, dim: tuple[int, int]) -> None:
+    def step(self, by: int) -> None:
+        """Go a step back, or show the step at hand if it is hidden, or go a step on."""
+        if by > 0 and self._asked_now:
+            self.shown, self.chosen, self._in_use = True, None, None
+        else:
+            self.go(self.at + by)
+
+    # What is hidden
+
+    def hide_or_reveal(self) -> None:
+        """Reveal all dims; if none is hidden, hide them all and stand at the first step."""
+        self.hidden = not self.holes
+        if self.hidden:
+            self._forget()
+            self.go(0)
+            self.shown = False
+
+    def _forget(self) -> None:
+        """Begin with new predictions, and keep the score of those before."""
+        self._scored, self.shown, self.predictions = self.score, False, Predictions(self.good)
+        self._in_use = None
+
+    @property
+    def score(self) -> Score:
+        """How many holes were tried in all, and how many were right at once."""
+        now = self.predictions.score
+        return Score(self._scored.right + now.right, self._scored.tried + now.tried)
+
+    @property
+    def passed(self) -> int:
+        """How many steps count as passed."""
+        return self.at + self.shown
+
+    @property
+    def holes(self) -> tuple[tuple[int, int], ...]:
+        """The dims that are hidden, by column and index."""
+        return self.predictions.holes(self.passed) if self.hidden and not self.settled else ()
+
+    @property
+    def hides_answer(self) -> bool:
+        """Whether a dim of the output is hidden."""
+        return any(map(self.predictions.is_output, self.holes))
+
+    @property
+    def hole(self) -> tuple[int, int] | None:
+        """The dim that what is typed goes into: that of the last key, the one that is lit, or the one asked for."""
+        if not self.hidden or self.settled:
+            return None
+        cells = self.predictions.cells
+        for here in (self._in_use, self.chosen):
+            if here is not None and here in cells and cells[here].step >= self.passed:
+                return here
+        asked = () if self.shown else self.predictions.of_step(self.at)
+        return next(iter((*self._asked_now, *asked[-1:])), None)
+
+    @property
+    def _asked_now(self) -> tuple[tuple[int, int], ...]:
+        """The hidden dims that the step at hand settles."""
+        asked = () if self.shown or not self.hidden else self.predictions.of_step(self.at)
+        return tuple(hole for hole in asked if not self.predictions.is_right(hole))
+
+    @property
+    def gives_away(self) -> bool:
+        """Whether the picture of the step at hand would show dims that are hidden, as the cuts of a merge do."""
+        return self.good is not None and bool(self.holes) and isinstance(self.good.steps[self.at].facts, Merged)
+
+    @property
+    def mistake(self) -> Mistake | None:
+        """The mistake that the predicted dims of the output show, as far as there are any; None if they show none."""
+        mine = self.predictions
+        if self.good is None or not any(mine.is_output(hole) and mine.is_wrong(hole) for hole in self.holes):
+            return None
+        from shapecalc.core.fixing.mistakes import mistake_of  # only who errs needs them
+
+        predicted = tuple(mine.predicted(self.passed))
+        if self._mistake is None or self._mistake[:2] != (self.good, predicted):
+            self._mistake = self.good, predicted, mistake_of(self.good, predicted)
+        return self._mistake[2]
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether something was typed into every hole of the output."""
+        return None not in self.predictions.predicted(self.passed)
+
+    @property
+    def asking(self) -> bool:
+        """Whether the dim that what is typed goes into is hidden."""
+        return self.hole is not None and not self.predictions.is_right(self.hole)
+
+    def type(self, char: str) -> None:
+        """Type a character into the hole at hand."""
+        self._in_use = self.hole
+        if self.hole is not None:
+            self.predictions.type(self.hole, char)
+
+    def predict(self, mistake: Mistake) -> None:
+        """Type what a mistake gives into the holes of the output, all of which are hidden for it."""
+        self.hidden = False
+        self.hide_or_reveal()
+        self.predictions.texts.update(zip(self.predictions.output, map(str, mistake.answer.output or ()), strict=False))
+        self.chosen = next(hole for hole in self.predictions.output if hole in self.holes)
+
+    def enter(self) -> None:
+        """Go on if what was typed is right; otherwise give one more help."""
+        if self.hole is not None and self.asking:
+            self.predictions.help(self.hole)
+        elif self._asked_now:
+            self.choose(None)
+        else:
+            self.step(1)
+
+    # What is lit
+
+    def choose(self, dim: tuple[int, int] | None) -> None:
         """Light up a dim of the flow; none if it was lit already."""
-        self.chosen = None if dim == self.chosen else dim
+        self.chosen, self._in_use = None if dim == self.chosen else dim, None
+
+    def choose_beside(self, key: str) -> None:
+        """Light up the dim that an arrow key leads to from the one that is lit, or from the first."""
+        if self.good is None:
+            return
+        counts = [len(self.good.input), *(len(layout.cells) for layout in layouts(self.good))]
+        column, row = self.chosen or self.hole or (0, -1)
+        columns, rows = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}[key]
+        column = max(0, min(column + columns, len(counts) - 1))
+        if counts[column]:
+            self._in_use = None
+            self.chosen = column, max(0, min(row + rows, counts[column] - 1))
 
     @property
     def has_elements(self) -> bool:
@@ -127,6 +301,10 @@ class State:
 
     def works(self, action: str) -> bool:
         """Say whether a key would do something now."""
+        if action in ("undo", "redo"):
+            return bool(self.history.past if action == "undo" else self.history.future)
+        if action in ("hide", "tally"):
+            return bool(self.predictions.cells)
         if action in ("step(1)", "last"):
             return self.at < self.last
         if action in ("step(-1)", "first"):

@@ -12,6 +12,7 @@ from shapecalc.core.sizes.dims import product
 from shapecalc.core.sizes.problem import FILE, USAGE, Problem, ShapeError
 from shapecalc.core.sizes.quoting import count_text, visible
 from shapecalc.core.sizes.text import shape_text
+from shapecalc.tui.asking import GOING_ON, OPENING, beside_text, hole_texts, question_text, sentence_of
 from shapecalc.tui.question import Outcome, Question
 from shapecalc.tui.state import State
 from shapecalc.view.flow import flow
@@ -30,6 +31,10 @@ LEAST_NAME = 8
 """The cells below which the operator is not named."""
 LEAST_FLOW = 2
 """Lines of a flow with one axis."""
+HEAD_AND_NOTE = 3
+"""Lines of the flow that are no axes before a hole: its head, its first axis, and how many axes are left out."""
+LEAST_SHARE = 4
+"""Lines that the flow may have in the least terminal."""
 CARET = "▲"
 FOLLOWING = "The arrow keys follow another element; it is marked at every stage."
 MOVING, CUTTING = "Transpose moves axes.", "Reshape only moves the cuts."
@@ -37,14 +42,17 @@ MESSAGES = {Kind.PERMUTE: (MOVING, CUTTING), Kind.RESHAPE: (MOVING, CUTTING), Ki
 """What is to be remembered of stages whose kinds are easily taken for each other."""
 
 
-def title(question: Question, outcome: Outcome, width: int) -> Text:
-    """Return the operator, the element count and the answer in one line; if there is little room, the answer alone."""
+def title(question: Question, outcome: Outcome, width: int, hidden: str = "") -> Text:
+    """Return the operator, the element count and the answer in one line; if there is little room, the answer alone.
+
+    `hidden` is what stands in place of an answer that is not to be seen.
+    """
     answer = outcome.answer
     if answer is None:
         left, right, count = question.op, "..." if outcome.typing else "cannot be read", ""
     else:
         left = answer.op if isinstance(answer, Chain) else operator(answer)
-        right, count = _answer_text(answer), f"{count_text((), product(answer.input))}   "
+        right, count = hidden or _answer_text(answer), f"{count_text((), product(answer.input))}   "
     right = clip(visible(right), width, UNICODE)
     left = clip(left, max(0, width - len(right) - 2), UNICODE) if width - len(right) > LEAST_NAME else ""
     right = count + right if len(left) + len(count) + len(right) + 2 <= width else right
@@ -87,13 +95,17 @@ def sentence(state: State, width: int) -> Text:
         return Text()
     if state.gridded:
         return _lines(FOLLOWING, width)
+    if state.asking:
+        said = question_text(state, width, MOST_LINES) if state.big else OPENING
+        return _lines(sentence_of(state.mistake) if state.mistake else str(said), width)
     if state.settled:
         provisos = _provisos(answer) + ([f"F6: {state.fix.said}."] if state.fix and problem is None else [])
         return Text("\n".join([*wrap(" ".join(provisos), width), _message(answer, width)][:MOST_LINES]))
     if state.at >= state.last:
         return Text()
     step = answer.steps[state.at]
-    return _lines(f"{visible(step.why)}  [{step.rule}]", width)
+    said = _lines(f"{visible(step.why)}  [{step.rule}]", width)
+    return said.append(f"\n{clip(GOING_ON, width, UNICODE)}") if state.holes and "\n" not in said else said
 
 
 def _message(answer: Trace | Chain, width: int) -> str:
@@ -140,27 +152,56 @@ def _lines(words: str, width: int) -> Text:
     return Text("\n".join(lines))
 
 
+def flow_height(state: State, width: int, room: int) -> int:
+    """Return how many of the lines for flow and picture the flow may have: half, or what no question takes.
+
+    The hole at hand is in view.
+    """
+    if state.hole is None:
+        return max(LEAST_SHARE, room // 2)
+    asked = question_text(state, width, room // 2).plain.count("\n") + 1
+    return max(LEAST_SHARE, state.hole[1] + HEAD_AND_NOTE, room - asked)
+
+
 def flow_text(state: State, width: int, height: int) -> Text:
     """Return the flow at the step at hand; with what is noted under it, it takes `height` lines at most."""
     if state.good is None:
         return Text()
     axes = max([len(state.good.input), *(len(stage.after) for stage in state.good.stages if stage.after is not None)])
+    holes = hole_texts(state)
     at, rows = None if state.settled else state.at, height - (axes >= height)
     while True:
-        text = flow(state.good, at, width=width, height=rows, chosen=state.chosen)
+        text = flow(state.good, at, width=width, height=rows, chosen=state.chosen or state.hole, holes=holes)
         over = text.plain.count("\n") + 1 - height
         if over <= 0 or rows <= LEAST_FLOW:
             return text
         rows = max(LEAST_FLOW, rows - over)
 
 
+def big_text(state: State, width: int, height: int) -> Text:
+    """Return the step at hand in large figures; if there is no room for any, the flow."""
+    from shapecalc.view.big import big  # few ask for it
+
+    if state.good is None:
+        return Text()
+    holes, at = hole_texts(state), max(0, state.last - 1) if state.settled else state.at
+    found = big(state.good, at, width=width, height=height, holes=holes, chosen=state.chosen or state.hole)
+    return found or flow_text(state, width, height)
+
+
 def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None, width: int, height: int) -> Text:
     """Return the picture under the rail: the grid if it was asked for, and that of the step at hand if not."""
     if state.good is None:
         return Text()
+    if state.big and not state.gridded:
+        return beside_text(state, width, height) or big_text(state, width, height)
+    if state.asking and not state.gridded:
+        return beside_text(state, width, height) or question_text(state, width, height)
+    at = max(0, state.last - 1) if state.settled else state.at
+    if state.gives_away:
+        return Text()
     if not state.gridded:
-        at = max(0, state.last - 1) if state.settled else state.at
-        return picture(state.good, at, width=width, height=height)
+        return picture(state.good, at, width=width, height=height, hides_late=bool(state.holes))
     from shapecalc.engine.files import FileError
 
     try:

@@ -10,7 +10,9 @@ import os
 import sys
 from contextlib import suppress
 
+from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
 from shapecalc.core.sizes.record import fields
+from shapecalc.teaching.lessons import Course
 from shapecalc.tui.files import close_files
 from shapecalc.tui.question import Question, without_file
 
@@ -18,13 +20,22 @@ LARGEST = 1 << 29
 """The most bytes of memory that an app may ask the system for."""
 
 
-def command_of(question: Question) -> list[str]:
+def command_of(question: Question, course: Course | None = None) -> list[str]:
     """Return the command that opens an app at a question, with what the question's file says in place of its name.
 
-    Raises `ShapeError` (file) if that file cannot be used.
+    With a course, the app opens with its lessons, without the speaker's notes.
+
+    Raises `ShapeError` (file) if that file cannot be used, or if the course is too long to be handed over.
     """
-    asked = without_file(question)
-    return [sys.executable, "-P", "-m", __name__, json.dumps([*fields(asked).values()])]
+    asked = json.dumps([*fields(without_file(question)).values()])
+    lessons = "" if course is None else json.dumps(course.without_notes().as_json(), ensure_ascii=False)
+    if len(lessons.encode()) > LONGEST_COURSE:
+        raise ShapeError(Problem(FILE, f"the lessons are too long to be served: {LONGEST_COURSE} bytes are the most"))
+    return [sys.executable, "-P", "-m", __name__, asked, lessons]
+
+
+LONGEST_COURSE = 100_000
+"""The most bytes of a course: systems hand over no longer text to a process."""
 
 
 def limit_process() -> None:
@@ -46,11 +57,13 @@ def main() -> None:
     """Run the app for one visitor until it is left, or until the server is gone."""
     limit_process()
     close_files()
+    from shapecalc.teaching.progress import VisitorProgress
     from shapecalc.tui.app import ShapecalcApp
-    from shapecalc.tui.progress import VisitorProgress
     from shapecalc.tui.web import PipeDriver
 
-    app = ShapecalcApp(Question(*json.loads(sys.argv[1])), progress=VisitorProgress())
+    course = Course.of_json(json.loads(sys.argv[2])) if sys.argv[2] else None
+    app = ShapecalcApp(Question(*json.loads(sys.argv[1])), lesson=course is not None, progress=VisitorProgress())
+    app.explore.course = course
     app.driver_class = PipeDriver
     app.run()
 

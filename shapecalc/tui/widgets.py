@@ -28,7 +28,7 @@ def draw_nothing(_width: int, _height: int) -> Text:
 
 
 class MarkClicked(Message):
-    """Something that carries meta data was clicked: a dim of the flow, a step of the rail, a key."""
+    """Something that carries meta data was clicked: a dim of the flow, a step of the rail, a key, an element."""
 
     def __init__(self, kind: str, value: object) -> None:
         """Keep the name of the meta data, and its value."""
@@ -44,7 +44,7 @@ SENT = "sent to the terminal's clipboard"
 class ClickableText(Static):
     """A text as high as it has lines, in which the places that carry meta data can be clicked."""
 
-    KINDS = ("dim", "step", "key")
+    KINDS = ("dim", "step", "key", "cell")
 
     def __init__(self, name: str) -> None:
         """Make an empty text; what is shown is never markup."""
@@ -68,7 +68,11 @@ def _height(text: Text) -> int:
     return text.plain.count("\n") + 1 if text else 0
 
 
-class Pane(ClickableText, can_focus=True):
+class FocusableText(ClickableText, can_focus=True):
+    """A text that keys act on."""
+
+
+class Pane(FocusableText):
     """A picture drawn anew for whatever room there is."""
 
     drawing: Drawing = staticmethod(draw_nothing)

@@ -9,7 +9,7 @@ from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clip
 
 
 class Canvas:
-    """Character cells by column and row. Lines are drawn in any order; words stand over lines."""
+    """Character cells by column and row. Lines are drawn in any order; words stand over lines. None as style hides."""
 
     def __init__(self, strokes: Strokes, rows: int) -> None:
         """Start with `rows` empty rows. What is drawn below the last row is lost."""
@@ -17,23 +17,23 @@ class Canvas:
         self._lines: list[dict[int, tuple[int, Style | str]]] = [{} for _ in range(rows)]
         self._chars: list[dict[int, tuple[str, Style | str]]] = [{} for _ in range(rows)]
 
-    def draw_across(self, y: int, left: int, right: int, style: Style | str = "") -> None:
+    def draw_across(self, y: int, left: int, right: int, style: Style | str | None = "") -> None:
         """Draw a line on row `y` from the left edge of cell `left` to the left edge of cell `right`."""
         for x in range(left, right if y < len(self._lines) else left):
             self._join(x, y, LEFT | RIGHT, style)
 
-    def join(self, x: int, y: int, directions: int, style: Style | str = "") -> None:
+    def join(self, x: int, y: int, directions: int, style: Style | str | None = "") -> None:
         """Add directions in which lines leave a cell: a sum of `UP`, `DOWN`, `LEFT` and `RIGHT`."""
         self._join(x, y, directions, style)
 
-    def draw_down(self, x: int, top: int, bottom: int, style: Style | str = "") -> None:
+    def draw_down(self, x: int, top: int, bottom: int, style: Style | str | None = "") -> None:
         """Draw a line in column `x` from the middle of row `top` to the middle of row `bottom`."""
         for y in range(top, min(bottom + 1, len(self._lines))):
             self._join(x, y, (UP if y > top else 0) | (DOWN if y < bottom else 0), style)
 
-    def put(self, x: int, y: int, text: str, style: Style | str = "") -> None:
+    def put(self, x: int, y: int, text: str, style: Style | str | None = "") -> None:
         """Write words to the right from cell `x` of row `y`, one character in each cell."""
-        if y < len(self._chars):
+        if y < len(self._chars) and style is not None:
             for place, char in enumerate(text):
                 self._chars[y][x + place] = char, style
 
@@ -41,8 +41,8 @@ class Canvas:
         """Return the rows. A row that is wider than `width` ends with dots."""
         return stack([self._row(y, width) for y in range(len(self._lines))])
 
-    def _join(self, x: int, y: int, directions: int, style: Style | str) -> None:
-        if y < len(self._lines):
+    def _join(self, x: int, y: int, directions: int, style: Style | str | None) -> None:
+        if y < len(self._lines) and style is not None:
             self._lines[y][x] = self._lines[y].get(x, (0, ""))[0] | directions, style
 
     def _row(self, y: int, width: int) -> Text:

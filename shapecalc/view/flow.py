@@ -13,11 +13,16 @@ from shapecalc.view.marks import colour, mark_text
 from shapecalc.view.strokes import UNICODE, Strokes, clip
 from shapecalc.view.wires import Wiring, draw, wiring
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
 SCALAR = "[]"
 LONGEST_DIM = 14
 LONGEST_TITLE = 24
 MOST_ROWS = 16
 """The most axes that are drawn if no height is given."""
+MIXED = "~ is no axis of the input: its cuts fall elsewhere"
 ROOMS = (3, 1)
 """How many cells a line has after its bracket. The second is tried if the columns do not fit with the first."""
 
@@ -66,11 +71,13 @@ def flow(
     height: int | None = None,
     strokes: Strokes = UNICODE,
     chosen: tuple[int, int] | None = None,
+    holes: Mapping[tuple[int, int], str] | None = None,
 ) -> Text:
     r"""Return the flow of an answer at step `at`; after all steps if none is given.
 
     `width` and `height` are in character cells. `chosen` is a dim by column and index. It is lit up with all
-    dims that it comes from. The cells of a dim carry their place as the meta data `dim` of their style.
+    dims that it comes from. The cells of a dim carry their place as the meta data `dim` of their style. `holes` are
+    the dims that are hidden, by column and index, with what stands there; no line leads into them.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
@@ -80,15 +87,18 @@ def flow(
     b   3 -/\------ a 2 -+-- -1 -- ac 8
     c   4 --------- c 4 -'
     """
-    made = layouts(answer)
+    made, holes = layouts(answer), holes or {}
     columns = [_column(input_cells(answer), strokes), *(_column(layout.cells, strokes, layout) for layout in made)]
+    columns = [_with_holes(column, place, holes) for place, column in enumerate(columns)] if holes else columns
     columns[0] = replace(columns[0], least=len("input") if made else 0)
     gaps, window = _gaps(made, columns, place_of(made, at), width, strokes)
     rows = max([1, *(len(column.cells) for column in columns[window[0] : window[1] + 1])])
     shown = min(rows, MOST_ROWS if height is None else max(1, height - 1))
-    picture = _Flow(answer, at, strokes, _sources_of(made, chosen), shown)
+    picture = _Flow(answer, at, strokes, _sources_of(made, None if chosen in holes else chosen), shown)
+    picture.holes, picture.chosen = holes, chosen
     picture.draw(made, columns, gaps, window)
-    return stack([picture.canvas.text(width), *_notes(made, window, rows - shown, strokes, width)])
+    notes = _notes(made, window, rows - shown, strokes, width)
+    return stack([picture.canvas.text(width), *[note for note in notes if not holes or MIXED not in note]])
 
 
 def _gaps(
@@ -107,7 +117,7 @@ def _notes(made: tuple[Layout, ...], window: tuple[int, int], more: int, strokes
     """Return the notes under the lines: what is left out, and where the request was refused."""
     notes = []
     if any(layout.mixed for layout in made[window[0] : window[1]]):
-        notes.append(Text("~ is no axis of the input: its cuts fall elsewhere", "dim"))
+        notes.append(Text(MIXED, "dim"))
     if more:
         notes.append(Text(f"{strokes.dots} {more} more {'axis' if more == 1 else 'axes'}", "dim"))
     if window != (0, len(made)):
@@ -124,6 +134,14 @@ def _column(cells: tuple[Cell, ...], strokes: Strokes, layout: Layout | None = N
     marks = tuple(mark_text(cell.mark, strokes) if cell.mark or finished else "" for cell in cells)
     dims = tuple(strokes.unknown if cell.dim is None else clip(str(cell.dim), LONGEST_DIM, strokes) for cell in cells)
     return Column(cells, marks, dims, scalar=finished and not cells)
+
+
+def _with_holes(column: Column, place: int, holes: Mapping[tuple[int, int], str]) -> Column:
+    """Return a column with what stands in its holes, and without their marks."""
+    here = [holes.get((place, row)) for row in range(len(column.cells))]
+    marks = tuple(mark if hole is None else "" for mark, hole in zip(column.marks, here, strict=True))
+    dims = tuple(dim if hole is None else hole for dim, hole in zip(column.dims, here, strict=True))
+    return replace(column, marks=marks, dims=dims)
 
 
 def _gap(layout: Layout, strokes: Strokes, room: int) -> Gap:
@@ -176,6 +194,8 @@ class _Flow:
         self.canvas = Canvas(strokes, rows + 1)
         self.at = len(answer.steps) if at is None else at
         self.strokes, self.lit, self.rows = strokes, lit, rows
+        self.holes: Collection[tuple[int, int]] = ()
+        self.chosen: tuple[int, int] | None = None
 
     def draw(self, made: tuple[Layout, ...], columns: list[Column], gaps: list[Gap], window: tuple[int, int]) -> None:
         """Draw the columns of a window, and the lines between them."""
@@ -228,13 +248,17 @@ class _Flow:
         if layout.fault == row:
             self.canvas.put(right - 1, 1 + row, self.strokes.fail, "bold red")
 
-    def _line_style(self, layout: Layout, outs: tuple[int, ...], sources: tuple[int, ...], number: int) -> Style:
+    def _line_style(self, layout: Layout, outs: tuple[int, ...], sources: tuple[int, ...], number: int) -> Style | None:
+        if any((number, out) in self.holes for out in outs):
+            return None
         mark = layout.before[sources[0]].mark if len(sources) == 1 else ()
         late = any(layout.cells[out].step > self.at for out in outs) or layout.numbers.start > self.at
         faint = late or (self.lit and not any((number, out) in self.lit for out in outs))
         return Style(color=colour(mark) or None, dim=bool(faint))
 
     def _dim_style(self, cell: Cell, place: tuple[int, int]) -> Style:
+        if place in self.holes:
+            return Style(bold=True, reverse=place == self.chosen, meta={"dim": place})
         faint = cell.step > self.at or (self.lit and place not in self.lit)
         return Style(
             color=colour(cell.mark) or None,

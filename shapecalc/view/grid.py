@@ -149,6 +149,7 @@ def output_grids(
     width: int = 78,
     height: int = 12,
     strokes: Strokes = UNICODE,
+    names: tuple[str, str] = ("first", "second"),
 ) -> Text:
     """Return the outputs of two answers where they differ, side by side, the first element that does marked in each.
 
@@ -169,7 +170,7 @@ def output_grids(
     room = max(LEAST_BLOCK, (width - 4) // 2)
     at = "" if found.index is None else index_text(found.index)
     blocks = []
-    for name, answer in zip(("first", "second"), answers, strict=True):
+    for name, answer in zip(names, answers, strict=True):
         journey = journey_of(answer, found.sizes)
         last = len(journey.points) - 1
         blocks.append(
@@ -242,7 +243,7 @@ def _row(
         if is_lit(index, source):
             line.append(f"[{text}]", Style(bold=True, reverse=True))
         else:
-            line.append(f" {text} ")
+            line.append(f" {text} ", Style(meta={"cell": source}))
     return line
 
 

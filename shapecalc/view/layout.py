@@ -47,6 +47,8 @@ CUTTING = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE)
 """The kinds of stages that cut the elements anew."""
 INFERS = (Inferred, InferredEmpty)
 """The facts of a -1."""
+NO_MARK: Mark = (Part("", None, 1),)
+"""The mark of a dim of which nothing is told."""
 MADE = (InsertedOne, NewDim, Merged)
 """The facts of a dim that may have no source axis."""
 
@@ -301,6 +303,14 @@ def _link_marks(sources: list[Cell], dims: list[Dim | None], cuts: int) -> tuple
     sizes = [1 if dim is None else dim for dim in dims]
     made = recut([cell.mark for cell in sources], sizes)
     return list(made or [(Part(f"~{cuts + out}", None, size),) for out, size in enumerate(sizes, 1)]), made is None
+
+
+def settled_by(layout: Layout, at: int) -> Layout:
+    """Return a layout that tells nothing of the dims that step `at` has not settled: no marks, and no links."""
+    late = {out for out, cell in enumerate(layout.cells) if cell.step > at}
+    cells = tuple(replace(cell, mark=NO_MARK) if out in late else cell for out, cell in enumerate(layout.cells))
+    links = tuple(link for link in layout.links if not late & {*link.outs})
+    return replace(layout, cells=cells, links=links, mixed=frozenset()) if late else layout
 
 
 def regroups(step: Step) -> bool:

@@ -11,7 +11,7 @@ from shapecalc.view.budget import budget, budget_of
 from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.flow import flow
 from shapecalc.view.lanes import lanes
-from shapecalc.view.layout import INFERS, Layout, layouts, place_of, regroups
+from shapecalc.view.layout import INFERS, Layout, layouts, place_of, regroups, settled_by
 from shapecalc.view.rulers import is_worth_drawing, rulers
 from shapecalc.view.strokes import UNICODE, Strokes
 
@@ -30,8 +30,18 @@ MOST_PICTURES = 4
 """The most pictures that `--explain` prints under the flow."""
 
 
-def picture(answer: Trace | Chain, at: int, *, width: int = 78, height: int = 12, strokes: Strokes = UNICODE) -> Text:
+def picture(
+    answer: Trace | Chain,
+    at: int,
+    *,
+    width: int = 78,
+    height: int = 12,
+    strokes: Strokes = UNICODE,
+    hides_late: bool = False,
+) -> Text:
     """Return the picture of step `at`, or of the refusal if `at` is past the last step.
+
+    If it `hides_late`, it tells nothing of the dims that later steps settle.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
@@ -44,6 +54,7 @@ def picture(answer: Trace | Chain, at: int, *, width: int = 78, height: int = 12
     if not made:
         return stack([clip_line(Text("nothing is asked for: the tensor stays"), width, strokes)])
     layout = made[place_of(made, at)]
+    layout = settled_by(layout, at) if hides_late else layout
     return _drawing(answer, layout, at)(answer, layout, at, width, height, strokes)
 
 

@@ -97,8 +97,8 @@ def _tracks(links: Sequence[Group]) -> tuple[int, ...]:
     return tuple(track - least for track in tracks)
 
 
-def draw(canvas: Canvas, wired: Wiring, left: int, right: int, top: int, styles: Sequence[Style | str]) -> None:
-    """Draw the lines between cell `left` and cell `right`, with row 0 at `top`, each link in its style."""
+def draw(canvas: Canvas, wired: Wiring, left: int, right: int, top: int, styles: Sequence[Style | str | None]) -> None:
+    """Draw the lines between cell `left` and cell `right`, with row 0 at `top`, each link in its style if any."""
     if wired.knot:
         for link, style in zip(wired.links, styles, strict=True):
             for row in link.sources:
@@ -111,7 +111,9 @@ def draw(canvas: Canvas, wired: Wiring, left: int, right: int, top: int, styles:
             _bracket(canvas, link, (left, left + 1 + walls + 2 * track, right), top, style)
 
 
-def _braid(canvas: Canvas, wired: Wiring, left: int, right: int, top: int, styles: Sequence[Style | str]) -> None:
+def _braid(
+    canvas: Canvas, wired: Wiring, left: int, right: int, top: int, styles: Sequence[Style | str | None]
+) -> None:
     by_source = {link.sources[0]: style for link, style in zip(wired.links, styles, strict=True)}
     lanes = [by_source[axis] for axis in sorted(by_source)]
     x = left
@@ -128,7 +130,7 @@ def _braid(canvas: Canvas, wired: Wiring, left: int, right: int, top: int, style
         canvas.draw_across(top + row, x, right, style)
 
 
-def _cross(canvas: Canvas, x: int, y: int, upper: Style | str, lower: Style | str) -> None:
+def _cross(canvas: Canvas, x: int, y: int, upper: Style | str | None, lower: Style | str | None) -> None:
     falling, rising = canvas.strokes.falling, canvas.strokes.rising
     canvas.put(x, y, falling, upper)
     canvas.put(x + 1, y + 1, falling, upper)
@@ -136,7 +138,7 @@ def _cross(canvas: Canvas, x: int, y: int, upper: Style | str, lower: Style | st
     canvas.put(x, y + 1, rising, lower)
 
 
-def _bracket(canvas: Canvas, link: Group, xs: tuple[int, int, int], top: int, style: Style | str) -> None:
+def _bracket(canvas: Canvas, link: Group, xs: tuple[int, int, int], top: int, style: Style | str | None) -> None:
     """Draw one link: a straight line, or a bracket between its sources and its dims. A dropped axis ends in a wall."""
     left, bar, right = xs
     if len(link.sources) == 1 and link.sources == link.outs:

@@ -33,7 +33,7 @@ HELD = 100
 RANK_8 = ["shuffle", "2,3,4,5,6,7,8,2", "--first", "7,6,5,4,3,2,1,0", "--to", "0,0,0,0,0,-1,2,3"]
 RANK_8 += ["--second", "7,6,5,4,3,2,1,0"]
 LABEL = "from textual.app import App; from textual.widgets import Label\n" + (
-    "class A(App):\n    def compose(self):\n        yield Label('painted: 3,8')\nA().run()"
+    "class A(App):\n    def compose(self):\n        yield Label('answer hidden')\nA().run()"
 )
 APPS = {
     "Textual app with a Label": [sys.executable, "-c", LABEL],
@@ -44,7 +44,7 @@ TYPED = {
     "a digit": [(b"0", b"8,20 --f"), (b"\x7f", b"7,8,2 --f")],
 }
 """Keys as a terminal sends them, with what each brings onto the screen."""
-PAINTED = b"3,8"
+PAINTED = b"answer hidden"
 """What both show in their first picture."""
 
 
@@ -95,7 +95,7 @@ class Terminal:
 
 def key_seconds(words: list[str], keys: list[tuple[bytes, bytes]]) -> list[float]:
     """Return the seconds from each key to the picture with the text that it brings."""
-    terminal, taken = Terminal([*APPS["shapecalc tui"], *words]), []
+    terminal, taken = Terminal([*APPS["shapecalc tui"], *words, "--step", "last"]), []
     terminal.until(b"answer")
     for turn in range(KEYS):
         key, text = keys[turn % len(keys)]

@@ -25,6 +25,8 @@ COMPLETED = [
     (["eq"], ["equiv"]),
     (["doc"], ["doctor"]),
     (["doctor", "--j"], ["--json"]),
+    (["drill", "in"], ["infer"]),
+    (["drill", "--format", "m"], ["markdown"]),
     (["compare", "-d", "t"], ["tensorrt", "torch", "tensorflow", "tflite"]),
     (["fi"], ["find"]),
     (["mat"], ["match"]),

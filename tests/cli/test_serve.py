@@ -20,6 +20,8 @@ import numpy as np
 import pytest
 
 from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.record import replace
+from shapecalc.teaching.lessons import Course, lessons
 from tests.cli.browser import BROWSER, opened
 from tests.cli.conftest import ROOT, command
 
@@ -30,13 +32,15 @@ from shapecalc.serving.door import Door, new_door  # noqa: E402 - aiohttp may be
 from shapecalc.serving.frames import LARGEST_FRAME, MOST_CELLS, Garbage, packet_of  # noqa: E402
 from shapecalc.serving.server import Serving, serve  # noqa: E402
 from shapecalc.tui.question import question_of  # noqa: E402
-from shapecalc.tui.visit import command_of  # noqa: E402
+from shapecalc.tui.visit import LONGEST_COURSE, command_of  # noqa: E402
 
 pytestmark = pytest.mark.sessions(45)
 
 PATIENCE = 30
 F3, F5, F9, CTRL_L, CTRL_P, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x0c", "\x10", "\x14"
 CTRL_U, ESCAPE = "\x15", "\x1b"
+TO_INPUT = "\x1b[<0;31;2M\x1b[<0;31;2m"
+"""A click on the first field: the app opens at a hole."""
 READY, DONE = b"answer", "✓".encode()
 NO_FILES = b"a served app opens no files"
 FRAME = aiohttp.WSMsgType
@@ -257,7 +261,7 @@ def test_a_visitor_sees_the_question_and_has_the_keyboard(here):
         async with here.visitor() as visitor:
             assert b"allowzero" in await painted(visitor, READY)
             await visitor.send_str(typed(""))
-            await visitor.send_str(typed("0"))
+            await visitor.send_str(typed(f"{TO_INPUT}0"))
             await painted(visitor, f"{here.marker}0".encode())
             await visitor.send_str(typed(F3))
             await painted(visitor, b"The arrow keys follow another element")
@@ -342,7 +346,7 @@ def test_a_file_is_not_opened_and_nobody_learns_whether_it_exists(here, tmp_path
     async def visit():
         async with here.visitor("&width=200&height=50") as visitor:
             await painted(visitor, READY)
-            await visitor.send_str(typed("\x1b[1~" + "\x1b[3~" * 20 + paste.format(file)))
+            await visitor.send_str(typed(f"{TO_INPUT}\x1b[1~" + "\x1b[3~" * 20 + paste.format(file)))
             seen = await painted(visitor, NO_FILES)
             assert b"7177" not in seen
             assert b"exist" not in seen.replace(str(tmp_path).encode(), b"")
@@ -375,13 +379,64 @@ def test_the_question_may_come_from_standard_input(shapecalc):
     assert "standard input holds more than one line" in ran.err
 
 
+OWN_LESSON = """
+[[lesson]]
+id = "one"
+title = "My own"
+text = "Look."
+question = "transpose 2,3 1,0"
+point = "It turned."
+notes = "Whisper."
+"""
+
+
+def test_an_app_opens_with_a_teachers_lessons_and_without_the_notes(tmp_path):
+    file = tmp_path / "week3.toml"
+    file.write_text(OWN_LESSON)
+
+    async def visit():
+        async with served.visitor() as visitor:
+            seen = await painted(visitor, b"My own")
+            await visitor.send_str(typed("3,2\r"))
+            seen += await painted(visitor, b"It turned.")
+            assert b"Whisper" not in seen
+            assert b"notes" not in seen
+
+    with site("--lesson-file", str(file)) as served:
+        file.unlink()
+        run(visit())
+
+
+def test_an_app_opens_with_the_lessons():
+    async def visit():
+        async with served.visitor() as visitor:
+            await painted(visitor, b"Predict the output shape")
+
+    with site("--lesson") as served:
+        run(visit())
+
+
+def test_lessons_with_a_mistake_are_not_served(shapecalc, tmp_path):
+    file = tmp_path / "week3.toml"
+    file.write_text(OWN_LESSON.replace("1,0", "1,0,2,,"))
+    ran = shapecalc("serve", "--lesson-file", str(file))
+    assert (ran.code, ran.out) == (2, "")
+    assert f"usage: {file}:6: the question cannot be read" in ran.err
+
+
+def test_a_course_that_is_too_long_is_not_handed_over():
+    lesson = lessons()[0]
+    with pytest.raises(ShapeError, match="the lessons are too long to be served"):
+        command_of(question_of(["2,3", "6"]), Course((replace(lesson, text="x" * LONGEST_COURSE),)))
+
+
 def test_an_app_writes_nothing(tmp_path):
     async def visit():
         async with served.visitor() as visitor:
             await painted(visitor, READY)
             await visitor.send_str(typed(F5))
-            await painted(visitor, b"enter predicts")
-            await visitor.send_str(typed("\r2,6,2\r"))
+            await painted(visitor, b"Predict")
+            await visitor.send_str(typed("\r2,12\r"))
             await painted(visitor, DONE)
             await visitor.send_str(typed(F5))
             await painted(visitor, READY)
@@ -421,6 +476,7 @@ def test_a_huge_size_takes_no_huge_memory(here):
     async def visit():
         async with here.visitor("&width=1000000000&height=1000000000") as visitor:
             await painted(visitor, READY)
+            await visitor.send_str(typed(TO_INPUT))
             for frame, digits in zip(HUGE, ("6", "66"), strict=True):
                 await visitor.send_str(frame)
                 await visitor.send_str(typed("6"))
@@ -632,8 +688,8 @@ def test_a_real_browser_opens_steps_resizes_and_closes(tmp_path):
                 await tab.go(served.address)
                 await tab.until_painted(b"answer")
                 assert await tab.value(fits)
-                await tab.press("PageUp", 33)
-                await tab.until_painted(b"regroup")
+                await tab.press("PageDown", 34)
+                await tab.until_painted(b"0 copies dim 0, which is")
                 await tab.resize(1400, 900)
                 await tab.until(fits)
                 await tab.until_painted(b"\x1b[40;")

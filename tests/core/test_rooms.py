@@ -16,7 +16,7 @@ from shapecalc.core.ops.op import Op
 from shapecalc.core.sizes.lookup import Table
 
 PACKAGE = Path(shapecalc.__file__).parent
-FLOORS = {"core": 1, "view": 2, "engine": 2, "serving": 2, "models": 3, "doctor": 3, "cli": 4, "tui": 4}
+FLOORS = {"core": 1, "view": 2, "engine": 2, "serving": 2, "models": 3, "doctor": 3, "teaching": 3, "cli": 4, "tui": 4}
 """The folders of the package by floor. Folders of one floor do not import each other."""
 DOOR = 5
 """The floor of what stands beside the folders: the package's own names and its entry point."""

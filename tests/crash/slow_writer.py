@@ -39,7 +39,7 @@ def main(descriptor, system, *words):
     """Take away what is not offered, slow down what matters, and write."""
     import shapecalc.cli.check
     import shapecalc.engine.writing
-    import shapecalc.tui.progress  # noqa: F401 - they are imported before it begins
+    import shapecalc.teaching.progress  # noqa: F401 - they are imported before it begins
 
     if system == "little":
         take_away()
@@ -58,7 +58,7 @@ def write(kind, *words):
     """Write, as the words say; return the exit code."""
     from shapecalc.__main__ import main as shapecalc_main
     from shapecalc.engine.whole_files import whole_file
-    from shapecalc.tui.progress import Progress
+    from shapecalc.teaching.progress import Progress
 
     if kind == "mark":
         Progress(Path(words[0])).mark("hole")

@@ -13,12 +13,13 @@ from shapecalc.cli.app import app
 from shapecalc.core.asking.rulebook import RULES
 from shapecalc.core.cases.case import KEYS
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.teaching.lesson_faults import OPTIONAL, OPTIONAL_OF_WRONG, REQUIRED, REQUIRED_OF_WRONG
 from tests.man import dialects
 from tests.sessions import ROOT, commands, folder_with_shapecalc, printed
 
 PAGES = sorted((ROOT / "man").glob("shapecalc*.[157]"))
 TEXTS = {page.name: page.read_text("utf-8") for page in PAGES}
-MANUAL, CASES = TEXTS["shapecalc.1"], TEXTS["shapecalc-cases.5"]
+MANUAL, CASES, LESSONS = (TEXTS[f"shapecalc{name}"] for name in (".1", "-cases.5", "-lessons.5"))
 HELP = {"-h", "--help"}
 
 
@@ -71,7 +72,7 @@ def test_every_option_is_explained_and_every_one_named_exists():
     known = set().union(*tree().values())
     assert flags("\n".join(re.findall(r"^\.It (Fl .*)", MANUAL, re.M))) == known
     assert flags(MANUAL) == known
-    assert flags(CASES) <= known
+    assert flags(CASES) | flags(LESSONS) <= known
 
 
 def test_every_command_is_explained_and_every_one_named_exists():
@@ -91,6 +92,14 @@ def test_the_exit_codes_are_those_of_the_program():
 def test_the_keys_of_a_case_are_explained():
     explained = re.findall(r"^\.It Li (.*)", section("JSON lines", CASES), re.M)
     assert {key for line in explained for key in line.split(" , ")} == set(KEYS)
+
+
+def test_the_keys_of_a_lesson_are_explained():
+    explained = [
+        re.findall(r"^\.It Li (\w+)", section(title, LESSONS), re.M) for title in ("A lesson", "A wrong answer")
+    ]
+    keys = [{*REQUIRED, *OPTIONAL} - {"wrong"}, {*REQUIRED_OF_WRONG, *OPTIONAL_OF_WRONG}]
+    assert [{*names} for names in explained] == keys
 
 
 def test_the_page_of_dialects_is_what_the_tables_say():
@@ -119,7 +128,10 @@ def literal(text):
 
 SHOWN = [pair for text in TEXTS.values() for pair in commands(literal(text))]
 FILES = [
-    (re.match(r"# file: (\S+)", block).group(1), block) for block in literal(CASES) if block.startswith("# file: ")
+    (re.match(r"# file: (\S+)", block).group(1), block)
+    for text in (CASES, LESSONS)
+    for block in literal(text)
+    if block.startswith("# file: ")
 ]
 
 
@@ -131,4 +143,4 @@ def test_a_command_prints_what_the_page_shows(command, shown, tmp_path):
 
 def test_the_pages_show_commands():
     assert len(SHOWN) > 6
-    assert [name for name, _ in FILES] == ["model.shapes"]
+    assert [name for name, _ in FILES] == ["model.shapes", "week3.toml"]

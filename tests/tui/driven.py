@@ -98,9 +98,12 @@ class User:
         await self.settle()
 
 
-async def using(script, *words, size=(80, 24), **opening):
-    """Run a script with a user at an app that is opened with a command line; return what the app returned."""
-    app = ShapecalcApp(question_of(words), **opening)
+async def using(script, *words, size=(80, 24), step=None, **opening):
+    """Run a script with a user at an app that is opened with a command line; return what the app returned.
+
+    It is opened past the last step, with nothing hidden, unless a step is given.
+    """
+    app = ShapecalcApp(question_of(words), step, **opening)
     user = User(app)
     async with app.run_test(size=size, notifications=True, message_hook=user.count) as pilot:
         user.pilot = pilot

@@ -31,11 +31,16 @@ class Scene(NamedTuple):
     size: tuple[int, int] = (80, 24)
     dark: bool = True
     lesson: bool = False
+    step: int | None = None
+    big: bool = False
 
 
 SHUFFLE = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1")
 MIXED = "reshape N,2,C/2,H,W | transpose 0,2,1,3,4 | reshape N,C,H,W"
 SCENES = {
+    "predict": Scene(("reshape", "2,2,3,2", "-1,0,0"), ("3",), step=0),
+    "mistake": Scene(("transpose", "2,3,4", "1,2,0"), ("4", "down", "2", "down", "3"), step=0),
+    "room": Scene(("reshape", "2,2,3,2", "-1,0,0"), ("pagedown",), (120, 40), step=0, big=True),
     "shuffle": Scene(SHUFFLE, ("pageup", "pageup")),
     "rulers": Scene(("reshape", "4,6", "3,8"), ("pageup",)),
     "comparison": Scene(("reshape", "0,3,4", "0,-1"), ("f4", "down", "down", "down", "down", "down", "down")),
@@ -45,7 +50,7 @@ SCENES = {
     "names": Scene(("reshape", "N,C,H,W", "0,-1,64"), (), (100, 30)),
     "short": Scene(("chain", f"N,C,H,W | {MIXED} | transpose 0,2,3,1 | transpose 0,3,1,2"), ("ctrl+l",), (100, 24)),
     "against": Scene(("equiv", "N,C,3 | transpose 1,0,2", "| reshape C,N,3")),
-    "lesson": Scene((), ("enter", *"2,3,2", "enter"), lesson=True),
+    "lesson": Scene((), ("enter", "pagedown", *"2,3,2", "enter"), lesson=True),
     "light": Scene(SHUFFLE, ("pageup", "pageup"), dark=False),
     "light-refused": Scene(("reshape", "2,3,4", "5,-1"), dark=False),
 }
@@ -67,7 +72,7 @@ def picture(scene: Scene) -> str:
     with TemporaryDirectory() as folder:
         os.environ["XDG_DATA_HOME"] = folder
         try:
-            asyncio.run(using(play, *scene.words, size=scene.size, lesson=scene.lesson))
+            asyncio.run(using(play, *scene.words, size=scene.size, lesson=scene.lesson, step=scene.step, big=scene.big))
         finally:
             os.environ.pop("XDG_DATA_HOME") if kept is None else os.environ.update(XDG_DATA_HOME=kept)
     svg = re.sub(r"\s*@font-face \{.*?\}", "", taken[0], flags=re.DOTALL)

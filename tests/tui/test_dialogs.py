@@ -1,9 +1,8 @@
-"""What lies over the main screen: operators and dialects, the comparison, lessons, code, help, the palette."""
+"""What lies over the main screen: operators and dialects, the comparison, code, help, the palette."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
 
@@ -107,57 +106,6 @@ async def test_a_chain_is_not_compared(user):
     assert user.text == before
 
 
-@driven(lesson=True)
-async def test_a_lesson_is_predicted_wrong_then_right_then_played_with(user, data_folder):
-    await user.press("enter")
-    assert "$ shapecalc reshape 2,3,4 2,-1,2" in user.text
-    await user.type("2,3,2")
-    await user.press("enter")
-    assert "✗ you kept the 3 of the input" in user.text
-    assert not data_folder.exists()
-    await user.wipe()
-    await user.type("2,6,2")
-    await user.press("enter")
-    assert "bc1 6" in user.text
-    assert json.loads((data_folder / "shapecalc" / "lessons.json").read_text()) == {"done": ["hole"]}
-    await user.press("f3")
-    assert user.command == "$ shapecalc reshape 2,3,4 2,-1,2"
-    await user.press("f5")
-    assert "✓ -1 fills the hole" in user.text
-    assert "$ shapecalc reshape 2,2,3,2 -1,0,0" in user.text or "0 counts from the left" in user.text
-
-
-@driven(lesson=True)
-async def test_the_answer_of_a_lesson_can_be_shown_without_predicting(user, data_folder):
-    await user.press("enter", "f2")
-    assert "bc1 6" in user.text
-    assert not data_folder.exists()
-    await user.press("escape")
-    assert "  -1 fills the hole" in user.text
-    await user.press("escape")
-    assert user.title.endswith("answer 3,8")
-
-
-@driven(lesson=True)
-async def test_what_is_no_prediction_is_told(user):
-    await user.press("enter")
-    await user.type("2,,x[")
-    await user.press("enter")
-    assert "✗ that is no answer yet" in user.text
-
-
-@driven(lesson=True)
-async def test_a_data_folder_that_cannot_be_written_is_told_and_loses_nothing_else(user, data_folder):
-    data_folder.write_text("in the way")
-    await user.press("enter")
-    await user.type("2,6,2")
-    await user.press("enter")
-    ((_, message),) = user.notes
-    assert message.startswith("progress is not kept: ")
-    await user.press("escape")
-    assert "✓ -1 fills the hole" in user.text
-
-
 @driven("reshape", "N,C,H,W", "0,-1")
 async def test_code_is_shown_and_copied(user):
     await user.press("f8")
@@ -215,11 +163,3 @@ def test_every_dialog_fits(dialogs, size):
             await user.press("escape")
 
     asyncio.run(using(look, *split("shuffle 2,3,4 --first 1,0,2 --to 0,-1"), size=size))
-
-
-@driven("reshape", "2,3,4", "0,-1")
-async def test_a_prediction_can_be_typed_while_the_list_has_the_focus(user):
-    await user.press("f5")
-    await user.type("2,6,2")
-    await user.press("enter")
-    assert "✓ -1 is no size of its own" in user.text

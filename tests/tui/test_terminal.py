@@ -71,7 +71,7 @@ def shapecalc(*words):
 
 @on_tmux
 def test_it_is_typed_in_stepped_through_resized_and_left_with_the_answer():
-    with Tmux(f's=$({shapecalc("tui", "reshape", "2,3,4", "0,-1")}); echo "ANSWER=$s"') as terminal:
+    with Tmux(f's=$({shapecalc("tui", "reshape", "2,3,4", "0,-1", "--step", "last")}); echo "ANSWER=$s"') as terminal:
         terminal.shows("answer 2,12")
         terminal.type(",5")
         terminal.shows("answer 2,60")
@@ -88,7 +88,7 @@ def test_it_is_typed_in_stepped_through_resized_and_left_with_the_answer():
 @on_tmux
 def test_quitting_prints_nothing():
     with Tmux(f's=$({shapecalc("tui")}); echo "ANSWER=$s."') as terminal:
-        terminal.shows("answer 3,8")
+        terminal.shows("answer hidden")
         terminal.press("C-q")
         assert "ANSWER=.\nEXIT=0" in terminal.shows("EXIT=")
 
@@ -105,7 +105,8 @@ def test_leaving_a_refused_request_tells_why():
 
 @on_tmux
 def test_a_shape_comes_through_a_pipe_and_the_keys_from_the_terminal():
-    with Tmux(f's=$(echo 7,8 | {shapecalc("tui", "reshape", "-", "8,7")}); echo "ANSWER=$s"') as terminal:
+    line = shapecalc("tui", "reshape", "-", "8,7", "--step", "last")
+    with Tmux(f's=$(echo 7,8 | {line}); echo "ANSWER=$s"') as terminal:
         terminal.shows("answer 8,7")
         terminal.type("0")
         terminal.shows("input 7,80")
@@ -120,7 +121,7 @@ def test_told_to_end_it_leaves_the_terminal_as_it_was(tmp_path):
     number = tmp_path / "pid"
     told = f"echo $$ > {shlex.quote(str(number))}; exec {shapecalc('tui')}"
     with Tmux(f"sh -c {shlex.quote(told)}") as terminal:
-        terminal.shows("answer 3,8")
+        terminal.shows("answer hidden")
         os.kill(int(number.read_text()), signal.SIGTERM)
         assert "EXIT=143" in terminal.shows("EXIT=")
         assert terminal._run("display-message", "-p", "#{alternate_on} #{mouse_any_flag}") == "0 0\n"
@@ -129,17 +130,47 @@ def test_told_to_end_it_leaves_the_terminal_as_it_was(tmp_path):
 @on_tmux
 def test_without_colour_it_says_as_much():
     with Tmux(f"NO_COLOR=1 {shapecalc('tui')}") as terminal:
-        assert "1,0,2" in terminal.shows("answer 3,8")
+        assert "1,0,2" in terminal.shows("answer hidden")
         terminal.press("C-q")
         terminal.shows("EXIT=0")
+
+
+OWN_LESSON = """
+[[lesson]]
+id = "one"
+title = "My own"
+text = "Look."
+question = "transpose 2,3 1,0"
+point = "It turned."
+notes = "Whisper."
+"""
 
 
 @on_tmux
 def test_it_opens_with_the_lessons_and_at_a_step(tmp_path):
     with Tmux(f"XDG_DATA_HOME={shlex.quote(str(tmp_path))} {shapecalc('tui', '--lesson')}") as terminal:
         terminal.shows("Predict the output shape")
+    file = tmp_path / "week3.toml"
+    file.write_text(OWN_LESSON)
+    with Tmux(shapecalc("tui", "--lesson-file", str(file), "--notes")) as terminal:
+        assert "My own" in terminal.shows("Notes: Whisper.")
     with Tmux(shapecalc("tui", "shuffle", "2,3,4", "--first", "1,0,2", "--to", "2,-1,3", "--step", "4")) as terminal:
         terminal.shows("[4 of 8: move axes]")
+
+
+@on_tmux
+def test_it_opens_at_the_first_step_and_asks_and_f10_prints_the_answer_all_the_same():
+    with Tmux(f's=$({shapecalc("tui", "reshape", "2,3,4", "0,-1")}); echo "ANSWER=$s"') as terminal:
+        shown = terminal.shows("Type the size")
+        assert "answer hidden" in shown
+        assert "12" not in shown
+        terminal.type("3")
+        assert "[✗3  ]" in terminal.shows("3 is dim 1")
+        terminal.press("BSpace")
+        terminal.type("2")
+        terminal.shows("0 copies dim 0, which is 2")
+        terminal.press("F10")
+        assert "ANSWER=2,12\nEXIT=0" in terminal.shows("EXIT=")
 
 
 def on_a_terminal(*words, **changes):
@@ -180,6 +211,7 @@ MISUSED = [
     (["tui", "reshape", "2,3", "--nope"], "reshape has no option '--nope'"),
     (["tui", "reshape", "2,3", "6", "7"], "reshape does not take '7'"),
     (["tui", "--step", "0"], "--step is a whole number from 1"),
+    (["tui", "--lesson-file", "pyproject.toml"], "pyproject.toml:1: there is no [[lesson]]"),
     (["tui", "chain", "2", "3"], "a chain is one text"),
     (["tui", "reshape", "2,3", "'6"], "the app needs a terminal"),
     (["tui", "reshape", "-", "6"], "standard input holds nothing"),

@@ -30,10 +30,11 @@ class Choose(ModalScreen[Question | None]):
 
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "take", "take")]
 
-    def __init__(self, question: Question) -> None:
-        """Start from a question."""
+    def __init__(self, question: Question, hidden: str = "") -> None:
+        """Start from a question; `hidden` is what stands in place of its answer, if that is not to be seen."""
         super().__init__()
         self.question = question
+        self.hidden = hidden
 
     def compose(self) -> ComposeResult:
         """Put the lists side by side, the settings and the answer under them."""
@@ -123,7 +124,7 @@ class Choose(ModalScreen[Question | None]):
         op = self.question.op
         self.query_one("#about", Static).update(OPS[op].summary if op in OPS else CHAIN_SUMMARY)
         outcome = answer_question(self.question)
-        text = story.title(self.question, outcome, max(20, self.query_one("#preview").size.width))
+        text = story.title(self.question, outcome, max(20, self.query_one("#preview").size.width), self.hidden)
         if outcome.problem:
             text = Text.assemble(text, "\n", (visible(outcome.problem.message), "red"))
         self.query_one("#preview", Static).update(text)

@@ -17,6 +17,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input, Rule
 
 from shapecalc.core.sizes.problem import ShapeError
@@ -24,15 +25,18 @@ from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import replace
 from shapecalc.engine.whole_files import whole_file
 from shapecalc.tui import story
+from shapecalc.tui.asking import hidden_text
 from shapecalc.tui.keys import KEYS, keys_line
 from shapecalc.tui.question import CHAIN, Question, caret, command, element_reader, question_of
 from shapecalc.tui.state import ARROWS, State, first_difference
-from shapecalc.tui.widgets import SENT, ClickableText, Enlarge, Field, MarkClicked, Pane, TextField
+from shapecalc.tui.widgets import SENT, ClickableText, Enlarge, Field, FocusableText, MarkClicked, Pane, TextField
 from shapecalc.view.rail import rail, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.tui.progress import Progress
+    from shapecalc.core.fixing.mistakes import Mistake
+    from shapecalc.teaching.lessons import Course
+    from shapecalc.teaching.progress import Progress
 
 CALM = 0.05
 """Seconds without a picture after which the next key is drawn at once; a held key is drawn as often as it can be."""
@@ -43,15 +47,26 @@ BESIDE_PICTURES = 12
 class Explore(Screen[None]):
     """One question, answered at every key stroke, and stepped through."""
 
+    AUTO_FOCUS = ""
     BINDINGS = [Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS]
 
-    def __init__(self, question: Question, step: int | None = None, progress: Progress | None = None) -> None:
-        """Open with a question, at one of its steps; past the last if none is given."""
+    def __init__(
+        self, question: Question, step: int | None = 0, progress: Progress | None = None, *, big: bool = False
+    ) -> None:
+        """Open with a question, at one of its steps, with the answer hidden; past the last if it is None.
+
+        If it is `big`, the step is drawn in large figures.
+        """
         super().__init__()
         self.state = State(question, step)
+        self.state.big = big
         self.progress = progress
+        self.course: Course | None = None
+        """The lessons that it was opened with; None for those of the program."""
         self._due = False
         self._shown = 0.0
+        self._in_use: Widget | None = None
+        """What had the focus when the terminal became too small."""
 
     def compose(self) -> ComposeResult:
         """Lay the screen out from top to bottom."""
@@ -61,7 +76,7 @@ class Explore(Screen[None]):
             yield Horizontal(*self._fields(), id="fields")
             yield ClickableText("reason")
             yield Rule()
-            yield ClickableText("flow")
+            yield FocusableText("flow")
             yield Rule()
             yield ClickableText("rail")
             yield ClickableText("strip")
@@ -71,9 +86,14 @@ class Explore(Screen[None]):
             yield ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Show everything, with the cursor in the first field."""
-        self.query(Input).first().focus()
+        """Show everything, with the cursor in the first hole, or in the first field."""
+        self._focus_first()
         self.show_soon()
+
+    def _focus_first(self) -> None:
+        self.set_class(self.state.big, "-big")
+        focused = self.query_one(Pane if self.state.big else "#flow") if self.state.holes or self.state.big else None
+        (focused or self.query(Input).first()).focus()
 
     def _fields(self) -> list[Field]:
         """Return the fields of the question; a key typed in one is in the question before the field itself is drawn."""
@@ -116,6 +136,13 @@ class Explore(Screen[None]):
         await self.ask_anew(question)
         self.notify(visible("; ".join(notes)), title="the code as a chain", markup=False)
 
+    def on_paste(self, event: events.Paste) -> None:
+        """Take what is pasted outside of the fields into the first of them."""
+        if not isinstance(self.focused, TextField):
+            field = self.query(TextField).first()
+            field.focus()
+            field.post_message(events.Paste(event.text))
+
     @on(Input.Submitted)
     def go_to_next_field(self) -> None:
         """Go on to the next field."""
@@ -123,11 +150,13 @@ class Explore(Screen[None]):
 
     @on(MarkClicked)
     async def follow_click(self, event: MarkClicked) -> None:
-        """Follow a click on a dim of the flow, a step of the rail or a key."""
+        """Follow a click on a dim of the flow, a step of the rail, an element or a key."""
         if event.kind == "key":
             await self.run_action(str(event.value))
         elif event.kind == "step":
             self.state.go(int(str(event.value)))
+        elif event.kind == "cell":
+            self.state.cursor = event.value  # type: ignore[assignment]
         else:
             self.state.choose(event.value)  # type: ignore[arg-type]
         self.show_soon()
@@ -135,7 +164,12 @@ class Explore(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new size, or ask for a larger one."""
         width, height = Enlarge.LEAST
-        self.set_class(event.size.width < width or event.size.height < height, "-small")
+        small = event.size.width < width or event.size.height < height
+        if small and not self.has_class("-small"):
+            self._in_use = self.focused
+        self.set_class(small, "-small")
+        if not small and self.focused is None and self._in_use is not None:
+            self.call_after_refresh(self._in_use.focus)
         self.show_soon()
 
     def on_descendant_focus(self) -> None:
@@ -145,17 +179,37 @@ class Explore(Screen[None]):
         self.show_soon()
 
     def on_key(self, event: events.Key) -> None:
-        """Move the cursor of the grid, if the picture has the focus."""
-        if self.state.gridded and event.key in ARROWS and isinstance(self.focused, Pane):
-            self.state.move(event.key)
+        """Move the cursor of the grid if the picture has the focus, or type into a hole if the flow has it."""
+        if isinstance(self.focused, Pane) and not (self.state.big and not self.state.gridded):
+            acted = self.state.gridded and event.key in ARROWS
+            if acted:
+                self.state.move(event.key)
+        else:
+            acted = isinstance(self.focused, FocusableText) and self._take_key(event)
+        if acted:
             self.show_soon()
             event.stop()
+
+    def _take_key(self, event: events.Key) -> bool:
+        """Take a key for the flow; say whether it means anything there."""
+        state = self.state
+        if event.key in ARROWS:
+            state.choose_beside(event.key)
+        elif event.key == "enter":
+            state.enter()
+        elif event.key == "escape":
+            state.choose(None)
+        elif event.key == "backspace" or (event.is_printable and event.character):
+            state.type("\b" if event.key == "backspace" else str(event.character))
+        else:
+            return False
+        return True
 
     # What the keys do
 
     def action_step(self, by: int) -> None:
-        """Go a step on or back."""
-        self.state.go(self.state.at + by)
+        """Go a step back, show the step at hand if it is hidden, or go a step on."""
+        self.state.step(by)
         self.show_soon()
 
     def action_first(self) -> None:
@@ -169,10 +223,34 @@ class Explore(Screen[None]):
         self.show_soon()
 
     def action_grid(self) -> None:
-        """Show the elements in place of the picture, or the picture again."""
+        """Show the elements in place of the picture, and with them the answer, or the picture again."""
+        if self.state.holes:
+            self.state.hide_or_reveal()
         self.state.gridded = not self.state.gridded
         (self.query_one(Pane) if self.state.gridded else self.query(Input).first()).focus()
         self.show_soon()
+
+    def action_hide(self) -> None:
+        """Hide the answer, to predict it, or reveal it."""
+        self.state.hide_or_reveal()
+        self._focus_first()
+        self.show_soon()
+
+    def action_big(self) -> None:
+        """Draw the step in large figures and hide all else, or show everything again."""
+        self.state.big = not self.state.big
+        self._focus_first()
+        self.show_soon()
+
+    async def action_undo(self) -> None:
+        """Ask the question before."""
+        self.state.undo()
+        await self._show_fields()
+
+    async def action_redo(self) -> None:
+        """Ask the question that was taken back."""
+        self.state.redo()
+        await self._show_fields()
 
     async def action_fix(self) -> None:
         """Apply the fix that is suggested."""
@@ -182,7 +260,7 @@ class Explore(Screen[None]):
         """Choose the operator, the dialect and its settings."""
         from shapecalc.tui.screens.choose import Choose
 
-        self.app.push_screen(Choose(self.state.question), self._take_question)
+        self.app.push_screen(Choose(self.state.question, hidden_text(self.state)), self._take_question)
 
     def action_compare(self) -> None:
         """Ask the same under every dialect."""
@@ -197,6 +275,20 @@ class Explore(Screen[None]):
         if self.state.outcome.answer is not None:
             self.app.push_screen(Against(self.state.outcome.answer, self.state.question.against), self._keep_against)
 
+    def action_tally(self) -> None:
+        """Count what a class predicts."""
+        from shapecalc.tui.screens.tally import Tally
+
+        if self.state.good is not None:
+            self.app.push_screen(Tally(self.state.good), self._show_mistake)
+
+    def _show_mistake(self, mistake: Mistake | None) -> None:
+        """Show a mistake beside the truth."""
+        if mistake is not None:
+            self.state.predict(mistake)
+            self._focus_first()
+            self.show_soon()
+
     def action_simplify(self) -> None:
         """Show the shortest chain that does the same."""
         from shapecalc.tui.screens.simplify import Simplify
@@ -208,7 +300,13 @@ class Explore(Screen[None]):
         """Take a lesson."""
         from shapecalc.tui.screens.lessons import Lessons
 
-        self.app.push_screen(Lessons(self.progress), self._take_question)
+        self.app.push_screen(Lessons(self.progress, self.course), self._take_question)
+
+    def action_drill(self) -> None:
+        """Take exercises of all topics."""
+        from shapecalc.tui.screens.drill import Drilling
+
+        self.app.push_screen(Drilling(progress=self.progress), self._take_question)
 
     def action_code(self) -> None:
         """Show code that does the same."""
@@ -231,6 +329,11 @@ class Explore(Screen[None]):
 
     def action_picture(self) -> None:
         """Save a picture of the screen in the folder one is in; from a browser, where it keeps its downloads."""
+        self.app.clear_notifications()
+        self.call_after_refresh(self._save_picture)
+
+    def _save_picture(self) -> None:
+        """Save a picture, in which no notification stands any more."""
         if self.app.is_web:
             self.app.deliver_screenshot()
             return
@@ -271,10 +374,21 @@ class Explore(Screen[None]):
         await self.ask_anew(question)
         if before is not None and self.state.good is not None:
             self.state.go(first_difference(before, self.state.good))
+            self.show_soon()
 
     async def ask_anew(self, question: Question) -> None:
         """Ask a question that other fields may belong to."""
         self.state.ask(question)
+        await self._show_fields()
+
+    async def _show_fields(self) -> None:
+        """Show the fields of the question; those that are there already keep the focus."""
+        question, shown = self.state.question, {field.field_name: field for field in self.query(Field)}
+        if (*shown,) == question.fields:
+            for name, field in shown.items():
+                field.text_field.value = question.texts.get(name, "")
+            self.show_soon()
+            return
         for fields in self.query("#fields"):  # there are none any more if the app is about to end
             await fields.remove_children()
             await fields.mount(*self._fields())
@@ -302,7 +416,7 @@ class Explore(Screen[None]):
         state, width = self.state, self.app.size.width - 2
         line = Text(visible(f"$ {command(state.question, state.outcome.answer)}"), no_wrap=True, overflow="ellipsis")
         works = frozenset(key.action for key in KEYS if state.works(key.action))
-        self._put("title", story.title(state.question, state.outcome, width))
+        self._put("title", story.title(state.question, state.outcome, width, hidden_text(state)))
         self._put("reason", self._reason_text(width))
         self._put("sentence", story.sentence(state, width))
         self._put("command", line)
@@ -320,7 +434,7 @@ class Explore(Screen[None]):
             return
         at = None if state.settled else state.at
         beside = BESIDE_PICTURES - len(self.query(Rule)) - 1 if self.has_class("-low") else BESIDE_PICTURES
-        self._put("flow", story.flow_text(state, width, max(4, (self.app.size.height - beside) // 2)))
+        self._put("flow", story.flow_text(state, width, story.flow_height(state, width, self.app.size.height - beside)))
         self._put("rail", rail(answer, at, width=width))
         self._put("strip", strip(answer, at, width=width))
         self.query_one(Pane).draw(partial(story.picture_text, state, element_reader(state.outcome.source)))

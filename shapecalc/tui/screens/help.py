@@ -28,6 +28,10 @@ PICTURE = (
     "The picture of the step at hand. F3 shows the elements in its place; the arrow keys then follow one of them "
     "through every stage."
 )
+FLOW = (
+    "The flow: what becomes of each dim. Type a size into the hole that is lit; enter helps, three times. The arrow "
+    "keys light another dim, and what it comes from."
+)
 MORE = (
     "tab goes on to the next field. Click a dim to see what it comes from. ^P also finds what has no key: "
     "to compare with another chain, and the themes."
@@ -63,6 +67,8 @@ class Help(ModalScreen[None]):
         """
         if self.focused_id == "picture":
             return PICTURE
+        if self.focused_id == "flow":
+            return FLOW
         name = self.focused_id.removeprefix("field-")
         params = {param.name: _param_help(param) for param in params_of(OPS[self.op])} if self.op in OPS else {}
         return f"{name.replace('_', '-')}: {(FIELDS | params).get(name, 'change it, and everything follows')}"

@@ -2,40 +2,67 @@
 
 from __future__ import annotations
 
+import re
 import string
+from importlib.resources import files
 from shlex import split
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.asking.rulebook import RULES
 from shapecalc.core.sizes.text import shape_text
-from shapecalc.tui.lessons import Lesson, answer_line, judge, lessons, read_prediction, right_prediction
+from shapecalc.teaching.judging import correction, rungs
+from shapecalc.teaching.lesson_faults import faults_in, gives_away
+from shapecalc.teaching.lessons import Lesson, judge, lessons
+from shapecalc.teaching.tasks import Task, answer_line, prediction_text, read_prediction, right_prediction
 from tests.core.test_imports import loaded
 
 ALL = lessons()
 WRONG = [(lesson, wrong) for lesson in ALL for wrong in lesson.wrong]
 WIDEST = 74
+WIDEST_TITLE = 30
+"""The cells that a title has in the list beside a lesson, without its tick."""
 each_lesson = pytest.mark.parametrize("lesson", ALL, ids=[lesson.id for lesson in ALL])
 each_wrong = pytest.mark.parametrize(("lesson", "wrong"), WRONG, ids=[f"{one.id} {bad.typed}" for one, bad in WRONG])
-
-
-def written(prediction):
-    return "error" if prediction is None else shape_text(prediction)
 
 
 def asked_of(lesson, question):
     """Return the right prediction for another question, asked as the lesson asks."""
     stage = lesson.stage if question.startswith("shuffle") else ""
-    return right_prediction(replace(lesson, question=question, stage=stage))
+    return right_prediction(Task(question, stage, lesson.follow))
 
 
-def test_there_are_lessons_for_the_known_confusions():
-    wanted = {"hole", "zero-from-the-left", "reshape-is-not-transpose", "allowzero", "special-zero", "shuffle-stages"}
-    wanted |= {"empty-and-minus-one", "split-heads", "nchw-to-nhwc", "pixel-shuffle", "hard-coded-batch"}
-    assert wanted <= {lesson.id for lesson in ALL}
-    assert len({lesson.id for lesson in ALL}) == len(ALL)
+ORDER = [
+    "plain-zero",
+    "hole",
+    "indivisible",
+    "two-holes",
+    "zero-out-of-range",
+    "zero-from-the-left",
+    "transpose",
+    "perm-direction",
+    "reshape-is-not-transpose",
+    "shuffle-stages",
+    "allowzero",
+    "expand",
+    "shape-start-end",
+    "names-and-conditions",
+    "batch-swallowed",
+    "dialects-differ",
+]
+
+
+def test_each_lesson_builds_on_those_before():
+    ids = [lesson.id for lesson in ALL]
+    assert [name for name in ids if name in ORDER] == ORDER
+    assert len({*ids}) == len(ids)
+
+
+def test_the_lessons_are_such_as_a_teacher_may_write():
+    text = files("shapecalc.teaching").joinpath("lessons.toml").read_text("utf-8")
+    assert faults_in(text) == (len(ALL), [])
 
 
 @each_lesson
@@ -43,22 +70,22 @@ def test_a_lesson_is_short_and_fits(lesson):
     lines = lesson.text.splitlines()
     assert 2 <= len(lines) <= 4
     assert max(map(len, lines)) <= WIDEST
-    assert len(lesson.title) <= 50
+    assert len(lesson.title) <= WIDEST_TITLE
     assert set(lesson.id) <= {*string.ascii_lowercase, "-"}
     assert lesson.point.endswith(".")
-    assert len(lesson.asks) <= WIDEST
+    assert len(lesson.task.asks) <= WIDEST
     assert lesson.wrong
 
 
 @each_lesson
 def test_the_right_prediction_is_right_and_closes_with_the_point(lesson):
-    found = judge(lesson, written(right_prediction(lesson)))
+    found = judge(lesson, prediction_text(right_prediction(lesson.task)))
     assert (found.right, found.said) == (True, lesson.point)
 
 
 @each_wrong
 def test_a_foreseen_answer_is_wrong_and_explained(lesson, wrong):
-    assert read_prediction(wrong.typed) != right_prediction(lesson)
+    assert read_prediction(wrong.typed) != right_prediction(lesson.task)
     found = judge(lesson, wrong.typed)
     assert (found.right, found.said) == (False, wrong.said)
     assert wrong.said != lesson.point
@@ -82,7 +109,50 @@ def test_no_answer_is_foreseen_twice(lesson):
 @each_lesson
 def test_the_answer_is_not_given_away(lesson):
     if not lesson.follow:
-        assert written(right_prediction(lesson)) not in lesson.text
+        assert prediction_text(right_prediction(lesson.task)) not in lesson.text
+
+
+def near(right):
+    """Return predictions that come close to the right one: one dim is another, moved, added or left out."""
+    shape = right or (2, 3)
+    yield from ([*shape[:at], dim, *shape[at + 1 :]] for at in range(len(shape)) for dim in (1, 5, "K"))
+    yield from ([*shape[at:], *shape[:at]] for at in range(1, len(shape)))
+    yield from (list(reversed(shape)), [*shape, 1], [7, *shape], shape[1:], shape[:-1])
+
+
+@each_lesson
+def test_no_hint_gives_the_answer_away(lesson):
+    right = right_prediction(lesson.task)
+    typed = [shape_text(shape) for shape in near(right)] + ["error", *(wrong.typed for wrong in lesson.wrong)]
+    hints = [found.said for found in (judge(lesson, text) for text in typed) if not found.right]
+    answer = answer_line(lesson.question)
+    hints += [said for shape in (None, *near(right)) for said in rungs(lesson.task, answer, shape and tuple(shape))]
+    assert len(hints) > 8
+    if right is None:
+        assert [said for said in hints if "is refused" in said] == []
+    else:
+        assert [said for said in hints if gives_away(said, shape_text(right))] == []
+
+
+def test_what_gives_an_answer_away_is_found():
+    assert gives_away("-1 is 12 / 2 = 6", "6")
+    assert gives_away("you took 2,6,2, of course", "2,6,2")
+    assert not gives_away("the input has 24 elements, and 2,6,2,1 holds 24", "2,6,2")
+
+
+@each_lesson
+def test_a_correction_has_the_answer_and_a_rule(lesson):
+    answer = answer_line(lesson.question)
+    said = correction(lesson.task, answer)
+    right = right_prediction(lesson.task)
+    assert said.startswith("it is refused: " if right is None else f"it is {shape_text(right)}: ")
+    assert re.search(r"\[([\w-]+)\]$", said).group(1) in RULES
+
+
+@each_lesson
+def test_the_helps_do_not_say_by_their_number_that_a_request_is_refused(lesson):
+    helps = rungs(lesson.task, answer_line(lesson.question))
+    assert len(helps) == (1 if lesson.follow else 3)
 
 
 @each_lesson
@@ -95,18 +165,18 @@ def of(name):
 
 
 SAID = [
-    ("shuffle-stages", "5,3", "dim 0 is not 5: 0 copies dim 0, which is 4"),
+    ("shuffle-stages", "5,3", "dim 0 is not 5: 0 copies dim 0"),
     ("hole", "2,4,2", "the input has 24 elements, and 2,4,2 holds 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4"),
-    ("hole", "24", "3 dims come out, not 1; dim 0 is not 24: 2 is given"),
+    ("hole", "24", "3 dims come out, not 1; dim 0 is not 24: ? is given"),
     ("hole", "2,2,6", "the sizes are right, and their order is not; dim 1 is not 2: -1 is 24 elements"),
-    ("hole", "24,1,1", "dim 0 is not 24: 2 is given"),
-    ("hole", "error", "it is not refused: 24 elements in and out: "),
+    ("hole", "24,1,1", "dim 0 is not 24: ? is given"),
+    ("hole", "error", "it is not refused: no rule forbids it"),
     ("hole", "2,-1,2", "nothing in an answer is negative: -1 asks for a size"),
     ("hole", "2,,2", "that is no answer yet: a dim is missing"),
     ("hole", "", "that is no answer yet: the shape is empty (write [] for a scalar)"),
     ("hole", "2,\x1b[31m", r"that is no answer yet: '\x1b' cannot stand in '\x1b[31m'"),
     ("zero-from-the-left", "4,2,2", "the input has 24 elements, and 4,2,2 holds 16; dim 2 is not 2: 0 copies dim 2, c"),
-    ("allowzero", "3,4", "it is refused: the input has 0 elements"),
+    ("allowzero", "3,4", "the input has 0 elements, and 3,4 holds 12; hold each number"),
     (
         "split-heads",
         "N,S,64,8",
@@ -116,13 +186,13 @@ SAID = [
     (
         "perm-direction",
         "2,3,4",
-        "the sizes are right, and their order is not; dim 0 is not 2: output dim 0 is input dim 1, 3",
+        "the sizes are right, and their order is not; dim 0 is not 2: output dim 0 is input dim 1",
     ),
     ("reshape-is-not-transpose", "1,1", "the element at [1,1] of the output is the one at [1,0] of the input"),
     ("reshape-is-not-transpose", "1", "the output has 2 axes, so a place in it has 2 numbers, not 1"),
     ("reshape-is-not-transpose", "3,0", "index 3 is outside of dim 0, which is 3"),
     ("reshape-is-not-transpose", "N,0", "an axis is a whole number, not N"),
-    ("hard-coded-batch", "2,N", "dim 1 is not N: 12 is given"),
+    ("hard-coded-batch", "2,N", "dim 1 is not N: ? is given"),
     ("squeeze-without-axes", "3,1", "1 dim comes out, not 2"),
 ]
 
@@ -154,7 +224,7 @@ def test_whatever_is_typed_gets_a_line(lesson, typed):
 
 def test_a_prediction_of_an_expand_or_shape_is_not_measured_by_its_count():
     lesson = Lesson("x", "x", "x", "expand 3,1 3,4", "x")
-    assert judge(lesson, "3,5").said == "dim 1 is not 5: input dim 1, 1, is repeated to 4"
+    assert judge(lesson, "3,5").said == "dim 1 is not 5: input dim 1, 1, is repeated to ?"
     lesson = Lesson("x", "x", "x", "chain '3,1 | transpose | expand 4,3'", "x")
     assert judge(lesson, "5,3").said.startswith("dim 0 is not 5: ")
 
@@ -167,4 +237,4 @@ def test_a_question_is_what_the_command_line_takes(lesson, shapecalc):
 
 
 def test_neither_module_imports_textual():
-    assert loaded("import shapecalc.tui.lessons, shapecalc.tui.progress", ("textual", "rich", "typer")) == []
+    assert loaded("import shapecalc.teaching.lessons, shapecalc.teaching.progress", ("textual", "rich", "typer")) == []

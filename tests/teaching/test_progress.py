@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from shapecalc.tui import progress
-from shapecalc.tui.progress import Progress, progress_file
+from shapecalc.teaching import progress
+from shapecalc.teaching.progress import Progress, VisitorProgress, progress_file
 
 
 @pytest.fixture
@@ -57,6 +57,12 @@ BROKEN = [
     b"\xff\xfe",
     b"[" * 100_000,
     b'{"done": [' + b'"hole",' * 200_000 + b'"x"]}',
+    b'{"done": [], "drill": 3}',
+    b'{"done": [], "drill": {"asked": -1}}',
+    b'{"done": [], "drill": {"asked": true}}',
+    b'{"done": [], "drill": {"other": 1}}',
+    b'{"done": [], "drill": {"boxes": {"copied": "x"}}}',
+    b'{"done": [], "drill": {"boxes": []}}',
 ]
 
 
@@ -131,3 +137,30 @@ def test_a_read_that_fails_is_no_progress(file, monkeypatch):
         frozenset(),
         f"progress is not kept: {file} cannot be read: Permission denied",
     )
+
+
+def test_answers_are_counted_with_the_streak_and_the_longest_one(file):
+    found = Progress(file)
+    for right in (True, True, False, True):
+        found.score("copied", int(right), right=right)
+    assert Progress(file).tally == found.tally
+    assert str(found.tally) == "3 of 4 right, streak 1, best 2"
+    assert json.loads(file.read_text())["drill"]["boxes"] == {"copied": 1}
+
+
+def test_lessons_and_answers_do_not_lose_each_other(file):
+    one, other = Progress(file), Progress(file)
+    one.score("copied", 1, right=True)
+    other.mark("hole")
+    one.score("inferred", 1, right=True)
+    found = Progress(file)
+    assert (found.done, found.tally.asked) == ({"hole"}, 2)
+
+
+def test_a_visitors_score_is_kept_for_the_visit_alone(data_folder):
+    visit = VisitorProgress()
+    visit.score("copied", 1, right=True)
+    visit.mark("hole")
+    assert (visit.done, visit.tally.right) == ({"hole"}, 1)
+    assert VisitorProgress().tally.asked == 0
+    assert not data_folder.exists()

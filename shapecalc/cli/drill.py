@@ -1,0 +1,235 @@
+"""`shapecalc drill`: exercises without end on a prompt, and worksheets of them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from shapecalc.cli.answer import print_error
+from shapecalc.cli.options import Argument, Option, Takes
+from shapecalc.cli.output import Exit, put, stream_error, tell
+from shapecalc.cli.signature import make_command
+from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.quoting import brief, number_text, visible
+from shapecalc.teaching.topics import ALL, FORMATS, TOPICS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typer
+
+    from shapecalc.cli.output import Output
+    from shapecalc.teaching.drill import Drill
+    from shapecalc.teaching.progress import Progress
+
+SUMMARY = "Predict shapes: exercises without end, or a worksheet of them."
+HELP = f"""\b
+  shapecalc drill
+  shapecalc drill zero --seed monday
+  shapecalc drill all --print 20 --with-answers -o sheet.html
+  shapecalc drill --check-lessons week3.toml
+
+{SUMMARY} Each line is an answer: an output shape, or error if the request is refused. ? helps, one step further each
+time; an empty line shows the answer; Ctrl-D ends. What was missed comes back soon, what was known later and harder.
+The same seed asks the same. Exit 0: all right; 1: some wrong, or lessons with a mistake."""
+TOPIC = Argument("topic", f"one of {', '.join(TOPICS)}", "[TOPIC]", required=False, completions=lambda: TOPICS)
+SEED = Option("seed", "Ask what others with the same seed are asked.", metavar="WORD")
+PRINT = Option("count", "Print a worksheet of so many.", Takes.NUMBER, metavar="N", long="--print", least=1, most=1000)
+ANSWERS = Option("with_answers", "With the answers, on a page of their own.", Takes.NOTHING)
+FORMAT = Option(
+    "form",
+    "How it is written; -o's ending says it, too",
+    metavar="FORMAT",
+    long="--format",
+    completions=lambda: FORMATS,
+    lists_completions=True,
+)
+FILE = Option("out", "Write the worksheet into this file.", metavar="FILE", short="-o")
+FORCE = Option("force", "Write over a file that exists.", Takes.NOTHING)
+CHECK = Option("check_lessons", "Tell what is wrong in a file of lessons, with its lines.", metavar="FILE")
+LONGEST_SEED = 40
+LONGEST_LINE = 1 << 16
+"""How many characters of a line are read at once."""
+OPENING = "shapecalc: type the output shape, or error; ? helps, an empty line shows the answer, Ctrl-D ends"
+HELP_MARK = "?"
+
+
+def add(app: typer.Typer, cls: type) -> None:
+    """Give the app the command."""
+    made = make_command(run_drill, [TOPIC, SEED, PRINT, ANSWERS, FORMAT, FILE, FORCE, CHECK])
+    app.command("drill", cls=cls, short_help=SUMMARY, help=HELP)(made)
+
+
+def run_drill(
+    topic: str | None,
+    seed: str | None,
+    count: int | None,
+    form: str | None,
+    check_lessons: str | None,
+    out: Output,
+    *,
+    with_answers: bool,
+) -> int:
+    """Ask until the input ends, print a worksheet, or check lessons."""
+    try:
+        _check_together(count, form, check_lessons, out, with_answers=with_answers)
+        if check_lessons is not None:
+            return _print_faults(check_lessons)
+        if seed is not None:
+            _check_seed(seed)
+        if count is not None:
+            return _print_worksheet(topic or ALL, seed, count, form, out, with_answers=with_answers)
+        return _ask(topic or ALL, seed)
+    except ShapeError as error:
+        return print_error(error, "drill", {"topic": topic}, out)
+
+
+def _check_together(
+    count: int | None, form: str | None, check_lessons: str | None, out: Output, *, with_answers: bool
+) -> None:
+    """Raise `ShapeError` (usage) for options that do not go together."""
+    of_sheets = {"--with-answers": with_answers, "--format": form, "-o": out.out, "--force": out.force}
+    given = [name for name, value in of_sheets.items() if value]
+    if count is None and given:
+        raise misuse(f"{given[0]} is for worksheets", "write --print 20 with it")
+    if check_lessons is not None and count is not None:
+        raise misuse("--check-lessons and --print do not go together")
+
+
+def _check_seed(seed: str) -> None:
+    """Raise `ShapeError` (usage) for a seed that could not be written on a worksheet."""
+    if not (0 < len(seed) <= LONGEST_SEED and seed.isascii() and seed.replace("-", "").replace("_", "").isalnum()):
+        raise misuse(f"a seed is a word of letters and digits, up to {LONGEST_SEED}, not '{visible(brief(seed))}'")
+
+
+def _print_worksheet(topic: str, seed: str | None, count: int, form: str | None, out: Output, **sheet: bool) -> int:
+    """Print a worksheet, or write it into a file."""
+    from shapecalc.core.sizes.lookup import lookup
+    from shapecalc.teaching.drill import exercises, new_seed
+    from shapecalc.teaching.worksheet import WRITERS, sheet_of
+
+    write = lookup(form or _format_of(out.out), WRITERS, "format")
+    seed = seed or new_seed()
+    text = write(sheet_of(exercises(topic, seed, count), topic, seed, answers=sheet["with_answers"]))
+    if out.out is None:
+        put(text)
+    else:
+        _write(f"{text}\n", out.out, force=out.force)
+    return Exit.YES
+
+
+def _write(text: str, file: str, *, force: bool) -> None:
+    """Write a text into a file; raise `RunEnded` if that fails."""
+    from shapecalc.engine.whole_files import whole_file
+
+    try:
+        with whole_file(Path(file), force=force) as written:
+            written.write(text.encode())
+    except FileExistsError:
+        raise stream_error(visible(file), "it exists (--force writes over it)") from None
+    except (OSError, ValueError) as error:
+        raise stream_error(visible(file), getattr(error, "strerror", None) or error) from None
+
+
+def _format_of(file: str | None) -> str:
+    """Return the format that a file's name ends with, text if it has no ending.
+
+    Raises `ShapeError` (usage) for another ending.
+    """
+    from shapecalc.teaching.worksheet import ENDINGS
+
+    ending = Path(file or "").suffix.lower()
+    if ending and ending not in ENDINGS:
+        raise misuse(f"a worksheet ends with {', '.join(ENDINGS)}, not '{visible(brief(ending))}'", "or write --format")
+    return ENDINGS.get(ending, "text")
+
+
+def _print_faults(file: str) -> int:
+    """Print what is wrong in a file of lessons, a line each; return whether something is, as an exit code."""
+    from shapecalc.teaching.lesson_faults import faults_in
+    from shapecalc.teaching.lesson_files import read_lesson_file
+
+    lessons, faults = faults_in(read_lesson_file(file))
+    for fault in faults:
+        put(visible(f"{file}:{fault.line}: {fault.said}"))
+    counted = number_text(lessons, "lesson", "lessons")
+    tell(f"shapecalc: {counted}, {number_text(len(faults), 'mistake', 'mistakes') if faults else 'nothing wrong'}")
+    return Exit.NO if faults else Exit.YES
+
+
+def _ask(topic: str, seed: str | None) -> int:
+    """Ask exercises and judge the answers, a line each, until the input ends; tell the score."""
+    from shapecalc.teaching.drill import Drill, new_seed
+    from shapecalc.teaching.progress import Progress
+
+    progress = Progress()
+    drill = Drill(topic, seed or new_seed(), {} if seed else progress.tally.boxes)
+    typing = sys.stdin is not None and sys.stdin.isatty()
+    if typing:
+        tell(_fitted(OPENING))
+    _print_question(drill, typing=typing)
+    helped = 0
+    while (line := _line(typing=typing)) is not None:
+        if line == HELP_MARK:
+            put(_help(drill, helped))
+            helped += 1
+        elif _judged(drill, line, progress, typing=typing):
+            helped = 0
+            _print_question(drill, typing=typing)
+    if typing:
+        put("")
+    put(f"score: {drill}; in all {progress.tally}")
+    if said := progress.complaint():
+        tell(f"shapecalc: {said}")
+    return Exit.YES if drill.right == drill.answered else Exit.NO
+
+
+def _line(*, typing: bool) -> str | None:
+    """Return the next line that is typed; None at the end of the input. Raises `RunEnded` if it cannot be read."""
+    if sys.stdin is None:
+        raise stream_error("stdin", "it is closed")
+    if typing and sys.stdout is not None:
+        sys.stdout.write("> ")
+        sys.stdout.flush()
+    try:
+        line = sys.stdin.buffer.readline(LONGEST_LINE)
+    except OSError as error:
+        raise stream_error("stdin", error.strerror) from None
+    return line.decode("utf-8", "surrogateescape").strip() if line else None
+
+
+def _print_question(drill: Drill, *, typing: bool) -> None:
+    asked = drill.exercise
+    put("\n" * typing + f"{drill.answered + 1}. level {asked.level}   {asked.task.question}")
+
+
+def _fitted(text: str) -> str:
+    """Return a line with its words wrapped to the terminal."""
+    from shutil import get_terminal_size
+    from textwrap import fill
+
+    return fill(text, get_terminal_size().columns)
+
+
+def _help(drill: Drill, number: int) -> str:
+    """Return the next help for the exercise at hand; the last once there is no further one."""
+    from shapecalc.teaching.judging import rungs
+    from shapecalc.teaching.tasks import answer_line
+
+    task = drill.exercise.task
+    helps = rungs(task, answer_line(task.question))
+    return helps[min(number, len(helps) - 1)]
+
+
+def _judged(drill: Drill, line: str, progress: Progress, *, typing: bool) -> bool:
+    """Judge an answer and say so; what is none is asked for again at a keyboard, and is wrong in a pipe."""
+    from shapecalc.teaching.drill import judge_exercise
+    from shapecalc.teaching.judging import unread
+
+    if typing and line and (problem := unread(line)):
+        put(_fitted(visible(problem)))
+        return False
+    judged, kind = judge_exercise(drill.exercise, line), drill.exercise.kind.name
+    said = visible(f"right, streak {drill.streak + 1}" if judged.right else f"wrong: {judged.said}")
+    put(_fitted(said) if typing else said)
+    progress.score(kind, drill.mark(right=judged.right), right=judged.right)
+    return True

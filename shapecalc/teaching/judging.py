@@ -1,0 +1,209 @@
+"""What is said to a wrong prediction: as a hint, which gives no answer away, or with the arithmetic and the answer."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.element_path import follow_back
+from shapecalc.core.answers.stage import Kind, Stage, Step
+from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.fixing.mistakes import misplacement_of, mistake_of
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.transpose import TakenAxis
+from shapecalc.core.rules.steps import CopiedZero, Given, Inferred, Regrouped, Stretched
+from shapecalc.core.sizes.dims import Shape, product
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.quoting import brief, count_text, dim_text, number_text, visible
+from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import read_axes, shape_text
+from shapecalc.teaching.tasks import Prediction, Task, prediction_of, prediction_text, read_prediction
+from shapecalc.view.hints import hint_of
+
+COUNT_AGAIN = "hold each number of the request against the input, then count the elements"
+FOLLOW_AGAIN = "count the elements that come before it, in reading order, before and after each stage"
+EVERY_RULE = "it is not refused: no rule forbids it, so begin with dim 0"
+
+
+TRIED = {Kind.PERMUTE: TakenAxis.rule, Kind.EXPAND: Stretched.rule}
+"""The rule that settles each dim of a stage, where that is the same for all."""
+COPIES, INFERS = 0, -1
+
+
+class Judgement(Record):
+    """What is said to a prediction."""
+
+    right: bool
+    said: str
+
+
+def unread(typed: str) -> str:
+    """Return why a text is no prediction; empty if it is one.
+
+    >>> unread("2,,2"), unread("2,6,2")
+    ("that is no answer yet: a dim is missing in '2,,2'", '')
+    """
+    try:
+        read_prediction(typed)
+    except ShapeError as error:
+        hint = f" ({error.problem.hint})" if error.problem.hint else ""
+        return f"that is no answer yet: {error.problem.message}{hint}"
+    return ""
+
+
+def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
+    """Return what is wrong with a prediction and where to look, without the answer.
+
+    >>> from shapecalc.teaching.tasks import answer_line
+    >>> hint(Task("reshape 2,3,4 2,-1,2"), answer_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
+    'the input has 24 elements, and 2,4,2 holds 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
+    """
+    right = prediction_of(task, answer)
+    if said := mistake(task, answer, prediction):
+        return said
+    if prediction is None:
+        return EVERY_RULE
+    if any(isinstance(dim, int) and dim < 0 for dim in prediction):
+        return "nothing in an answer is negative: -1 asks for a size, and the answer has it"
+    if right is None:
+        return f"{count}; {COUNT_AGAIN}" if (count := _miscount(answer, prediction)) else COUNT_AGAIN
+    if task.follow:
+        return _misplacement(answer, right, prediction)
+    return _misfit(task, answer, right, prediction)
+
+
+def mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
+    """Return the sentence of the mistake that a wrong prediction shows; empty if it shows none that is known.
+
+    >>> from shapecalc.teaching.tasks import answer_line
+    >>> mistake(Task("reshape 2,2,3,2 -1,0,0"), answer_line("reshape 2,2,3,2 -1,0,0"), (4, 3, 2))
+    '0 was counted from the right: a 0 at index i copies dim i, counted from the left'
+    """
+    if task.stage:
+        return ""
+    if not task.follow:
+        found = mistake_of(answer, prediction)
+    elif answer.output is None or prediction is None or not all(isinstance(at, int) for at in prediction):
+        found = None
+    else:
+        found = misplacement_of(answer, read_axes(task.follow), read_axes(shape_text(prediction)))
+    return found.said if found else ""
+
+
+def rungs(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> tuple[str, ...]:
+    """Return the helps for a task, each telling more than the one before, and none the answer.
+
+    They are about the first dim that a prediction has wrong; without a shape, about the first that a rule settles.
+
+    >>> from shapecalc.teaching.tasks import answer_line
+    >>> rungs(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"))[2]
+    '0 copies dim 0, which is ?'
+    """
+    stage, right = _stage_of(task, answer), prediction_of(task, answer)
+    if stage is None or task.follow:
+        return (FOLLOW_AGAIN if task.follow else COUNT_AGAIN,)
+    steps = [(out, _settling(stage, out)) for out in _differences(right, prediction) or range(len(right or ()))]
+    ruled = [(out, step) for out, step in steps if step and not isinstance(step.facts, Given)]
+    out, step = (ruled or steps or [(0, None)])[0]
+    if step is None or step.out is None:
+        return _rungs_of_stage(stage)
+    return hint_of(stage, step, out, name="input" if stage is answer.stages[0] else "tensor").rungs
+
+
+def _rungs_of_stage(stage: Stage) -> tuple[str, ...]:
+    """Return helps for a stage as a whole: one that is refused, or that settles no dim by itself.
+
+    They look like those for any other stage, so that they do not say which it is.
+    """
+    rules = [step.rule for step in stage.steps if not isinstance(step.facts, Given)][: 1 if stage.finished else None]
+    if not rules and stage.kind in TRIED:
+        rules = [TRIED[stage.kind]]
+    if not rules:
+        rules = [rule for code, rule in ((INFERS, Inferred.rule), (COPIES, CopiedZero.rule)) if code in stage.asked]
+    rule = rules[-1] if rules else Regrouped.rule
+    shapes = {"input": stage.before} | ({"asked": stage.asked} if stage.asked else {})
+    rows = (f"{name}   {'   '.join(map(str, shape))}" for name, shape in shapes.items())
+    return f"{rule.sentence}  [{rule}]", "\n".join(rows), COUNT_AGAIN
+
+
+def correction(task: Task, answer: Trace | Chain, rule: str = "", prediction: Prediction = None) -> str:
+    """Return the right answer with a reason.
+
+    >>> from shapecalc.teaching.tasks import answer_line
+    >>> correction(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"), "copy-zero", (2, 6))
+    'it is 2,12: -1 is 24 elements (2*3*4) / 2 known = 12 [infer]'
+    """
+    right = prediction_of(task, answer)
+    said = "refused" if right is None else prediction_text(right)
+    return visible(f"it is {said}: {reason(task, answer, rule, prediction)}")
+
+
+def reason(task: Task, answer: Trace | Chain, rule: str = "", prediction: Prediction = None) -> str:
+    """Return the arithmetic, and the rule, of the dim that says most about the answer.
+
+    That is the first dim that a prediction has wrong, unless the request itself names its size. Without one, it is what
+    `rule` settles; then the last dim that any rule settles.
+
+    >>> from shapecalc.teaching.tasks import answer_line
+    >>> reason(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"), "copy-zero")
+    '0 copies dim 0, which is 2 [copy-zero]'
+    """
+    right, stage = prediction_of(task, answer), _stage_of(task, answer)
+    if right is None and answer.problem is not None:
+        return f"{answer.problem.message} [{answer.problem.rule}]"
+    missed = [_settling(stage, out) for out in _differences(right, None if task.follow else prediction)]
+    wrong = [step for step in missed if step and not isinstance(step.facts, Given)]
+    own = stage.steps if stage else ()
+    ruled = [step for step in own if step.out is not None and not isinstance(step.facts, Given)]
+    named = [step for step in ruled if step.rule == rule] or [step for step in answer.steps if step.rule == rule]
+    return "; ".join(f"{step.why} [{step.rule}]" for step in wrong[:1] or named or ruled[-1:] or own[-1:])
+
+
+def _miscount(answer: Trace | Chain, shape: Shape) -> str:
+    """Say how many elements there are and how many a shape holds, if these differ and the ops keep the count."""
+    if product(shape) == product(answer.input) or not all(OPS[trace.op].keeps_count for trace in answer.traces):
+        return ""
+    have, wants = count_text((), product(answer.input)), brief(shape_text(shape))
+    return f"the input has {have}, and {wants} holds {dim_text(product(shape))}"
+
+
+def _misplacement(answer: Trace | Chain, right: Shape, index: Shape) -> str:
+    """Say which element is at the place that was named instead."""
+    if len(index) != len(right):
+        axes, numbers = number_text(len(right), "axis", "axes"), number_text(len(right), "number", "numbers")
+        return f"the output has {axes}, so a place in it has {numbers}, not {len(index)}"
+    try:
+        came_from = follow_back(answer, read_axes(shape_text(index)))[-1][1]
+    except ShapeError as error:
+        return error.problem.message
+    return f"the element at [{shape_text(index)}] of the output is the one at [{shape_text(came_from)}] of the input"
+
+
+def _misfit(task: Task, answer: Trace | Chain, right: Shape, shape: Shape) -> str:
+    """Say whether the count, the rank or the order is wrong, and which rule settles the first dim that differs."""
+    faults = [count] if (count := _miscount(answer, shape)) else []
+    if len(shape) != len(right):
+        faults.append(f"{number_text(len(right), 'dim comes', 'dims come')} out, not {len(shape)}")
+    elif sorted(map(str, shape)) == sorted(map(str, right)):
+        faults.append("the sizes are right, and their order is not")
+    for out in _differences(right, shape)[:1]:
+        stage = _stage_of(task, answer)
+        step = _settling(stage, out)
+        because = f": {hint_of(stage, step, out).arithmetic}" if stage and step else ""
+        faults.append(f"dim {out} is not {brief(str(shape[out]))}{because}")
+    return "; ".join(faults)
+
+
+def _differences(right: Prediction, shape: Prediction) -> list[int]:
+    """Return the indices of the dims that differ, as far as both have any."""
+    pairs = zip(right or (), shape or (), strict=False)
+    return [out for out, (mine, yours) in enumerate(pairs) if mine != yours]
+
+
+def _settling(stage: Stage | None, out: int) -> Step | None:
+    """Return the step that settles a dim; the last of the stage if none does alone, None if there is none."""
+    steps = stage.steps if stage else ()
+    return next((step for step in steps if step.out == out), steps[-1] if steps else None)
+
+
+def _stage_of(task: Task, answer: Trace | Chain) -> Stage | None:
+    """Return the stage that a task asks about, the last if it names none; None if nothing was done."""
+    stages = answer.stages
+    return next((stage for stage in stages if stage.label == task.stage), stages[-1] if stages else None)

@@ -1,0 +1,165 @@
+"""Which lessons are done, and the score of exercises, in a file of the user's. Losing it loses nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.record import FrozenDict, Record, fields
+from shapecalc.engine.whole_files import whole_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+LARGEST = 1 << 20
+"""Bytes of the largest file that is read."""
+
+
+def progress_file() -> Path:
+    """Return where progress is kept: `shapecalc/lessons.json` under XDG_DATA_HOME, or what the platform has for it."""
+    return user_data_path("shapecalc", appauthor=False) / "lessons.json"
+
+
+class Tally(Record):
+    """How many exercises were answered, how well, and how well each kind is known."""
+
+    asked: int = 0
+    right: int = 0
+    streak: int = 0
+    """How many of the last were right, one after the other."""
+    best: int = 0
+    """The longest streak."""
+    boxes: Mapping[str, int] = FrozenDict()
+    """The box of each kind; see `schedule`."""
+
+    def after(self, kind: str, box: int, *, right: bool) -> Tally:
+        """Return the tally with one more answer.
+
+        >>> Tally(3, 2, 1, 2).after("copied", 1, right=True)
+        Tally(asked=4, right=3, streak=2, best=2, boxes={'copied': 1})
+        """
+        streak = self.streak + 1 if right else 0
+        boxes = FrozenDict({**self.boxes, kind: box})
+        return Tally(self.asked + 1, self.right + right, streak, max(self.best, streak), boxes)
+
+    def __str__(self) -> str:
+        return f"{self.right} of {self.asked} right, streak {self.streak}, best {self.best}"
+
+
+class Kept(Record):
+    """What the file holds."""
+
+    done: frozenset[str] = frozenset()
+    tally: Tally = Tally()
+
+    def as_json(self) -> dict[str, object]:
+        """Return what is written into the file."""
+        drill = {name: value for name, value in fields(self.tally).items() if name != "boxes"}
+        drill["boxes"] = dict(self.tally.boxes)
+        return {"done": sorted(self.done)} | ({"drill": drill} if self.tally.asked else {})
+
+
+class Progress:
+    """The lessons that are done, and the score. If the file cannot be used, they are kept until the program ends.
+
+    >>> from os import devnull
+    >>> progress = Progress(Path(devnull, "lessons.json"))
+    >>> progress.mark("hole")
+    >>> sorted(progress.done), progress.complaint() != "", progress.complaint()
+    (['hole'], True, '')
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        """Read what is done: nothing if there is no file, or if it cannot be read."""
+        self.file = progress_file() if file is None else file
+        self._complaint = ""
+        self._told = False
+        self._kept = self._read()
+
+    @property
+    def done(self) -> frozenset[str]:
+        """The ids of the lessons that are done."""
+        return self._kept.done
+
+    @property
+    def tally(self) -> Tally:
+        """The score of all exercises so far."""
+        return self._kept.tally
+
+    def mark(self, lesson: str) -> None:
+        """Note that a lesson is done; what another program has noted in the meantime is kept."""
+        now = self._read()
+        self._keep(Kept(self.done | now.done | {lesson}, max(self.tally, now.tally, key=lambda tally: tally.asked)))
+
+    def score(self, kind: str, box: int, *, right: bool) -> None:
+        """Note an answer to an exercise, and the box that its kind is in now."""
+        now = self._read()
+        tally = max(self.tally, now.tally, key=lambda tally: tally.asked)
+        self._keep(Kept(self.done | now.done, tally.after(kind, box, right=right)))
+
+    def _keep(self, kept: Kept) -> None:
+        self._kept = kept
+        try:
+            self._write()
+        except OSError as error:
+            self._complain(f"cannot be written: {error.strerror}")
+
+    def complaint(self) -> str:
+        """Return why progress is not kept, if it is asked for the first time; nothing otherwise."""
+        if self._told or not self._complaint:
+            return ""
+        self._told = True
+        return self._complaint
+
+    def _complain(self, reason: str) -> None:
+        self._complaint = self._complaint or visible(f"progress is not kept: {self.file} {reason}")
+
+    def _read(self) -> Kept:
+        """Return what the file holds; nothing, with a complaint, if that is not what is written there."""
+        try:
+            if not self.file.exists():
+                return Kept()
+            if not self.file.is_file() or self.file.stat().st_size > LARGEST:
+                raise ValueError
+            return _kept_of(json.loads(self.file.read_text("utf-8")))
+        except OSError as error:
+            self._complain(f"cannot be read: {error.strerror}")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            self._complain("does not hold a list of lessons")
+        return Kept()
+
+    def _write(self) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(self.file, force=True) as file:
+            file.write(json.dumps(self._kept.as_json()).encode())
+
+
+def _kept_of(read: Any) -> Kept:
+    """Return what was kept, from its JSON; raise the error that Python raises of anything else."""
+    done, drill = read["done"], dict(read.get("drill", {}))
+    boxes = drill.pop("boxes", {})
+    if not isinstance(done, list) or not all(isinstance(lesson, str) for lesson in done):
+        raise ValueError
+    if not all(type(number) is int and number >= 0 for number in [*drill.values(), *boxes.values()]):
+        raise ValueError
+    return Kept(frozenset(done), Tally(**drill, boxes=FrozenDict(boxes)))
+
+
+class VisitorProgress(Progress):
+    """What a visitor of a served app has done: known while the app runs, and kept nowhere."""
+
+    def __init__(self) -> None:
+        """Begin with nothing done."""
+        self._kept = Kept()
+        super().__init__(Path())
+
+    def _read(self) -> Kept:
+        return self._kept
+
+    def _write(self) -> None:
+        """Write nothing."""

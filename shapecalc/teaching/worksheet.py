@@ -1,0 +1,122 @@
+"""Exercises for paper: a worksheet as text, Markdown or HTML, with the answers on a page of their own."""
+
+from __future__ import annotations
+
+from html import escape
+
+from shapecalc.core.sizes.record import Record
+from shapecalc.teaching.judging import reason
+from shapecalc.teaching.tasks import answer_line, prediction_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from shapecalc.teaching.exercises import Exercise
+
+ASKED = "Write the output shape, or error if the request is refused."
+BLANK = "________________"
+STYLE = """\
+:root { color-scheme: light dark; }
+body { font: 12pt/1.5 sans-serif; max-width: 48em; margin: 2em auto; padding: 0 1em; }
+code { font: 11pt ui-monospace, Menlo, Consolas, monospace; }
+li { break-inside: avoid; margin-bottom: 0.8em; }
+.blank { display: inline-block; min-width: 10em; border-bottom: 1px solid; }
+.answers { break-before: page; }"""
+
+
+class Sheet(Record):
+    """What stands on a worksheet."""
+
+    title: str
+    note: str
+    """How the same sheet is made again."""
+    questions: tuple[str, ...]
+    answers: tuple[str, ...]
+    """The answers with their reasons; none if they are not to be printed."""
+
+
+def sheet_of(exercises: Iterable[Exercise], topic: str, seed: str, *, answers: bool) -> Sheet:
+    """Return the worksheet of some exercises."""
+    asked = [*exercises]
+    note = f"shapecalc drill {topic} --print {len(asked)} --seed {seed}"
+    told = tuple(map(_answer_text, asked)) if answers else ()
+    return Sheet(f"Shapes: {topic}", note, tuple(each.task.question for each in asked), told)
+
+
+def _answer_text(asked: Exercise) -> str:
+    """Return the answer to an exercise as it is typed, with the reason."""
+    answer = answer_line(asked.task.question)
+    return f"{prediction_text(answer.output)}: {reason(asked.task, answer, asked.kind.rule)}"
+
+
+def text_of(sheet: Sheet) -> str:
+    """Return a worksheet as plain text.
+
+    >>> print(text_of(Sheet("Shapes: infer", "shapecalc drill", ("reshape 2,3 -1",), ("6",))))
+    Shapes: infer
+    Write the output shape, or error if the request is refused.
+    <BLANKLINE>
+     1. reshape 2,3 -1
+        ________________
+    <BLANKLINE>
+    Answers
+     1. 6
+    <BLANKLINE>
+    shapecalc drill
+    """
+    width = max(2, len(str(len(sheet.questions))))
+    indent = " " * (width + 2)
+    asked = [f"{number:>{width}}. {text}\n{indent}{BLANK}\n" for number, text in enumerate(sheet.questions, 1)]
+    told = [f"{number:>{width}}. {text}" for number, text in enumerate(sheet.answers, 1)]
+    told = ["Answers", *told, ""] if told else []
+    return "\n".join([sheet.title, f"{ASKED}\n", *asked, *told, sheet.note])
+
+
+def markdown_of(sheet: Sheet) -> str:
+    """Return a worksheet as Markdown.
+
+    >>> print(markdown_of(Sheet("Shapes: infer", "shapecalc drill", ("reshape 2,3 -1",), ())))
+    # Shapes: infer
+    <BLANKLINE>
+    Write the output shape, or error if the request is refused.
+    <BLANKLINE>
+    1. `reshape 2,3 -1` → `________________`
+    <BLANKLINE>
+    <sub>`shapecalc drill`</sub>
+    """
+    asked = [f"{number}. `{text}` → `{BLANK}`" for number, text in enumerate(sheet.questions, 1)]
+    told = [f"{number}. {_escaped(text)}" for number, text in enumerate(sheet.answers, 1)]
+    parts = [f"# {sheet.title}", ASKED, "\n".join(asked), *(["## Answers", "\n".join(told)] if told else [])]
+    return "\n\n".join([*parts, f"<sub>`{sheet.note}`</sub>"])
+
+
+def _escaped(text: str) -> str:
+    """Return a text in which Markdown finds nothing of its own."""
+    return "".join(f"\\{char}" if char in "\\`*_[]<>#|" else char for char in text)
+
+
+def html_of(sheet: Sheet) -> str:
+    """Return a worksheet as a page of HTML that needs nothing else; the answers begin a page when it is printed."""
+    asked = [
+        f'<li><code>{escape(text)}</code> &rarr; <span class="blank">&nbsp;</span></li>' for text in sheet.questions
+    ]
+    told = [f"<li>{escape(text)}</li>" for text in sheet.answers]
+    answers = ['<section class="answers">', "<h2>Answers</h2>", "<ol>", *told, "</ol>", "</section>"] if told else []
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en">',
+            f'<head><meta charset="utf-8"><title>{escape(sheet.title)}</title>',
+            f"<style>\n{STYLE}\n</style></head>",
+            f"<body>\n<h1>{escape(sheet.title)}</h1>\n<p>{ASKED}</p>",
+            *("<ol>", *asked, "</ol>"),
+            *answers,
+            f"<footer><code>{escape(sheet.note)}</code></footer>\n</body>\n</html>",
+        ]
+    )
+
+
+WRITERS: Mapping[str, Callable[[Sheet], str]] = {"text": text_of, "markdown": markdown_of, "html": html_of}
+"""What writes a worksheet, by the name of the format."""
+ENDINGS = {".txt": "text", ".md": "markdown", ".html": "html", ".htm": "html"}
+"""The format of a file, by its ending."""

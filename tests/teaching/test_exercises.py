@@ -1,0 +1,167 @@
+"""The exercises: what is drawn is what its kind says, harder from level to level, the same for the same seed."""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+
+from shapecalc.core.rules.refusals import REFUSALS
+from shapecalc.core.rules.steps import STEP_RULES
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.teaching.drill import Drill, exercises, judge_exercise
+from shapecalc.teaching.exercises import KINDS, LEVELS, exercise, kinds_of
+from shapecalc.teaching.judging import rungs
+from shapecalc.teaching.lesson_faults import gives_away
+from shapecalc.teaching.schedule import GAPS
+from shapecalc.teaching.tasks import answer_line, prediction_text, right_prediction
+from shapecalc.teaching.topics import ALL, FORMATS, TOPICS
+from shapecalc.teaching.worksheet import WRITERS
+from tests.sampling import some_and_all
+
+each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+SEEDS = [str(number) for number in range(40)]
+OF_TOPICS = {
+    "zero": {"copy-zero", "zero-out-of-range", "volume-mismatch", "literal-zero", "zero-beside-infer"},
+    "infer": {"infer", "indivisible", "two-infers", "below-minus-one", "zero-volume-infer", "infer-empty"},
+    "perm": {"permute", "move-axes", "not-a-permutation", "negative-axis"},
+    "shuffle": {"permute", "copy-zero", "infer", "indivisible", "zero-beside-infer"},
+    "broadcast": {"stretch", "new-dim", "not-broadcastable", "keep-dim", "negative-size"},
+}
+"""The rules of each topic, written down apart from the table."""
+
+
+def rules_in(answer):
+    return {step.rule for step in answer.steps} | ({answer.problem.rule} if answer.problem else set())
+
+
+@each_kind
+@pytest.mark.parametrize("seeds", some_and_all(SEEDS, 5))
+def test_the_rule_of_a_kind_acts_in_whatever_is_drawn(kind, seeds):
+    for level in range(1, len(LEVELS) + 1):
+        for seed in seeds:
+            asked = exercise(kind, level, seed)
+            answer = answer_line(asked.task.question)
+            assert kind.rule in rules_in(answer), asked.task.question
+            assert answer.problem is None or answer.problem.rule == kind.rule, asked.task.question
+
+
+@pytest.mark.parametrize("topic", OF_TOPICS)
+def test_a_topic_has_every_rule_of_its_own_and_no_other(topic):
+    assert {kind.rule for kind in kinds_of(topic)} == OF_TOPICS[topic]
+    asked = exercises(topic, "x", 3 * len(kinds_of(topic)))
+    assert {each.kind.rule for each in asked} == OF_TOPICS[topic]
+
+
+def test_every_rule_is_one_that_why_explains():
+    explained = {*REFUSALS, *STEP_RULES, "permute", "move-axes"}
+    assert {kind.rule for kind in KINDS.values()} <= explained
+
+
+def test_all_has_every_kind_and_the_easiest_come_first():
+    assert {*kinds_of(ALL)} == {*KINDS.values()}
+    for topic in TOPICS:
+        levels = [kind.since for kind in kinds_of(topic)]
+        assert levels == sorted(levels)
+        assert levels[0] == 1
+
+
+def test_an_unknown_topic_is_told_with_the_known_ones():
+    with pytest.raises(ShapeError, match="there is no topic 'zeros' \\(did you mean zero\\?\\)"):
+        kinds_of("zeros")
+
+
+def test_help_names_the_topics_and_formats_that_there_are():
+    assert (*dict.fromkeys(kind.topic for kind in KINDS.values()), ALL) == TOPICS
+    assert tuple(WRITERS) == FORMATS
+
+
+def test_levels_rise():
+    assert [(level.rank, level.most) for level in LEVELS] == sorted((level.rank, level.most) for level in LEVELS)
+    means = [
+        sum(prod(answer_line(exercise(KINDS["swapped"], level, seed).task.question).input) for seed in SEEDS)
+        for level in range(1, len(LEVELS) + 1)
+    ]
+    assert means == sorted(means)
+
+
+@each_kind
+def test_a_seed_draws_the_same_and_another_draws_another(kind):
+    drawn = [exercise(kind, 5, seed).task.question for seed in SEEDS]
+    assert drawn == [exercise(kind, 5, seed).task.question for seed in SEEDS]
+    assert len({*drawn}) > len(SEEDS) // 4
+
+
+@each_kind
+def test_no_help_gives_the_answer_away(kind):
+    for seed in SEEDS[:8]:
+        task = exercise(kind, 3, seed).task
+        right = prediction_text(right_prediction(task))
+        helps = rungs(task, answer_line(task.question))
+        assert len(helps) == 3, "their number alone would say that it is refused"
+        assert [said for said in helps if gives_away(said, right) or "refused" in said] == []
+
+
+@each_kind
+def test_the_right_answer_is_right_and_a_wrong_one_names_a_rule(kind):
+    for seed in SEEDS[:8]:
+        asked = exercise(kind, 2, seed)
+        right = prediction_text(right_prediction(asked.task))
+        assert judge_exercise(asked, f" {right} ").right
+        for typed in ("", "7,7,7", "error" if right != "error" else "2", "2,,"):
+            found = judge_exercise(asked, typed)
+            assert not found.right
+            assert ("it is refused: " if right == "error" else f"it is {right}: ") in found.said
+            assert found.said.endswith("]")
+
+
+def questions(drill, count, right):
+    asked = []
+    for number in range(count):
+        asked.append(drill.exercise)
+        drill.mark(right=right(number, drill.exercise))
+    return asked
+
+
+def test_a_class_with_one_seed_gets_the_same():
+    one, other = (questions(Drill("all", "monday", boxes), 30, lambda *_: True) for boxes in ({}, {}))
+    assert one == other == [*exercises("all", "monday", 30)]
+    assert one != questions(Drill("all", "tuesday"), 30, lambda *_: True)
+
+
+def test_what_a_kind_asks_does_not_depend_on_what_else_was_missed():
+    def of_kind(asked):
+        return [each.task.question for each in asked if each.kind.name == "inferred"][:1]
+
+    flawless = questions(Drill("infer", "x"), 20, lambda *_: True)
+    careless = questions(Drill("infer", "x"), 20, lambda number, _: number % 2)
+    assert of_kind(flawless) == of_kind(careless)
+    assert flawless != careless
+
+
+def test_a_missed_kind_comes_back_sooner_than_one_that_is_known():
+    def gap(right):
+        asked = questions(Drill("all", "x"), 20, lambda number, _: number > 0 or right)
+        return next(number for number, each in enumerate(asked[1:], 1) if each.kind == asked[0].kind)
+
+    assert (gap(right=False), gap(right=True)) == (GAPS[0], GAPS[1])
+
+
+def test_what_was_missed_last_time_comes_first():
+    boxes = {"copied": 3, "literal": 0, "inferred": 0}
+    assert Drill("zero", "x", boxes).exercise.kind.name == "literal"
+
+
+def test_a_kind_that_is_known_is_asked_harder():
+    asked = questions(Drill("perm", "x"), 60, lambda *_: True)
+    levels = [each.level for each in asked if each.kind.name == "swapped"]
+    assert levels == sorted(levels)
+    assert levels[0] == 1
+    assert levels[-1] > 3
+
+
+def test_the_score_counts():
+    drill = Drill("zero", "x")
+    for right in (True, True, False, True):
+        drill.mark(right=right)
+    assert str(drill) == "3 of 4 right, streak 1"

@@ -1,0 +1,307 @@
+"""Lessons and exercises in the app: what is asked stays in view, its keys are its own, and what was done is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from shapecalc.core.asking.command_line import split
+from shapecalc.core.sizes.text import shape_text
+from shapecalc.teaching.lesson_files import own_lessons
+from shapecalc.teaching.lessons import Course, lessons
+from shapecalc.teaching.tasks import prediction_text, right_prediction
+from shapecalc.tui.keys import KEYS
+from shapecalc.tui.question import question_of
+from shapecalc.tui.screens import drill
+from shapecalc.tui.screens.drill import Drilling
+from shapecalc.tui.screens.lessons import Lessons
+from tests.tui.driven import driven, using
+
+pytestmark = pytest.mark.sessions(16)
+
+PLACES = sorted(range(len(lessons())), key=lambda place: len(lessons()[place].text + lessons()[place].question))
+"""The lessons by their numbers, those that take most room last."""
+SIZES = [(40, 12), (60, 18), (80, 24), (200, 60)]
+
+
+@driven(lesson=True)
+async def test_a_lesson_is_predicted_wrong_then_right_then_played_with(user, data_folder):
+    await user.press("enter")
+    assert "$ shapecalc reshape 2,3,4 0,12" in user.text
+    await user.type("0,12")
+    await user.press("enter")
+    assert "✗ 0 rows hold none of the 24 elements" in user.text
+    assert not data_folder.exists()
+    await user.wipe()
+    await user.type("2,12")
+    await user.press("enter")
+    assert "bc 12" in user.text
+    assert json.loads((data_folder / "shapecalc" / "lessons.json").read_text()) == {"done": ["plain-zero"]}
+    await user.press("f5")
+    assert user.command == "$ shapecalc reshape 2,3,4 0,12"
+    await user.press("f5")
+    assert "✓ 0 copies a dim" in user.text
+    assert "-1 fills the hole" in user.text
+
+
+@driven(lesson=True)
+async def test_the_answer_of_a_lesson_can_be_shown_without_predicting(user, data_folder):
+    await user.press("enter", "ctrl+g")
+    assert "bc 12" in user.text
+    assert not data_folder.exists()
+    await user.press("escape")
+    assert "  0 copies a dim" in user.text
+    await user.press("escape")
+    assert user.app.screen is user.app.explore
+
+
+@driven(lesson=True)
+async def test_what_is_no_prediction_is_told(user):
+    await user.press("enter")
+    await user.type("2,,x[")
+    await user.press("enter")
+    assert "✗ that is no answer yet" in user.text
+
+
+@driven(lesson=True)
+async def test_a_data_folder_that_cannot_be_written_is_told_and_loses_nothing_else(user, data_folder):
+    data_folder.write_text("in the way")
+    await user.press("enter")
+    await user.type("2,12")
+    await user.press("enter")
+    ((_, message),) = user.notes
+    assert message.startswith("progress is not kept: ")
+    await user.press("escape")
+    assert "✓ 0 copies a dim" in user.text
+
+
+@driven("reshape", "2,3,4", "0,-1")
+async def test_a_prediction_can_be_typed_while_the_list_has_the_focus(user):
+    await user.press("f5")
+    await user.type("2,12")
+    await user.press("enter")
+    assert "✓ A 0 copies the input" in user.text
+
+
+def the_lesson(user):
+    return user.app.screen.lesson
+
+
+@driven(lesson=True)
+async def test_next_and_previous_do_not_leave_the_lessons(user):
+    await user.press("enter")
+    for number in (1, 2, 3):
+        await user.press("pagedown")
+        assert the_lesson(user) == lessons()[number]
+        assert f"$ shapecalc {the_lesson(user).question}" in user.text
+    await user.press("pageup")
+    assert the_lesson(user) == lessons()[2]
+    await user.press(*["pageup"] * 5)
+    assert the_lesson(user) == lessons()[0]
+    await user.press("escape", "pagedown")
+    assert the_lesson(user) == lessons()[1]
+
+
+@driven(lesson=True)
+async def test_enter_goes_on_once_a_lesson_is_right(user):
+    await user.press("enter")
+    for lesson in lessons()[:3]:
+        await user.type(prediction_text(right_prediction(lesson.task)))
+        await user.press("enter")
+        assert f"✓ {lesson.point[:30]}" in user.text
+        await user.press("enter")
+    assert the_lesson(user) == lessons()[3]
+    assert user.app.screen.pane.field.value == ""
+
+
+@driven(lesson=True)
+async def test_hints_go_a_rung_further_each_time_and_give_nothing_away(user):
+    await user.press("enter", "f1")
+    assert "[copy-zero]" in user.text
+    await user.press("f1")
+    assert "^ count from the left" in user.text
+    await user.press("f1", "f1")
+    assert "0 copies dim 0, which is ?" in user.text
+    assert "2,12" not in user.text
+
+
+@driven(lesson=True)
+async def test_where_an_element_goes_is_shown_in_the_grid(user):
+    place = [lesson.id for lesson in lessons()].index("reshape-is-not-transpose")
+    await user.press("enter", *["pagedown"] * place, "ctrl+g")
+    assert "[0,2]        [1,0]" in user.text
+    assert " 0  1 [2]     0  1" in user.text
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "places", [pytest.param(PLACES[-4:], id="longest"), pytest.param(PLACES, id="all", marks=pytest.mark.slow)]
+)
+def test_what_is_asked_and_the_field_are_in_view(places, size):
+    async def look(user):
+        if size[0] >= 76:
+            await user.press("enter")
+        for place in places:
+            user.app.screen.action_go(place - user.app.screen.at)
+            await user.settle()
+            lesson, field = lessons()[place], user.app.screen.pane.field
+            text = " ".join(user.text.replace("│", " ").split())
+            assert f"$ shapecalc {lesson.question} {lesson.task.asks}" in text
+            assert field.region.bottom < size[1]
+            assert field.has_focus
+            await user.type("7")
+            await user.press("enter", "ctrl+g")
+            assert f"$ shapecalc {lesson.question[:12]}" in user.text
+            assert field.region.bottom < size[1]
+
+    asyncio.run(using(look, size=size, lesson=True))
+
+
+@driven(lesson=True, size=(80, 24))
+async def test_a_lesson_survives_a_smaller_terminal(user):
+    await user.press("enter")
+    await user.type("2,")
+    await user.resize(40, 12)
+    assert "$ shapecalc reshape 2,3,4 0,12" in user.text
+    await user.type("12")
+    await user.press("enter")
+    await user.resize(80, 24)
+    assert "✓ A 0 copies" in user.text
+    assert "old and new cuts line up" in user.text
+
+
+def test_no_key_of_the_main_screen_means_something_else_here():
+    actions = {key.key: key.action for key in KEYS}
+    kept = {"f1", "f5", "ctrl+g", "pagedown", "pageup"}
+    own = {key.key for screen in (Lessons, Drilling) for key in screen.KEYS}
+    assert own & actions.keys() <= kept
+    assert not own & {"f2", "f3", "f4", "f6", "f7", "f8", "f9", "f10"}
+
+
+@driven(lesson=True)
+async def test_the_keys_of_the_main_screen_neither_show_nor_act(user):
+    await user.press("enter")
+    before = user.text
+    assert "F2 op" not in before
+    for key in ("f2", "f3", "f4", "f6", "f8", "ctrl+l"):
+        await user.press(key)
+        assert user.text == before
+
+
+@driven(lesson=True)
+async def test_keys_are_clicked(user):
+    await user.press("enter")
+    await user.click("PgDn next")
+    assert the_lesson(user) == lessons()[1]
+    await user.click("^G answer")
+    assert "bc1 6" in user.text
+
+
+OWN = """
+[[lesson]]
+id = "one"
+title = "My own"
+text = "Look."
+question = "transpose 2,3 1,0"
+point = "It turned."
+notes = "Whisper this."
+"""
+
+
+def with_course(test, **opening):
+    """Run a test at an app whose lessons are a teacher's own."""
+
+    async def run(user):
+        user.app.explore.course = Course(own_lessons("week3.toml", OWN), **opening)
+        await user.press("f5")
+        await test(user)
+
+    asyncio.run(using(run))
+
+
+def test_a_teachers_lessons_take_the_place_of_the_others_and_are_marked_as_theirs(data_folder):
+    async def take(user):
+        assert "My own" in user.text
+        assert "0 copies a dim" not in user.text
+        await user.type("3,2")
+        await user.press("enter")
+        assert "✓ It turned." in user.text
+        assert json.loads((data_folder / "shapecalc" / "lessons.json").read_text()) == {"done": ["week3/one"]}
+
+    with_course(take)
+
+
+def test_notes_are_shown_by_a_key_and_from_the_start_if_they_are_asked_for():
+    async def by_key(user):
+        await user.press("enter")
+        assert "Whisper" not in user.text
+        assert "^N notes" in user.text
+        await user.press("ctrl+n")
+        assert "Notes: Whisper this." in user.text
+        await user.press("ctrl+n")
+        assert "Whisper" not in user.text
+
+    async def at_once(user):
+        assert "Notes: Whisper this." in user.text
+
+    with_course(by_key)
+    with_course(at_once, notes=True)
+
+
+@pytest.fixture(autouse=True)
+def seeded(monkeypatch):
+    monkeypatch.setattr(drill, "new_seed", lambda: "1")
+
+
+@driven(lesson=True)
+async def test_exercises_are_begun_from_the_list_of_lessons(user, data_folder):
+    await user.press("end", "up", "pageup", "pageup")
+    assert "Exercises: perm" in user.text
+    await user.press("enter")
+    screen = user.app.screen
+    assert "Exercise 1, perm, level 1" in user.text
+    assert f"$ shapecalc {screen.exercise.task.question}" in user.text
+    await user.type(prediction_text(right_prediction(screen.exercise.task)))
+    await user.press("enter")
+    assert "✓ right" in user.text
+    kept = json.loads((data_folder / "shapecalc" / "lessons.json").read_text())
+    assert kept["drill"]["right"] == 1
+    await user.press("enter")
+    assert "1 of 1 right, streak 1; in all 1 of 1 right" in user.text
+    await user.press("escape", "escape")
+    assert user.app.screen is user.app.explore
+
+
+@driven()
+async def test_a_miss_is_explained_and_its_question_can_be_played_with(user):
+    user.app.explore.action_drill()
+    await user.settle()
+    screen = user.app.screen
+    question = screen.exercise.task.question
+    await user.press("enter", "pagedown")
+    assert user.text.count("Exercise 1, all") == 1
+    await user.type("2,,")
+    await user.press("enter")
+    assert "✗ that is no answer yet: a dim is missing" in user.text
+    await user.wipe()
+    await user.press("f1")
+    assert screen.drill.answered == 0
+    await user.press("ctrl+g")
+    right = right_prediction(screen.exercise.task)
+    assert f"✗ it is {shape_text(right)}: " in user.text
+    assert screen.drill.answered == 1
+    await user.press("f5")
+    assert user.app.screen is user.app.explore
+    assert user.state.question == question_of(split(question))
+
+
+@driven(size=(80, 50))
+async def test_the_palette_offers_exercises(user):
+    await user.press("ctrl+p")
+    await user.type("exercises")
+    await user.pilot.pause(0.3)
+    await user.press("down", "enter")
+    await user.pilot.pause(0.3)
+    assert "Exercise 1, all, level 1" in user.text

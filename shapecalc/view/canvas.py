@@ -7,6 +7,15 @@ from rich.text import Text
 
 from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clip
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WIDEST_PITCH = 3
+"""The most lines from one axis to the next."""
+LINES_FOR_PITCH = 6
+"""The lines that a picture needs for each line from one axis to the next."""
+
 
 class Canvas:
     """Character cells by column and row. Lines are drawn in any order; words stand over lines."""
@@ -37,9 +46,16 @@ class Canvas:
             for place, char in enumerate(text):
                 self._chars[y][x + place] = char, style
 
-    def text(self, width: int) -> Text:
-        """Return the rows. A row that is wider than `width` ends with dots."""
-        return stack([self._row(y, width) for y in range(len(self._lines))])
+    def dash(self, left: int, right: int) -> None:
+        """Turn the level lines from cell `left` to cell `right` into lines along which sizes are copied."""
+        for y, line in enumerate(self._lines):
+            for x, (directions, style) in line.items():
+                if left <= x < right and directions == LEFT | RIGHT and x not in self._chars[y]:
+                    self._chars[y][x] = self.strokes.size, style
+
+    def text(self, width: int, kept: Sequence[int] | None = None) -> Text:
+        """Return the rows that are `kept`, all if it is None. A row that is wider than `width` ends with dots."""
+        return stack([self._row(y, width) for y in (range(len(self._lines)) if kept is None else kept)])
 
     def _join(self, x: int, y: int, directions: int, style: Style | str) -> None:
         if y < len(self._lines):
@@ -73,6 +89,27 @@ def clip_line(line: Text, width: int, strokes: Strokes) -> Text:
         line.truncate(width - len(dots))
         line.append(dots)
     return line
+
+
+def rows_around(here: int, count: int, room: int) -> range:
+    """Return which of `count` rows are shown: as many as there is room for, around the row `here`.
+
+    >>> rows_around(6, 8, 4), rows_around(0, 3, 9)
+    (range(4, 8), range(0, 3))
+    """
+    room = max(1, room)
+    first = max(0, min(here - room // 2, count - room))
+    return range(first, min(count, first + room))
+
+
+def pitch_for(rows: int, height: int, spare: int) -> int:
+    """Return how many lines apart `rows` stand, so that they and `spare` lines take `height` lines at most.
+
+    >>> [pitch_for(3, height, 2) for height in (6, 14, 30)]
+    [1, 2, 3]
+    """
+    fitting = (height - spare - 1) // max(1, rows - 1)
+    return max(1, min(WIDEST_PITCH, fitting, height // LINES_FOR_PITCH))
 
 
 def stack(parts: list[Text]) -> Text:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LEAST_BLOCK = 16
 """The fewest cells of a table."""
+HEAD = 3
+"""The lines over the elements."""
 LEAST_NOTE = 22
 """The cells of the line that counts what is left out."""
 BETWEEN = 4
@@ -88,16 +90,16 @@ class Table(Record):
         """The cells of an element with the brackets around it, or of the largest index over it."""
         return max(self.wide, len(str(self.columns - 1))) + 2
 
-    @property
-    def width(self) -> int:
-        """The cells of the whole table."""
-        return max(self.label + self.columns * self.cell, len(self.title), len(self.at), LEAST_NOTE)
+    def width(self, height: int) -> int:
+        """Return the cells of the whole table, with what counts the rows that `height` lines have no room for."""
+        note = LEAST_NOTE if self.rows + HEAD > height else 0
+        return max(self.label + self.columns * self.cell, len(self.title), len(self.at), note)
 
 
 def side_by_side(tables: Sequence[Table], width: int, height: int, strokes: Strokes) -> list[Text]:
     """Return tables beside each other, as many as fit, and a line that counts the others."""
     fits = max(1, min(len(tables), (width + BETWEEN) // (LEAST_BLOCK + BETWEEN)))
-    rooms = _rooms([table.width for table in tables[:fits]], width - BETWEEN * (fits - 1))
+    rooms = _rooms([table.width(height) for table in tables[:fits]], width - BETWEEN * (fits - 1))
     more = len(tables) - fits
     blocks = [_lines(table, (room, height - bool(more)), strokes) for table, room in zip(tables, rooms, strict=False)]
     lines = []

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 WIDEST_PITCH = 3
 """The most lines from one axis to the next."""
-LINES_FOR_PITCH = 6
+LINES_FOR_PITCH = 7
 """The lines that a picture needs for each line from one axis to the next."""
 
 
@@ -105,7 +105,7 @@ def rows_around(here: int, count: int, room: int) -> range:
 def pitch_for(rows: int, height: int, spare: int) -> int:
     """Return how many lines apart `rows` stand, so that they and `spare` lines take `height` lines at most.
 
-    >>> [pitch_for(3, height, 2) for height in (6, 14, 30)]
+    >>> [pitch_for(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 3]
     """
     fitting = (height - spare - 1) // max(1, rows - 1)

@@ -105,7 +105,7 @@ def _gap(layout: Layout, before: Column, after: Column, spacing: tuple[int, int]
 def _token(layout: Layout, out: int, strokes: Strokes) -> str:
     """Return what is written on the line into a dim: with the axis whose size it has, if its elements are others."""
     token = clip(layout.cells[out].token, LONGEST_DIM, strokes)
-    return f"{mark_text(layout.before[out].mark, strokes)}{strokes.size}{token}" if out in layout.parted else token
+    return f"{mark_text(layout.before[out].mark, strokes)}{strokes.size * 2}{token}" if out in layout.parted else token
 
 
 def _window(columns: tuple[Column, ...], gaps: tuple[Gap, ...], place: int, width: int) -> tuple[int, int]:

@@ -48,13 +48,9 @@ def flow(
     c   4 --------- c 4 -'
     """
     made = layouts(answer)
-    columns = (column_of(input_cells(answer), strokes), *(column_of(layout.cells, strokes, layout) for layout in made))
-    columns = (replace(columns[0], least=len("input") if made else 0), *columns[1:])
-    axes = max([1, *(len(column.cells) for column in columns)])
-    pitch = 1 if height is None else pitch_for(axes, height, 1 + NOTES)
-    placed = spread(made, columns, place_of(made, at), width, pitch, strokes)
+    placed = _placed(answer, made, place_of(made, at), (width, height), strokes)
     first, last = placed.window
-    rows = max([1, *(len(column.cells) for column in columns[first : last + 1])])
+    rows = max([1, *(len(column.cells) for column in placed.columns[first : last + 1])])
     notes, lines = _notes(made[first:last], placed, len(made), strokes), 1 + placed.pitch * (rows - 1)
     room = MOST_ROWS if height is None else height - 1 - len(_packed(notes, width, strokes))
     shown = range(lines)
@@ -65,6 +61,18 @@ def flow(
     picture.draw(made, placed)
     kept = [0, *(1 + row for row in shown)]
     return stack([picture.canvas.text(width, kept), *_packed(notes, width, strokes)])
+
+
+def _placed(
+    answer: Trace | Chain, made: tuple[Layout, ...], place: int, size: tuple[int, int | None], strokes: Strokes
+) -> Spread:
+    """Return the columns of an answer, those around the stage at `place`, as spacious as a size allows."""
+    width, height = size
+    head = replace(column_of(input_cells(answer), strokes), least=len("input") if made else 0)
+    columns = (head, *(column_of(layout.cells, strokes, layout) for layout in made))
+    axes = max([1, *(len(column.cells) for column in columns)])
+    pitch = 1 if height is None else pitch_for(axes, height, 1 + NOTES)
+    return spread(made, columns, place, width, pitch, strokes)
 
 
 def _row_at(answer: Trace | Chain, at: int | None, chosen: tuple[int, int] | None) -> int:
@@ -87,7 +95,7 @@ def _notes(shown: tuple[Layout, ...], placed: Spread, stages: int, strokes: Stro
         for out in sorted(layout.parted)[:1]:
             notes.append(f"{gap.tokens[out]} copies the size alone; elements come along {strokes.lines[LEFT | RIGHT]}")
         if gap.wired.knot:
-            notes.append("the lines have no room to cross: follow the letters")
+            notes.append("no room for lines: follow the letters")
     if any(layout.mixed for layout in shown):
         notes.append("~ is no axis of the input: its cuts fall elsewhere")
     if placed.window != (0, stages):

@@ -35,7 +35,7 @@ def lanes(answer: Trace | Chain, layout: Layout, at: int, *, width: int, height:
     `width` and `height` are in character cells. Dims that have no room are left out, not those around the step.
     """
     rows = max(1, len(layout.before), len(layout.cells))
-    notes = _notes(layout, strokes)
+    notes = _notes(layout, at, strokes)
     pitch = pitch_for(rows, height, 1 + len(notes))
     lines, room = 1 + pitch * (rows - 1), height - 1 - len(notes)
     shown = range(lines)
@@ -88,16 +88,16 @@ def copies_sizes(layout: Layout) -> bool:
     return layout.cuts or layout.stage.kind is Kind.SHAPE
 
 
-def _notes(layout: Layout, strokes: Strokes) -> list[str]:
+def _notes(layout: Layout, at: int, strokes: Strokes) -> list[str]:
     """Return the note that says what the lines mean if elements do not go along them."""
     if layout.stage.kind is Kind.SHAPE:
         return [f"{strokes.size} copies a size; no element moves"]
-    out = min(layout.parted, default=None)
-    if out is None:
+    if not layout.parted:
         return []
+    out = next((out for out in layout.parted if layout.cells[out].step == at), min(layout.parted))
     link = next(link for link in layout.links if out in link.outs)
     axes = " ".join(mark_text(layout.before[axis].mark, strokes) for axis in link.sources)
-    return [f"{strokes.size} copies a size; the elements of dim {out} come from {axes}"]
+    return [f"{strokes.size} copies a size; the elements of dim {out} are of {axes}"]
 
 
 def _links(layout: Layout) -> tuple[Group, ...]:

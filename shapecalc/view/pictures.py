@@ -35,7 +35,7 @@ def picture(answer: Trace | Chain, at: int, *, width: int = 78, height: int = 12
     >>> from shapecalc.view.strokes import ASCII
     >>> print(picture(sc.reshape((2, 3), (0, -1)), 0, strokes=ASCII))
     dim in            dim out
-    0  a 2 ----- 0 -> 0  2     0 copies dim 0, which is 2
+    0  a 2 ::::: 0 :> 0  2     0 copies dim 0, which is 2
     1  b 3      -1    1  _
     """
     made = layouts(answer)
@@ -61,8 +61,8 @@ def _lanes(answer: Trace | Chain, layout: Layout, at: int, width: int, height: i
     return lanes(answer, layout, at, width=width, height=height, strokes=strokes)
 
 
-def _budget(_answer: Trace | Chain, layout: Layout, _at: int, width: int, _height: int, strokes: Strokes) -> Text:
-    return budget(layout, width=width, strokes=strokes)
+def _budget(_answer: Trace | Chain, layout: Layout, _at: int, width: int, height: int, strokes: Strokes) -> Text:
+    return budget(layout, width=width, height=height, strokes=strokes)
 
 
 def _rulers(answer: Trace | Chain, layout: Layout, _at: int, width: int, height: int, strokes: Strokes) -> Text:

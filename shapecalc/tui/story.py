@@ -28,8 +28,6 @@ MOST_LINES = 2
 """Lines of the sentence, and of what is wrong."""
 LEAST_NAME = 8
 """The cells below which the operator is not named."""
-LEAST_FLOW = 2
-"""Lines of a flow with one axis."""
 CARET = "▲"
 FOLLOWING = "The arrow keys follow another element; it is marked at every stage."
 MOVING, CUTTING = "Transpose moves axes.", "Reshape only moves the cuts."
@@ -141,17 +139,11 @@ def _lines(words: str, width: int) -> Text:
 
 
 def flow_text(state: State, width: int, height: int) -> Text:
-    """Return the flow at the step at hand; with what is noted under it, it takes `height` lines at most."""
+    """Return the flow at the step at hand, in `height` lines at most."""
     if state.good is None:
         return Text()
-    axes = max([len(state.good.input), *(len(stage.after) for stage in state.good.stages if stage.after is not None)])
-    at, rows = None if state.settled else state.at, height - (axes >= height)
-    while True:
-        text = flow(state.good, at, width=width, height=rows, chosen=state.chosen)
-        over = text.plain.count("\n") + 1 - height
-        if over <= 0 or rows <= LEAST_FLOW:
-            return text
-        rows = max(LEAST_FLOW, rows - over)
+    at = None if state.settled else state.at
+    return flow(state.good, at, width=width, height=height, chosen=state.chosen)
 
 
 def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None, width: int, height: int) -> Text:

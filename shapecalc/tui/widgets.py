@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from rich.segment import Segment
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.geometry import Size
 from textual.message import Message
+from textual.reactive import Reactive
+from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.view.strokes import UNICODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +33,7 @@ def draw_nothing(_width: int, _height: int) -> Text:
 
 
 class MarkClicked(Message):
-    """Something that carries meta data was clicked: a dim of the flow, a step of the rail, a key."""
+    """Something that carries meta data was clicked: a dim of the flow, a step of the rail, a key, an element."""
 
     def __init__(self, kind: str, value: object) -> None:
         """Keep the name of the meta data, and its value."""
@@ -41,21 +46,42 @@ SENT = "sent to the terminal's clipboard"
 """What is said of a copy. Whether the terminal takes it is the terminal's own setting."""
 
 
-class ClickableText(Static):
-    """A text as high as it has lines, in which the places that carry meta data can be clicked."""
+class ClickableText(Widget):
+    """A text as high as it has lines, in which the places that carry meta data can be clicked.
 
-    KINDS = ("dim", "step", "key")
+    Its lines go to the screen as they are. Textual's own texts wrap them and give each run of characters a style of
+    its own, so that the mouse can select it: that took as long as all the rest of a key stroke.
+    """
+
+    KINDS = ("dim", "step", "key", "cell")
+    ALLOW_SELECT = False
 
     def __init__(self, name: str) -> None:
         """Make an empty text; what is shown is never markup."""
-        super().__init__("", id=name, markup=False)
+        super().__init__(id=name)
         self.text = Text()
+        self._lines: list[list[Segment]] = []
 
     def put(self, text: Text) -> None:
         """Show a text, if another one is shown now; lay the screen out anew only if the height is another too."""
         before, self.text = self.text, text
         if text != before or text.style != before.style:
-            self.update(text, layout=_height(text) != _height(before))
+            self._lines = list(Segment.split_lines(text.render(self.app.console)))
+            self.refresh(layout=_height(text) != _height(before))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the number of lines."""
+        return _height(self.text)
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line; one that is too long ends with dots."""
+        width, base = self.size.width, self.visual_style.rich_style
+        if y >= len(self._lines):
+            return Strip.blank(width, base)
+        line = Strip(Segment.apply_style(self._lines[y], base))
+        if line.cell_length > width:
+            line = Strip.join([line.crop(0, width - 1), Strip([Segment(UNICODE.dots, base)])])
+        return line.adjust_cell_length(width, base)
 
     def on_click(self, event: events.Click) -> None:
         """Tell what was clicked, if it carries meta data."""
@@ -90,6 +116,9 @@ class Pane(ClickableText, can_focus=True):
 
 class TextField(Input):
     """A line to type in. A control character is shown escaped, so that it never reaches the terminal."""
+
+    virtual_size = Reactive(Size(0, 0))
+    """The size of its text. The line has a width of its own, so a key does not lay out the screen."""
 
     def __init__(self, value: str = "", **options: Any) -> None:
         """Make a line that does not select its text when it gets the focus: the first key must not wipe it."""

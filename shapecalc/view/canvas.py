@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 WIDEST_PITCH = 3
 """The most lines from one axis to the next."""
+TALLEST = 20
+"""The most lines that a picture grows to. A taller one would be slow to draw, and no clearer."""
 LINES_FOR_PITCH = 7
 """The lines that a picture needs for each line from one axis to the next."""
 
@@ -62,23 +64,22 @@ class Canvas:
             self._lines[y][x] = self._lines[y].get(x, (0, ""))[0] | directions, style
 
     def _row(self, y: int, width: int) -> Text:
-        """Return one row, with cells of one style in one span."""
+        """Return one row, with cells of one style in one span. Blanks belong to the span before them, unless it is lit up."""
         line, run = Text(), ""
         style: Style | str = ""
-        for x in range(max((*self._lines[y], *self._chars[y]), default=-1) + 1):
-            char, next_style = self._cell(x, y)
-            if next_style != style:
+        chars, lines, glyphs = self._chars[y], self._lines[y], self.strokes.lines
+        for x in range(max((*lines, *chars), default=-1) + 1):
+            found = chars.get(x)
+            if found is None:
+                directions, next_style = lines.get(x, (0, ""))
+                found = glyphs[directions], next_style
+            char, next_style = found
+            if next_style is not style and (char != " " or (isinstance(style, Style) and style.reverse)):
                 line.append(run, style)
                 run, style = "", next_style
             run += char
         line.append(run, style)
         return clip_line(line, width, self.strokes)
-
-    def _cell(self, x: int, y: int) -> tuple[str, Style | str]:
-        if x in self._chars[y]:
-            return self._chars[y][x]
-        directions, style = self._lines[y].get(x, (0, ""))
-        return self.strokes.lines[directions], style
 
 
 def clip_line(line: Text, width: int, strokes: Strokes) -> Text:
@@ -108,7 +109,7 @@ def pitch_for(rows: int, height: int, spare: int) -> int:
     >>> [pitch_for(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 3]
     """
-    fitting = (height - spare - 1) // max(1, rows - 1)
+    fitting = (min(height, TALLEST) - spare - 1) // max(1, rows - 1)
     return max(1, min(WIDEST_PITCH, fitting, height // LINES_FOR_PITCH))
 
 

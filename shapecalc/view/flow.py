@@ -97,7 +97,7 @@ def _notes(shown: tuple[Layout, ...], placed: Spread, stages: int, strokes: Stro
         if gap.wired.knot:
             notes.append("no room for lines: follow the letters")
     if any(layout.mixed for layout in shown):
-        notes.append("~ is no axis of the input: its cuts fall elsewhere")
+        notes.append("~ is no axis of the input")
     if placed.window != (0, stages):
         notes.append(f"{strokes.dots} stages {first + 1} to {last} of {stages}")
     texts = [Text(note, "dim") for note in dict.fromkeys(notes)]

@@ -94,7 +94,8 @@ class Explore(Screen[None]):
     @on(TextField.Scrolled)
     def move_carets(self) -> None:
         """Keep the carets under what they are about."""
-        self.show_soon()
+        if self.state.outcome.problem is not None:
+            self.show_soon()
 
     @on(TextField.Diagnosed)
     def show_diagnosis(self, event: TextField.Diagnosed) -> None:
@@ -123,11 +124,13 @@ class Explore(Screen[None]):
 
     @on(MarkClicked)
     async def follow_click(self, event: MarkClicked) -> None:
-        """Follow a click on a dim of the flow, a step of the rail or a key."""
+        """Follow a click on a dim of the flow, a step of the rail, a key or an element of the grid."""
         if event.kind == "key":
             await self.run_action(str(event.value))
         elif event.kind == "step":
             self.state.go(int(str(event.value)))
+        elif event.kind == "cell":
+            self.state.cursor = event.value  # type: ignore[assignment]
         else:
             self.state.choose(event.value)  # type: ignore[arg-type]
         self.show_soon()

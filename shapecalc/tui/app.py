@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from contextlib import suppress
@@ -83,6 +84,8 @@ class ShapecalcApp(App[Outcome]):
             self.explore.action_lessons()
         elif self.explore.state.question.against and self.explore.state.works("against"):
             self.explore.action_against()
+        if not self.is_headless:
+            self.call_after_refresh(gc.freeze)  # what is loaded stays: to look through it for garbage delays a key
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
             self._exit_on_sigterm()
 

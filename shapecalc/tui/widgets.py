@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from rich.segment import Segment
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
 from textual.strip import Strip
@@ -63,15 +65,21 @@ class ClickableText(Widget):
         self._lines: list[list[Segment]] = []
 
     def put(self, text: Text) -> None:
-        """Show a text, if another one is shown now; lay the screen out anew only if the height is another too."""
-        before, self.text = self.text, text
-        if text != before or text.style != before.style:
-            self._lines = list(Segment.split_lines(text.render(self.app.console)))
-            self.refresh(layout=_height(text) != _height(before))
+        """Show the lines that are others than those there now; lay the screen out only if there are more or fewer."""
+        if text == self.text and text.style == self.text.style:
+            return
+        lines = list(Segment.split_lines(text.render(self.app.console)))
+        before, self._lines, self.text = self._lines, lines, text
+        if len(before) != len(lines) and self.styles.auto_dimensions:
+            self.refresh(layout=True)
+            return
+        changed = [y for y, (old, new) in enumerate(zip_longest(before, lines)) if old != new]
+        if changed:
+            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of lines."""
-        return _height(self.text)
+        return len(self._lines)
 
     def render_line(self, y: int) -> Strip:
         """Return one line; one that is too long ends with dots."""
@@ -88,10 +96,6 @@ class ClickableText(Widget):
         for kind in self.KINDS:
             if kind in event.style.meta:
                 self.post_message(MarkClicked(kind, event.style.meta[kind]))
-
-
-def _height(text: Text) -> int:
-    return text.plain.count("\n") + 1 if text else 0
 
 
 class Pane(ClickableText, can_focus=True):

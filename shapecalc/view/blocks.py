@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from math import prod
 
-from rich.style import Style
 from rich.text import Text
 
 from shapecalc.core.answers.element_path import ravel, unravel
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.canvas import clip_line, rows_around
+from shapecalc.view.ink import ink
 from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clip
 
 TYPE_CHECKING = False
@@ -214,12 +214,8 @@ def _element_text(table: Table, index: Index) -> Text:
     """Return one element, in brackets if it is marked. It carries its index in the input as the meta data `cell`."""
     element = table.element(index)
     text = element.text.rjust(table.cell - 2)
-    meta = {"cell": element.source}
-    return (
-        Text(f"[{text}]", Style(bold=True, reverse=True, meta=meta))
-        if element.lit
-        else Text(f" {text} ", Style(meta=meta))
-    )
+    style = ink(bold=element.lit, reverse=element.lit, mark=("cell", element.source))
+    return Text(f"[{text}]" if element.lit else f" {text} ", style)
 
 
 def _parting_line(table: Table, label: int, columns: int, strokes: Strokes) -> Text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rich.style import Style
-from rich.text import Text
+from rich.text import Span, Text
 
 from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clip
 
@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+BLANK = "", ""
+"""What stands in a cell in which nothing was written."""
 WIDEST_PITCH = 3
 """The most lines from one axis to the next."""
 TALLEST = 20
@@ -57,29 +59,38 @@ class Canvas:
 
     def text(self, width: int, kept: Sequence[int] | None = None) -> Text:
         """Return the rows that are `kept`, all if it is None. A row that is wider than `width` ends with dots."""
-        return stack([self._row(y, width) for y in (range(len(self._lines)) if kept is None else kept)])
+        rows, spans, start = list[str](), list[Span](), 0
+        for y in range(len(self._lines)) if kept is None else kept:
+            row, runs = self._row(y, width)
+            rows.append(row)
+            spans += [Span(start + left, start + right, style) for left, right, style in runs]
+            start += len(row) + 1
+        return Text("\n".join(rows), spans=spans, no_wrap=True, overflow="ignore", end="")
 
     def _join(self, x: int, y: int, directions: int, style: Style | str) -> None:
         if y < len(self._lines):
             self._lines[y][x] = self._lines[y].get(x, (0, ""))[0] | directions, style
 
-    def _row(self, y: int, width: int) -> Text:
-        """Return one row, with cells of one style in one span. Blanks belong to the span before them, unless it is lit up."""
-        line, run = Text(), ""
-        style: Style | str = ""
+    def _row(self, y: int, width: int) -> tuple[str, list[tuple[int, int, Style | str]]]:
+        """Return one row, and the runs of its cells that have one style, blanks between them as well if none is lit."""
         chars, lines, glyphs = self._chars[y], self._lines[y], self.strokes.lines
-        for x in range(max((*lines, *chars), default=-1) + 1):
-            found = chars.get(x)
-            if found is None:
+        row, runs, start = list[str](), list[tuple[int, int, Style | str]](), 0
+        style: Style | str = ""
+        end = 1 + max((*lines, *(x for x, (char, _) in chars.items() if char != " ")), default=-1)
+        for x in range(min(end, width)):
+            char, next_style = chars.get(x, BLANK)
+            if not char:
                 directions, next_style = lines.get(x, (0, ""))
-                found = glyphs[directions], next_style
-            char, next_style = found
+                char = glyphs[directions]
             if next_style is not style and (char != " " or (isinstance(style, Style) and style.reverse)):
-                line.append(run, style)
-                run, style = "", next_style
-            run += char
-        line.append(run, style)
-        return clip_line(line, width, self.strokes)
+                runs.append((start, x, style))
+                start, style = x, next_style
+            row.append(char)
+        runs.append((start, len(row), style))
+        if end > width:
+            dots = clip(self.strokes.dots, width, self.strokes)
+            row[width - len(dots) :] = dots
+        return "".join(row), [run for run in runs if run[2] and run[0] < run[1]]
 
 
 def clip_line(line: Text, width: int, strokes: Strokes) -> Text:

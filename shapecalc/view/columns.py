@@ -97,15 +97,16 @@ def spread(
 
 def _gap(layout: Layout, before: Column, after: Column, spacing: tuple[int, int], width: int, strokes: Strokes) -> Gap:
     room, pitch = spacing
-    tokens = tuple(_token(layout, out, strokes) for out in range(len(layout.cells)))
+    parted = layout.parted
+    tokens = tuple(_token(layout, out, out in parted, strokes) for out in range(len(layout.cells)))
     wired = wiring(layout.links, width - before.width - after.width - room - 2)
     return Gap(wired, clip(layout.title, LONGEST_TITLE, strokes), tokens, room, pitch)
 
 
-def _token(layout: Layout, out: int, strokes: Strokes) -> str:
+def _token(layout: Layout, out: int, parted: bool, strokes: Strokes) -> str:
     """Return what is written on the line into a dim: with the axis whose size it has, if its elements are others."""
     token = clip(layout.cells[out].token, LONGEST_DIM, strokes)
-    return f"{mark_text(layout.before[out].mark, strokes)}{strokes.size * 2}{token}" if out in layout.parted else token
+    return f"{mark_text(layout.before[out].mark, strokes)}{strokes.size * 2}{token}" if parted else token
 
 
 def _window(columns: tuple[Column, ...], gaps: tuple[Gap, ...], place: int, width: int) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from shapecalc.core.sizes.quoting import number_text
 from shapecalc.core.sizes.record import replace
 from shapecalc.view.canvas import Canvas, clip_line, pitch_for, rows_around, stack
 from shapecalc.view.columns import SCALAR, Column, Gap, Spread, column_of, spread
+from shapecalc.view.ink import ink
 from shapecalc.view.layout import Cell, Layout, input_cells, layouts, place_of
 from shapecalc.view.marks import colour
 from shapecalc.view.strokes import LEFT, RIGHT, UNICODE, Strokes, clip
@@ -197,14 +198,9 @@ class _Flow:
         mark = layout.before[sources[0]].mark if len(sources) == 1 else ()
         late = any(layout.cells[out].step > self.at for out in outs) or layout.numbers.start > self.at
         faint = late or (self.lit and not any((number, out) in self.lit for out in outs))
-        return Style(color=colour(mark) or None, dim=bool(faint))
+        return ink(colour(mark), dim=bool(faint))
 
     def _dim_style(self, cell: Cell, place: tuple[int, int]) -> Style:
         faint = cell.step > self.at or (self.lit and place not in self.lit)
-        return Style(
-            color=colour(cell.mark) or None,
-            dim=bool(faint),
-            bold=cell.step == self.at,
-            reverse=place in self.lit,
-            meta={"dim": place},
-        )
+        settled, lit = cell.step == self.at, place in self.lit
+        return ink(colour(cell.mark), dim=bool(faint), bold=settled, reverse=lit, mark=("dim", place))

@@ -13,6 +13,7 @@ from shapecalc.core.answers.stage import Kind
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.rules.steps import DroppedOne, KeptDim
 from shapecalc.view.canvas import Canvas, clip_line, pitch_for, rows_around, stack
+from shapecalc.view.ink import ink
 from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import colour, mark_text
 from shapecalc.view.strokes import Strokes, clip
@@ -67,7 +68,7 @@ def _drawn(answer: Trace | Chain, layout: Layout, at: int, width: int, pitch: in
     for row, (text, cell) in enumerate(zip(after, layout.cells, strict=True)):
         _put_arrival(canvas, cell, at, (right, 1 + pitch * row))
         canvas.put(right + 1, 1 + pitch * row, f"{row}", "dim")
-        canvas.put(right + 4, 1 + pitch * row, text, Style(color=colour(cell.mark) or None, bold=cell.step == at))
+        canvas.put(right + 4, 1 + pitch * row, text, ink(colour(cell.mark), bold=cell.step == at))
     reasons = max(right + 5 + max(map(len, after), default=2), right + 1 + len(heading)) + 2
     for row, (reason, style) in _reasons(answer, layout, at).items():
         canvas.put(reasons, 1 + pitch * row, reason, style)
@@ -125,7 +126,7 @@ def _texts(cells: tuple[Cell, ...], strokes: Strokes, now: int | None = None, *,
 
 def _style(layout: Layout, link: Group, at: int) -> Style:
     mark = layout.before[link.sources[0]].mark if link.sources else ()
-    return Style(color=colour(mark) or None, dim=any(layout.cells[out].step > at for out in link.outs))
+    return ink(colour(mark), dim=any(layout.cells[out].step > at for out in link.outs))
 
 
 def _reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int, tuple[str, str]]:

@@ -99,7 +99,7 @@ class Terminal:
 
     def seconds(self, key: bytes, text: bytes) -> float:
         """Return the seconds from a key to the text that it brings."""
-        sleep(0.05)
+        sleep(0.1)
         while select.select([self.parent], [], [], 0)[0]:
             os.read(self.parent, 65536)
         start = perf_counter()

@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
     Index = tuple[int, ...]
 
-LEAST_BLOCK = 16
+LEAST_BLOCK = 23
 """The fewest cells of a table."""
 HEAD = 3
 """The lines over the elements."""
-LEAST_NOTE = 22
-"""The cells of the line that counts what is left out."""
 BETWEEN = 4
 """The blanks between two tables."""
 
@@ -92,16 +90,17 @@ class Table(Record):
 
     def width(self, height: int) -> int:
         """Return the cells of the whole table, with what counts the rows that `height` lines have no room for."""
-        note = LEAST_NOTE if self.rows + HEAD > height else 0
+        note = LEAST_BLOCK if self.rows + self.rows // self.block + HEAD > height else 0
         return max(self.label + self.columns * self.cell, len(self.title), len(self.at), note)
 
 
 def side_by_side(tables: Sequence[Table], width: int, height: int, strokes: Strokes) -> list[Text]:
     """Return tables beside each other, as many as fit, and a line that counts the others."""
     fits = max(1, min(len(tables), (width + BETWEEN) // (LEAST_BLOCK + BETWEEN)))
-    rooms = _rooms([table.width(height) for table in tables[:fits]], width - BETWEEN * (fits - 1))
     more = len(tables) - fits
-    blocks = [_lines(table, (room, height - bool(more)), strokes) for table, room in zip(tables, rooms, strict=False)]
+    height -= bool(more)
+    rooms = _rooms([table.width(height) for table in tables[:fits]], width - BETWEEN * (fits - 1))
+    blocks = [_lines(table, (room, height), strokes) for table, room in zip(tables, rooms, strict=False)]
     lines = []
     for row in range(max(map(len, blocks))):
         line = Text()
@@ -162,9 +161,9 @@ def _left_out(table: Table, down: range, across: range, width: int) -> list[str]
     """Return the lines that say which rows and columns are shown: one if it fits, none if all are shown."""
     parts = []
     if len(down) < table.rows:
-        parts.append(f"rows {down[0]} to {down[-1]} of {table.rows}")
+        parts.append(f"rows {down[0]}-{down[-1]} of {table.rows}")
     if len(across) < table.columns:
-        parts.append(f"columns {across[0]} to {across[-1]} of {table.columns}")
+        parts.append(f"columns {across[0]}-{across[-1]} of {table.columns}")
     joined = ", ".join(parts)
     return [joined] if parts and len(joined) + 4 <= width else parts
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 BLANK = "", ""
 """What stands in a cell in which nothing was written."""
+APART = 3
+"""The blanks between two notes on one line."""
 WIDEST_PITCH = 3
 """The most lines from one axis to the next."""
 TALLEST = 20
@@ -122,6 +124,17 @@ def pitch_for(rows: int, height: int, spare: int) -> int:
     """
     fitting = (min(height, TALLEST) - spare - 1) // max(1, rows - 1)
     return max(1, min(WIDEST_PITCH, fitting, height // LINES_FOR_PITCH))
+
+
+def packed(notes: list[Text], width: int, strokes: Strokes) -> list[Text]:
+    """Return notes on as few lines as they fit on, each line as `clip_line` does."""
+    lines = list[Text]()
+    for note in notes:
+        if lines and len(lines[-1]) + APART + len(note) <= width:
+            lines[-1] = Text.assemble(lines[-1], " " * APART, note)
+        else:
+            lines.append(note)
+    return [clip_line(line, width, strokes) for line in lines]
 
 
 def stack(parts: list[Text]) -> Text:

@@ -9,7 +9,7 @@ from shapecalc.core.answers.stage import Kind
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.sizes.quoting import number_text
 from shapecalc.core.sizes.record import replace
-from shapecalc.view.canvas import Canvas, clip_line, pitch_for, rows_around, stack
+from shapecalc.view.canvas import Canvas, packed, pitch_for, rows_around, stack
 from shapecalc.view.columns import SCALAR, Column, Gap, Spread, column_of, spread
 from shapecalc.view.ink import ink
 from shapecalc.view.layout import Cell, Layout, input_cells, layouts, place_of
@@ -21,8 +21,6 @@ MOST_ROWS = 16
 """The most axes that are drawn if no height is given."""
 NOTES = 3
 """The lines that are kept for notes."""
-APART = 3
-"""The blanks between two notes on one line."""
 
 
 def flow(
@@ -53,7 +51,7 @@ def flow(
     first, last = placed.window
     rows = max([1, *(len(column.cells) for column in placed.columns[first : last + 1])])
     notes, lines = _notes(made[first:last], placed, len(made), strokes), 1 + placed.pitch * (rows - 1)
-    room = MOST_ROWS if height is None else height - 1 - len(_packed(notes, width, strokes))
+    room = MOST_ROWS if height is None else height - 1 - len(packed(notes, width, strokes))
     shown = range(lines)
     if lines > room:
         shown = rows_around(_row_at(answer, at, chosen), lines, room - (height is not None))
@@ -61,7 +59,7 @@ def flow(
     picture = _Flow(answer, at, strokes, _sources_of(made, chosen), shown.stop, placed.pitch)
     picture.draw(made, placed)
     kept = [0, *(1 + row for row in shown)]
-    return stack([picture.canvas.text(width, kept), *_packed(notes, width, strokes)])
+    return stack([picture.canvas.text(width, kept), *packed(notes, width, strokes)])
 
 
 def _placed(
@@ -105,17 +103,6 @@ def _notes(shown: tuple[Layout, ...], placed: Spread, stages: int, strokes: Stro
     if shown and (problem := shown[-1].problem):
         texts.append(Text(f"{strokes.fail} stopped at {shown[-1].stage.label}: {problem.rule}", "bold red"))
     return texts
-
-
-def _packed(notes: list[Text], width: int, strokes: Strokes) -> list[Text]:
-    """Return notes on as few lines as they fit on."""
-    lines = list[Text]()
-    for note in notes:
-        if lines and len(lines[-1]) + APART + len(note) <= width:
-            lines[-1] = Text.assemble(lines[-1], " " * APART, note)
-        else:
-            lines.append(note)
-    return [clip_line(line, width, strokes) for line in lines]
 
 
 def _sources_of(made: tuple[Layout, ...], chosen: tuple[int, int] | None) -> frozenset[tuple[int, int]]:

@@ -92,7 +92,7 @@ class Layout(Record):
         if not (self.cuts and self.stage.finished):
             return frozenset()
         own = {out for link in self.links for out in link.outs if link.sources == link.outs == (out,)}
-        copied = {out for out, cell in enumerate(self.cells) if cell.token == "0" and cell.dim != 0}
+        copied = {out for out, cell in enumerate(self.cells) if cell.token == "0" and cell.dim not in (0, 1)}
         return frozenset(copied - own)
 
 

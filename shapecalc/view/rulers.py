@@ -16,7 +16,7 @@ from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import number_text
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.core.sizes.text import shape_text
-from shapecalc.view.canvas import Canvas, clip_line, stack
+from shapecalc.view.canvas import Canvas, packed, stack
 from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import colour, mark_text
 from shapecalc.view.steps import shown_name
@@ -134,25 +134,26 @@ def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, st
 def _fitted(made: Rulers, notes: list[str], size: tuple[int, int], strokes: Strokes) -> Text:
     """Return rulers with their notes, in the lines there are: without the finest cuts, or with numbered parts."""
     width, height = size
-    dropped = made.lines + len(notes) - height
-    if dropped > 0:
-        made, dropped = _coarsest(made, dropped + 1)
-        notes = [*notes, f"{strokes.dots} {number_text(dropped, 'axis', 'axes')} with finer cuts left out"]
-    pitch = 2 if made.lines + len(made.before) + len(made.after) + len(notes) <= height >= SPACIOUS else 1
-    drawn = _draw(made, width, pitch, strokes)
-    return stack([drawn, *(clip_line(Text(note, "dim"), width, strokes) for note in notes)])
+    lines = packed([Text(note, "dim") for note in notes], width, strokes)
+    gone = 0
+    while made.lines + len(lines) > height and (coarser := _without_finest(made)) != made:
+        made, gone = coarser, gone + 1
+        left_out = f"{strokes.dots} {number_text(gone, 'finer axis', 'finer axes')} left out"
+        lines = packed([Text(note, "dim") for note in (*notes, left_out)], width, strokes)
+    pitch = 2 if made.lines + len(made.before) + len(made.after) + len(lines) <= height >= SPACIOUS else 1
+    return stack([_draw(made, width, pitch, strokes, scale=made.lines + len(lines) <= height), *lines])
 
 
-def _coarsest(made: Rulers, over: int) -> tuple[Rulers, int]:
-    """Return the rulers without `over` of those with the finest cuts, and how many went.
-
-    The outermost of each side stays, and what clashes.
-    """
-    clash = made.clash or ()
-    finest = sorted((*made.before[1:], *made.after[1:]), key=lambda ruler: ruler.step)
-    gone = [ruler for ruler in finest if ruler.step not in clash][:over]
-    before, after = ([r for r in side if all(r is not each for each in gone)] for side in (made.before, made.after))
-    return replace(made, before=tuple(before), after=tuple(after)), len(gone)
+def _without_finest(made: Rulers) -> Rulers:
+    """Return rulers without the one with the finest cuts. What clashes stays, or else the outermost of each side."""
+    kept = made.clash or tuple(side[0].step for side in (made.before, made.after) if side)
+    others = [ruler for ruler in (*made.before, *made.after) if ruler.step not in kept]
+    inner = [ruler for ruler in others if ruler not in (*made.before[:1], *made.after[:1])] or others
+    if not inner:
+        return made
+    finest = min(inner, key=lambda ruler: ruler.step)
+    before, after = (tuple([ruler for ruler in side if ruler is not finest]) for side in (made.before, made.after))
+    return replace(made, before=before, after=after)
 
 
 def _size_notes(layout: Layout, block: Group, sizes: Mapping[str, int]) -> list[str]:
@@ -195,8 +196,11 @@ def _side(cells: Sequence[Cell], sizes: Mapping[str, int], strokes: Strokes) -> 
     )
 
 
-def _draw(made: Rulers, width: int, pitch: int, strokes: Strokes) -> Text:
-    """Return the picture: the old rulers, the new cuts inside old blocks, the new rulers, and the conclusion."""
+def _draw(made: Rulers, width: int, pitch: int, strokes: Strokes, *, scale: bool) -> Text:
+    """Return the picture: the old rulers, the new cuts inside old blocks, the new rulers, and the conclusion.
+
+    Without `scale`, the places of the cuts are not written over them.
+    """
     labels = [f"before {ruler.label}" for ruler in made.before[:1]] + [ruler.label for ruler in made.before[1:]]
     labels += [f"after {ruler.label}" for ruler in made.after[:1]] + [ruler.label for ruler in made.after[1:]]
     left = max(map(len, labels), default=0) + 1
@@ -215,7 +219,7 @@ def _draw(made: Rulers, width: int, pitch: int, strokes: Strokes) -> Text:
             _number_parts(canvas, ruler, made.volume, (left, long, y + 1))
         y += pitch
     canvas.put(left, y, _conclusion(made, to_scale=made.volume > long), "bold" if clash else "dim")
-    return canvas.text(width)
+    return canvas.text(width, range(0 if scale else 1, y + 1))
 
 
 def _number_parts(canvas: Canvas, ruler: Ruler, volume: int, place: tuple[int, int, int]) -> None:

@@ -97,6 +97,12 @@ def without_ones(groups, before, after):
     return sorted(group for group in kept if any(group))
 
 
+def parted(before, after, copied):
+    """Return the copied dims whose elements are not those of the axis with the same index, and of it alone."""
+    own = dependence(before, after)
+    return {out for out in copied if after.shape[out] != 1 and ([out], [out]) not in own}
+
+
 def rooms(answer, width, height):
     """Return the flow and the picture of every step, as the main screen draws them at a size."""
     for at in [None, *range(len(answer.steps) + bool(answer.problem))]:
@@ -106,8 +112,8 @@ def rooms(answer, width, height):
         yield at, drawn, picture(answer, step, width=width - 2, height=left).plain, left
 
 
-def check_flow(drawn, asked):
-    """Hold the wires of a flow and the sizes in it against the arrays."""
+def check_flow(drawn, asked, made):
+    """Hold the wires of a flow, the sizes in it and the sizes that are copied against the arrays."""
     columns = columns_of(drawn)
     marked = re.search(r"… axes (\d+) to (\d+) of (\d+)", drawn.plain)
     rank = max(array.ndim for number, array in enumerate(asked.arrays) if number in columns)
@@ -120,11 +126,15 @@ def check_flow(drawn, asked):
             assert all(words.split()[-1] == str(shape[row]) for row, (*_, words) in dims.items()), drawn.plain
     if marked:
         return
+    alone = 0
     for number, groups in joined(drawn):
         if number < len(asked.arrays):
             before, after = asked.arrays[number - 1 : number + 1]
             found = without_ones(groups, before.shape, after.shape)
             assert found == dependence(before, after), (number, drawn.plain)
+            copied = {out for out, cell in enumerate(made[number - 1].cells) if cell.token == "0"}
+            alone += len(parted(before, after, copied))
+    assert len(re.findall(r"┄┄0 [─▸]", drawn.plain)) == alone, drawn.plain
 
 
 def check_lanes(text, layout, before, after, step):
@@ -137,9 +147,9 @@ def check_lanes(text, layout, before, after, step):
         copied = {out for out, cell in enumerate(layout.cells) if cell.token == "0"}
         assert groups == [([out], [out]) for out in sorted(copied)], text
         assert all(before.shape[out] == after.shape[out] for out in copied)
-        link = next((link for link in layout.links if step.out in link.outs), None)
-        if step.out in layout.parted and link:
-            assert re.search(rf"the elements of dim {step.out} are of \S", text)
+        if isinstance(step.facts, CopiedZero):
+            noted = f"the elements of dim {step.out} are of" in text
+            assert noted == (step.out in parted(before, after, copied)), text
     else:
         assert without_ones(groups, before.shape, after.shape) == dependence(before, after), text
 
@@ -206,12 +216,12 @@ def check_grid(text, arrays):
         for line in lines[1:]:
             left, wall, cells = line.rpartition("│") if array.ndim > 1 else ("", "│", line)
             numbers = [int(each) for each in re.findall(r"\d+", cells)]
-            if not wall or not numbers or "…" in line.split("│")[0] + cells:
+            if not wall or not numbers or "…" in cells:
                 continue
-            given = left.split()
-            above[len(above) - len(given) :] = map(int, given)
             rows += 1
             if "…" not in label:
+                given = left.split()
+                above[len(above) - len(given) :] = map(int, given)
                 assert numbers == array[tuple(above)][columns].tolist(), text
         count = prod(shape[:-1])
         assert rows == count or f"of {count}" in text, text
@@ -226,7 +236,7 @@ def check(asked, size):
     for at, drawn, text, lines in rooms(answer, width, height):
         assert all(len(line) <= width - 2 for line in f"{drawn.plain}\n{text}".split("\n"))
         assert text.count("\n") < lines, text
-        check_flow(drawn, asked)
+        check_flow(drawn, asked, made)
         place = next(
             (number for number, layout in enumerate(made) if at is not None and at < layout.numbers.stop), None
         )

@@ -120,8 +120,8 @@ def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, st
         tuple(range(len(layout.before))), tuple(range(len(layout.cells))), any(link.mixes for link in layout.links)
     )
     made, notes = _rulers(layout, whole, sizes, strokes), _size_notes(layout, whole, sizes)
-    if made.volume == 0:
-        return Text("no elements: there is nothing to cut", end="")
+    if made.volume < 2:
+        return Text(f"{'one element' if made.volume else 'no elements'}: there is nothing to cut", end="")
     if made.volume > width - LEAST_LABEL or made.lines + len(notes) > height:
         anew = _cut_anew(layout)
         if not anew:

@@ -15,7 +15,8 @@ from shapecalc.view.strokes import UNICODE
 from tests.sampling import examples
 from tests.view.questions import answer_to
 
-NO_RULERS = ("", "every axis stays as it is", "no elements: there is nothing to cut")
+NOTHING = (f"{count}: there is nothing to cut" for count in ("no elements", "one element"))
+NO_RULERS = ("", "every axis stays as it is", *NOTHING)
 
 
 @st.composite

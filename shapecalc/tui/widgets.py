@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from rich.segment import Segment
-from rich.text import Text
+from rich.text import Span, Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -23,6 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from rich.console import Console
 
     from shapecalc.doctor.report import Diagnosis
 
@@ -68,7 +70,7 @@ class ClickableText(Widget):
         """Show the lines that are others than those there now; lay the screen out only if there are more or fewer."""
         if text == self.text and text.style == self.text.style:
             return
-        lines = list(Segment.split_lines(text.render(self.app.console)))
+        lines = _segment_lines(text, self.app.console)
         before, self._lines, self.text = self._lines, lines, text
         if len(before) != len(lines) and self.styles.auto_dimensions:
             self.refresh(layout=True)
@@ -96,6 +98,23 @@ class ClickableText(Widget):
         for kind in self.KINDS:
             if kind in event.style.meta:
                 self.post_message(MarkClicked(kind, event.style.meta[kind]))
+
+
+def _segment_lines(text: Text, console: Console) -> list[list[Segment]]:
+    """Return the lines of a text as Rich's `Text.render` does, but sooner if no span of it lies over another."""
+    starts = [0, *(span.end for span in text.spans)]
+    if text.style or any(span.start < start for span, start in zip(text.spans, starts, strict=False)):
+        return list(Segment.split_lines(text.render(console)))
+    lines: list[list[Segment]] = [[]] if text else []
+    for start, span in zip(starts, [*text.spans, Span(len(text), len(text), "")], strict=True):
+        for run, style in ((text.plain[start : span.start], None), (text.plain[span.start : span.end], span.style)):
+            known = console.get_style(style) if isinstance(style, str) else style
+            for number, part in enumerate(run.split("\n")):
+                if number:
+                    lines.append([])
+                if part:
+                    lines[-1].append(Segment(part, known))
+    return lines
 
 
 class Pane(ClickableText, can_focus=True):

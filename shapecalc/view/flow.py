@@ -19,6 +19,8 @@ from shapecalc.view.wires import draw
 
 MOST_ROWS = 16
 """The most axes that are drawn if no height is given."""
+TALLEST = 16
+"""The most lines that it grows to. The picture under it needs the rest more."""
 NOTES = 3
 """The lines that are kept for notes."""
 
@@ -70,7 +72,7 @@ def _placed(
     head = replace(column_of(input_cells(answer), strokes), least=len("input") if made else 0)
     columns = (head, *(column_of(layout.cells, strokes, layout) for layout in made))
     axes = max([1, *(len(column.cells) for column in columns)])
-    pitch = 1 if height is None else pitch_for(axes, height, 1 + NOTES)
+    pitch = 1 if height is None else pitch_for(axes, min(height, TALLEST), 1 + NOTES)
     return spread(made, columns, place, width, pitch, strokes)
 
 

@@ -116,13 +116,13 @@ def rows_around(here: int, count: int, room: int) -> range:
     return range(first, min(count, first + room))
 
 
-def pitch_for(rows: int, height: int, spare: int) -> int:
+def pitch_for(rows: int, height: int, spare: int, tallest: int = TALLEST) -> int:
     """Return how many lines apart `rows` stand, so that they and `spare` lines take `height` lines at most.
 
     >>> [pitch_for(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 3]
     """
-    fitting = (min(height, TALLEST) - spare - 1) // max(1, rows - 1)
+    fitting = (min(height, tallest) - spare - 1) // max(1, rows - 1)
     return max(1, min(WIDEST_PITCH, fitting, height // LINES_FOR_PITCH))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers.stage import Kind
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.record import Record, replace
 from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import mark_text
 from shapecalc.view.strokes import Strokes, clip
@@ -82,25 +82,27 @@ def spread(
 
     If not all stages fit, those around the one at `place` are shown.
     """
+    close = [
+        _gap(layout, before, after, width, strokes)
+        for layout, before, after in zip(made, columns, columns[1:], strict=False)
+    ]
     for lines, room in ROOMS:
         if lines > pitch:
             continue
-        gaps = tuple(
-            _gap(layout, before, after, (room, lines), width, strokes)
-            for layout, before, after in zip(made, columns, columns[1:], strict=False)
-        )
+        gaps = tuple([replace(gap, room=room, pitch=lines) for gap in close])
         window = _window(columns, gaps, place, width)
         if window == (0, len(made)):
             break
     return Spread(columns, gaps, window, lines)
 
 
-def _gap(layout: Layout, before: Column, after: Column, spacing: tuple[int, int], width: int, strokes: Strokes) -> Gap:
-    room, pitch = spacing
+def _gap(layout: Layout, before: Column, after: Column, width: int, strokes: Strokes) -> Gap:
+    """Return the gap between two columns, as narrow as it can be."""
+    lines, room = ROOMS[-1]
     parted = layout.parted
-    tokens = tuple(_token(layout, out, out in parted, strokes) for out in range(len(layout.cells)))
+    tokens = tuple([_token(layout, out, out in parted, strokes) for out in range(len(layout.cells))])
     wired = wiring(layout.links, width - before.width - after.width - room - 2)
-    return Gap(wired, clip(layout.title, LONGEST_TITLE, strokes), tokens, room, pitch)
+    return Gap(wired, clip(layout.title, LONGEST_TITLE, strokes), tokens, room, lines)
 
 
 def _token(layout: Layout, out: int, parted: bool, strokes: Strokes) -> str:

@@ -72,7 +72,7 @@ def _placed(
     head = replace(column_of(input_cells(answer), strokes), least=len("input") if made else 0)
     columns = (head, *(column_of(layout.cells, strokes, layout) for layout in made))
     axes = max([1, *(len(column.cells) for column in columns)])
-    pitch = 1 if height is None else pitch_for(axes, min(height, TALLEST), 1 + NOTES)
+    pitch = 1 if height is None else pitch_for(axes, height, 1 + NOTES, TALLEST)
     return spread(made, columns, place, width, pitch, strokes)
 
 

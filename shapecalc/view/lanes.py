@@ -131,11 +131,11 @@ def _style(layout: Layout, link: Group, at: int) -> Style:
 
 def _reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int, tuple[str, str]]:
     """Return the reason of each dim and its style, by row, for the steps up to `at`."""
-    reasons = {}
+    reasons, steps = {}, answer.steps
     for number in layout.numbers:
         if number > at:
             break
-        step = answer.steps[number]
+        step = steps[number]
         row = step.out if step.out is not None else step.sources[0] if isinstance(step.facts, IN_PLACE) else None
         if row is not None:
             reasons[row] = step.why, "bold" if number == at else "dim"

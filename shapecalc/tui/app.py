@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from contextlib import suppress
@@ -90,14 +91,19 @@ class ShapecalcApp(App[Outcome]):
         """Close the dialog on top, but never the main screen: a key that closes a dialog may come twice."""
         return AwaitComplete() if self.screen is self.explore else super().pop_screen()
 
+    def get_default_screen(self) -> Screen[None]:
+        """Return the main screen."""
+        return self.explore
+
     def on_mount(self) -> None:
-        """Show the main screen."""
+        """Open what was asked for over the main screen."""
         self.animation_level = "none"
-        self.push_screen(self.explore)
         if self.opens_lessons:
             self.explore.action_lessons()
         elif self.explore.state.question.against and self.explore.state.works("against"):
             self.explore.action_against()
+        if not self.is_headless:
+            self.call_after_refresh(gc.freeze)  # what is loaded stays: to look through it for garbage delays a key
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
             self._exit_on_sigterm()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 
 from shapecalc.core.answers.trace import Chain, Trace
@@ -249,12 +250,7 @@ class State:
     @property
     def has_elements(self) -> bool:
         """Whether there are elements to show at every stage."""
-        if self.good is None:
-            return False
-        try:
-            return prod(journey_of(self.good).points[0].shape) > 0
-        except ShapeError:
-            return False
+        return self.good is not None and has_elements(self.good)
 
     def move(self, key: str) -> None:
         """Move the cursor of the grid; past the end of the last axis it goes on in the next row."""
@@ -320,6 +316,15 @@ class State:
         if action == "code":
             return self.good is not None and self.good.output is not None
         return True
+
+
+@lru_cache(maxsize=1)
+def has_elements(answer: Trace | Chain) -> bool:
+    """Say whether an answer has elements to show at every stage."""
+    try:
+        return prod(journey_of(answer).points[0].shape) > 0
+    except ShapeError:
+        return False
 
 
 def first_difference(before: Trace | Chain, after: Trace | Chain) -> int:

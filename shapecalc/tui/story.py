@@ -29,8 +29,6 @@ MOST_LINES = 2
 """Lines of the sentence, and of what is wrong."""
 LEAST_NAME = 8
 """The cells below which the operator is not named."""
-LEAST_FLOW = 2
-"""Lines of a flow with one axis."""
 HEAD_AND_NOTE = 3
 """Lines of the flow that are no axes before a hole: its head, its first axis, and how many axes are left out."""
 LEAST_SHARE = 4
@@ -164,18 +162,11 @@ def flow_height(state: State, width: int, room: int) -> int:
 
 
 def flow_text(state: State, width: int, height: int) -> Text:
-    """Return the flow at the step at hand; with what is noted under it, it takes `height` lines at most."""
+    """Return the flow at the step at hand, in `height` lines at most."""
     if state.good is None:
         return Text()
-    axes = max([len(state.good.input), *(len(stage.after) for stage in state.good.stages if stage.after is not None)])
-    holes = hole_texts(state)
-    at, rows = None if state.settled else state.at, height - (axes >= height)
-    while True:
-        text = flow(state.good, at, width=width, height=rows, chosen=state.chosen or state.hole, holes=holes)
-        over = text.plain.count("\n") + 1 - height
-        if over <= 0 or rows <= LEAST_FLOW:
-            return text
-        rows = max(LEAST_FLOW, rows - over)
+    at, holes = None if state.settled else state.at, hole_texts(state)
+    return flow(state.good, at, width=width, height=height, chosen=state.chosen or state.hole, holes=holes)
 
 
 def big_text(state: State, width: int, height: int) -> Text:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from rich.text import Text
+from itertools import zip_longest
+
+from rich.segment import Segment
+from rich.text import Span, Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.geometry import Region, Size
 from textual.message import Message
+from textual.reactive import Reactive
+from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.view.strokes import UNICODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from rich.console import Console
 
     from shapecalc.doctor.report import Diagnosis
 
@@ -41,21 +50,48 @@ SENT = "sent to the terminal's clipboard"
 """What is said of a copy. Whether the terminal takes it is the terminal's own setting."""
 
 
-class ClickableText(Static):
-    """A text as high as it has lines, in which the places that carry meta data can be clicked."""
+class ClickableText(Widget):
+    """A text as high as it has lines, in which the places that carry meta data can be clicked.
+
+    Its lines go to the screen as they are. Textual's own texts wrap them and give each run of characters a style of
+    its own, so that the mouse can select it: that took as long as all the rest of a key stroke.
+    """
 
     KINDS = ("dim", "step", "key", "cell")
+    ALLOW_SELECT = False
 
     def __init__(self, name: str) -> None:
         """Make an empty text; what is shown is never markup."""
-        super().__init__("", id=name, markup=False)
+        super().__init__(id=name)
         self.text = Text()
+        self._lines: list[list[Segment]] = []
 
     def put(self, text: Text) -> None:
-        """Show a text, if another one is shown now; lay the screen out anew only if the height is another too."""
-        before, self.text = self.text, text
-        if text != before or text.style != before.style:
-            self.update(text, layout=_height(text) != _height(before))
+        """Show the lines that are others than those there now; lay the screen out only if there are more or fewer."""
+        if text == self.text and text.style == self.text.style:
+            return
+        lines = _segment_lines(text, self.app.console)
+        before, self._lines, self.text = self._lines, lines, text
+        if len(before) != len(lines) and self.styles.auto_dimensions:
+            self.refresh(layout=True)
+            return
+        changed = [y for y, (old, new) in enumerate(zip_longest(before, lines)) if old != new]
+        if changed:
+            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the number of lines."""
+        return len(self._lines)
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line; one that is too long ends with dots."""
+        width, base = self.size.width, self.visual_style.rich_style
+        if y >= len(self._lines):
+            return Strip.blank(width, base)
+        line = Strip(Segment.apply_style(self._lines[y], base))
+        if line.cell_length > width:
+            line = Strip.join([line.crop(0, width - 1), Strip([Segment(UNICODE.dots, base)])])
+        return line.adjust_cell_length(width, base)
 
     def on_click(self, event: events.Click) -> None:
         """Tell what was clicked, if it carries meta data."""
@@ -64,8 +100,21 @@ class ClickableText(Static):
                 self.post_message(MarkClicked(kind, event.style.meta[kind]))
 
 
-def _height(text: Text) -> int:
-    return text.plain.count("\n") + 1 if text else 0
+def _segment_lines(text: Text, console: Console) -> list[list[Segment]]:
+    """Return the lines of a text as Rich's `Text.render` does, but sooner if no span of it lies over another."""
+    starts = [0, *(span.end for span in text.spans)]
+    if text.style or any(span.start < start for span, start in zip(text.spans, starts, strict=False)):
+        return list(Segment.split_lines(text.render(console)))
+    lines: list[list[Segment]] = [[]] if text else []
+    for start, span in zip(starts, [*text.spans, Span(len(text), len(text), "")], strict=True):
+        for run, style in ((text.plain[start : span.start], None), (text.plain[span.start : span.end], span.style)):
+            known = console.get_style(style) if isinstance(style, str) else style
+            for number, part in enumerate(run.split("\n")):
+                if number:
+                    lines.append([])
+                if part:
+                    lines[-1].append(Segment(part, known))
+    return lines
 
 
 class FocusableText(ClickableText, can_focus=True):
@@ -94,6 +143,9 @@ class Pane(FocusableText):
 
 class TextField(Input):
     """A line to type in. A control character is shown escaped, so that it never reaches the terminal."""
+
+    virtual_size = Reactive(Size(0, 0))
+    """The size of its text. The line has a width of its own, so a key does not lay out the screen."""
 
     def __init__(self, value: str = "", **options: Any) -> None:
         """Make a line that does not select its text when it gets the focus: the first key must not wipe it."""

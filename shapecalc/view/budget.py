@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 LONGEST_FACTORS = 26
 LEAST_BAR = 12
+WIDEST_ELEMENT = 6
+"""The most cells of an element."""
+SPACIOUS = 14
+"""The lines from which on bars are drawn large."""
 
 
 class Budget(Record):
@@ -81,8 +85,8 @@ def _places_left_out(
     return tuple(copied), tuple(place for place, out in enumerate(others) if out in copied)
 
 
-def budget(layout: Layout, *, width: int, strokes: Strokes) -> Text:
-    """Return the budget of a stage, as bars or as factors that cancel.
+def budget(layout: Layout, *, width: int, height: int = 12, strokes: Strokes) -> Text:
+    """Return the budget of a stage, as bars or as factors that cancel. With room, each element is seen in the bars.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.layout import layouts
@@ -98,7 +102,7 @@ def budget(layout: Layout, *, width: int, strokes: Strokes) -> Text:
     have, known = asked.counts
     lines = None
     if isinstance(have, int) and isinstance(known, int) and have > 0 and known > 0 and asked.left_out == ((), ()):
-        lines = _bar_lines(asked, have, known, width, strokes)
+        lines = _bar_lines(asked, have, known, (width, height), strokes)
     lines = lines or _factor_lines(asked, layout, width, strokes)
     for step in layout.stage.steps:
         if isinstance(step.facts, INFERS) or regroups(step):
@@ -110,11 +114,12 @@ def _factors(dims: Sequence[Dim], strokes: Strokes) -> str:
     return clip(f" {strokes.times} ".join(map(str, dims)) or "1", LONGEST_FACTORS, strokes)
 
 
-def _bar_lines(asked: Budget, have: int, known: int, width: int, strokes: Strokes) -> list[Text] | None:
+def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], strokes: Strokes) -> list[Text] | None:
     """Return the bars of two counts; None if they are too long for `width`.
 
     A block stands for one element, or for the most elements that divide both counts.
     """
+    width, height = size
     word = "known" if asked.hole is not None else "want"
     rows = [("have", _factors(asked.have, strokes), str(have)), (word, _factors(asked.known, strokes), str(known))]
     if asked.hole is not None:
@@ -138,8 +143,27 @@ def _bar_lines(asked: Budget, have: int, known: int, width: int, strokes: Stroke
         runs, rest = divmod(have, known)
         bars.append(_run_bar(runs, known, rest, strokes))
         over = rest * unit
+    if height >= SPACIOUS:
+        bars = [_widened(bar, min(WIDEST_ELEMENT, room // max(map(len, bars)))) for bar in bars]
     lines = [Text(text).append("  ").append_text(bar) for text, bar in zip(texts, bars, strict=True)]
+    if height >= SPACIOUS:
+        lines = [line for each in lines for line in (each, _without_words(each, len(texts[0])), Text())][:-2]
     return _add_words(lines, _conclusion(asked, have * unit, known * unit, over), unit, width, texts)
+
+
+def _widened(bar: Text, cells: int) -> Text:
+    """Return a bar whose elements have several cells each, with a blank between them if there are three or more."""
+    made = Text()
+    for char in bar.divide(range(1, len(bar))):
+        made.append_text(
+            Text(char.plain * (cells - (cells > 2)) + " " * (cells > 2), *[span.style for span in char.spans])
+        )
+    return made
+
+
+def _without_words(line: Text, words: int) -> Text:
+    """Return the bar of a line alone, in its place."""
+    return Text(" " * words).append_text(line[words:])
 
 
 def _align(rows: Sequence[tuple[str, str, str]], row: tuple[str, str, str]) -> str:

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from rich.style import Style
-from rich.text import Text
+from rich.text import Span, Text
 
 from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BLANK = "", ""
+"""What stands in a cell in which nothing was written."""
+APART = 3
+"""The blanks between two notes on one line."""
+WIDEST_PITCH = 3
+"""The most lines from one axis to the next."""
+TALLEST = 20
+"""The most lines that a picture grows to. A taller one would be slow to draw, and no clearer."""
+LINES_FOR_PITCH = 7
+"""The lines that a picture needs for each line from one axis to the next."""
 
 
 class Canvas:
@@ -37,32 +52,47 @@ class Canvas:
             for place, char in enumerate(text):
                 self._chars[y][x + place] = char, style
 
-    def text(self, width: int) -> Text:
-        """Return the rows. A row that is wider than `width` ends with dots."""
-        return stack([self._row(y, width) for y in range(len(self._lines))])
+    def dash(self, left: int, right: int) -> None:
+        """Turn the level lines from cell `left` to cell `right` into lines along which sizes are copied."""
+        for y, line in enumerate(self._lines):
+            for x, (directions, style) in line.items():
+                if left <= x < right and directions == LEFT | RIGHT and x not in self._chars[y]:
+                    self._chars[y][x] = self.strokes.size, style
+
+    def text(self, width: int, kept: Sequence[int] | None = None) -> Text:
+        """Return the rows that are `kept`, all if it is None. A row that is wider than `width` ends with dots."""
+        rows, spans, start = list[str](), list[Span](), 0
+        for y in range(len(self._lines)) if kept is None else kept:
+            row, runs = self._row(y, width)
+            rows.append(row)
+            spans += [Span(start + left, start + right, style) for left, right, style in runs]
+            start += len(row) + 1
+        return Text("\n".join(rows), spans=spans, no_wrap=True, overflow="ignore", end="")
 
     def _join(self, x: int, y: int, directions: int, style: Style | str | None) -> None:
         if y < len(self._lines) and style is not None:
             self._lines[y][x] = self._lines[y].get(x, (0, ""))[0] | directions, style
 
-    def _row(self, y: int, width: int) -> Text:
-        """Return one row, with cells of one style in one span."""
-        line, run = Text(), ""
+    def _row(self, y: int, width: int) -> tuple[str, list[tuple[int, int, Style | str]]]:
+        """Return one row, and the runs of its cells that have one style, blanks between them as well if none is lit."""
+        chars, lines, glyphs = self._chars[y], self._lines[y], self.strokes.lines
+        row, runs, start = list[str](), list[tuple[int, int, Style | str]](), 0
         style: Style | str = ""
-        for x in range(max((*self._lines[y], *self._chars[y]), default=-1) + 1):
-            char, next_style = self._cell(x, y)
-            if next_style != style:
-                line.append(run, style)
-                run, style = "", next_style
-            run += char
-        line.append(run, style)
-        return clip_line(line, width, self.strokes)
-
-    def _cell(self, x: int, y: int) -> tuple[str, Style | str]:
-        if x in self._chars[y]:
-            return self._chars[y][x]
-        directions, style = self._lines[y].get(x, (0, ""))
-        return self.strokes.lines[directions], style
+        end = 1 + max((*lines, *(x for x, (char, _) in chars.items() if char != " ")), default=-1)
+        for x in range(min(end, width)):
+            char, next_style = chars.get(x, BLANK)
+            if not char:
+                directions, next_style = lines.get(x, (0, ""))
+                char = glyphs[directions]
+            if next_style is not style and (char != " " or (isinstance(style, Style) and style.reverse)):
+                runs.append((start, x, style))
+                start, style = x, next_style
+            row.append(char)
+        runs.append((start, len(row), style))
+        if end > width:
+            dots = clip(self.strokes.dots, width, self.strokes)
+            row[width - len(dots) :] = dots
+        return "".join(row), [run for run in runs if run[2] and run[0] < run[1]]
 
 
 def clip_line(line: Text, width: int, strokes: Strokes) -> Text:
@@ -73,6 +103,38 @@ def clip_line(line: Text, width: int, strokes: Strokes) -> Text:
         line.truncate(width - len(dots))
         line.append(dots)
     return line
+
+
+def rows_around(here: int, count: int, room: int) -> range:
+    """Return which of `count` rows are shown: as many as there is room for, around the row `here`.
+
+    >>> rows_around(6, 8, 4), rows_around(0, 3, 9)
+    (range(4, 8), range(0, 3))
+    """
+    room = max(1, room)
+    first = max(0, min(here - room // 2, count - room))
+    return range(first, min(count, first + room))
+
+
+def pitch_for(rows: int, height: int, spare: int, tallest: int = TALLEST) -> int:
+    """Return how many lines apart `rows` stand, so that they and `spare` lines take `height` lines at most.
+
+    >>> [pitch_for(3, height, 2) for height in (7, 14, 30)]
+    [1, 2, 3]
+    """
+    fitting = (min(height, tallest) - spare - 1) // max(1, rows - 1)
+    return max(1, min(WIDEST_PITCH, fitting, height // LINES_FOR_PITCH))
+
+
+def packed(notes: list[Text], width: int, strokes: Strokes) -> list[Text]:
+    """Return notes on as few lines as they fit on, each line as `clip_line` does."""
+    lines = list[Text]()
+    for note in notes:
+        if lines and len(lines[-1]) + APART + len(note) <= width:
+            lines[-1] = Text.assemble(lines[-1], " " * APART, note)
+        else:
+            lines.append(note)
+    return [clip_line(line, width, strokes) for line in lines]
 
 
 def stack(parts: list[Text]) -> Text:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from math import prod
 from typing import assert_never
 
-from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.answers.element_path import index_after, index_before, index_text, ravel, unravel
+from shapecalc.core.answers.element_path import index_after, index_before, index_text, ravel
 from shapecalc.core.answers.example_sizes import example_sizes
 from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.sizes.dims import Shape, all_known, substitute
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.record import Record, replace
 from shapecalc.core.sizes.text import shape_text
+from shapecalc.view.blocks import Element, Table, side_by_side
 from shapecalc.view.canvas import clip_line, stack
+from shapecalc.view.layout import layouts
+from shapecalc.view.marks import Mark, input_marks, mark_text
 from shapecalc.view.steps import shown_name
 from shapecalc.view.strokes import UNICODE, Strokes, clip
 
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     Index = tuple[int, ...]
 
 LONGEST_VALUE = 8
-LEAST_BLOCK = 12
 
 
 class Point(Record):
@@ -38,6 +39,7 @@ class Point(Record):
 
     name: str
     shape: tuple[int, ...]
+    marks: tuple[Mark, ...]
 
 
 class Journey(Record):
@@ -74,12 +76,14 @@ def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None) ->
         raise misuse("the request is refused, so no element moves")
     named = not all_known((*answer.input, *answer.output))
     sizes = given if given is not None else example_sizes(answer) if named else {}
-    points, moves = [Point("input", _numbers(answer.input, sizes))], list[Move]()
-    for stage in answer.stages:
+    points, moves = [Point("input", _numbers(answer.input, sizes), input_marks(answer.input))], list[Move]()
+    for layout in layouts(answer):
+        stage = layout.stage
         if isinstance(stage.move, Slice):
             raise misuse("shape returns dims, so there is no element to follow")
         if stage.move is not None:
-            points.append(Point(stage.label, _numbers(stage.after or (), sizes)))
+            marks = tuple(cell.mark for cell in layout.cells)
+            points.append(Point(stage.label, _numbers(stage.after or (), sizes), marks))
             moves.append(_put_sizes_in(stage.move, points[-1].shape, sizes))
     return Journey(tuple(points), tuple(moves), sizes)
 
@@ -119,27 +123,26 @@ def grid(
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
     >>> print(grid(sc.transpose((2, 3)), (1, 0), strokes=ASCII))
-    input 2,3    transpose 3,2
-    [1,0]        [0,1]
-     0  1  2      0 [3]
-    [3] 4  5      1  4
-                  2  5
+    input 2,3         transpose 3,2
+    [1,0]             [0,1]
+    a | b 0  1  2     b | a 0  1
+    0 |   0  1  2     0 |   0 [3]
+    1 |  [3] 4  5     1 |   1  4
+                      2 |   2  5
     """
     journey = journey_of(answer)
     if any(0 in point.shape for point in journey.points):
         raise misuse("there are no elements to show")
     cursor = (0,) * len(answer.input) if cursor is None else cursor
-    room = max(LEAST_BLOCK, (width - 4 * (len(journey.points) - 1)) // len(journey.points))
-    shown = [
-        _head(f"{point.name} {shape_text(point.shape)}", index_text(index), room, strokes)
-        + _block(journey, place, index, lambda _, source: source == cursor, (room, height - 2), value, strokes)
-        for place, (point, index) in enumerate(zip(journey.points, journey.places(cursor), strict=True))
+    tables = [
+        _table(journey, place, index, lambda _, source: source == cursor, value, strokes)
+        for place, index in enumerate(journey.places(cursor))
     ]
-    lines = _join_blocks(shown, width, strokes)
+    lines = side_by_side(tables, width, height - bool(journey.sizes), strokes)
     if journey.sizes:
         sizes = ", ".join(f"{shown_name(name)}={size}" for name, size in journey.sizes.items())
-        lines.append(Text(f"with {sizes}", "dim"))
-    return stack([clip_line(line, width, strokes) for line in lines])
+        lines.append(clip_line(Text(f"with {sizes}", "dim"), width, strokes))
+    return stack(lines)
 
 
 def output_grids(
@@ -159,113 +162,54 @@ def output_grids(
     >>> from shapecalc.view.strokes import ASCII
     >>> pair = sc.chain("2,3", "transpose 1,0"), sc.chain("2,3", "reshape 3,2")
     >>> print(output_grids(pair, sc.equiv(*pair).counterexample, strokes=ASCII))
-    first 3,2    second 3,2
-    [0,1]        [0,1]
-     0 [3]        0 [1]
-     1  4         2  3
-     2  5         4  5
+    first 3,2      second 3,2
+    [0,1]          [0,1]
+    b | a 0  1     ~1 | ~2 0  1
+    0 |   0 [3]     0 |    0 [1]
+    1 |   1  4      1 |    2  3
+    2 |   2  5      2 |    4  5
     """
     if any(0 in output for output in found.outputs):
         raise misuse("there are no elements to show")
-    room = max(LEAST_BLOCK, (width - 4) // 2)
-    at = "" if found.index is None else index_text(found.index)
-    blocks = []
+    tables = []
     for name, answer in zip(names, answers, strict=True):
         journey = journey_of(answer, found.sizes)
         last = len(journey.points) - 1
-        blocks.append(
-            _head(f"{name} {shape_text(journey.points[last].shape)}", at, room, strokes)
-            + _block(
-                journey, last, found.index, lambda index, _: index == found.index, (room, height - 2), None, strokes
-            )
-        )
-    return stack([clip_line(line, width, strokes) for line in _join_blocks(blocks, width, strokes)])
+        table = _table(journey, last, found.index, lambda index, _: index == found.index, None, strokes)
+        tables.append(replace(table, title=f"{name} {shape_text(table.shape)}"))
+    return stack(side_by_side(tables, width, height, strokes))
 
 
-def _head(title: str, at: str, room: int, strokes: Strokes) -> list[Text]:
-    """Return the lines over the elements: what they are, and the index of the one that is marked, if one is."""
-    return [Text(clip(title, room, strokes), "bold"), *([Text(clip(at, room, strokes))] if at else [])]
-
-
-def _block(
+def _table(
     journey: Journey,
-    point: int,
+    place: int,
     index: Index | None,
     is_lit: Callable[[Index, Index], bool],
-    room: tuple[int, int],
     value: Callable[[Index], object] | None,
     strokes: Strokes,
-) -> list[Text]:
-    """Return the elements of one point around an index, around the first if it is None.
+) -> Table:
+    """Return the elements of one point with the one at `index` in view, the first if it is None.
 
     `is_lit` says of an index and of that element's index in the input whether the element is marked.
     """
-    shape = journey.points[point].shape
-    flat, columns = 0 if index is None else ravel(index, shape), shape[-1] if shape else 1
-    count = prod(shape) // columns
-    marked = "" if index is None else _text(journey, journey.source(point, index), value, strokes)
-    wide = min(LONGEST_VALUE, max(len(marked), len(str(prod(journey.points[0].shape) - 1))))
-    across = _positions_around(flat % columns, columns, max(1, room[0] // (wide + 2)))
-    down = _positions_around(flat // columns, count, room[1] - (count > room[1]))
-    lines = list[Text]()
-    for row in down:
-        if len(shape) > 2 and row % shape[-2] == 0 and row != down[0] and count + count // shape[-2] <= room[1]:
-            lines.append(Text(""))
-        lines.append(_row(journey, point, row * columns, across, is_lit, wide, value, strokes))
-    if len(down) < count:
-        lines.append(Text(f"{strokes.dots} rows {down[0]} to {down[-1]} of {count}"[: room[0]], "dim"))
-    return lines
+    point = journey.points[place]
+    focus = (0,) * len(point.shape) if index is None else index
 
+    def element(at: Index) -> Element:
+        source = journey.source(place, at)
+        return Element(_text(journey, source, value, strokes), source, is_lit(at, source))
 
-def _positions_around(here: int, count: int, room: int) -> range:
-    """Return which of `count` positions are shown: as many as there is room for, around the position `here`."""
-    room = max(1, room)
-    first = max(0, min(here - room // 2, count - room))
-    return range(first, min(count, first + room))
-
-
-def _row(
-    journey: Journey,
-    point: int,
-    start: int,
-    across: range,
-    is_lit: Callable[[Index, Index], bool],
-    wide: int,
-    value: Callable[[Index], object] | None,
-    strokes: Strokes,
-) -> Text:
-    """Return one row of elements. The element that is marked stands in brackets."""
-    line = Text()
-    for column in across:
-        index = unravel(start + column, journey.points[point].shape)
-        source = journey.source(point, index)
-        text = _text(journey, source, value, strokes).rjust(wide)
-        if is_lit(index, source):
-            line.append(f"[{text}]", Style(bold=True, reverse=True))
-        else:
-            line.append(f" {text} ", Style(meta={"cell": source}))
-    return line
+    return Table(
+        f"{point.name} {shape_text(point.shape)}",
+        "" if index is None else index_text(index),
+        point.shape,
+        tuple(mark_text(mark, strokes) for mark in point.marks),
+        focus,
+        min(LONGEST_VALUE, max(len(element(focus).text), len(str(prod(journey.points[0].shape) - 1)))),
+        element,
+    )
 
 
 def _text(journey: Journey, source: Index, value: Callable[[Index], object] | None, strokes: Strokes) -> str:
     shown = ravel(source, journey.points[0].shape) if value is None else value(source)
     return clip(visible(str(shown)), LONGEST_VALUE, strokes)
-
-
-def _join_blocks(blocks: list[list[Text]], width: int, strokes: Strokes) -> list[Text]:
-    """Return blocks side by side, as many as fit, and a line that counts the others."""
-    widths = [max(len(line) for line in block) for block in blocks]
-    fits = 1
-    while fits < len(blocks) and sum(widths[: fits + 1]) + 4 * fits <= width:
-        fits += 1
-    lines = []
-    for row in range(max(map(len, blocks[:fits]))):
-        line = Text()
-        for block, wide in zip(blocks[:fits], widths, strict=False):
-            part = block[row].copy() if row < len(block) else Text()
-            part.pad_right(wide + 4 - len(part))
-            line.append_text(part)
-        lines.append(line)
-    if fits < len(blocks):
-        lines.append(Text(f"{strokes.dots} {len(blocks) - fits} more after these", "dim"))
-    return lines

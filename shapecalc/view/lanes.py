@@ -1,4 +1,7 @@
-"""Lanes: a line from each dim to the dim that it becomes, with the reason at the right. Many dims get a table."""
+"""Lanes: a line from each dim to the dim that it becomes, with the reason at the right.
+
+A reshape gets the lines along which it copies sizes. What its elements do is for the flow and the rulers.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ from rich.style import Style
 from rich.text import Text
 
 from shapecalc.core.answers.regrouping import Group
+from shapecalc.core.answers.stage import Kind
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.rules.steps import DroppedOne, KeptDim
-from shapecalc.view.canvas import Canvas, clip_line, stack
+from shapecalc.view.canvas import Canvas, clip_line, pitch_for, rows_around, stack
+from shapecalc.view.ink import ink
 from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import colour, mark_text
 from shapecalc.view.strokes import Strokes, clip
@@ -18,7 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MOST_LANES = 5
 LONGEST_DIM = 12
 LINE = 5
 """The fewest cells of a line."""
@@ -29,38 +33,72 @@ IN_PLACE = (DroppedOne, KeptDim)
 def lanes(answer: Trace | Chain, layout: Layout, at: int, *, width: int, height: int, strokes: Strokes) -> Text:
     """Return the lanes of one stage at step `at`: the dims that are settled by then, each with its reason.
 
-    `width` and `height` are in character cells.
+    `width` and `height` are in character cells. Dims that have no room are left out, not those around the step.
     """
-    rows = max(len(layout.before), len(layout.cells))
-    if rows > MOST_LANES or rows >= height:
-        return _table(answer, layout, at, width, height, strokes)
-    links = _links(layout)
-    wired = wiring(links)
-    canvas = Canvas(strokes, max(1, rows) + 1)
-    before, after = (
-        _texts(layout.before, strokes),
-        _texts(layout.cells, strokes, now=at, sizes_only=layout.cuts),
-    )
+    rows = max(1, len(layout.before), len(layout.cells))
+    notes = _notes(layout, at, strokes)
+    pitch = pitch_for(rows, height, 1 + len(notes))
+    lines, room = 1 + pitch * (rows - 1), height - 1 - len(notes)
+    shown = range(lines)
+    if lines > room:
+        here = next((out for out, cell in enumerate(layout.cells) if cell.step >= at), 0)
+        shown = rows_around(here, lines, room - 1)
+        notes.append(f"{strokes.dots} dims {shown[0]} to {shown[-1]} of {lines}")
+    drawn = _drawn(answer, layout, at, width, pitch, strokes).text(width, [0, *(1 + row for row in shown)])
+    return stack([drawn, *(clip_line(Text(note, "dim"), width, strokes) for note in notes)])
+
+
+def _drawn(answer: Trace | Chain, layout: Layout, at: int, width: int, pitch: int, strokes: Strokes) -> Canvas:
+    """Return the lanes on a canvas: the dims of both sides, the lines between them, and the reasons."""
+    canvas = Canvas(strokes, 1 + pitch * max(1, len(layout.before), len(layout.cells)))
+    vector = layout.stage.kind is Kind.SHAPE
+    before, after = _texts(layout.before, strokes), _texts(layout.cells, strokes, at, sizes_only=copies_sizes(layout))
     tokens = max((len(cell.token) for cell in layout.cells), default=0)
-    left = 4 + max(map(len, before), default=2)
-    right = left + max(wired.width, LINE) + (tokens + 3 if tokens else 0)
-    reasons = right + 5 + max(map(len, after), default=2)
+    left, links = 4 + max(map(len, before), default=2), _links(layout)
+    wired = wiring(links, width - left - max(map(len, after), default=2) - len("dim out"))
+    right = left + max(wired.width(pitch), LINE * pitch) + (tokens + 3 if tokens else 0)
     canvas.put(0, 0, "dim in", "dim")
-    canvas.put(right + 1, 0, "dim out", "dim")
-    draw(canvas, wired, left, right, 1, [_style(layout, link, at) for link in links])
+    canvas.put(right + 1, 0, heading := "in the vector" if vector else "dim out", "dim")
+    draw(canvas, wired, (left, right), [_style(layout, link, at) for link in links], pitch)
+    if copies_sizes(layout):
+        canvas.dash(left, right)
     for row, (text, cell) in enumerate(zip(before, layout.before, strict=True)):
-        canvas.put(0, 1 + row, f"{row}", "dim")
-        canvas.put(3, 1 + row, text, colour(cell.mark))
+        canvas.put(0, 1 + pitch * row, f"{row}", "dim")
+        canvas.put(3, 1 + pitch * row, text, colour(cell.mark))
     for row, (text, cell) in enumerate(zip(after, layout.cells, strict=True)):
-        if cell.token:
-            canvas.put(right - len(cell.token) - 4, 1 + row, f" {cell.token} ", "bold")
-        if cell.step == at and cell.dim is not None:
-            canvas.put(right - 1, 1 + row, strokes.arrow, "bold")
-        canvas.put(right + 1, 1 + row, f"{row}", "dim")
-        canvas.put(right + 4, 1 + row, text, Style(color=colour(cell.mark) or None, bold=cell.step == at))
+        _put_arrival(canvas, cell, at, (right, 1 + pitch * row))
+        canvas.put(right + 1, 1 + pitch * row, f"{row}", "dim")
+        canvas.put(right + 4, 1 + pitch * row, text, ink(colour(cell.mark), bold=cell.step == at))
+    reasons = max(right + 5 + max(map(len, after), default=2), right + 1 + len(heading)) + 2
     for row, (reason, style) in _reasons(answer, layout, at).items():
-        canvas.put(max(reasons, len("dim out") + right + 1) + 2, 1 + row, reason, style)
-    return canvas.text(width)
+        canvas.put(reasons, 1 + pitch * row, reason, style)
+    return canvas
+
+
+def _put_arrival(canvas: Canvas, cell: Cell, at: int, place: tuple[int, int]) -> None:
+    """Write what was asked for on the line into a dim, and an arrow if step `at` settles it."""
+    right, y = place
+    if cell.token:
+        canvas.put(right - len(cell.token) - 4, y, f" {cell.token} ", "bold")
+    if cell.step == at and cell.dim is not None:
+        canvas.put(right - 1, y, canvas.strokes.arrow, "bold")
+
+
+def copies_sizes(layout: Layout) -> bool:
+    """Say whether the lanes of a stage are the ways of sizes. Elements take others, or none."""
+    return layout.cuts or layout.stage.kind is Kind.SHAPE
+
+
+def _notes(layout: Layout, at: int, strokes: Strokes) -> list[str]:
+    """Return the note that says what the lines mean if elements do not go along them."""
+    if layout.stage.kind is Kind.SHAPE:
+        return [f"{strokes.size} copies a size; no element moves"]
+    if not layout.parted:
+        return []
+    out = next((out for out in layout.parted if layout.cells[out].step == at), min(layout.parted))
+    link = next(link for link in layout.links if out in link.outs)
+    axes = " ".join(mark_text(layout.before[axis].mark, strokes) for axis in link.sources)
+    return [f"{strokes.size} copies a size; the elements of dim {out} are of {axes}"]
 
 
 def _links(layout: Layout) -> tuple[Group, ...]:
@@ -88,37 +126,19 @@ def _texts(cells: tuple[Cell, ...], strokes: Strokes, now: int | None = None, *,
 
 def _style(layout: Layout, link: Group, at: int) -> Style:
     mark = layout.before[link.sources[0]].mark if link.sources else ()
-    return Style(color=colour(mark) or None, dim=any(layout.cells[out].step > at for out in link.outs))
+    return ink(colour(mark), dim=any(layout.cells[out].step > at for out in link.outs))
 
 
 def _reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int, tuple[str, str]]:
     """Return the reason of each dim and its style, by row, for the steps up to `at`."""
-    reasons = {}
+    reasons, steps = {}, answer.steps
     for number in layout.numbers:
         if number > at:
             break
-        step = answer.steps[number]
+        step = steps[number]
         row = step.out if step.out is not None else step.sources[0] if isinstance(step.facts, IN_PLACE) else None
         if row is not None:
             reasons[row] = step.why, "bold" if number == at else "dim"
     if layout.problem and layout.fault is not None and at >= layout.numbers.stop:
         reasons[layout.fault] = f"{layout.problem.rule}", "bold red"
     return reasons
-
-
-def _table(answer: Trace | Chain, layout: Layout, at: int, width: int, height: int, strokes: Strokes) -> Text:
-    """Return a row for each dim of the output around step `at`: what it is, and why."""
-    texts, reasons = _texts(layout.cells, strokes, at, sizes_only=layout.cuts), _reasons(answer, layout, at)
-    here = next((out for out, cell in enumerate(layout.cells) if cell.step >= at), 0)
-    room = max(1, height - 3)
-    first = max(0, min(here - room // 2, len(texts) - room))
-    lines = [Text("dim  is" + " " * max(0, max(map(len, texts), default=0) - 2) + "  why", "dim")]
-    for out in range(first, min(len(texts), first + room)):
-        cell, (why, style) = layout.cells[out], reasons.get(out, ("", ""))
-        line = Text(f"{out:>3}  ")
-        line.append(texts[out], Style(color=colour(cell.mark) or None, bold=cell.step == at))
-        line.append(f" {strokes.here} " if cell.step == at else "   ", "bold").append(why, style)
-        lines.append(line)
-    if len(texts) > room:
-        lines.append(Text(f"{strokes.dots} dims {first} to {min(len(texts), first + room) - 1} of {len(texts)}", "dim"))
-    return stack([clip_line(line, width, strokes) for line in lines])

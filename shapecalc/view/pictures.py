@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from shapecalc.core.answers.stage import Step
-
     Draw: TypeAlias = Callable[[Trace | Chain, Layout, int, int, int, Strokes], Text]
 
 COUNTED = (INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER)
@@ -47,7 +45,7 @@ def picture(
     >>> from shapecalc.view.strokes import ASCII
     >>> print(picture(sc.reshape((2, 3), (0, -1)), 0, strokes=ASCII))
     dim in            dim out
-    0  a 2 ----- 0 -> 0  2     0 copies dim 0, which is 2
+    0  a 2 ::::: 0 :> 0  2     0 copies dim 0, which is 2
     1  b 3      -1    1  _
     """
     made = layouts(answer)
@@ -74,8 +72,8 @@ def _lanes(answer: Trace | Chain, layout: Layout, at: int, width: int, height: i
     return lanes(answer, layout, at, width=width, height=height, strokes=strokes)
 
 
-def _budget(_answer: Trace | Chain, layout: Layout, _at: int, width: int, _height: int, strokes: Strokes) -> Text:
-    return budget(layout, width=width, strokes=strokes)
+def _budget(_answer: Trace | Chain, layout: Layout, _at: int, width: int, height: int, strokes: Strokes) -> Text:
+    return budget(layout, width=width, height=height, strokes=strokes)
 
 
 def _rulers(answer: Trace | Chain, layout: Layout, _at: int, width: int, height: int, strokes: Strokes) -> Text:
@@ -103,9 +101,9 @@ def _steps_to_show(answer: Trace | Chain, width: int) -> list[int]:
         if not layout.cuts:
             continue
         steps = list(zip(layout.numbers, layout.stage.steps, strict=False))
-        copies = [(number, step) for number, step in steps if isinstance(step.facts, CopiedZero)]
-        if _copy_elsewhere(layout, [step for _, step in copies]):
-            numbers.append(copies[-1][0])
+        copies = [number for number, step in steps if isinstance(step.facts, CopiedZero)]
+        if layout.parted:
+            numbers.append(copies[-1])
         numbers += [number for number, step in steps if isinstance(step.facts, INFERS)]
         numbers += [number for number, step in steps if regroups(step) and is_worth_drawing(layout, width)]
         if _is_about_counts(layout):
@@ -116,9 +114,3 @@ def _steps_to_show(answer: Trace | Chain, width: int) -> list[int]:
 def _is_about_counts(layout: Layout) -> bool:
     """Say whether a stage was refused over element counts that are known but for one dim."""
     return layout.problem is not None and layout.problem.rule in COUNTED and budget_of(layout) is not None
-
-
-def _copy_elsewhere(layout: Layout, copies: list[Step]) -> bool:
-    """Say whether a 0 copies the size of an axis that does not become its dim."""
-    own = {out for link in layout.links for out in {*link.outs} & {*link.sources}}
-    return layout.stage.finished and any(step.value != 0 and step.out not in own for step in copies)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.style import Style
 from rich.text import Text
 
+from shapecalc.core.answers.stage import Kind
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.view.canvas import clip_line
 from shapecalc.view.layout import Layout, layouts, place_of
@@ -52,7 +53,7 @@ def _current_step(answer: Trace | Chain, at: int, strokes: Strokes) -> Text:
 
 
 def strip(answer: Trace | Chain, at: int | None = None, *, width: int = 78, strokes: Strokes = UNICODE) -> Text:
-    """Return the shape after each stage. A dim that is not known at step `at` is a hole.
+    """Return the shape after each stage. A dim that is not known at step `at` is a hole; a vector is in brackets.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
@@ -70,4 +71,5 @@ def _known_shape(layout: Layout, now: int, strokes: Strokes) -> str:
     """Return the dims of a stage that are settled before step `now`. A stage that has not begun is unknown."""
     if layout.numbers.start > now or (not layout.cells and layout.problem):
         return strokes.unknown
-    return ",".join(str(cell.dim) if cell.step < now else strokes.hole for cell in layout.cells) or "[]"
+    dims = ",".join(str(cell.dim) if cell.step < now else strokes.hole for cell in layout.cells)
+    return f"[{dims}]" if layout.stage.kind is Kind.SHAPE or not dims else dims

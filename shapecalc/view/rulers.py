@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
 from operator import mul
 
@@ -13,9 +13,10 @@ from shapecalc.core.answers.example_sizes import example_sizes
 from shapecalc.core.answers.regrouping import Group
 from shapecalc.core.sizes.dims import Shape, all_known, names, product, substitute
 from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.quoting import number_text
+from shapecalc.core.sizes.record import Record, replace
 from shapecalc.core.sizes.text import shape_text
-from shapecalc.view.canvas import Canvas, clip_line, stack
+from shapecalc.view.canvas import Canvas, packed, stack
 from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import colour, mark_text
 from shapecalc.view.steps import shown_name
@@ -30,8 +31,12 @@ if TYPE_CHECKING:
 LONGEST_DIM = 9
 LEAST_LABEL = 14
 """The cells that the labels need at the left of the rulers."""
-WIDEST_ELEMENT = 4
+WIDEST_ELEMENT = 8
 """The most cells of an element."""
+USUAL_ELEMENT = 4
+"""The most cells of an element where the rulers have one line each."""
+SPACIOUS = 14
+"""The lines from which on the parts of a ruler are numbered under it."""
 
 
 def is_worth_drawing(layout: Layout, width: int) -> bool:
@@ -65,6 +70,11 @@ class Rulers(Record):
     volume: int
     mixes: bool
     """Whether axes mix at most sizes of the names. At the sizes that are drawn, the cuts may still line up."""
+
+    @property
+    def lines(self) -> int:
+        """How many lines they take: one each, the numbers over them, the marks of a clash, and the conclusion."""
+        return len(self.before) + len(self.after) + 2 + bool(self.clash)
 
     @property
     def clash(self) -> tuple[int, int] | None:
@@ -106,21 +116,44 @@ def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, st
         sizes = example_sizes(answer) if not all_known(_dims(layout)) else {}
     except ShapeError:
         return Text("", end="")
-    mixes = any(link.mixes for link in layout.links)
-    whole = Group(tuple(range(len(layout.before))), tuple(range(len(layout.cells))), mixes)
-    made = _rulers(layout, whole, sizes, strokes)
-    if made.volume == 0:
-        return Text("no elements: there is nothing to cut", end="")
-    block, notes, anew = whole, list[str](), _cut_anew(layout)
-    lines = len(made.before) + len(made.after) + 3 + bool(sizes)
-    if made.volume > width - LEAST_LABEL or lines > height:
+    whole = Group(
+        tuple(range(len(layout.before))), tuple(range(len(layout.cells))), any(link.mixes for link in layout.links)
+    )
+    made, notes = _rulers(layout, whole, sizes, strokes), _size_notes(layout, whole, sizes)
+    if made.volume < 2:
+        return Text(f"{'one element' if made.volume else 'no elements'}: there is nothing to cut", end="")
+    if made.volume > width - LEAST_LABEL or made.lines + len(notes) > height:
+        anew = _cut_anew(layout)
         if not anew:
             return Text("every axis stays as it is", end="")
-        block = anew[0]
-        made = _rulers(layout, block, sizes, strokes)
-        notes += _block_note(len(anew), layout, block)
-    notes += _size_notes(layout, block, sizes)
-    return stack([_draw(made, width, strokes), *(clip_line(Text(note, "dim"), width, strokes) for note in notes)])
+        made = _rulers(layout, anew[0], sizes, strokes)
+        notes = [*_size_notes(layout, anew[0], sizes), *_block_note(len(anew), layout, anew[0])]
+    return _fitted(made, notes, (width, height), strokes)
+
+
+def _fitted(made: Rulers, notes: list[str], size: tuple[int, int], strokes: Strokes) -> Text:
+    """Return rulers with their notes, in the lines there are: without the finest cuts, or with numbered parts."""
+    width, height = size
+    lines = packed([Text(note, "dim") for note in notes], width, strokes)
+    gone = 0
+    while made.lines + len(lines) > height and (coarser := _without_finest(made)) != made:
+        made, gone = coarser, gone + 1
+        left_out = f"{strokes.dots} {number_text(gone, 'finer axis', 'finer axes')} left out"
+        lines = packed([Text(note, "dim") for note in (*notes, left_out)], width, strokes)
+    pitch = 2 if made.lines + len(made.before) + len(made.after) + len(lines) <= height >= SPACIOUS else 1
+    return stack([_draw(made, width, pitch, strokes, scale=made.lines + len(lines) <= height), *lines])
+
+
+def _without_finest(made: Rulers) -> Rulers:
+    """Return rulers without the one with the finest cuts. What clashes stays, or else the outermost of each side."""
+    kept = made.clash or tuple(side[0].step for side in (made.before, made.after) if side)
+    others = [ruler for ruler in (*made.before, *made.after) if ruler.step not in kept]
+    inner = [ruler for ruler in others if ruler not in (*made.before[:1], *made.after[:1])] or others
+    if not inner:
+        return made
+    finest = min(inner, key=lambda ruler: ruler.step)
+    before, after = (tuple([ruler for ruler in side if ruler is not finest]) for side in (made.before, made.after))
+    return replace(made, before=before, after=after)
 
 
 def _size_notes(layout: Layout, block: Group, sizes: Mapping[str, int]) -> list[str]:
@@ -163,15 +196,18 @@ def _side(cells: Sequence[Cell], sizes: Mapping[str, int], strokes: Strokes) -> 
     )
 
 
-def _draw(made: Rulers, width: int, strokes: Strokes) -> Text:
-    """Return the picture: the old rulers, the new cuts inside old blocks, the new rulers, and the conclusion."""
+def _draw(made: Rulers, width: int, pitch: int, strokes: Strokes, *, scale: bool) -> Text:
+    """Return the picture: the old rulers, the new cuts inside old blocks, the new rulers, and the conclusion.
+
+    Without `scale`, the places of the cuts are not written over them.
+    """
     labels = [f"before {ruler.label}" for ruler in made.before[:1]] + [ruler.label for ruler in made.before[1:]]
     labels += [f"after {ruler.label}" for ruler in made.after[:1]] + [ruler.label for ruler in made.after[1:]]
     left = max(map(len, labels), default=0) + 1
-    room = max(8, width - left - 1)
-    long = min(WIDEST_ELEMENT, room // made.volume) * made.volume if made.volume <= room else room
+    room, widest = max(8, width - left - 1), WIDEST_ELEMENT if pitch > 1 else USUAL_ELEMENT
+    long = min(widest, room // made.volume) * made.volume if made.volume <= room else room
     clash = made.clash
-    canvas, y = Canvas(strokes, len(labels) + 2 + bool(clash)), 1
+    canvas, y = Canvas(strokes, pitch * len(labels) + 2 + bool(clash)), 1
     _write_numbers(canvas, made, left, long)
     for place, (ruler, label) in enumerate(zip((*made.before, *made.after), labels, strict=True)):
         if place == len(made.before) and clash:
@@ -179,9 +215,23 @@ def _draw(made: Rulers, width: int, strokes: Strokes) -> Text:
             y += 1
         canvas.put(left - 1 - len(label), y, label, ruler.colour)
         _draw_ruler(canvas, ruler, made.volume, (left, long, y), strokes)
-        y += 1
+        if pitch > 1:
+            _number_parts(canvas, ruler, made.volume, (left, long, y + 1))
+        y += pitch
     canvas.put(left, y, _conclusion(made, to_scale=made.volume > long), "bold" if clash else "dim")
-    return canvas.text(width)
+    return canvas.text(width, range(0 if scale else 1, y + 1))
+
+
+def _number_parts(canvas: Canvas, ruler: Ruler, volume: int, place: tuple[int, int, int]) -> None:
+    """Write the index on its axis into each part of a ruler, if the parts have room for it."""
+    left, long, y = place
+    parts = volume // ruler.step
+    if long // parts <= len(str(ruler.size - 1)) + 1:
+        return
+    ends = [left + part * long // parts for part in range(parts + 1)]
+    for part, (start, end) in enumerate(pairwise(ends)):
+        index = str(part % ruler.size)
+        canvas.put((start + end + 1 - len(index)) // 2, y, index, "dim")
 
 
 def _write_numbers(canvas: Canvas, made: Rulers, left: int, long: int) -> None:

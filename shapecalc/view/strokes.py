@@ -13,10 +13,14 @@ class Strokes(Record):
 
     lines: str
     """Sixteen characters: the index is the sum of the directions in which lines leave the cell."""
+    size: str
+    """The line along which a size is copied, but no element moves."""
     falling: str
     """The line of an axis that goes down."""
     rising: str
     """The line of an axis that goes up."""
+    crossing: str
+    """The cell in which both meet."""
     arrow: str
     wall: str
     """The end of the line of an axis that is dropped."""
@@ -38,8 +42,10 @@ class Strokes(Record):
 
 UNICODE = Strokes(
     lines=" ╵╷│╴╯╮┤╶╰╭├─┴┬┼",
+    size="┄",
     falling="╲",
     rising="╱",  # noqa: RUF001
+    crossing="╳",  # noqa: RUF001
     arrow="▸",
     wall="┤",
     block="█",
@@ -56,8 +62,10 @@ UNICODE = Strokes(
 )
 ASCII = Strokes(
     lines=" '.|-'.+-'.+-+++",
+    size=":",
     falling="\\",
     rising="/",
+    crossing="X",
     arrow=">",
     wall="|",
     block="#",

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rich.style import Style
 
-MOST_CROSSING = 10
-"""The most axes that are drawn as crossing lines. More axes are a knot."""
+KNOT = 4
+"""The cells that stand for lines that have no room to cross."""
 
 
 class Wiring(Record):
@@ -30,15 +30,14 @@ class Wiring(Record):
     tracks: tuple[int, ...] = ()
     """For axes that keep their order: the place of each link's bracket."""
     knot: bool = False
-    """Whether so many axes cross that nobody could follow the lines."""
+    """Whether so many axes cross that their lines have no room."""
 
-    @property
-    def width(self) -> int:
-        """How many cells the lines need."""
+    def width(self, pitch: int = 1) -> int:
+        """Return how many cells the lines need if the axes stand `pitch` lines apart."""
         if self.knot:
-            return 4
+            return KNOT
         if self.layers:
-            return 3 * len(self.layers) + 1
+            return (pitch + 2) * len(self.layers) + 1
         return 2 * max(self.tracks, default=0) + 3 + self.walls
 
     @property
@@ -47,8 +46,8 @@ class Wiring(Record):
         return 2 * any(not link.outs for link in self.links)
 
 
-def wiring(links: tuple[Group, ...]) -> Wiring:
-    """Return the paths of the lines for these links.
+def wiring(links: tuple[Group, ...], room: int = 78) -> Wiring:
+    """Return the paths of the lines for these links, of which those that cross have `room` cells.
 
     >>> wiring((Group((1,), (0,)), Group((2,), (1,)), Group((0,), (2,)))).layers
     ((0,), (1,))
@@ -57,16 +56,17 @@ def wiring(links: tuple[Group, ...]) -> Wiring:
     outs = [out for _, out in pairs]
     if outs == sorted(outs):
         return Wiring(links, tracks=_tracks(links))
-    if len(outs) > MOST_CROSSING:
-        return Wiring(links, knot=True)
-    return Wiring(links, layers=_layers(outs))
+    layers = _layers(outs, (room - 1) // 3)
+    return Wiring(links, knot=True) if layers is None else Wiring(links, layers=layers)
 
 
-def _layers(order: list[int]) -> tuple[tuple[int, ...], ...]:
-    """Return the neighbours that change places, layer by layer, until `order` is in order."""
-    order, layers = list(order), []
+def _layers(order: list[int], most: int) -> tuple[tuple[int, ...], ...] | None:
+    """Return the neighbours that change places, layer by layer, until `order` is in order; None after `most` layers."""
+    order, layers = list(order), list[tuple[int, ...]]()
     while order != sorted(order):
-        layer, row = [], 0
+        if len(layers) == most:
+            return None
+        layer, row = list[int](), 0
         while row < len(order) - 1:
             if order[row] > order[row + 1]:
                 order[row], order[row + 1] = order[row + 1], order[row]
@@ -97,65 +97,71 @@ def _tracks(links: Sequence[Group]) -> tuple[int, ...]:
     return tuple(track - least for track in tracks)
 
 
-def draw(canvas: Canvas, wired: Wiring, left: int, right: int, top: int, styles: Sequence[Style | str | None]) -> None:
-    """Draw the lines between cell `left` and cell `right`, with row 0 at `top`, each link in its style if any."""
-    if wired.knot:
-        for link, style in zip(wired.links, styles, strict=True):
-            for row in link.sources:
-                canvas.put(left, top + row, canvas.strokes.dots[:1] * (right - left), style)
-    elif wired.layers:
-        _braid(canvas, wired, left, right, top, styles)
-    else:
+def draw(
+    canvas: Canvas,
+    wired: Wiring,
+    ends: tuple[int, int],
+    styles: Sequence[Style | str | None],
+    pitch: int = 1,
+) -> None:
+    """Draw the lines between two cells, each link in its style if any, with row 0 under the heading of the canvas.
+
+    Rows stand `pitch` lines apart. A knot is not drawn: the marks at both sides tell what became of each axis.
+    """
+    left, right = ends
+    if wired.layers:
+        _braid(canvas, wired, left, right, styles, pitch)
+    elif not wired.knot:
         walls = wired.walls
         for link, track, style in zip(wired.links, wired.tracks, styles, strict=True):
-            _bracket(canvas, link, (left, left + 1 + walls + 2 * track, right), top, style)
+            _bracket(canvas, link, (left, left + 1 + walls + 2 * track, right), pitch, style)
 
 
 def _braid(
-    canvas: Canvas, wired: Wiring, left: int, right: int, top: int, styles: Sequence[Style | str | None]
+    canvas: Canvas, wired: Wiring, left: int, right: int, styles: Sequence[Style | str | None], pitch: int
 ) -> None:
     by_source = {link.sources[0]: style for link, style in zip(wired.links, styles, strict=True)}
     lanes = [by_source[axis] for axis in sorted(by_source)]
     x = left
     for layer in wired.layers:
         for row, style in enumerate(lanes):
-            canvas.draw_across(top + row, x, x + 1, style)
-            if row not in layer and row - 1 not in layer:
-                canvas.draw_across(top + row, x + 1, x + 3, style)
+            level = row not in layer and row - 1 not in layer
+            canvas.draw_across(1 + pitch * row, x, x + pitch + 2 if level else x + 1, style)
         for row in layer:
-            _cross(canvas, x + 1, top + row, lanes[row], lanes[row + 1])
+            _cross(canvas, x + 1, 1 + pitch * row, pitch, (lanes[row], lanes[row + 1]))
             lanes[row], lanes[row + 1] = lanes[row + 1], lanes[row]
-        x += 3
+        x += pitch + 2
     for row, style in enumerate(lanes):
-        canvas.draw_across(top + row, x, right, style)
+        canvas.draw_across(1 + pitch * row, x, right, style)
 
 
-def _cross(canvas: Canvas, x: int, y: int, upper: Style | str | None, lower: Style | str | None) -> None:
-    falling, rising = canvas.strokes.falling, canvas.strokes.rising
-    canvas.put(x, y, falling, upper)
-    canvas.put(x + 1, y + 1, falling, upper)
-    canvas.put(x + 1, y, rising, lower)
-    canvas.put(x, y + 1, rising, lower)
+def _cross(canvas: Canvas, x: int, y: int, pitch: int, styles: tuple[Style | str | None, Style | str | None]) -> None:
+    """Draw two axes that change places, the upper and the lower one in their styles."""
+    upper, lower = styles
+    for down in range(pitch + 1):
+        middle = 2 * down == pitch
+        canvas.put(x + pitch - down, y + down, canvas.strokes.rising, lower)
+        canvas.put(x + down, y + down, canvas.strokes.crossing if middle else canvas.strokes.falling, upper)
 
 
-def _bracket(canvas: Canvas, link: Group, xs: tuple[int, int, int], top: int, style: Style | str | None) -> None:
+def _bracket(canvas: Canvas, link: Group, xs: tuple[int, int, int], pitch: int, style: Style | str | None) -> None:
     """Draw one link: a straight line, or a bracket between its sources and its dims. A dropped axis ends in a wall."""
     left, bar, right = xs
     if len(link.sources) == 1 and link.sources == link.outs:
-        canvas.draw_across(top + link.outs[0], left, right, style)
+        canvas.draw_across(1 + pitch * link.outs[0], left, right, style)
         return
     if not link.outs:
         for row in link.sources:
-            canvas.draw_across(top + row, left, left + 1, style)
-            canvas.put(left + 1, top + row, canvas.strokes.wall, style)
+            canvas.draw_across(1 + pitch * row, left, left + 1, style)
+            canvas.put(left + 1, 1 + pitch * row, canvas.strokes.wall, style)
         return
     if not link.sources:
         return
     rows = [*link.sources, *link.outs]
-    canvas.draw_down(bar, top + min(rows), top + max(rows), style)
+    canvas.draw_down(bar, 1 + pitch * min(rows), 1 + pitch * max(rows), style)
     for row in link.sources:
-        canvas.draw_across(top + row, left, bar, style)
-        canvas.join(bar, top + row, LEFT, style)
+        canvas.draw_across(1 + pitch * row, left, bar, style)
+        canvas.join(bar, 1 + pitch * row, LEFT, style)
     for row in link.outs:
-        canvas.join(bar, top + row, RIGHT, style)
-        canvas.draw_across(top + row, bar + 1, right, style)
+        canvas.join(bar, 1 + pitch * row, RIGHT, style)
+        canvas.draw_across(1 + pitch * row, bar + 1, right, style)

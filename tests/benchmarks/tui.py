@@ -1,8 +1,8 @@
-"""How fast the terminal app is: its first paint against the least app there is, and from a key to the picture.
+"""How fast the terminal app is: its first paint and its keys, against the least app there is.
 
 Run it from a checkout: `python tests/benchmarks/tui.py`. First paints are whole processes on a terminal of their own,
 from the start to the picture, in turns, as a ratio. A key is timed from the byte that the terminal sends to the text
-that it brings onto the screen.
+that it brings onto the screen, at both sizes in turns with a key of an app that has a field and a label.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import fcntl
 import os
 import pty
+import select
 import signal
 import statistics
 import struct
@@ -28,12 +29,20 @@ from shapecalc.tui.screens.explore import Explore
 
 ROOT = str(Path(__file__).parents[2])
 ROUNDS = 21
+LEAST = "a field and a label"
 KEYS = 200
+SIZES = ((80, 24), (200, 60))
 HELD = 100
 RANK_8 = ["shuffle", "2,3,4,5,6,7,8,2", "--first", "7,6,5,4,3,2,1,0", "--to", "0,0,0,0,0,-1,2,3"]
 RANK_8 += ["--second", "7,6,5,4,3,2,1,0"]
 LABEL = "from textual.app import App; from textual.widgets import Label\n" + (
     "class A(App):\n    def compose(self):\n        yield Label('answer hidden')\nA().run()"
+)
+ECHO = "from textual.app import App; from textual.widgets import Input, Label\n" + (
+    "class A(App):\n"
+    "    def compose(self):\n        yield Input()\n        yield Label('answer')\n"
+    "    def on_input_changed(self, event):\n        self.query_one(Label).update(f'typed {event.value}!')\n"
+    "A().run()"
 )
 APPS = {
     "Textual app with a Label": [sys.executable, "-c", LABEL],
@@ -44,6 +53,8 @@ TYPED = {
     "a digit": [(b"0", b"8,20 --f"), (b"\x7f", b"7,8,2 --f")],
 }
 """Keys as a terminal sends them, with what each brings onto the screen."""
+ECHOED = [(b"0", b"typed 0!"), (b"\x7f", b"typed !")]
+"""The same for the app that has a field and a label."""
 PAINTED = b"answer hidden"
 """What both show in their first picture."""
 
@@ -68,12 +79,12 @@ def first_paints() -> dict[str, float]:
 
 
 class Terminal:
-    """The program on a terminal of 80x24 of its own."""
+    """A program on a terminal of its own."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], size: tuple[int, int] = SIZES[0]) -> None:
         """Start it."""
         self.parent, child = pty.openpty()
-        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         env = {**os.environ, "PYTHONPATH": ROOT, "TERM": "xterm-256color"}
         self.running = subprocess.Popen(
             command, stdin=child, stdout=child, stderr=child, env=env, start_new_session=True
@@ -86,6 +97,16 @@ class Terminal:
         while text not in seen:
             seen += os.read(self.parent, 65536)
 
+    def seconds(self, key: bytes, text: bytes) -> float:
+        """Return the seconds from a key to the text that it brings."""
+        sleep(0.1)
+        while select.select([self.parent], [], [], 0)[0]:
+            os.read(self.parent, 65536)
+        start = perf_counter()
+        os.write(self.parent, key)
+        self.until(text)
+        return perf_counter() - start
+
     def end(self) -> None:
         """Stop it."""
         os.killpg(self.running.pid, signal.SIGKILL)
@@ -93,19 +114,32 @@ class Terminal:
         os.close(self.parent)
 
 
-def key_seconds(words: list[str], keys: list[tuple[bytes, bytes]]) -> list[float]:
-    """Return the seconds from each key to the picture with the text that it brings."""
-    terminal, taken = Terminal([*APPS["shapecalc tui"], *words, "--step", "last"]), []
-    terminal.until(b"answer")
+def key_seconds(size: tuple[int, int]) -> dict[str, list[float]]:
+    """Return the seconds from each key to what it brings, in turns: for what is typed here, and for the least app."""
+    ours = {name: Terminal([*APPS["shapecalc tui"], *RANK_8, "--step", "last"], size) for name in TYPED}
+    least = Terminal([sys.executable, "-c", ECHO], size)
+    for terminal in (*ours.values(), least):
+        terminal.until(b"answer")
+    taken: dict[str, list[float]] = {name: [] for name in (*TYPED, LEAST)}
     for turn in range(KEYS):
-        key, text = keys[turn % len(keys)]
-        sleep(0.1)
-        start = perf_counter()
-        os.write(terminal.parent, key)
-        terminal.until(text)
-        taken.append(perf_counter() - start)
-    terminal.end()
+        for name, terminal in ours.items():
+            taken[name].append(terminal.seconds(*TYPED[name][turn % len(TYPED[name])]))
+        taken[LEAST].append(least.seconds(*ECHOED[turn % len(ECHOED)]))
+    for terminal in (*ours.values(), least):
+        terminal.end()
     return taken
+
+
+def put_keys(size: tuple[int, int]) -> None:
+    """Print the median and the 95th percentile of each kind of key, and that against the least app's."""
+    print(f"\nfrom a key to the picture, rank 8, {size[0]}x{size[1]}".ljust(45) + "  median     95th   ratio")
+    taken = {name: sorted(times) for name, times in key_seconds(size).items()}
+    at = int(0.95 * KEYS)
+    for name, times in taken.items():
+        figures = (
+            f"{statistics.median(times) * 1e3:6.1f} ms {times[at] * 1e3:6.1f} ms  {times[at] / taken[LEAST][at]:5.2f}"
+        )
+        print(f"{name.ljust(42)} {figures}")
 
 
 shows: list[None] = []
@@ -144,12 +178,8 @@ def main() -> None:
     print("first paint".ljust(44) + "  median   ratio")
     for name, taken in paints.items():
         print(f"{name.ljust(42)} {taken * 1e3:6.0f} ms  {taken / base:5.2f}")
-    print("\nfrom a key to the picture, rank 8, 80x24".ljust(45) + "  median    95th")
-    for name, keys in TYPED.items():
-        taken = sorted(key_seconds(RANK_8, keys))
-        print(
-            f"{name.ljust(42)} {statistics.median(taken) * 1e3:6.1f} ms {taken[int(0.95 * len(taken))] * 1e3:6.1f} ms"
-        )
+    for size in SIZES:
+        put_keys(size)
     drawn, seconds = asyncio.run(held(RANK_8))
     print(f"\n{HELD} keys at once: drawn {drawn} times in {seconds * 1e3:.0f} ms")
 

@@ -197,8 +197,8 @@ def test_divisors_are_looked_for_so_far_and_no_further():
 
 
 def test_example_sizes_multiply_what_divides():
-    assert example_sizes(sc.reshape("N", "-1,1000"))["N"] == 1000
-    assert example_sizes(sc.reshape("N,C", "1000,-1,C"))["N"] == 1000
+    assert example_sizes(sc.reshape("N", "-1,1000"))["N"] == 2000
+    assert example_sizes(sc.reshape("N,C", "1000,-1,C"))["N"] == 2000
 
 
 NUMBERS = [

@@ -9,6 +9,7 @@ import pytest
 import shapecalc as sc
 from shapecalc.core.answers.example_sizes import MOST_TRIED, ascending_sizes, example_sizes, multiplied_sizes
 from shapecalc.core.cases.expectations import read_conditions
+from shapecalc.core.sizes.dims import substitute
 
 
 @pytest.mark.parametrize(("start", "count"), [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)])
@@ -43,3 +44,13 @@ def test_sizes_that_no_small_ones_meet_are_usage():
     assert example_sizes(sc.reshape("N,C", "N*C/1001,1001")) == {"N": 1, "C": 1001}
     with pytest.raises(sc.ShapeError, match="no small sizes meet the conditions"):
         example_sizes(sc.transpose("N/1013,C/1009,N/C"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "target"),
+    [("N,C,H,W", "0,-1,64"), ("N,C", "-1,6"), ("N", "-1,1000"), ("N,12,W", "-1,8,W"), ("N,C", "N*C/35,-1")],
+)
+def test_no_dim_turns_into_one_that_need_not(shape, target):
+    answer = sc.reshape(shape, target)
+    sizes = example_sizes(answer)
+    assert 1 not in [substitute(dim, sizes) for dim in answer.output]

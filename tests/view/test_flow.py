@@ -46,13 +46,24 @@ def test_stages_that_do_not_fit_are_said_to_be_left_out():
     assert "stages" not in flow(answer, width=100).plain
 
 
-def test_axes_that_do_not_fit_are_counted():
-    assert flow(answer_to("transpose 1,2,3,4,5,6,7,8"), height=5).plain.endswith("… 4 more axes")
+def test_axes_that_do_not_fit_are_counted_and_those_at_hand_are_shown():
+    answer = answer_to("transpose 1,2,3,4,5,6,7,8")
+    assert flow(answer, height=6).plain.endswith("… axes 0 to 3 of 8")
+    assert flow(answer, 6, height=6).plain.endswith("… axes 4 to 7 of 8")
+    assert flow(answer, chosen=(1, 7), height=6).plain.endswith("… axes 4 to 7 of 8")
 
 
 def test_ranks_without_end_are_drawn_in_part():
     shape = ",".join(["1"] * 1000)
-    assert flow(answer_to(f"transpose {shape}")).plain.endswith("… 984 more axes")
+    noted = "… axes 0 to 15 of 1000   no room for lines: follow the letters"
+    assert flow(answer_to(f"transpose {shape}")).plain.endswith(noted)
+
+
+def test_lines_cross_as_long_as_there_is_room():
+    reversed_axes = answer_to("transpose 2,2,2,2,2,2,2,2,2,2,2")
+    assert UNICODE.falling + UNICODE.rising in flow(reversed_axes).plain
+    assert "…" not in flow(reversed_axes).plain
+    assert "follow the letters" in flow(reversed_axes, width=40).plain
 
 
 def test_every_crossing_changes_the_places_of_two_neighbours():

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
 from shapecalc.view.pictures import explain, picture
 from shapecalc.view.rail import rail, strip
@@ -92,9 +93,20 @@ def test_the_grid_follows_an_element():
     assert drawn == golden("grid", drawn)
 
 
-def test_the_table_past_rank_five():
+def test_the_lanes_of_rank_eight():
     drawn = picture(answer_to(EXPLAINED["rank-8"]), 3).plain
-    assert drawn == golden("lanes-table", drawn)
+    assert drawn == golden("lanes-rank-8", drawn)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_large_pictures_have_room_for_each_element(at):
+    drawn = picture(answer_to(EXPLAINED["left-aligned"]), at, width=196, height=30).plain
+    assert drawn == golden(f"large-{at}", drawn)
+
+
+def test_a_large_flow_has_lines_between_its_axes():
+    drawn = flow(answer_to(EXPLAINED["shuffle"]), width=196, height=24).plain
+    assert drawn == golden("large-flow", drawn)
 
 
 @pytest.mark.parametrize("command", ["reshape 0,3 0,3", "expand 1 0 -d numpy", "reshape 2,3 5", "shape 2,3"])

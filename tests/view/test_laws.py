@@ -164,6 +164,7 @@ def test_example_sizes_meet_the_conditions(answer):
 def test_one_of_a_thing_is_not_said_in_the_plural(answer):
     said = [step.why for step in answer.steps]
     said += [answer.problem.message, answer.problem.hint] if answer.problem else []
+    said += explain(answer).plain.split("\n")
     plural = re.compile(r"(?<![\w.,*/^-])1 (elements|dims|axes|copies|slices|numbers|times)\b")
     assert not [words for words in said if plural.search(words)]
 
@@ -180,6 +181,21 @@ def test_blocks_are_alike_where_there_are_several(line, note):
     answer = answer_to(line)
     notes = [row for row in picture(answer, len(answer.steps) - 1).plain.split("\n") if "block," in row]
     assert notes == ([note] if note else [])
+
+
+@pytest.mark.parametrize("height", range(6, 13))
+@pytest.mark.parametrize("line", ["reshape N,C,H,W 0,-1,64", "reshape N,4,W -1,8,W", "reshape N,C,H,W -1"])
+def test_the_sizes_that_rulers_take_are_always_said(line, height):
+    answer = answer_to(line)
+    drawn = picture(answer, len(answer.steps) - 1, height=height).plain
+    assert drawn.count("\n") < height
+    assert re.search(r"^with (\w=\d+(, )?)+", drawn, re.MULTILINE) or "├" not in drawn
+
+
+@pytest.mark.parametrize(("line", "said"), [("reshape 1 1,1", "one element"), ("reshape 0,3 0,3", "no elements")])
+def test_what_cannot_be_cut_has_no_rulers(line, said):
+    answer = answer_to(line)
+    assert picture(answer, len(answer.steps) - 1).plain == f"{said}: there is nothing to cut"
 
 
 BUDGETS = [

@@ -114,7 +114,8 @@ class Explore(Screen[None]):
     @on(TextField.Scrolled)
     def move_carets(self) -> None:
         """Keep the carets under what they are about."""
-        self.show_soon()
+        if self.state.outcome.problem is not None:
+            self.show_soon()
 
     @on(TextField.Diagnosed)
     def show_diagnosis(self, event: TextField.Diagnosed) -> None:
@@ -150,7 +151,7 @@ class Explore(Screen[None]):
 
     @on(MarkClicked)
     async def follow_click(self, event: MarkClicked) -> None:
-        """Follow a click on a dim of the flow, a step of the rail, an element or a key."""
+        """Follow a click on a dim of the flow, a step of the rail, a key or an element of the grid."""
         if event.kind == "key":
             await self.run_action(str(event.value))
         elif event.kind == "step":

@@ -1,0 +1,271 @@
+"""Every picture of random requests, read back from its text and held against NumPy: wires, cuts, bars, cells, words."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from math import prod
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from shapecalc.core.rules.steps import CopiedZero
+from shapecalc.view.flow import flow
+from shapecalc.view.grid import grid
+from shapecalc.view.layout import INFERS, layouts, regroups
+from shapecalc.view.pictures import picture
+from tests.sampling import some_and_all
+from tests.view.questions import answer_to
+from tests.view.reading import bars_of, columns_of, joined, lanes_joined, rulers_of, tables_of
+
+REQUESTS = 1000
+SIZES = ((80, 24), (120, 40), (200, 60))
+BESIDE = 12
+"""The lines of the screen that are neither the flow nor the picture."""
+
+
+class Asked(NamedTuple):
+    """A request as a command line, and the arrays that NumPy makes of it: before and after each stage."""
+
+    line: str
+    arrays: tuple[np.ndarray, ...]
+    refused: bool
+
+
+def drawn_request(seed):
+    """Draw a chain of transposes and reshapes of any rank up to 9; of ten, one ends in a reshape that is refused."""
+    draw = Random(seed)
+    factors = [draw.choice((2, 2, 2, 3, 3, 4, 5, 6, 1)) for _ in range(draw.randint(1, 6))]
+    arrays, texts = [np.arange(prod(factors)).reshape(cut(draw, factors))], []
+    for number in range(draw.randint(1, 3)):
+        shape = arrays[-1].shape
+        if (number + draw.randint(0, 1)) % 2 and len(shape) > 1:
+            perm = draw.sample(range(len(shape)), len(shape))
+            texts.append(f"transpose {','.join(map(str, perm))}")
+            arrays.append(arrays[-1].transpose(perm))
+        else:
+            order = draw.sample(factors, len(factors)) if draw.random() < 0.3 else factors
+            dims = cut(draw, order)
+            arrays.append(arrays[-1].reshape(dims))
+            texts.append(f"reshape {','.join(requested(draw, shape, dims))}")
+    refused = draw.random() < 0.1
+    if refused:
+        texts.append(f"reshape {next(size for size in (7, 11) if arrays[-1].size % size)},-1")
+    first = ",".join(map(str, arrays[0].shape))
+    return Asked(f"chain {first} | {' | '.join(texts)}", tuple(arrays), refused)
+
+
+def cut(draw, factors):
+    """Return factors as a shape: neighbours are multiplied, and dims of 1 come in between."""
+    cuts = sorted(draw.sample(range(1, len(factors)), draw.randint(0, len(factors) - 1))) if len(factors) > 1 else []
+    dims = [prod(factors[start:end]) for start, end in pairwise([0, *cuts, len(factors)])]
+    for _ in range(draw.choice((0, 0, 0, 1, 2))):
+        dims.insert(draw.randint(0, len(dims)), 1)
+    return tuple(dims)
+
+
+def requested(draw, before, dims):
+    """Return a requested shape: its dims, a 0 where it copies, and perhaps one -1."""
+    texts = [
+        "0" if at < len(before) and before[at] == dim and draw.random() < 0.7 else str(dim)
+        for at, dim in enumerate(dims)
+    ]
+    if draw.random() < 0.5:
+        texts[draw.randrange(len(texts))] = "-1"
+    return texts
+
+
+def dependence(before, after):
+    """Return the groups of axes that belong together, by what NumPy's elements do: pairs of in and out axes."""
+    positions = np.argsort(before, axis=None)[after] if before.size else after
+    indices = np.unravel_index(positions, before.shape)
+    groups = []
+    for out in range(after.ndim):
+        axes = {axis for axis, index in enumerate(indices) if np.diff(index, axis=out).any()}
+        touched = [group for group in groups if group[0] & axes]
+        groups = [group for group in groups if not group[0] & axes]
+        if axes:
+            groups.append((axes.union(*(group[0] for group in touched)), {out}.union(*(group[1] for group in touched))))
+    return sorted((sorted(a), sorted(b)) for a, b in groups)
+
+
+def without_ones(groups, before, after):
+    """Return groups of axes without dims of 1, which no element tells apart."""
+    kept = [([a for a in ins if before[a] != 1], [o for o in outs if after[o] != 1]) for ins, outs in groups]
+    return sorted(group for group in kept if any(group))
+
+
+def parted(before, after, copied):
+    """Return the copied dims whose elements are not those of the axis with the same index, and of it alone."""
+    own = dependence(before, after)
+    return {out for out in copied if after.shape[out] != 1 and ([out], [out]) not in own}
+
+
+def rooms(answer, width, height):
+    """Return the flow and the picture of every step, as the main screen draws them at a size."""
+    for at in [None, *range(len(answer.steps) + bool(answer.problem))]:
+        drawn = flow(answer, at, width=width - 2, height=(height - BESIDE) // 2)
+        left = height - BESIDE - drawn.plain.count("\n") - 1
+        step = len(answer.steps) - 1 if at is None else at
+        yield at, drawn, picture(answer, step, width=width - 2, height=left).plain, left
+
+
+def check_flow(drawn, asked, made):
+    """Hold the wires of a flow, the sizes in it and the sizes that are copied against the arrays."""
+    columns = columns_of(drawn)
+    marked = re.search(r"… axes (\d+) to (\d+) of (\d+)", drawn.plain)
+    rank = max(array.ndim for number, array in enumerate(asked.arrays) if number in columns)
+    shown = range(int(marked[1]), int(marked[2]) + 1) if marked else range(rank)
+    assert not marked or int(marked[3]) == rank
+    for number, dims in columns.items():
+        if number < len(asked.arrays):
+            shape = asked.arrays[number].shape
+            assert {*dims} == {*shown} & {*range(len(shape))}, drawn.plain
+            assert all(words.split()[-1] == str(shape[row]) for row, (*_, words) in dims.items()), drawn.plain
+    if marked:
+        return
+    alone = 0
+    for number, groups in joined(drawn):
+        if number < len(asked.arrays):
+            before, after = asked.arrays[number - 1 : number + 1]
+            found = without_ones(groups, before.shape, after.shape)
+            assert found == dependence(before, after), (number, drawn.plain)
+            copied = {out for out, cell in enumerate(made[number - 1].cells) if cell.token == "0"}
+            alone += len(parted(before, after, copied))
+    assert len(re.findall(r"┄┄0 [─▸]", drawn.plain)) == alone, drawn.plain
+
+
+def check_lanes(text, layout, before, after, step):
+    """Hold the lanes of a transpose, or the sizes that a reshape copies, against the arrays."""
+    if "… dims" in text:
+        assert re.search(rf"… dims \d+ to \d+ of {max(before.ndim, after.ndim)}$", text)
+        return
+    groups = lanes_joined(text)
+    if layout.cuts:
+        copied = {out for out, cell in enumerate(layout.cells) if cell.token == "0"}
+        assert groups == [([out], [out]) for out in sorted(copied)], text
+        assert all(before.shape[out] == after.shape[out] for out in copied)
+        if isinstance(step.facts, CopiedZero):
+            noted = f"the elements of dim {step.out} are of" in text
+            assert noted == (step.out in parted(before, after, copied)), text
+    else:
+        assert without_ones(groups, before.shape, after.shape) == dependence(before, after), text
+
+
+def part_of(part, shape):
+    """Say whether a row of sizes stands in a shape, next to each other but for dims of 1."""
+    dims = [dim for dim in shape if dim != 1]
+    return any(dims[at : at + len(part)] == list(part) for at in range(len(dims) - len(part) + 1))
+
+
+def check_rulers(text, before, after, why):
+    """Hold the cuts of rulers against the positions at which NumPy's indices change, and the words against the cuts."""
+    sides = rulers_of(text)
+    left_out = "left out" in text
+    steps = {}
+    for side, shape in (("before", before.shape), ("after", after.shape)):
+        sizes = [size for size, *_ in sides[side]]
+        if left_out:
+            continue
+        assert part_of(sizes, shape), text
+        index = np.indices(sizes).reshape(len(sizes), -1)
+        steps[side] = [prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+        for axis, (_, cuts, long) in enumerate(sides[side]):
+            at = 1 + np.flatnonzero(np.diff(index[: axis + 1], axis=1).any(axis=0))
+            if cuts is not None:
+                assert cuts == [0, *(int(each) * long // prod(sizes) for each in at), long], text
+    if left_out or not steps.get("before") or not steps.get("after"):
+        return
+    cross = [(old, new) for old in steps["before"] for new in steps["after"] if old % new and new % old]
+    assert ("axes mix" in text) == bool(cross) == (" mix into " in why), text
+    assert cross or "old and new cuts line up" in text
+    for new, old in re.findall(r"! (\d+) lies inside an old block of (\d+)", text):
+        assert (int(old), int(new) - int(new) % min(n for o, n in cross if o == int(old))) is not None
+        assert int(new) % int(old)
+
+
+def check_bars(text, have, known):
+    """Hold the bars of a budget against two element counts."""
+    found = bars_of(text)
+    if not found:
+        return
+    whole, rest = divmod(have, known)
+    assert (found["have"][0], found["known"][0]) == (str(have), str(known))
+    lengths = {name: sum(count for _, count in runs) for name, (_, runs) in found.items()}
+    assert lengths["have"] * known == lengths["known"] * have, text
+    assert lengths["-1"] == lengths["have"], text
+    runs = [count for char, count in found["-1"][1] if char != "▒"]
+    assert runs == [lengths["known"]] * whole, text
+    assert lengths["have"] * rest == have * (lengths["have"] - sum(runs)), text
+    assert found["-1"][0] == ("?" if rest else str(whole))
+    assert f"{rest or 'nothing'} left over" in text
+
+
+def check_grid(text, arrays):
+    """Hold every element of a grid against the array that it stands in, by the indices at its row and column."""
+    tables = list(tables_of(text))
+    assert len(tables) == len(arrays) or f"… {len(arrays) - len(tables)} more after these" in text
+    for (title, lines), array in zip(tables, arrays, strict=False):
+        shape = array.shape
+        assert title.endswith(("…", ",".join(map(str, shape)))), text
+        label, _, columns = lines[0].rpartition("│") if array.ndim > 1 else ("", "", lines[0])
+        columns = [int(each) for each in columns.split()[1:]]
+        rows, above = 0, [0] * (array.ndim - 1)
+        for line in lines[1:]:
+            left, wall, cells = line.rpartition("│") if array.ndim > 1 else ("", "│", line)
+            numbers = [int(each) for each in re.findall(r"\d+", cells)]
+            if not wall or not numbers or "…" in cells:
+                continue
+            rows += 1
+            if "…" not in label:
+                given = left.split()
+                above[len(above) - len(given) :] = map(int, given)
+                assert numbers == array[tuple(above)][columns].tolist(), text
+        count = prod(shape[:-1])
+        assert rows == count or f"of {count}" in text, text
+        assert len(columns) == shape[-1] or f"of {shape[-1]}" in text, text
+
+
+def check(asked, size):
+    """Hold every picture of a request at one size of the terminal against NumPy."""
+    answer, (width, height) = answer_to(asked.line), size
+    assert answer.output == (None if asked.refused else asked.arrays[-1].shape)
+    made = layouts(answer)
+    for at, drawn, text, lines in rooms(answer, width, height):
+        assert all(len(line) <= width - 2 for line in f"{drawn.plain}\n{text}".split("\n"))
+        assert text.count("\n") < lines, text
+        check_flow(drawn, asked, made)
+        place = next(
+            (number for number, layout in enumerate(made) if at is not None and at < layout.numbers.stop), None
+        )
+        if place is None or place + 1 >= len(asked.arrays):
+            if asked.refused and at == len(answer.steps):
+                check_bars(text, asked.arrays[-1].size, int(asked.line.split()[-1].split(",")[0]))
+            continue
+        step, (before, after) = answer.steps[at], asked.arrays[place : place + 2]
+        if isinstance(step.facts, INFERS):
+            check_bars(text, before.size, before.size // after.shape[step.out])
+        elif regroups(step) and "├" in text:
+            check_rulers(text, before, after, step.why)
+        elif "dim in" in text:
+            check_lanes(text, made[place], before, after, step)
+    if not asked.refused:
+        check_grid(grid(answer, width=width - 2, height=height - BESIDE - 4).plain, asked.arrays)
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+@pytest.mark.parametrize("seeds", some_and_all(list(range(REQUESTS)), 12))
+def test_pictures_are_as_numpy_has_it(seeds, size):
+    for seed in seeds:
+        check(drawn_request(seed), size)
+
+
+def test_the_requests_are_of_every_kind():
+    asked = [drawn_request(seed) for seed in range(REQUESTS)]
+    facts = [type(step.facts) for each in asked for step in answer_to(each.line).steps]
+    assert facts.count(CopiedZero) > 200
+    assert sum(each.refused for each in asked) > 50
+    assert sum(" mix into " in step.why for each in asked for step in answer_to(each.line).steps) > 50
+    assert max(array.ndim for each in asked for array in each.arrays) >= 8

@@ -11,16 +11,20 @@ from functools import partial
 from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette
+from textual.filter import LineFilter
+from textual.reactive import Reactive
 from textual.screen import Screen
-from textual.theme import ThemeProvider
+from textual.theme import Theme, ThemeProvider
 
 from shapecalc.tui.keys import KEYS
+from shapecalc.tui.memory import Memory
 from shapecalc.tui.question import Outcome, Question
 from shapecalc.tui.screens.explore import Explore
+from shapecalc.tui.themes import OURS, THEMES, filters_of, opening_theme
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from shapecalc.tui.progress import Progress
 
@@ -41,16 +45,39 @@ class ShapecalcApp(App[Outcome]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
+    theme = Reactive(OURS.name)
+
     def __init__(
-        self, question: Question, step: int | None = None, *, lesson: bool = False, progress: Progress | None = None
+        self,
+        question: Question,
+        step: int | None = None,
+        *,
+        lesson: bool = False,
+        progress: Progress | None = None,
+        memory: Memory | None = None,
     ) -> None:
         """Open with a question, at one of its steps, and with the lessons over it if `lesson` is set.
 
-        `progress` says which lessons are done; if it is None, the user's file does.
+        `progress` says which lessons are done, and `memory` what else is kept; where one is None, the user's file does.
         """
         super().__init__()
+        self.memory = Memory() if memory is None else memory
         self.explore = Explore(question, step, progress)
         self.opens_lessons = lesson
+
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        """The themes that are offered, by name."""
+        return THEMES
+
+    def watch_theme(self, before: str, after: str) -> None:
+        """Remember a theme that is chosen, not the one that the app opens in."""
+        if after != before and self.explore.is_attached:
+            self.memory.keep_theme(after)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return what every line goes through before it is shown."""
+        return [*super().get_line_filters(), *filters_of(self.theme)]
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
         """Return what the palette offers: the keys that would do something now, and the themes."""
@@ -78,6 +105,7 @@ class ShapecalcApp(App[Outcome]):
     def on_mount(self) -> None:
         """Show the main screen."""
         self.animation_level = "none"
+        self.theme = opening_theme(self.memory.theme, colour=not self.no_color)
         self.push_screen(self.explore)
         if self.opens_lessons:
             self.explore.action_lessons()

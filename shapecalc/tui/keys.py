@@ -37,7 +37,7 @@ KEYS = (
     Key("ctrl+l", "^L", "short", "simplify", "show the shortest chain that does the same", 12),
     Key("ctrl+home", "^Home", "first", "first", "go to the first step", 13),
     Key("ctrl+end", "^End", "last", "last", "go past the last step, to the output", 14),
-    Key("ctrl+t", "^T", "theme", "theme", "change between dark and light", 15),
+    Key("ctrl+t", "^T", "theme", "theme", "go on to the next theme: ours, dark, light, without colour", 15),
     Key("ctrl+p", "^P", "commands", "app.command_palette", "find a command by name", 16),
     Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 17),
 )

@@ -47,10 +47,11 @@ def main() -> None:
     limit_process()
     close_files()
     from shapecalc.tui.app import ShapecalcApp
+    from shapecalc.tui.memory import VisitorMemory
     from shapecalc.tui.progress import VisitorProgress
     from shapecalc.tui.web import PipeDriver
 
-    app = ShapecalcApp(Question(*json.loads(sys.argv[1])), progress=VisitorProgress())
+    app = ShapecalcApp(Question(*json.loads(sys.argv[1])), progress=VisitorProgress(), memory=VisitorMemory())
     app.driver_class = PipeDriver
     app.run()
 

@@ -27,6 +27,7 @@ from shapecalc.tui import story
 from shapecalc.tui.keys import KEYS, keys_line
 from shapecalc.tui.question import CHAIN, Question, caret, command, element_reader, question_of
 from shapecalc.tui.state import ARROWS, State, first_difference
+from shapecalc.tui.themes import theme_after
 from shapecalc.tui.widgets import SENT, ClickableText, Enlarge, Field, MarkClicked, Pane, TextField
 from shapecalc.view.rail import rail, strip
 
@@ -244,8 +245,8 @@ class Explore(Screen[None]):
             self.notify(saved.name, title="saved", markup=False)
 
     def action_theme(self) -> None:
-        """Change between dark and light."""
-        self.app.theme = "textual-light" if self.app.current_theme.dark else "textual-dark"
+        """Go on to the next theme."""
+        self.app.theme = theme_after(self.app.theme)
 
     def action_done(self) -> None:
         """Quit, and leave the answer to be printed."""

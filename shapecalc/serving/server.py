@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from contextlib import suppress
 from pathlib import Path
@@ -135,7 +136,8 @@ class Server:
         try:
             self.visitors += 1
             self.serving.tell(visible(f"shapecalc: visitor {self.visitors}, from {request.remote}"))
-            return await attend(made, self.serving.command, _size(request), self.serving.idle, self._keep)
+            command = [*self.serving.command, *_link(request)]
+            return await attend(made, command, _size(request), self.serving.idle, self._keep)
         finally:
             self._places.release()
 
@@ -169,6 +171,12 @@ def _size(request: web.Request) -> tuple[int, int]:
         return clamped(int(request.query["width"]), int(request.query["height"]))
     except (KeyError, ValueError):
         return 80, 24
+
+
+def _link(request: web.Request) -> list[str]:
+    """Return the question and the step that an address holds, as a word of JSON in ASCII; nothing if it holds none."""
+    ask = request.query.get("ask")
+    return [] if ask is None else [json.dumps([ask, request.query.get("step", "")])]
 
 
 async def serve(serving: Serving, listening: socket.socket) -> None:

@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from functools import partial
 
+from textual import on
 from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette
@@ -18,13 +19,15 @@ from textual.theme import Theme, ThemeProvider
 
 from shapecalc.tui.keys import KEYS
 from shapecalc.tui.memory import Memory
-from shapecalc.tui.question import Outcome, Question
+from shapecalc.tui.question import FIRST, Outcome, Question, command
 from shapecalc.tui.screens.explore import Explore
 from shapecalc.tui.themes import OURS, THEMES, filters_of, opening_theme
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
 
     from shapecalc.tui.progress import Progress
 
@@ -64,6 +67,7 @@ class ShapecalcApp(App[Outcome]):
         self.memory = Memory() if memory is None else memory
         self.explore = Explore(question, step, progress)
         self.opens_lessons = lesson
+        self._asked: Explore.Asked | None = None
 
     @property
     def available_themes(self) -> dict[str, Theme]:
@@ -78,6 +82,23 @@ class ShapecalcApp(App[Outcome]):
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what every line goes through before it is shown."""
         return [*super().get_line_filters(), *filters_of(self.theme)]
+
+    @on(Explore.Asked)
+    def note_question(self, asked: Explore.Asked) -> None:
+        """Remember a question once it is stepped through, or another is asked in its place."""
+        before, self._asked = self._asked, asked
+        if asked.for_good or (before is not None and before.line == asked.line and before.at != asked.at):
+            self._remember()
+
+    def _remember(self) -> None:
+        """Remember the question at hand, but the one that the app opens with by itself."""
+        if self._asked is not None and self._asked.line != command(FIRST, None):
+            self.memory.add_question(self._asked.line)
+
+    def exit(self, result: Outcome | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave, and remember the last question."""
+        self._remember()
+        super().exit(result, return_code, message)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
         """Return what the palette offers: the keys that would do something now, and the themes."""

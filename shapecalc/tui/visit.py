@@ -10,9 +10,15 @@ import os
 import sys
 from contextlib import suppress
 
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import fields
 from shapecalc.tui.files import close_files
 from shapecalc.tui.question import Question, without_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LARGEST = 1 << 29
 """The most bytes of memory that an app may ask the system for."""
@@ -46,14 +52,24 @@ def main() -> None:
     """Run the app for one visitor until it is left, or until the server is gone."""
     limit_process()
     close_files()
-    from shapecalc.tui.app import ShapecalcApp
-    from shapecalc.tui.memory import VisitorMemory
-    from shapecalc.tui.progress import VisitorProgress
-    from shapecalc.tui.web import PipeDriver
+    from shapecalc.tui.web import ServedApp
 
-    app = ShapecalcApp(Question(*json.loads(sys.argv[1])), progress=VisitorProgress(), memory=VisitorMemory())
-    app.driver_class = PipeDriver
-    app.run()
+    ServedApp(*opening(*map(json.loads, sys.argv[1:]))).run()
+
+
+def opening(fields: list[Any], link: list[str] | None = None) -> tuple[Question, int | None, str]:
+    """Return the question and the step to open with, and what is wrong with the link that was followed.
+
+    >>> question, step, complaint = opening(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
+    >>> question.texts["input"], step, complaint
+    ('2,3', None, 'a link may not name a file')
+    """
+    from shapecalc.tui.links import linked_question
+
+    try:
+        return (*linked_question(*link), "") if link else (Question(*fields), None, "")
+    except ShapeError as error:
+        return Question(*fields), None, visible(error.problem.message)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 import time
 from contextlib import asynccontextmanager, contextmanager
 from urllib.error import HTTPError
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 import numpy as np
@@ -144,6 +144,14 @@ async def painted(visitor, text):
         assert frame.type in (FRAME.BINARY, FRAME.TEXT), (frame, seen)
         seen += frame.data if frame.type is FRAME.BINARY else b""
     return seen
+
+
+async def told(visitor, kind):
+    """Wait until the page is told something of a kind, and return what."""
+    async for frame in visitor:
+        if frame.type is FRAME.TEXT and (said := json.loads(frame.data))[0] == kind:
+            return said[1]
+    raise AssertionError(visitor.close_code)
 
 
 async def closed(visitor):
@@ -292,13 +300,9 @@ def test_a_picture_goes_to_the_browser_once(here):
         async with here.visitor() as visitor:
             await painted(visitor, READY)
             await visitor.send_str(typed(F9))
-            while (frame := await visitor.receive()).type is not FRAME.TEXT:
-                pass
-            return json.loads(frame.data)
+            return await told(visitor, "deliver_file_start")
 
-    kind, key = run(visit())
-    url = here.url(f"/download/{key}")
-    assert kind == "deliver_file_start"
+    url = here.url(f"/download/{run(visit())}")
     assert here.get(url)[1].startswith("<svg")
     assert here.get(url)[0] == 404
 
@@ -326,6 +330,59 @@ def test_the_address_opens_in_a_browser(tmp_path):
             assert time.monotonic() < end
             time.sleep(0.02)
         assert seen.read_text() == served.address
+
+
+# Links
+
+
+def linked(ask, step=""):
+    return f"&width=100&height=30&{urlencode({'ask': ask, 'step': step}, errors='surrogateescape')}"
+
+
+def test_a_link_opens_a_question_at_a_step(here):
+    async def visit():
+        async with here.visitor(linked("reshape 7,8,3 0,-1", "1")) as visitor:
+            assert b"[1 of 3: copy 0]" in await painted(visitor, b"$ shapecalc reshape 7,8,3 0,-1")
+
+    run(visit())
+
+
+REFUSED_LINKS = [
+    ("reshape x.npy -1", b"a link may not name a file"),
+    ("chain '/etc/secret.npz:a | flatten'", b"a link may not name a file"),
+    ("equiv '2,3 | flatten' 'x.safetensors:w | flatten'", b"a link may not name a file"),
+    ("reshape 2,3 -1 -o y.npy", b"reshape has no option '-o'"),
+    ("reshape 2,3 -1 --picture y.svg", b"reshape has no option '--picture'"),
+    ("serve --host 0.0.0.0", b"reshape has no option '--host'"),
+    ("reshape '2,3", b"is never closed"),
+    ("\0\x1b[31m", b"cannot stand in"),
+    ("\udcff", b"cannot stand in"),
+    ("(" * 3000, b"the link is not followed"),
+]
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("ask", "said"), REFUSED_LINKS, ids=range(len(REFUSED_LINKS)))
+def test_a_link_that_is_no_question_opens_the_owners(here, ask, said):
+    async def visit():
+        async with here.visitor(linked(ask, "9" * 99)) as visitor:
+            seen = await painted(visitor, said)
+            assert here.marker.encode() in seen
+            assert b"\x1b[31m" not in seen
+
+    run(visit())
+
+
+def test_the_page_learns_the_link_to_what_is_shown(here):
+    async def visit():
+        async with here.visitor(linked("flatten 2,3,4")) as visitor:
+            await painted(visitor, b"2,12")
+            await visitor.send_str(typed("\x1b[5~"))
+            while (link := await told(visitor, "link"))["step"] != "1":
+                pass
+            return link
+
+    assert run(visit()) == {"ask": "flatten 2,3,4", "step": "1"}
 
 
 # Files
@@ -390,8 +447,7 @@ def test_an_app_writes_nothing(tmp_path):
             await visitor.send_str(typed(F5))
             await painted(visitor, READY)
             await visitor.send_str(typed(F9))
-            while (await visitor.receive()).type is not FRAME.TEXT:
-                pass
+            await told(visitor, "deliver_file_start")
 
     places = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR")}
     with site(**places, TEXTUAL_LOG=str(tmp_path / "log")) as served:

@@ -10,10 +10,25 @@ address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
 address.search = location.search;
 terminal.dataset.sessionWebsocketUrl = address.href;
 
+// The address is the link to what is on the screen. Browsers let a page change its address only so often.
+let waiting;
+function holdSoon(link) {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    const held = new URL(location.href);
+    for (const [name, value] of Object.entries(link)) held.searchParams.set(name, value);
+    history.replaceState(null, "", held);
+  }, 400);
+}
+
 window.WebSocket = class extends WebSocket {
   constructor(url) {
     super(url.replace("?width=", "&width="));
     this.addEventListener("open", () => terminal.querySelector("textarea").focus());
+    this.addEventListener("message", ({ data }) => {
+      const [kind, link] = typeof data === "string" ? JSON.parse(data) : [];
+      if (kind === "link") holdSoon(link);
+    });
     this.addEventListener("close", ({ reason }) => {
       words.textContent = `${reason || "the server has gone"}; reload the page to begin anew`;
     });

@@ -16,6 +16,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
+from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input, Rule
 
@@ -45,6 +46,14 @@ class Explore(Screen[None]):
     """One question, answered at every key stroke, and stepped through."""
 
     BINDINGS = [Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS]
+
+    class Asked(Message):
+        """A question is on the screen, or was there until now."""
+
+        def __init__(self, line: str, at: int, *, for_good: bool = False) -> None:
+            """Keep its command line, the place in its answer, and whether nothing more is typed in it."""
+            super().__init__()
+            self.line, self.at, self.for_good = line, at, for_good
 
     def __init__(self, question: Question, step: int | None = None, progress: Progress | None = None) -> None:
         """Open with a question, at one of its steps; past the last if none is given."""
@@ -275,6 +284,9 @@ class Explore(Screen[None]):
 
     async def ask_anew(self, question: Question) -> None:
         """Ask a question that other fields may belong to."""
+        if self.state.outcome.answer is not None:
+            line = command(self.state.question, self.state.outcome.answer)
+            self.post_message(self.Asked(line, self.state.at, for_good=True))
         self.state.ask(question)
         for fields in self.query("#fields"):  # there are none any more if the app is about to end
             await fields.remove_children()
@@ -301,7 +313,8 @@ class Explore(Screen[None]):
         if not self.is_attached or self.has_class("-small"):
             return
         state, width = self.state, self.app.size.width - 2
-        line = Text(visible(f"$ {command(state.question, state.outcome.answer)}"), no_wrap=True, overflow="ellipsis")
+        asked = command(state.question, state.outcome.answer)
+        line = Text(visible(f"$ {asked}"), no_wrap=True, overflow="ellipsis")
         works = frozenset(key.action for key in KEYS if state.works(key.action))
         self._put("title", story.title(state.question, state.outcome, width))
         self._put("reason", self._reason_text(width))
@@ -310,6 +323,8 @@ class Explore(Screen[None]):
         self._put("keys", keys_line(works, width))
         self.set_class(state.outcome.answer is None, "-stale")
         self._put_answer(width)
+        if state.outcome.answer is not None:
+            self.post_message(self.Asked(asked, state.at))
         self._shown = monotonic()
 
     def _put_answer(self, width: int) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from shapecalc.core.sizes.problem import ShapeError
-from tests.cli.browser import BROWSER, opened
+from tests.cli.browser import WHY_NOT, opened
 from tests.cli.conftest import ROOT, command
 
 aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
@@ -671,36 +671,82 @@ def test_what_is_not_installed_is_told(shapecalc, monkeypatch):
 # A real browser
 
 
+def in_a_browser(script, **site_options):
+    """Run a script with a tab of a real browser and the site it is to visit; return the site when it is closed."""
+
+    async def visit(served):
+        async with asyncio.timeout(4 * PATIENCE), opened() as tab:
+            await tab.resize(1000, 700)
+            await script(tab, served)
+
+    with site(**site_options) as served:
+        run(visit(served))
+    return served
+
+
+FITS = """(() => {
+    const { right, bottom } = document.querySelector(".xterm-screen").getBoundingClientRect();
+    const fits = (used, room) => used <= room && used > room - 40;
+    return fits(right, innerWidth) && fits(bottom, innerHeight);
+})()"""
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-def test_a_real_browser_opens_steps_resizes_and_closes(tmp_path):
-    fits = """(() => {
-        const { right, bottom } = document.querySelector(".xterm-screen").getBoundingClientRect();
-        const fits = (used, room) => used <= room && used > room - 40;
-        return fits(right, innerWidth) && fits(bottom, innerHeight);
-    })()"""
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+def test_a_real_browser_opens_steps_resizes_and_closes():
+    async def script(tab, served):
+        await tab.go(served.address)
+        await tab.until_painted(b"answer")
+        assert await tab.page.evaluate(FITS)
+        await tab.page.keyboard.press("PageUp")
+        await tab.until_painted(b"regroup")
+        await tab.resize(1400, 900)
+        await tab.until(FITS)
+        await tab.until_painted(b"\x1b[40;")
+        await tab.page.keyboard.press("Control+q")
+        await tab.until("document.querySelector('#words').textContent.startsWith('the app has ended')")
+        await tab.go(served.address)
+        await tab.until_painted(b"answer")
+        assert len(served.apps) == 1
+        await tab.go("about:blank")
+        await asyncio.to_thread(served.until_apps, 0)
 
-    async def visit():
-        async with asyncio.timeout(4 * PATIENCE), aiohttp.ClientSession() as session:
-            port = free_port()
-            async with opened(session, port, tmp_path) as tab:
-                await tab.resize(1000, 700)
-                await tab.go(served.address)
-                await tab.until_painted(b"answer")
-                assert await tab.value(fits)
-                await tab.press("PageUp", 33)
-                await tab.until_painted(b"regroup")
-                await tab.resize(1400, 900)
-                await tab.until(fits)
-                await tab.until_painted(b"\x1b[40;")
-                await tab.press("q", 81, modifiers=2)
-                await tab.until("document.querySelector('#words').textContent.startsWith('the app has ended')")
-                await tab.go(served.address)
-                await tab.until_painted(b"answer")
-                assert len(served.apps) == 1
-                await tab.go("about:blank")
-                await asyncio.to_thread(served.until_apps, 0)
+    assert len(re.findall("visitor", in_a_browser(script).told)) == 2
 
-    with site() as served:
-        run(visit())
-    assert len(re.findall("visitor", served.told)) == 2
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+def test_in_a_real_browser_the_address_is_a_link_to_the_place():
+    async def script(tab, served):
+        await tab.go(f"{served.address}&{urlencode({'ask': 'reshape 7,8,3 0,-1', 'step': '1'})}")
+        await tab.until_painted(b"[1 of 3: copy 0]")
+        await tab.page.keyboard.press("PageDown")
+        await tab.until("new URL(location).searchParams.get('step') === '2'")
+        await tab.page.keyboard.type("5")
+        await tab.until("new URL(location).searchParams.get('ask') === 'reshape 7,8,35 0,-1'")
+        link = tab.page.url
+        assert served.token in link
+        await tab.go("about:blank")
+        await tab.go(link)
+        await tab.until_painted(b"7,8,35")
+        await tab.go(f"{served.address}&ask=reshape%20/etc/x.npy%20-1")
+        await tab.until_painted(b"a link may not name a file")
+
+    in_a_browser(script)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+def test_in_a_real_browser_the_mouse_points_and_a_picture_is_downloaded(tmp_path):
+    async def script(tab, served):
+        await tab.go(served.address)
+        await tab.until_painted(b"answer")
+        screen = await tab.page.locator(".xterm-screen").bounding_box()
+        await tab.page.mouse.click(screen["x"] + 10, screen["y"] + screen["height"] - 5)  # the first key: PgUp
+        await tab.until_painted(b"regroup")
+        await tab.page.keyboard.press("F9")
+        download = await tab.downloads.get()
+        await download.save_as(tmp_path / download.suggested_filename)
+
+    in_a_browser(script)
+    assert (tmp_path / "shapecalc.svg").read_text().startswith("<svg")

@@ -6,19 +6,18 @@ import asyncio
 import signal
 import sys
 from contextlib import suppress
-from functools import partial
 
-from textual import on
+from textual import events, on
 from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette
 from textual.filter import LineFilter
 from textual.reactive import Reactive
-from textual.screen import Screen
-from textual.theme import Theme, ThemeProvider
+from textual.screen import ModalScreen, Screen
+from textual.theme import Theme
 
-from shapecalc.tui.keys import KEYS
 from shapecalc.tui.memory import Memory
+from shapecalc.tui.palette import commands
 from shapecalc.tui.question import FIRST, Outcome, Question, command
 from shapecalc.tui.screens.explore import Explore
 from shapecalc.tui.themes import OURS, THEMES, filters_of, opening_theme
@@ -101,23 +100,19 @@ class ShapecalcApp(App[Outcome]):
         super().exit(result, return_code, message)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
-        """Return what the palette offers: the keys that would do something now, and the themes."""
-        for key in KEYS if screen is self.explore else ():
-            if self.explore.state.works(key.action) and not key.action.endswith("palette"):
-                yield SystemCommand(key.help, key.shown, partial(screen.run_action, key.action))
-        if screen is self.explore and self.explore.state.works("against"):
-            said = "say whether it is the same function, and show where they differ"
-            yield SystemCommand("compare with another chain", said, self.explore.action_against)
-        yield SystemCommand("choose a theme", "among all that there are", self.action_change_theme)
+        """Return what the palette offers at the main screen."""
+        if screen is self.explore:
+            yield from commands(self.explore, self.memory.questions)
+
+    def on_click(self, event: events.Click) -> None:
+        """Close a dialog by a click beside it, as its escape key does."""
+        if isinstance(self.screen, ModalScreen) and event.widget is self.screen:
+            self.simulate_key("escape")
 
     def action_command_palette(self) -> None:
         """Open the palette, unless it is open."""
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(Palette())
-
-    def search_themes(self) -> None:
-        """Open the palette of themes."""
-        self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
 
     def pop_screen(self) -> AwaitComplete:
         """Close the dialog on top, but never the main screen: a key that closes a dialog may come twice."""

@@ -40,6 +40,8 @@ KEYS = (
     Key("ctrl+t", "^T", "theme", "theme", "go on to the next theme: ours, dark, light, without colour", 15),
     Key("ctrl+p", "^P", "commands", "app.command_palette", "find a command by name", 16),
     Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 17),
+    Key("ctrl+o", "^O", "files", "files", "choose an array of a file as the input", 18),
+    Key("ctrl+s", "^S", "text", "text", "copy the screen as text, and save it", 19),
 )
 """Every key of the main screen, in the order of the help."""
 

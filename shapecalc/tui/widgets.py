@@ -46,10 +46,11 @@ class ClickableText(Static):
 
     KINDS = ("dim", "step", "key")
 
-    def __init__(self, name: str) -> None:
-        """Make an empty text; what is shown is never markup."""
+    def __init__(self, name: str, action: str = "") -> None:
+        """Make an empty text, never of markup; a click where there is no meta data is that of the key of an action."""
         super().__init__("", id=name, markup=False)
         self.text = Text()
+        self.action = action
 
     def put(self, text: Text) -> None:
         """Show a text, if another one is shown now; lay the screen out anew only if the height is another too."""
@@ -62,6 +63,9 @@ class ClickableText(Static):
         for kind in self.KINDS:
             if kind in event.style.meta:
                 self.post_message(MarkClicked(kind, event.style.meta[kind]))
+                return
+        if self.action and self.text:
+            self.post_message(MarkClicked("key", self.action))
 
 
 def _height(text: Text) -> int:

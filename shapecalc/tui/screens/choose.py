@@ -15,6 +15,7 @@ from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui import story
 from shapecalc.tui.choices import Choices
+from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.question import ASKABLE, Question, answer_question
 from shapecalc.tui.widgets import Field
 
@@ -30,10 +31,11 @@ class Choose(ModalScreen[Question | None]):
 
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "take", "take")]
 
-    def __init__(self, question: Question) -> None:
-        """Start from a question."""
+    def __init__(self, question: Question, setting: str = "") -> None:
+        """Start from a question, in the field of a setting if one is named."""
         super().__init__()
         self.question = question
+        self.setting = setting
 
     def compose(self) -> ComposeResult:
         """Put the lists side by side, the settings and the answer under them."""
@@ -47,7 +49,7 @@ class Choose(ModalScreen[Question | None]):
                     yield Field(name, str(self.question.settings.get(name, "")))
             yield Static("", id="about", markup=False)
             yield Static("", id="preview", markup=False)
-            yield Static("tab goes on, enter takes it, escape leaves all as it was", classes="words")
+            yield KeyWords("tab goes on, enter takes it, escape leaves all as it was")
 
     def on_mount(self) -> None:
         """Start at what is chosen now."""
@@ -55,7 +57,7 @@ class Choose(ModalScreen[Question | None]):
         with self.prevent(OptionList.OptionHighlighted):
             ops.highlighted = ASKABLE.index(self.question.op)
         self._list_dialects()
-        ops.focus()
+        (self.query_one(f"#field-{self.setting}") if self.setting else ops).focus()
         self.call_after_refresh(self._preview)
 
     @on(OptionList.OptionHighlighted, "#op")

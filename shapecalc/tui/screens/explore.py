@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from time import monotonic
 
@@ -25,8 +26,10 @@ from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import replace
 from shapecalc.engine.whole_files import whole_file
 from shapecalc.tui import story
+from shapecalc.tui.files import CLOSED, may_open
 from shapecalc.tui.keys import KEYS, keys_line
 from shapecalc.tui.question import CHAIN, Question, caret, command, element_reader, question_of
+from shapecalc.tui.saving import save
 from shapecalc.tui.state import ARROWS, State, first_difference
 from shapecalc.tui.themes import theme_after
 from shapecalc.tui.widgets import SENT, ClickableText, Enlarge, Field, MarkClicked, Pane, TextField
@@ -67,7 +70,7 @@ class Explore(Screen[None]):
         """Lay the screen out from top to bottom."""
         yield Enlarge(id="enlarge")
         with Vertical(id="all"):
-            yield ClickableText("title")
+            yield ClickableText("title", "choose")
             yield Horizontal(*self._fields(), id="fields")
             yield ClickableText("reason")
             yield Rule()
@@ -76,8 +79,8 @@ class Explore(Screen[None]):
             yield ClickableText("rail")
             yield ClickableText("strip")
             yield Pane("picture")
-            yield ClickableText("sentence")
-            yield ClickableText("command")
+            yield ClickableText("sentence", "fix")
+            yield ClickableText("command", "copy")
             yield ClickableText("keys")
 
     def on_mount(self) -> None:
@@ -188,11 +191,24 @@ class Explore(Screen[None]):
         """Apply the fix that is suggested."""
         await self.ask_anew(self.state.question_with_fix())
 
-    def action_choose(self) -> None:
-        """Choose the operator, the dialect and its settings."""
+    def action_choose(self, setting: str = "") -> None:
+        """Choose the operator, the dialect and its settings, beginning with a setting if one is named."""
         from shapecalc.tui.screens.choose import Choose
 
-        self.app.push_screen(Choose(self.state.question), self._take_question)
+        self.app.push_screen(Choose(self.state.question, setting), self._take_question)
+
+    def action_files(self) -> None:
+        """Choose an array of a file as the input."""
+        from shapecalc.tui.screens.files import Files
+
+        if may_open():
+            self.app.push_screen(Files("."), self._take_file)
+        else:
+            self.notify(CLOSED, markup=False)
+
+    async def _take_file(self, path: str | None) -> None:
+        if path is not None:
+            await self.ask_anew(self.state.question.with_text("input", path))
 
     def action_compare(self) -> None:
         """Ask the same under every dialect."""
@@ -252,6 +268,22 @@ class Explore(Screen[None]):
             self.notify(visible(f"{saved.parent}: {error.strerror}"), title="not saved", severity="error", markup=False)
         else:
             self.notify(saved.name, title="saved", markup=False)
+
+    def action_text(self) -> None:
+        """Copy the screen as text, without notifications, and save it; from a browser, where it keeps its downloads."""
+        self.app.clear_notifications()
+        self.call_after_refresh(self._take_text_of_screen)
+
+    def _take_text_of_screen(self) -> None:
+        text = "".join(f"{strip.text.rstrip()}\n" for strip in self._compositor.render_strips())
+        self.app.copy_to_clipboard(text)
+        if self.app.is_web:
+            self.app.deliver_text(StringIO(text))
+            return
+        try:
+            self.notify(f"{save(text, 'txt')}; {SENT}", title="saved", markup=False)
+        except OSError as error:
+            self.notify(visible(str(error)), title="not saved", severity="error", markup=False)
 
     def action_theme(self) -> None:
         """Go on to the next theme."""

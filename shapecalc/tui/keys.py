@@ -46,21 +46,29 @@ KEYS = (
 """Every key of the main screen, in the order of the help."""
 
 
-def keys_line(working: frozenset[str], width: int) -> Text:
-    """Return the keys whose actions are `working`, as many as fit; each carries its action as the meta data `key`.
+FOLLOWING = Key("", "←→↑↓", "follow", "", "follow another element", -1)
+"""The keys of the grid, while it has the focus."""
+
+
+def keys_line(working: frozenset[str], width: int, focused: tuple[Key, ...] = ()) -> Text:
+    """Return the keys of what has the focus and those whose actions are `working`, as many as fit.
+
+    Each that has an action carries it as the meta data `key`.
 
     >>> keys_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
     'PgDn next  PgUp back'
+    >>> keys_line(frozenset({"step(1)", "step(-1)"}), 24, (FOLLOWING,)).plain
+    '←→↑↓ follow  PgDn next'
     """
-    kept: list[Key] = []
+    kept = [*focused]
     for key in sorted((key for key in KEYS if key.action in working), key=lambda key: key.rank):
         if sum(_width(each) + 2 for each in [*kept, key]) - 2 <= width:
             kept.append(key)
     line = Text(no_wrap=True, end="")
     for key in sorted(kept, key=lambda key: key.rank):
         line.append("  " if line else "")
-        line.append(key.shown, Style(bold=True, meta={"key": key.action}))
-        line.append(f" {key.label}", Style(meta={"key": key.action}))
+        meta = {"key": key.action} if key.action else {}
+        line.append(key.shown, Style(bold=True, meta=meta)).append(f" {key.label}", Style(meta=meta))
     return line
 
 

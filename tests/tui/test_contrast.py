@@ -49,6 +49,8 @@ SCREENS = {
     "names": (("reshape", "N,C,H,W", "0,-1,64"), ()),
     "help": (SHUFFLE, ("f1",)),
     "choose": (SHUFFLE, ("f2",)),
+    "files": (SHUFFLE, ("ctrl+o", "down")),
+    "legend": (SHUFFLE, ("f1", "end")),
     "compare": (("reshape", "0,3,4", "0,-1"), ("f4", "down")),
     "lessons": (SHUFFLE, ("f5", "enter", "9", "enter")),
     "notified": (SHUFFLE, ("f7",)),

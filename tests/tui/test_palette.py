@@ -139,6 +139,15 @@ async def test_f1_goes_on_to_the_legend(user):
 # The keyboard and the mouse
 
 
+@driven("reshape", "2,3,4", "4,6")
+async def test_the_keys_of_what_has_the_focus_are_shown_first(user):
+    assert "follow" not in user.lines[-1]
+    await user.press("f3")
+    assert user.lines[-1].strip().startswith("←→↑↓ follow  PgUp back")
+    await user.press("tab")
+    assert "follow" not in user.lines[-1]
+
+
 @driven("reshape", "2,3,4", "0,-1")
 async def test_letters_are_typed_in_a_field_and_do_nothing_else(user):
     await user.wipe()

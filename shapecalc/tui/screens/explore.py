@@ -27,7 +27,7 @@ from shapecalc.core.sizes.record import replace
 from shapecalc.engine.whole_files import whole_file
 from shapecalc.tui import story
 from shapecalc.tui.files import CLOSED, may_open
-from shapecalc.tui.keys import KEYS, keys_line
+from shapecalc.tui.keys import FOLLOWING, KEYS, keys_line
 from shapecalc.tui.question import CHAIN, Question, caret, command, element_reader, question_of
 from shapecalc.tui.saving import save
 from shapecalc.tui.state import ARROWS, State, first_difference
@@ -352,7 +352,8 @@ class Explore(Screen[None]):
         self._put("reason", self._reason_text(width))
         self._put("sentence", story.sentence(state, width))
         self._put("command", line)
-        self._put("keys", keys_line(works, width))
+        follows = state.gridded and isinstance(self.focused, Pane)
+        self._put("keys", keys_line(works, width, (FOLLOWING,) if follows else ()))
         self.set_class(state.outcome.answer is None, "-stale")
         self._put_answer(width)
         if state.outcome.answer is not None:

@@ -106,12 +106,14 @@ class Server:
         return web.Response(text=(OWN / "page.html").read_text("utf-8"), content_type="text/html")
 
     async def picture(self, request: web.Request) -> web.Response:
-        """Answer with a picture that an app has made, once."""
+        """Answer with a picture or a text that an app has made, once."""
         data = self._pictures.pop(request.match_info["key"], None)
         if data is None:
             raise web.HTTPNotFound
-        as_file = {"Content-Disposition": 'attachment; filename="shapecalc.svg"'}
-        return web.Response(body=data, content_type="image/svg+xml", headers=as_file)
+        drawn = data.startswith(b"<svg")
+        as_file = {"Content-Disposition": f'attachment; filename="shapecalc.{"svg" if drawn else "txt"}"'}
+        kind = "image/svg+xml" if drawn else "text/plain"
+        return web.Response(body=data, content_type=kind, charset=None if drawn else "utf-8", headers=as_file)
 
     async def socket(self, request: web.Request) -> web.WebSocketResponse:
         """Run an app for a visitor."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from os.path import isdir
 from pathlib import Path
 
 from shapecalc.core.sizes.record import Record
@@ -32,13 +33,15 @@ def places_in(path: str) -> list[Place]:
     """Return what a folder or a file of several arrays holds, folders first; raise `OSError` if it cannot be read."""
     if path.endswith(HOLDS_SEVERAL):
         return [Place(found.name.removeprefix(path), found.name, False) for found in islice(found_in(path), MOST)]
-    inside = sorted(Path(path).iterdir(), key=lambda each: (not each.is_dir(), each.name))
-    listed = (each for each in inside if not each.name.startswith(".") and (each.is_dir() or is_file(each.name)))
-    above = [Place("..", str(Path(path).resolve().parent), True)]
-    return above + [
-        Place(each.name + "/" * each.is_dir(), str(each), each.is_dir() or each.name.endswith(HOLDS_SEVERAL))
-        for each in islice(listed, MOST)
-    ]
+    places = [Place("..", str(Path(path).resolve().parent), True)]
+    inside = sorted(each for each in Path(path).iterdir() if not each.name.startswith("."))
+    places += [Place(f"{each.name}/", str(each), True) for each in inside if _is_folder(each)]
+    files = (each for each in inside if is_file(each.name) and not _is_folder(each))
+    return (places + [Place(each.name, str(each), each.name.endswith(HOLDS_SEVERAL)) for each in files])[:MOST]
+
+
+def _is_folder(path: str | Path) -> bool:
+    return isdir(path)  # noqa: PTH112 - it never raises
 
 
 def about(place: Place) -> str:
@@ -47,7 +50,7 @@ def about(place: Place) -> str:
     >>> about(Place("gone.npy", "gone.npy", False))
     'no such file or directory'
     """
-    if Path(place.path).is_dir():
+    if _is_folder(place.path):
         return "a folder"
     found = list(islice(found_in(place.path), MOST))
     return f"{len(found)} arrays" if place.opens and len(found) != 1 else _found_text(found[0])

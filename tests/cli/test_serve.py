@@ -35,7 +35,7 @@ from shapecalc.tui.visit import command_of  # noqa: E402
 pytestmark = pytest.mark.sessions(45)
 
 PATIENCE = 30
-F3, F5, F9, CTRL_L, CTRL_P, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x0c", "\x10", "\x14"
+F3, F5, F9, CTRL_L, CTRL_P, CTRL_S, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x0c", "\x10", "\x13", "\x14"
 CTRL_U, ESCAPE = "\x15", "\x1b"
 READY, DONE = b"answer", "✓".encode()
 NO_FILES = b"a served app opens no files"
@@ -305,6 +305,21 @@ def test_a_picture_goes_to_the_browser_once(here):
     url = here.url(f"/download/{run(visit())}")
     assert here.get(url)[1].startswith("<svg")
     assert here.get(url)[0] == 404
+
+
+def test_the_screen_goes_to_the_browser_as_text(here):
+    async def visit():
+        async with here.visitor() as visitor:
+            await painted(visitor, READY)
+            await visitor.send_str(typed(CTRL_S))
+            return await told(visitor, "deliver_file_start")
+
+    status, text = here.get(here.url(f"/download/{run(visit())}"))
+    assert status == 200
+    assert 'filename="shapecalc.txt"' in here.headers["Content-Disposition"]
+    assert here.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert here.marker in text
+    assert len(text.splitlines()) == 24
 
 
 def test_the_owner_reads_one_line_a_visitor():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from shapecalc.tui import files
+from shapecalc.tui.arrays import MOST
 from tests.tui.driven import driven, using
 
 
@@ -68,6 +69,15 @@ async def test_what_cannot_be_read_is_told_in_its_place(user, folder):
     assert "No such file or directory" in user.text
     await user.press("escape")
     assert user.state.question.texts["input"] == "2,3"
+
+
+@driven("flatten", "2,3")
+async def test_a_long_folder_says_that_there_is_more(user, folder):
+    for number in range(MOST):
+        (folder / "inside" / f"{number}.npy").touch()
+    await user.press("ctrl+o", "down", "enter")
+    assert len(listed(user)) == MOST
+    assert f"inside, the first {MOST}" in user.text
 
 
 @driven("flatten", "2,3")

@@ -14,7 +14,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.sizes.quoting import visible
-from shapecalc.tui.arrays import Place, about, places_in
+from shapecalc.tui.arrays import MOST, Place, about, places_in
 from shapecalc.tui.choices import Choices
 from shapecalc.tui.key_words import KeyWords
 
@@ -51,7 +51,8 @@ class Files(ModalScreen[str | None]):
             self.query_one("#about", Static).update(visible(f"{path}: {error.strerror}"))
             return
         self.path, self.places = path, places
-        self.query_one("#folder", Static).update(visible(str(Path(path).resolve())))
+        first = f", the first {MOST}" if len(places) == MOST else ""
+        self.query_one("#folder", Static).update(visible(f"{Path(path).resolve()}{first}"))
         listed = self.query_one(Choices)
         listed.clear_options().add_options([Option(visible(place.name)) for place in places])
         listed.highlighted = 0 if places else None

@@ -63,8 +63,11 @@ def _questions(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand
     """Yield the questions that were asked before, as far as they can still be read."""
     for line in asked:
         try:
-            question = question_of(split(line)[1:])
+            program, *words = split(line)
+            question = question_of(words)
         except (ShapeError, ValueError):
+            continue
+        if program != "shapecalc" or not words:
             continue
         shown = escape(visible(line.removeprefix("shapecalc ")))
         yield SystemCommand(f"asked before: {shown}", "ask it again", partial(explore.ask_anew, question))

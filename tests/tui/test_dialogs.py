@@ -200,7 +200,7 @@ async def test_the_palette_offers_each_key_once(user):
     assert "≠" in user.text
 
 
-DIALOGS = ["f1", "f2", "f4", "f5", "f8", "ctrl+l"]
+DIALOGS = ["f1", "f2", "f4", "f5", "f8", "ctrl+l", "ctrl+o"]
 
 
 @pytest.mark.parametrize("size", [(60, 18), (80, 24), (200, 60)])

@@ -51,8 +51,8 @@ class Files(ModalScreen[str | None]):
             self.query_one("#about", Static).update(visible(f"{path}: {error.strerror}"))
             return
         self.path, self.places = path, places
-        first = f", the first {MOST}" if len(places) == MOST else ""
-        self.query_one("#folder", Static).update(visible(f"{Path(path).resolve()}{first}"))
+        first = f"the first {MOST} of " if len(places) == MOST else ""
+        self.query_one("#folder", Static).update(visible(f"{first}{Path(path).resolve()}"))
         listed = self.query_one(Choices)
         listed.clear_options().add_options([Option(visible(place.name)) for place in places])
         listed.highlighted = 0 if places else None

@@ -8,6 +8,8 @@ from shapecalc.core.sizes.text import is_file
 from shapecalc.tui.question import Question, answer_question, question_of
 
 PROGRAM = "shapecalc"
+LONGEST = 2000
+"""The characters of the longest question that is put into a link; servers take addresses of about 8000 bytes."""
 
 
 def linked_question(ask: str, step: str) -> tuple[Question, int | None]:
@@ -32,9 +34,9 @@ def linked_question(ask: str, step: str) -> tuple[Question, int | None]:
 
 
 def link_of(line: str, at: int) -> dict[str, str]:
-    """Return what the link to a question holds, for its command line and the place in its answer.
+    """Return what the link to a question holds, for its command line and the place in its answer; nothing if too long.
 
     >>> link_of("shapecalc reshape 2,3,4 0,-1", 1)
     {'ask': 'reshape 2,3,4 0,-1', 'step': '2'}
     """
-    return {"ask": line.removeprefix(f"{PROGRAM} "), "step": str(at + 1)}
+    return {} if len(line) > LONGEST else {"ask": line.removeprefix(f"{PROGRAM} "), "step": str(at + 1)}

@@ -40,7 +40,7 @@ class ServedApp(ShapecalcApp):
     def send_link(self, asked: Explore.Asked) -> None:
         """Tell the page the link to what is on the screen, if it is another one now; none names a file."""
         link = link_of(asked.line, asked.at)
-        if not asked.for_good and link != self._link and isinstance(self._driver, PipeDriver):
+        if link and not asked.for_good and link != self._link and isinstance(self._driver, PipeDriver):
             self._link = link
             self._driver.write_meta({"type": "link", **link})
 

@@ -29,6 +29,10 @@ def test_a_link_leads_back_to_its_question(words):
     assert step == 3
 
 
+def test_a_question_that_is_too_long_has_no_link():
+    assert link_of(f"shapecalc reshape {'1,' * 5000}1 -1", 0) == {}
+
+
 @pytest.mark.parametrize("step", ["", "x", "-1", "٣", "9" * 400, "1.5", " "])
 def test_a_step_that_is_none_is_left_out(step):
     assert linked_question("flatten 2,3", step)[1] is None

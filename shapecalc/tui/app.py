@@ -10,8 +10,8 @@ from contextlib import suppress
 from textual import events, on
 from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
-from textual.command import CommandPalette
-from textual.filter import LineFilter
+from textual.command import CommandPalette, SearchIcon
+from textual.filter import LineFilter, Monochrome
 from textual.reactive import Reactive
 from textual.screen import ModalScreen, Screen
 from textual.theme import Theme
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 class Palette(CommandPalette):
     """The palette. A key may come before its list is laid out, and Textual's own then raises."""
+
+    def on_mount(self) -> None:
+        """Show a sign that every font has before the field."""
+        self.query_one(SearchIcon).icon = "?"
 
     def _action_command_list(self, action: str) -> None:
         with suppress(KeyError):
@@ -80,7 +84,8 @@ class ShapecalcApp(App[Outcome]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what every line goes through before it is shown."""
-        return [*super().get_line_filters(), *filters_of(self.theme)]
+        filters = (each for each in super().get_line_filters() if not isinstance(each, Monochrome))
+        return [*filters, *filters_of(self.theme, colour=not self.no_color)]
 
     @on(Explore.Asked)
     def note_question(self, asked: Explore.Asked) -> None:

@@ -8,7 +8,7 @@ from rich.color import Color, blend_rgb
 from rich.color_triplet import ColorTriplet
 from rich.segment import Segment
 from rich.style import Style
-from textual.filter import LineFilter, Monochrome
+from textual.filter import LineFilter, monochrome_style
 from textual.theme import Theme
 
 from shapecalc.view.notebook import contrast
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 WHITE, BLACK = ColorTriplet(255, 255, 255), ColorTriplet(0, 0, 0)
 TEXT, LINES = 4.5, 3.0
 """The least contrast of text with what is behind it, and of lines. Source: WCAG 2.1, 1.4.3 and 1.4.11."""
+HUE = 40
+"""How far the brightest and the darkest part of a colour are apart, of which it is taken for more than a grey."""
 SHADES = 20
 """How many shades are tried on the way from a colour to white or black."""
 DRAWN = frozenset(map(chr, (*range(0x2500, 0x25A0), *b" |-+.'")))
@@ -104,9 +106,9 @@ def theme_after(name: str) -> str:
     return names[(names.index(name) + 1) % len(names)] if name in THEMES else names[0]
 
 
-def filters_of(name: str) -> Sequence[LineFilter]:
+def filters_of(name: str, *, colour: bool) -> Sequence[LineFilter]:
     """Return what every line of the screen goes through in a theme, the last of all what lets it be read."""
-    return (GREY, READABLE) if name == PLAIN.name else (READABLE,)
+    return (READABLE,) if colour and name != PLAIN.name else (COLOURLESS, READABLE)
 
 
 class Readable(LineFilter):
@@ -121,7 +123,34 @@ class Readable(LineFilter):
         ]
 
 
-GREY, READABLE = Monochrome(), Readable()
+class Colourless(LineFilter):
+    """Shows what is coloured as plain text, and backgrounds in grey. What steps back keeps its grey."""
+
+    def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
+        """Return the segments of a line, without colours."""
+        return [
+            Segment(text, style and _colourless_style(style), control)
+            for segment in segments
+            for text, style, control in (segment,)
+        ]
+
+
+COLOURLESS, READABLE = Colourless(), Readable()
+
+
+@lru_cache(4096)
+def _colourless_style(style: Style) -> Style:
+    """Return a style without hues: white for a coloured text on a dark background, black on a light one."""
+    grey = monochrome_style(style)
+    parts = (0,) if style.color is None or style.color.is_default else style.color.get_truecolor()
+    if max(parts) - min(parts) < HUE:
+        return grey
+    page = BLACK if grey.bgcolor is None else grey.bgcolor.get_truecolor()
+    return grey + Style(color=Color.from_triplet(_ink(page)))
+
+
+def _ink(page: ColorTriplet) -> ColorTriplet:
+    return max((WHITE, BLACK), key=lambda ink: contrast(ink, page))
 
 
 @lru_cache(4096)
@@ -137,7 +166,7 @@ def _readable_style(style: Style, least: float) -> Style:
     colour, page = style.color.get_truecolor(), style.bgcolor.get_truecolor()
     if contrast(colour, page) >= least:
         return style
-    ink = max((WHITE, BLACK), key=lambda ink: contrast(ink, page))
+    ink = _ink(page)
     shades = (blend_rgb(colour, ink, part / SHADES) for part in range(1, SHADES))
     shade = next((shade for shade in shades if contrast(shade, page) >= least), ink)
     return style + Style(color=Color.from_triplet(shade))

@@ -91,8 +91,9 @@ async def test_without_colour_nothing_is_coloured(user):
     user.app.theme = "without colour"
     await user.settle()
     inks = {ink for _, ink in STYLE.findall(user.app.export_screenshot())} - {"c5c8c6"}
-    assert inks
     assert all(ink[:2] == ink[2:4] == ink[4:] for ink in inks)
+    (carets,) = [ratio for text, ratio, _ in measured(user.app.export_screenshot()) if text == "▲▲"]
+    assert carets > 15, "what was red does not step back"
 
 
 def test_no_color_opens_without_colour_and_is_read_as_well(monkeypatch):

@@ -62,7 +62,7 @@ class Help(ModalScreen[None]):
                 yield Static(self.focus_help(), markup=False, classes="words")
                 yield Static(keys)
                 yield Static(MORE, classes="words")
-                yield Static(signs, classes="words")
+                yield Static(signs, id="signs")
             yield KeyWords("PgDn goes on to the signs of the pictures, escape closes")
 
     def focus_help(self) -> str:

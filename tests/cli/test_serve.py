@@ -36,7 +36,7 @@ pytestmark = pytest.mark.sessions(45)
 
 PATIENCE = 30
 F3, F5, F9, CTRL_L, CTRL_P, CTRL_S, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x0c", "\x10", "\x13", "\x14"
-CTRL_U, ESCAPE = "\x15", "\x1b"
+CTRL_U, CTRL_HOME, ESCAPE = "\x15", "\x1b[1;5H", "\x1b"
 READY, DONE = b"answer", "✓".encode()
 NO_FILES = b"a served app opens no files"
 FRAME = aiohttp.WSMsgType
@@ -270,7 +270,7 @@ def test_a_visitor_sees_the_question_and_has_the_keyboard(here):
             await visitor.send_str(typed(F3))
             await painted(visitor, b"The arrow keys follow another element")
             await visitor.send_str(typed(CTRL_P))
-            await painted(visitor, b"choose a theme")
+            await painted(visitor, b"ask the same under every dialect")
             await visitor.send_str(typed("qqq"))
             await painted(visitor, b"No matches found")
 
@@ -392,7 +392,7 @@ def test_the_page_learns_the_link_to_what_is_shown(here):
     async def visit():
         async with here.visitor(linked("flatten 2,3,4")) as visitor:
             await painted(visitor, b"2,12")
-            await visitor.send_str(typed("\x1b[5~"))
+            await visitor.send_str(typed(CTRL_HOME))
             while (link := await told(visitor, "link"))["step"] != "1":
                 pass
             return link

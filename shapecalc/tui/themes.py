@@ -28,6 +28,8 @@ SHADES = 20
 """How many shades are tried on the way from a colour to white or black."""
 DRAWN = frozenset(map(chr, (*range(0x2500, 0x25A0), *b" |-+.'")))
 """The characters of lines and blocks."""
+EDGES = frozenset(map(chr, (*range(0x2581, 0x2588), *range(0x2589, 0x2590), 0x2594, 0x2595, *b" ")))
+"""The characters that continue an area, such as a scroll bar, by a part of a cell: they keep its colour."""
 
 OURS = Theme(
     "shapecalc",
@@ -117,7 +119,9 @@ class Readable(LineFilter):
     def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
         """Return the segments of a line, with shades that can be read."""
         return [
-            segment if style is None or text.isspace() else Segment(text, _readable_style(style, _least(text)), control)
+            segment
+            if style is None or EDGES.issuperset(text)
+            else Segment(text, _readable_style(style, _least(text)), control)
             for segment in segments
             for text, style, control in (segment,)
         ]

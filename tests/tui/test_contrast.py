@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from shapecalc.tui.themes import DRAWN, LINES, TEXT, THEMES
+from shapecalc.tui.themes import DRAWN, EDGES, LINES, TEXT, THEMES
 from shapecalc.view.notebook import contrast
 from tests.tui.driven import driven, using
 from tests.tui.scenes import SHUFFLE
@@ -31,7 +31,7 @@ def measured(svg):
     for name, x, y, words in WORDS.findall(svg):
         text = unescape(words).replace("\N{NO-BREAK SPACE}", " ")
         row, left = (float(y) - 18) // LINE, float(x)
-        if name in inks and text.strip():
+        if name in inks and not EDGES.issuperset(text.strip()):
             page = next(page for start, line, end, page in behind if line == row and start <= left + 0.1 < end)
             found.append((text.strip(), contrast(inks[name], page), LINES if DRAWN.issuperset(text) else TEXT))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain, islice
 
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_lines, read_input, without_padding
@@ -59,14 +60,20 @@ def _answer_text(op: str, shape: str, options: Mapping[str, object], out: Output
 def answer_lines(answer: Callable[[str, Output], int], op: str, texts: dict[str, object], out: Output) -> int:
     """Answer every line of standard input as it comes, and return the largest exit code.
 
-    Messages of all lines but the first name theirs. Raises `RunEnded` if standard input cannot be read.
+    Messages name their line where there are several; only an answer to the first does not wait for the second.
+    Raises `RunEnded` if standard input cannot be read.
     """
     code: int = Exit.YES
     try:
         if out.out is not None:
             raise misuse("--out takes one input, and - may be many lines", "give the file in place of -")
-        for number, line in enumerate(input_lines(), 1):
-            code = max(code, answer(line, out if number == 1 else replace(out, place=f"line {number}: ")))
+        lines = input_lines()
+        first = next(lines)
+        refused = answer(first, replace(out, quiet=True)) != Exit.YES
+        known = [first, *islice(lines, refused)]
+        for number, line in enumerate(chain(known, lines), 1):
+            alone = number == 1 == len(known)
+            code = max(code, answer(line, out if alone else replace(out, place=f"line {number}: ")))
     except ShapeError as error:
         code = max(code, print_error(error, op, texts, out))
     return code

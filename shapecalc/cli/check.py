@@ -17,13 +17,14 @@ from shapecalc.cli.output import Exit, stream_error, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.text import is_file
 from shapecalc.engine.cores import count_cores
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator
     from contextlib import AbstractContextManager
-    from io import BufferedIOBase
+    from io import BufferedIOBase, BufferedReader
     from typing import IO
 
     import typer
@@ -177,10 +178,24 @@ def is_among(path: str, files: list[str]) -> bool:
     return Path(path).exists() and any(Path(file).exists() and Path(path).samefile(file) for file in files)
 
 
+def names_array(path: str) -> bool:
+    """Say whether a path is that of a file or folder of arrays, by its ending."""
+    return is_file(path) or path.rstrip("/").endswith(".zarr")
+
+
+def _checked_text(stream: BufferedReader, file: str) -> BufferedReader:
+    """Return a file that is open; raise `OSError` if it begins as no text does."""
+    if b"\0" in stream.peek():
+        raise OSError(
+            0, "it holds no cases but an array: shapecalc match" if names_array(file) else "it is no text in UTF-8"
+        )
+    return stream
+
+
 def _open_file(file: str, closing_all: ExitStack) -> BufferedIOBase:
-    """Return a file, or standard input for `-`, to be read as bytes."""
+    """Return a file, or standard input for `-`, to be read as bytes; raise `OSError` for a file that is no text."""
     if file != "-":
-        return closing_all.enter_context(Path(file).open("rb"))
+        return _checked_text(closing_all.enter_context(Path(file).open("rb")), file)
     if sys.stdin is None:
         raise stream_error("stdin", "it is closed")
     if sys.stdin.isatty():

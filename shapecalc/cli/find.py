@@ -12,6 +12,7 @@ from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.sizes.conditions import Never, equal
 from shapecalc.core.sizes.dims import product
 from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.quoting import number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def _shapes(before: str | None, after: str | None, *, needed: bool) -> tuple[Sha
 def _arrays(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
     """Return the arrays in pairs; raise `ShapeError`: usage if they are not pairs, file if one cannot be read."""
     if len(before) != len(after):
-        raise misuse(f"--before was given {len(before)} times, and --after {len(after)} times")
+        given, wanted = (number_text(len(each), "time", "times") for each in (before, after))
+        raise misuse(f"--before was given {given}, and --after {wanted}")
     if not before:
         return []
     from shapecalc.engine.files import FileError, open_array

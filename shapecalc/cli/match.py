@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.check import is_among
+from shapecalc.cli.check import is_among, names_array
 from shapecalc.cli.checking.outputs import junit_file, summary
 from shapecalc.cli.checking.reports import Verdict, testcase
 from shapecalc.cli.options import Argument, Option, printing_options
@@ -11,9 +11,9 @@ from shapecalc.cli.output import Exit, problem_code, put, put_json, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.core.answers.stage import plain
 from shapecalc.core.asking.matching import Matcher
-from shapecalc.core.asking.shape_pattern import pattern_of
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.asking.shape_pattern import ShapePattern, pattern_of
+from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.folders import found_in
 
@@ -70,7 +70,7 @@ class Judged(Record):
 def run_match(pattern: str, files: list[str], out: Output, *, junit: str | None) -> int:
     """Print each array that differs, or all as JSON; return the largest exit code."""
     try:
-        matcher = Matcher(pattern_of(pattern))
+        matcher = Matcher(_read_pattern(pattern, files))
         counts = dict.fromkeys(Verdict, 0)
         judged: list[Judged] = []
         if junit is not None and is_among(junit, files):
@@ -92,6 +92,18 @@ def run_match(pattern: str, files: list[str], out: Output, *, junit: str | None)
     elif not out.quiet:
         tell(visible(f"shapecalc: {_said(matcher, counts)}"))
     return max((code for code, verdict in VERDICTS.items() if counts[verdict]), default=Exit.YES)
+
+
+def _read_pattern(text: str, files: list[str]) -> ShapePattern:
+    """Return the pattern; raise `ShapeError` (usage) if it cannot be read, and say so if a file stands in its place."""
+    try:
+        return pattern_of(text)
+    except ShapeError:
+        if not names_array(text):
+            raise
+    wanted = "PATTERN" if names_array(files[-1]) else visible(brief(files[-1]))
+    shown = visible(brief(text))
+    raise misuse(f"'{shown}' is a file", f"the pattern comes first: match {wanted} {shown}", argument="pattern")
 
 
 def _judged(matcher: Matcher, files: list[str]) -> Iterator[Judged]:

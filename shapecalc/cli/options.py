@@ -207,8 +207,9 @@ def _parameter_of(param: Param) -> Argument | Option:
     completions = (lambda: words) if words else None
     if param.positional:
         return _argument_of(param)
+    said = f"{param.help[:1].upper()}{param.help[1:]}."
     if param.holds is Holds.FLAG:
-        return Option(param.name, param.help, Takes.SWITCH)
+        return Option(param.name, said, Takes.SWITCH)
     metavar = {
         Holds.AXES: "AXES",
         Holds.PERM: "AXES",
@@ -219,7 +220,7 @@ def _parameter_of(param: Param) -> Argument | Option:
         Holds.TARGET: "SHAPE",
         Holds.WORD: "|".join(words),
     }[param.holds]
-    return Option(param.name, param.help, metavar=metavar, completions=completions)
+    return Option(param.name, said, metavar=metavar, completions=completions)
 
 
 def asking_options(op: Op) -> list[Option]:

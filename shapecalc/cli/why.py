@@ -27,7 +27,13 @@ HELP = f"""\b
   shapecalc why
 
 {SUMMARY}"""
-RULE = Argument("rule", "the rule's id, or a word of its texts", "[RULE]", required=False, completions=lambda: RULES)
+RULE = Argument(
+    "rule",
+    "the id of a rule or of a cause that the doctor finds, or a word of a rule's texts",
+    "[RULE]",
+    required=False,
+    completions=lambda: RULES,
+)
 
 
 def add(app: typer.Typer, cls: type) -> None:
@@ -42,7 +48,7 @@ def run_why(rule: str | None, out: Output) -> int:
         return Exit.YES
     found = rules_about(rule)
     try:
-        entries = found or [lookup(rule, RULES, "rule", all_by="shapecalc why")]
+        entries = found or [lookup(rule, RULES | causes(), "rule", all_by="shapecalc why")]
     except ShapeError as error:
         return print_error(error, "why", {"rule": rule}, out)
     if len(entries) == 1:
@@ -52,6 +58,21 @@ def run_why(rule: str | None, out: Output) -> int:
     else:
         _put_rules(entries)
     return Exit.YES
+
+
+def causes() -> dict[str, Rule]:
+    """Return the causes that the doctor finds, each told as a rule is.
+
+    >>> causes()["hard-coded-batch"].sentence
+    'all but the first dim agree: the batch size of the example is written into the target'
+    """
+    from shapecalc.core.sizes.rule import Rule
+    from shapecalc.doctor.causes import SAID  # only who asks for one needs them
+
+    told = "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."
+    return {
+        cause: Rule(cause, said, told, "shapecalc doctor build.log", "shapecalc doctor") for cause, said in SAID.items()
+    }
 
 
 def rules_about(word: str) -> list[Rule]:

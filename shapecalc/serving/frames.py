@@ -55,6 +55,20 @@ def _packet(kind: bytes, content: bytes) -> bytes:
     return b"%s%s%s" % (kind, len(content).to_bytes(4, "big"), content)
 
 
+def link_frame(content: bytes) -> str:
+    """Return the frame by which a page learns the link to what an app shows; nothing if an app tells something else.
+
+    >>> link_frame(b'{"type": "link", "ask": "reshape 6 -1", "step": "1"}')
+    '["link", {"ask": "reshape 6 -1", "step": "1"}]'
+    >>> link_frame(b'{"type": "exit"}')
+    ''
+    """
+    match json.loads(content):
+        case {"type": "link", "ask": str(ask), "step": str(step)}:
+            return json.dumps(["link", {"ask": ask, "step": step}])
+    return ""
+
+
 async def read_packet(stream: StreamReader) -> tuple[bytes, bytes]:
     """Return the letter and the content of the next packet of an app; raise `Garbage` if no whole one comes."""
     try:

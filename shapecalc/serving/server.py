@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from contextlib import suppress
 from pathlib import Path
@@ -105,12 +106,14 @@ class Server:
         return web.Response(text=(OWN / "page.html").read_text("utf-8"), content_type="text/html")
 
     async def picture(self, request: web.Request) -> web.Response:
-        """Answer with a picture that an app has made, once."""
+        """Answer with a picture or a text that an app has made, once."""
         data = self._pictures.pop(request.match_info["key"], None)
         if data is None:
             raise web.HTTPNotFound
-        as_file = {"Content-Disposition": 'attachment; filename="shapecalc.svg"'}
-        return web.Response(body=data, content_type="image/svg+xml", headers=as_file)
+        drawn = data.startswith(b"<svg")
+        as_file = {"Content-Disposition": f'attachment; filename="shapecalc.{"svg" if drawn else "txt"}"'}
+        kind = "image/svg+xml" if drawn else "text/plain"
+        return web.Response(body=data, content_type=kind, charset=None if drawn else "utf-8", headers=as_file)
 
     async def socket(self, request: web.Request) -> web.WebSocketResponse:
         """Run an app for a visitor."""
@@ -135,7 +138,8 @@ class Server:
         try:
             self.visitors += 1
             self.serving.tell(visible(f"shapecalc: visitor {self.visitors}, from {request.remote}"))
-            return await attend(made, self.serving.command, _size(request), self.serving.idle, self._keep)
+            command = [*self.serving.command, *_link(request)]
+            return await attend(made, command, _size(request), self.serving.idle, self._keep)
         finally:
             self._places.release()
 
@@ -169,6 +173,12 @@ def _size(request: web.Request) -> tuple[int, int]:
         return clamped(int(request.query["width"]), int(request.query["height"]))
     except (KeyError, ValueError):
         return 80, 24
+
+
+def _link(request: web.Request) -> list[str]:
+    """Return the question and the step that an address holds, as a word of JSON in ASCII; nothing if it holds none."""
+    ask = request.query.get("ask")
+    return [] if ask is None else [json.dumps([ask, request.query.get("step", "")])]
 
 
 async def serve(serving: Serving, listening: socket.socket) -> None:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from aiohttp import WSMsgType, web
 
 from shapecalc.core.sizes.record import Record
-from shapecalc.serving.frames import START, Garbage, packet_of, read_packet
+from shapecalc.serving.frames import START, Garbage, link_frame, packet_of, read_packet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,6 +116,8 @@ async def _drawn(socket: web.WebSocketResponse, app: Process, keep: Callable[[by
                 await socket.send_bytes(content)
             elif kind == b"P":
                 await socket.send_str(json.dumps(["deliver_file_start", keep(content)]))
+            elif kind == b"M" and (link := link_frame(content)):
+                await socket.send_str(link)
     except (Garbage, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
         return DONE
 

@@ -7,28 +7,37 @@ import gc
 import signal
 import sys
 from contextlib import suppress
-from functools import partial
 
+from textual import events, on
 from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
-from textual.command import CommandPalette
-from textual.screen import Screen
-from textual.theme import ThemeProvider
+from textual.command import CommandPalette, SearchIcon
+from textual.filter import LineFilter, Monochrome
+from textual.reactive import Reactive
+from textual.screen import ModalScreen, Screen
+from textual.theme import Theme
 
-from shapecalc.teaching.topics import TOPICS
-from shapecalc.tui.keys import KEYS
-from shapecalc.tui.question import Outcome, Question
+from shapecalc.tui.memory import Memory
+from shapecalc.tui.palette import commands
+from shapecalc.tui.question import FIRST, Outcome, Question, command
 from shapecalc.tui.screens.explore import Explore
+from shapecalc.tui.themes import OURS, THEMES, filters_of, opening_theme
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
 
     from shapecalc.teaching.progress import Progress
 
 
 class Palette(CommandPalette):
     """The palette. A key may come before its list is laid out, and Textual's own then raises."""
+
+    def on_mount(self) -> None:
+        """Show a sign that every font has before the field."""
+        self.query_one(SearchIcon).icon = "?"
 
     def _action_command_list(self, action: str) -> None:
         with suppress(KeyError):
@@ -43,6 +52,8 @@ class ShapecalcApp(App[Outcome]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
+    theme = Reactive(OURS.name)
+
     def __init__(
         self,
         question: Question,
@@ -51,41 +62,67 @@ class ShapecalcApp(App[Outcome]):
         lesson: bool = False,
         big: bool = False,
         progress: Progress | None = None,
+        memory: Memory | None = None,
     ) -> None:
         """Open with a question, at one of its steps or past the last, and with the lessons over it if `lesson` is set.
 
         If `big` is set, the step is drawn in large figures.
 
-        `progress` says which lessons are done; if it is None, the user's file does.
+        `progress` says which lessons are done, and `memory` what else is kept; where one is None, the user's file does.
         """
         super().__init__()
+        self.memory = Memory() if memory is None else memory
         hides_nothing = bool(question.against) and not step  # the outputs of both chains are shown
         self.explore = Explore(question, None if hides_nothing else step, progress, big=big)
         self.opens_lessons = lesson
+        self._asked: Explore.Asked | None = None
+
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        """The themes that are offered, by name."""
+        return THEMES
+
+    def watch_theme(self, before: str, after: str) -> None:
+        """Remember a theme that is chosen, not the one that the app opens in."""
+        if after != before and self.explore.is_attached:
+            self.memory.keep_theme(after)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return what every line goes through before it is shown."""
+        filters = (each for each in super().get_line_filters() if not isinstance(each, Monochrome))
+        return [*filters, *filters_of(self.theme, colour=not self.no_color)]
+
+    @on(Explore.Asked)
+    def note_question(self, asked: Explore.Asked) -> None:
+        """Remember a question once it is stepped through, or another is asked in its place."""
+        before, self._asked = self._asked, asked
+        if asked.for_good or (before is not None and before.line == asked.line and before.at != asked.at):
+            self._remember()
+
+    def _remember(self) -> None:
+        """Remember the question at hand, but the one that the app opens with by itself."""
+        if self._asked is not None and self._asked.line != command(FIRST, None):
+            self.memory.add_question(self._asked.line)
+
+    def exit(self, result: Outcome | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave, and remember the last question."""
+        self._remember()
+        super().exit(result, return_code, message)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
-        """Return what the palette offers: the keys that would do something now, and the themes."""
-        for key in KEYS if screen is self.explore else ():
-            if self.explore.state.works(key.action) and not key.action.endswith("palette"):
-                yield SystemCommand(key.help, key.shown, partial(screen.run_action, key.action))
-        if screen is self.explore and self.explore.state.works("against"):
-            said = "say whether it is the same function, and show where they differ"
-            yield SystemCommand("compare with another chain", said, self.explore.action_against)
+        """Return what the palette offers at the main screen."""
         if screen is self.explore:
-            said = f"predict random requests without end; F5 lists their topics: {', '.join(TOPICS)}"
-            yield SystemCommand("exercises", said, self.explore.action_drill)
-        if screen is self.explore and self.explore.state.works("tally"):
-            yield SystemCommand("tally", "count what a class predicts", self.explore.action_tally)
-        yield SystemCommand("choose a theme", "among all that there are", self.action_change_theme)
+            yield from commands(self.explore, self.memory.questions)
+
+    def on_click(self, event: events.Click) -> None:
+        """Close a dialog by a click beside it, as its escape key does."""
+        if isinstance(self.screen, ModalScreen) and event.widget is self.screen:
+            self.simulate_key("escape")
 
     def action_command_palette(self) -> None:
         """Open the palette, unless it is open."""
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(Palette())
-
-    def search_themes(self) -> None:
-        """Open the palette of themes."""
-        self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
 
     def pop_screen(self) -> AwaitComplete:
         """Close the dialog on top, but never the main screen: a key that closes a dialog may come twice."""
@@ -98,6 +135,7 @@ class ShapecalcApp(App[Outcome]):
     def on_mount(self) -> None:
         """Open what was asked for over the main screen."""
         self.animation_level = "none"
+        self.theme = opening_theme(self.memory.theme, colour=not self.no_color)
         if self.opens_lessons:
             self.explore.action_lessons()
         elif self.explore.state.question.against and self.explore.state.works("against"):

@@ -9,7 +9,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.engine.files import Source
 
+CLOSED = "a served app opens no files and writes none"
 _are_open = True
+
+
+def may_open() -> bool:
+    """Say whether this process opens files."""
+    return _are_open
 
 
 def close_files() -> None:
@@ -24,7 +30,7 @@ def open_source(text: str) -> Source | None:
         return None
     if not _are_open:
         hint = "write the shape itself, such as 2,3,4"
-        raise ShapeError(Problem(FILE, "a served app opens no files and writes none", hint, argument="input"))
+        raise ShapeError(Problem(FILE, CLOSED, hint, argument="input"))
     from shapecalc.engine.files import FileError, open_array
 
     try:

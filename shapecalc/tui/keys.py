@@ -41,28 +41,38 @@ KEYS = (
     Key("ctrl+l", "^L", "short", "simplify", "show the shortest chain that does the same", 13),
     Key("ctrl+home", "^Home", "first", "first", "go to the first step", 17),
     Key("ctrl+end", "^End", "last", "last", "go past the last step, to the output", 18),
-    Key("ctrl+t", "^T", "theme", "theme", "change between dark and light", 19),
+    Key("ctrl+t", "^T", "theme", "theme", "go on to the next theme: ours, dark, light, without colour", 19),
     Key("ctrl+p", "^P", "commands", "app.command_palette", "find a command by name", 20),
     Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 21),
+    Key("ctrl+o", "^O", "files", "files", "choose an array of a file as the input", 22),
+    Key("ctrl+s", "^S", "text", "text", "copy the screen as text, and save it", 23),
 )
 """Every key of the main screen, in the order of the help."""
 
 
-def keys_line(working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS) -> Text:
-    """Return the keys whose actions are `working`, as many as fit; each carries its action as the meta data `key`.
+FOLLOWING = Key("", "←→↑↓", "follow", "", "follow another element", -1)
+"""The keys of the grid, while it has the focus."""
+
+
+def keys_line(working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()) -> Text:
+    """Return the keys of what has the focus and those of a screen whose actions are `working`, as many as fit.
+
+    Each that has an action carries it as the meta data `key`.
 
     >>> keys_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
     'PgDn next  PgUp back'
+    >>> keys_line(frozenset({"step(1)", "step(-1)"}), 24, focused=(FOLLOWING,)).plain
+    '←→↑↓ follow  PgDn next'
     """
-    kept: list[Key] = []
+    kept = [*focused]
     for key in sorted((key for key in keys if key.action in working), key=lambda key: key.rank):
         if sum(_width(each) + 2 for each in [*kept, key]) - 2 <= width:
             kept.append(key)
     line = Text(no_wrap=True, end="")
     for key in sorted(kept, key=lambda key: key.rank):
         line.append("  " if line else "")
-        line.append(key.shown, Style(bold=True, meta={"key": key.action}))
-        line.append(f" {key.label}", Style(meta={"key": key.action}))
+        meta = {"key": key.action} if key.action else {}
+        line.append(key.shown, Style(bold=True, meta=meta)).append(f" {key.label}", Style(meta=meta))
     return line
 
 

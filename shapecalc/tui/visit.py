@@ -11,10 +11,15 @@ import sys
 from contextlib import suppress
 
 from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
+from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import fields
 from shapecalc.teaching.lessons import Course
 from shapecalc.tui.files import close_files
 from shapecalc.tui.question import Question, without_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LARGEST = 1 << 29
 """The most bytes of memory that an app may ask the system for."""
@@ -57,15 +62,26 @@ def main() -> None:
     """Run the app for one visitor until it is left, or until the server is gone."""
     limit_process()
     close_files()
-    from shapecalc.teaching.progress import VisitorProgress
-    from shapecalc.tui.app import ShapecalcApp
-    from shapecalc.tui.web import PipeDriver
+    from shapecalc.tui.web import ServedApp
 
-    course = Course.of_json(json.loads(sys.argv[2])) if sys.argv[2] else None
-    app = ShapecalcApp(Question(*json.loads(sys.argv[1])), lesson=course is not None, progress=VisitorProgress())
-    app.explore.course = course
-    app.driver_class = PipeDriver
-    app.run()
+    fields, course, *link = sys.argv[1:]
+    lessons = Course.of_json(json.loads(course)) if course else None
+    ServedApp(*opening(json.loads(fields), *map(json.loads, link)), course=lessons).run()
+
+
+def opening(fields: list[Any], link: list[str] | None = None) -> tuple[Question, int | None, str]:
+    """Return the question and the step to open with, and what is wrong with the link that was followed.
+
+    >>> question, step, complaint = opening(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
+    >>> question.texts["input"], step, complaint
+    ('2,3', 0, 'a link may not name a file')
+    """
+    from shapecalc.tui.links import linked_question
+
+    try:
+        return (*linked_question(*link), "") if link else (Question(*fields), 0, "")
+    except ShapeError as error:
+        return Question(*fields), 0, visible(error.problem.message)
 
 
 if __name__ == "__main__":

@@ -60,10 +60,11 @@ class ClickableText(Widget):
     KINDS = ("dim", "step", "key", "cell")
     ALLOW_SELECT = False
 
-    def __init__(self, name: str) -> None:
-        """Make an empty text; what is shown is never markup."""
+    def __init__(self, name: str, action: str = "") -> None:
+        """Make an empty text, never of markup; a click where there is no meta data is that of the key of an action."""
         super().__init__(id=name)
         self.text = Text()
+        self.action = action
         self._lines: list[list[Segment]] = []
 
     def put(self, text: Text) -> None:
@@ -98,6 +99,9 @@ class ClickableText(Widget):
         for kind in self.KINDS:
             if kind in event.style.meta:
                 self.post_message(MarkClicked(kind, event.style.meta[kind]))
+                return
+        if self.action and self.text:
+            self.post_message(MarkClicked("key", self.action))
 
 
 def _segment_lines(text: Text, console: Console) -> list[list[Segment]]:

@@ -1,97 +1,63 @@
-"""A real browser, driven through its own protocol for that: Chromium, if one is installed."""
+"""A real browser: the Chromium that is installed, driven through playwright, if both are there."""
 
 from __future__ import annotations
 
-import base64
-import json
+import asyncio
 import shutil
-import subprocess
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--window-size=1000,700", "about:blank")
+WHY_NOT = "no Chromium is installed" if BROWSER is None else "" if find_spec("playwright") else "playwright is missing"
+"""Why no browser can be driven here; nothing if one can."""
 
 
 class Tab:
-    """A page that is looked at."""
+    """A page that is looked at, with what the app has painted in it."""
 
-    def __init__(self, socket):
-        self.socket, self.asked, self.painted = socket, 0, b""
+    def __init__(self, page):
+        self.page, self.painted, self._more = page, b"", asyncio.Event()
+        page.on("websocket", lambda socket: socket.on("framereceived", self._keep))
+        self.downloads = asyncio.Queue()
+        page.on("download", self.downloads.put_nowait)
 
-    async def ask(self, method, **params):
-        """Have the browser do something, and return what it says of it."""
-        self.asked += 1
-        await self.socket.send_json({"id": self.asked, "method": method, "params": params})
-        while True:
-            said = await self.socket.receive_json()
-            self._keep(said)
-            if said.get("id") == self.asked:
-                assert "error" not in said, said
-                return said["result"]
-
-    def _keep(self, said):
-        if said.get("method") == "Network.webSocketFrameReceived":
-            frame = said["params"]["response"]
-            self.painted += base64.b64decode(frame["payloadData"]) if frame["opcode"] == 2 else b""
-
-    async def value(self, script):
-        """Return the value of an expression in the page."""
-        return (await self.ask("Runtime.evaluate", expression=script, returnByValue=True))["result"].get("value")
+    def _keep(self, frame):
+        self.painted += frame if isinstance(frame, bytes) else b""
+        self._more.set()
 
     async def go(self, address):
         """Go to an address; what was painted before is forgotten."""
         self.painted = b""
-        await self.ask("Page.navigate", url=address)
+        await self.page.goto(address)
 
     async def until(self, script):
         """Wait until an expression is true in the page."""
-        while not await self.value(script):
-            pass
+        while not await self.page.evaluate(script):  # playwright's own waiting evaluates a text, which the page forbids
+            await asyncio.sleep(0.02)
 
     async def until_painted(self, text):
         """Wait until the app has painted a text since the last time, and forget it."""
         while text not in self.painted:
-            self._keep(await self.socket.receive_json())
+            self._more.clear()
+            await self._more.wait()
         self.painted = b""
 
-    async def press(self, key, code, modifiers=0):
-        """Press a key of the keyboard, wherever the keyboard goes."""
-        key_ = {"key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
-        await self.ask("Input.dispatchKeyEvent", type="rawKeyDown", **key_)
-        await self.ask("Input.dispatchKeyEvent", type="keyUp", **key_)
-
     async def resize(self, width, height):
-        await self.ask(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-        )
+        await self.page.set_viewport_size({"width": width, "height": height})
 
 
 @asynccontextmanager
-async def opened(session, port, folder):
-    """Start a browser, which is driven through a port; its only tab."""
-    flags = [*FLAGS, f"--remote-debugging-port={port}", f"--user-data-dir={folder}"]
-    browser = subprocess.Popen([BROWSER, *flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        async with session.ws_connect(await _tab_address(session, port), max_msg_size=0) as socket:
-            tab = Tab(socket)
-            for domain in ("Page", "Network", "Runtime"):
-                await tab.ask(f"{domain}.enable")
-            yield tab
-    finally:
-        browser.terminate()
-        browser.wait()
+async def opened():
+    """Start a browser; its only tab."""
+    from playwright.async_api import async_playwright
 
-
-async def _tab_address(session, port):
-    """Wait for the browser and return where its tab is driven."""
-    from aiohttp import ClientError
-
-    while True:
+    async with async_playwright() as playing:
+        browser = await playing.chromium.launch(
+            executable_path=BROWSER,
+            args=["--no-sandbox"],
+            ignore_default_args=["--disable-back-forward-cache"],  # a reader's browser keeps a page that one leaves
+        )
         try:
-            async with session.get(f"http://127.0.0.1:{port}/json") as answer:
-                tabs = json.loads(await answer.text())
-        except ClientError:
-            continue
-        for tab in tabs:
-            if tab["type"] == "page":
-                return tab["webSocketDebuggerUrl"]
+            yield Tab(await browser.new_page())
+        finally:
+            await browser.close()

@@ -651,3 +651,18 @@ def test_the_hook_in_the_readme_is_the_one_that_is_defined():
     hooks = (ROOT / ".pre-commit-hooks.yaml").read_text()
     assert "      - id: shapecalc-check\n" in (ROOT / "README.md").read_text("utf-8")
     assert "- id: shapecalc-check\n" in hooks
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x.npy", b"\x93NUMPY\x01\0v\0{'descr'", "it holds no cases but an array: shapecalc match"),
+        ("cases.txt", "reshape 2,3 6 => 6\n".encode("utf-16"), "it is no text in UTF-8"),
+    ],
+)
+def test_what_is_no_text_is_told_in_one_line(name, content, said, shapecalc, tmp_path):
+    file = tmp_path / name
+    file.write_bytes(content)
+    ran = shapecalc("check", str(file))
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err == f"shapecalc: file: {file}: {said}\nshapecalc: no cases\n"

@@ -59,3 +59,13 @@ def test_a_mistake_is_one_line_and_json_has_its_place(shapecalc):
     )
     problem = json.loads(shapecalc("code", "x.view(C + 1)", "--input", "x=C", "--json").out)["problem"]
     assert (problem["argument"], problem["span"]) == ("line", [7, 12])
+
+
+@pytest.mark.parametrize(
+    ("line", "stage"),
+    [("x.chunk(3)", "split 0 3 --part 0"), ("x.T.unbind(1)", "select 1 0"), ("x[:, 0].split(2)", "split 0 3 --part 0")],
+)
+def test_parts_that_nobody_takes_name_the_stage_that_does(line, stage, shapecalc):
+    ran = shapecalc("code", line, "--input", "x=6,6", "-d", "torch")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"parts, not in one tensor (take one of them, as [0] does, or write the stage: {stage})" in ran.err

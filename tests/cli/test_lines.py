@@ -37,12 +37,12 @@ def test_every_op_takes_lines(op, shapecalc):
     assert chained.out == alone.out * 2
 
 
-def test_messages_of_later_lines_name_them(shapecalc):
+def test_messages_name_their_lines(shapecalc):
     ran = shapecalc("reshape", "-", "2,6", "--strict", stdin="N,4\nM,6\n")
     assert (ran.code, ran.out) == (1, "2,6\n2,6\n")
     lasting = "for every batch try 0,6, since 0 copies the input's first dim; or -1,6, as long as the other sizes stay"
     assert ran.err == (
-        f"shapecalc: holds when N is 3\nshapecalc: line 2: holds when M is 2\nshapecalc: line 2: {lasting}\n"
+        f"shapecalc: line 1: holds when N is 3\nshapecalc: line 2: holds when M is 2\nshapecalc: line 2: {lasting}\n"
     )
     ran = shapecalc("reshape", "-", "-1", "--expect", "24", stdin="2,3,4\n5\n")
     assert (ran.code, ran.err) == (1, "shapecalc: line 2: expected 24, got 5\n")
@@ -114,3 +114,13 @@ def test_control_characters_of_lines_are_shown_escaped():
     assert (ran.returncode, ran.stdout) == (2, b"3\n")
     assert ran.stderr.isascii()
     assert b"\x1b" not in ran.stderr
+
+
+def test_the_first_line_is_named_only_if_others_follow(shapecalc):
+    said = "5 elements cannot be divided by 3, 2 left over (1 and 5 would divide: try 1,-1)"
+    assert shapecalc("reshape", "-", "3,-1", stdin="5\n").err == f"shapecalc: indivisible: {said}\n"
+    ran = shapecalc("reshape", "-", "3,-1", stdin="5\n6\n")
+    assert (ran.code, ran.out, ran.err) == (3, "3,2\n", f"shapecalc: indivisible: line 1: {said}\n")
+    unread = shapecalc("reshape", "-", "-1", "--expect", "5", stdin="a b\n6\n").err.splitlines()
+    assert unread[0].startswith("shapecalc: usage: line 1: ' ' cannot stand in 'a b'")
+    assert unread[1:] == ["shapecalc: line 2: expected 5, got 6"]

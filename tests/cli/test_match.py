@@ -137,3 +137,16 @@ def test_a_folder_of_damaged_files_is_looked_through_to_its_end(shapecalc, folde
     assert len(lines) == len(damaged) + 2
     assert all(line.startswith("shapecalc: file: ") and line.isprintable() for line in lines[:-1])
     assert lines[-1] == "shapecalc: 1 passed, 1 failed, 61 could not be read; N is 8"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["a.npy", "N,3,H,W"], "'a.npy' is a file (the pattern comes first: match N,3,H,W a.npy)"),
+        (["x.npz:w", "2,3"], "'x.npz:w' is a file (the pattern comes first: match 2,3 x.npz:w)"),
+        (["store.zarr/", "a.npy"], "'store.zarr/' is a file (the pattern comes first: match PATTERN store.zarr/)"),
+    ],
+)
+def test_a_file_in_the_place_of_the_pattern_is_told(words, said, shapecalc):
+    ran = shapecalc("match", *words)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"shapecalc: usage: {said}\n")

@@ -294,3 +294,17 @@ def test_an_ascii_locale_is_no_obstacle():
         check=False,
     )
     assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+def test_why_explains_what_the_doctor_finds(shapecalc):
+    from shapecalc.doctor.causes import SAID
+
+    for cause in SAID.keys() - RULES.keys():
+        assert shapecalc("why", cause).out.startswith(f"{cause}: {SAID[cause]}\n")
+    assert json.loads(shapecalc("why", "hard-coded-batch", "--json").out)["says"] == SAID["hard-coded-batch"]
+    assert "did you mean hard-coded-batch?" in shapecalc("why", "hard-coded-bach").err
+
+
+def test_find_counts_arrays_in_words(shapecalc):
+    said = "--before was given 1 time, and --after 0 times"
+    assert shapecalc("find", "--before", "x.npy").err == f"shapecalc: usage: {said}\n"

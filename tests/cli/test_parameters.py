@@ -149,3 +149,9 @@ def test_pictures_name_them():
     options = {"keep_one": True, "mode": "TAIL", "reverse": False, "dialect": "torch"}
     first = layouts(resolve(ask("squeeze", "2,1,3", options)))[0]
     assert first.title == "squeeze no reverse mode TAIL keep_one"
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_the_help_of_an_option_is_a_sentence(op):
+    said = [each.help for each in parameters_of(OPS[op]) if isinstance(each, Option) and not each.lists_completions]
+    assert all(text.endswith(".") for text in said), said

@@ -13,7 +13,7 @@ import sys
 import time
 from contextlib import asynccontextmanager, contextmanager
 from urllib.error import HTTPError
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 import numpy as np
@@ -22,7 +22,7 @@ import pytest
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import replace
 from shapecalc.teaching.lessons import Course, lessons
-from tests.cli.browser import BROWSER, opened
+from tests.cli.browser import WHY_NOT, opened
 from tests.cli.conftest import ROOT, command
 
 aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
@@ -37,8 +37,8 @@ from shapecalc.tui.visit import LONGEST_COURSE, command_of  # noqa: E402
 pytestmark = pytest.mark.sessions(45)
 
 PATIENCE = 30
-F3, F5, F9, CTRL_L, CTRL_P, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x0c", "\x10", "\x14"
-CTRL_U, ESCAPE = "\x15", "\x1b"
+F3, F5, F9, CTRL_L, CTRL_P, CTRL_S, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x0c", "\x10", "\x13", "\x14"
+CTRL_U, CTRL_HOME, ESCAPE = "\x15", "\x1b[1;5H", "\x1b"
 TO_INPUT = "\x1b[<0;31;2M\x1b[<0;31;2m"
 """A click on the first field: the app opens at a hole."""
 READY, DONE = b"answer", "✓".encode()
@@ -148,6 +148,14 @@ async def painted(visitor, text):
         assert frame.type in (FRAME.BINARY, FRAME.TEXT), (frame, seen)
         seen += frame.data if frame.type is FRAME.BINARY else b""
     return seen
+
+
+async def told(visitor, kind):
+    """Wait until the page is told something of a kind, and return what."""
+    async for frame in visitor:
+        if frame.type is FRAME.TEXT and (said := json.loads(frame.data))[0] == kind:
+            return said[1]
+    raise AssertionError(visitor.close_code)
 
 
 async def closed(visitor):
@@ -266,7 +274,7 @@ def test_a_visitor_sees_the_question_and_has_the_keyboard(here):
             await visitor.send_str(typed(F3))
             await painted(visitor, b"The arrow keys follow another element")
             await visitor.send_str(typed(CTRL_P))
-            await painted(visitor, b"choose a theme")
+            await painted(visitor, b"ask the same under every dialect")
             await visitor.send_str(typed("qqq"))
             await painted(visitor, b"No matches found")
 
@@ -296,15 +304,26 @@ def test_a_picture_goes_to_the_browser_once(here):
         async with here.visitor() as visitor:
             await painted(visitor, READY)
             await visitor.send_str(typed(F9))
-            while (frame := await visitor.receive()).type is not FRAME.TEXT:
-                pass
-            return json.loads(frame.data)
+            return await told(visitor, "deliver_file_start")
 
-    kind, key = run(visit())
-    url = here.url(f"/download/{key}")
-    assert kind == "deliver_file_start"
+    url = here.url(f"/download/{run(visit())}")
     assert here.get(url)[1].startswith("<svg")
     assert here.get(url)[0] == 404
+
+
+def test_the_screen_goes_to_the_browser_as_text(here):
+    async def visit():
+        async with here.visitor() as visitor:
+            await painted(visitor, READY)
+            await visitor.send_str(typed(CTRL_S))
+            return await told(visitor, "deliver_file_start")
+
+    status, text = here.get(here.url(f"/download/{run(visit())}"))
+    assert status == 200
+    assert 'filename="shapecalc.txt"' in here.headers["Content-Disposition"]
+    assert here.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert here.marker in text
+    assert len(text.splitlines()) == 24
 
 
 def test_the_owner_reads_one_line_a_visitor():
@@ -330,6 +349,59 @@ def test_the_address_opens_in_a_browser(tmp_path):
             assert time.monotonic() < end
             time.sleep(0.02)
         assert seen.read_text() == served.address
+
+
+# Links
+
+
+def linked(ask, step=""):
+    return f"&width=100&height=30&{urlencode({'ask': ask, 'step': step}, errors='surrogateescape')}"
+
+
+def test_a_link_opens_a_question_at_a_step(here):
+    async def visit():
+        async with here.visitor(linked("reshape 7,8,3 0,-1", "1")) as visitor:
+            assert b"[1 of 3: copy 0]" in await painted(visitor, b"$ shapecalc reshape 7,8,3 0,-1")
+
+    run(visit())
+
+
+REFUSED_LINKS = [
+    ("reshape x.npy -1", b"a link may not name a file"),
+    ("chain '/etc/secret.npz:a | flatten'", b"a link may not name a file"),
+    ("equiv '2,3 | flatten' 'x.safetensors:w | flatten'", b"a link may not name a file"),
+    ("reshape 2,3 -1 -o y.npy", b"reshape has no option '-o'"),
+    ("reshape 2,3 -1 --picture y.svg", b"reshape has no option '--picture'"),
+    ("serve --host 0.0.0.0", b"reshape has no option '--host'"),
+    ("reshape '2,3", b"is never closed"),
+    ("\0\x1b[31m", b"cannot stand in"),
+    ("\udcff", b"cannot stand in"),
+    ("(" * 3000, b"the link is not followed"),
+]
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("ask", "said"), REFUSED_LINKS, ids=range(len(REFUSED_LINKS)))
+def test_a_link_that_is_no_question_opens_the_owners(here, ask, said):
+    async def visit():
+        async with here.visitor(linked(ask, "9" * 99)) as visitor:
+            seen = await painted(visitor, said)
+            assert here.marker.encode() in seen
+            assert b"\x1b[31m" not in seen
+
+    run(visit())
+
+
+def test_the_page_learns_the_link_to_what_is_shown(here):
+    async def visit():
+        async with here.visitor(linked("flatten 2,3,4")) as visitor:
+            await painted(visitor, b"2,12")
+            await visitor.send_str(typed(CTRL_HOME))
+            while (link := await told(visitor, "link"))["step"] != "1":
+                pass
+            return link
+
+    assert run(visit()) == {"ask": "flatten 2,3,4", "step": "1"}
 
 
 # Files
@@ -445,8 +517,7 @@ def test_an_app_writes_nothing(tmp_path):
             await visitor.send_str(typed(F5))
             await painted(visitor, READY)
             await visitor.send_str(typed(F9))
-            while (await visitor.receive()).type is not FRAME.TEXT:
-                pass
+            await told(visitor, "deliver_file_start")
 
     places = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR")}
     with site(**places, TEXTUAL_LOG=str(tmp_path / "log")) as served:
@@ -671,36 +742,84 @@ def test_what_is_not_installed_is_told(shapecalc, monkeypatch):
 # A real browser
 
 
+def in_a_browser(script, **site_options):
+    """Run a script with a tab of a real browser and the site it is to visit; return the site when it is closed."""
+
+    async def visit(served):
+        async with asyncio.timeout(4 * PATIENCE), opened() as tab:
+            await tab.resize(1000, 700)
+            await script(tab, served)
+
+    with site(**site_options) as served:
+        run(visit(served))
+    return served
+
+
+FITS = """(() => {
+    const { right, bottom } = document.querySelector(".xterm-screen").getBoundingClientRect();
+    const fits = (used, room) => used <= room && used > room - 40;
+    return fits(right, innerWidth) && fits(bottom, innerHeight);
+})()"""
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-def test_a_real_browser_opens_steps_resizes_and_closes(tmp_path):
-    fits = """(() => {
-        const { right, bottom } = document.querySelector(".xterm-screen").getBoundingClientRect();
-        const fits = (used, room) => used <= room && used > room - 40;
-        return fits(right, innerWidth) && fits(bottom, innerHeight);
-    })()"""
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+def test_a_real_browser_opens_steps_resizes_and_closes():
+    async def script(tab, served):
+        await tab.go(served.address)
+        await tab.until_painted(b"answer")
+        assert await tab.page.evaluate(FITS)
+        await tab.page.keyboard.press("PageUp")
+        await tab.until_painted(b"regroup")
+        await tab.resize(1400, 900)
+        await tab.until(FITS)
+        await tab.until_painted(b"\x1b[40;")
+        await tab.page.keyboard.press("Control+q")
+        await tab.until("document.querySelector('#words').textContent.startsWith('the app has ended')")
+        await tab.go(served.address)
+        await tab.until_painted(b"answer")
+        assert len(served.apps) == 1
+        await tab.go("about:blank")
+        await asyncio.to_thread(served.until_apps, 0)
+        await tab.page.go_back()
+        await tab.until_painted(b"answer")
 
-    async def visit():
-        async with asyncio.timeout(4 * PATIENCE), aiohttp.ClientSession() as session:
-            port = free_port()
-            async with opened(session, port, tmp_path) as tab:
-                await tab.resize(1000, 700)
-                await tab.go(served.address)
-                await tab.until_painted(b"answer")
-                assert await tab.value(fits)
-                await tab.press("PageDown", 34)
-                await tab.until_painted(b"0 copies dim 0, which is")
-                await tab.resize(1400, 900)
-                await tab.until(fits)
-                await tab.until_painted(b"\x1b[40;")
-                await tab.press("q", 81, modifiers=2)
-                await tab.until("document.querySelector('#words').textContent.startsWith('the app has ended')")
-                await tab.go(served.address)
-                await tab.until_painted(b"answer")
-                assert len(served.apps) == 1
-                await tab.go("about:blank")
-                await asyncio.to_thread(served.until_apps, 0)
+    assert len(re.findall("visitor", in_a_browser(script).told)) == 3
 
-    with site() as served:
-        run(visit())
-    assert len(re.findall("visitor", served.told)) == 2
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+def test_in_a_real_browser_the_address_is_a_link_to_the_place():
+    async def script(tab, served):
+        await tab.go(f"{served.address}&{urlencode({'ask': 'reshape 7,8,3 0,-1', 'step': '1'})}")
+        await tab.until_painted(b"[1 of 3: copy 0]")
+        await tab.page.keyboard.press("PageDown")
+        await tab.until("new URL(location).searchParams.get('step') === '2'")
+        await tab.page.keyboard.type("5")
+        await tab.until("new URL(location).searchParams.get('ask') === 'reshape 7,8,35 0,-1'")
+        link = tab.page.url
+        assert served.token in link
+        await tab.go("about:blank")
+        await tab.go(link)
+        await tab.until_painted(b"7,8,35")
+        await tab.go(f"{served.address}&ask=reshape%20/etc/x.npy%20-1")
+        await tab.until_painted(b"a link may not name a file")
+
+    in_a_browser(script)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+def test_in_a_real_browser_the_mouse_points_and_a_picture_is_downloaded(tmp_path):
+    async def script(tab, served):
+        await tab.go(served.address)
+        await tab.until_painted(b"answer")
+        screen = await tab.page.locator(".xterm-screen").bounding_box()
+        await tab.page.mouse.click(screen["x"] + 10, screen["y"] + screen["height"] - 5)  # the first key: PgUp
+        await tab.until_painted(b"regroup")
+        await tab.page.keyboard.press("F9")
+        download = await tab.downloads.get()
+        await download.save_as(tmp_path / download.suggested_filename)
+
+    in_a_browser(script)
+    assert (tmp_path / "shapecalc.svg").read_text().startswith("<svg")

@@ -307,7 +307,7 @@ def test_chains_that_are_answered_may_be_compared():
         ("2,3 | transpose", "3,2 | transpose", "different inputs"),
         ("| transpose", "3,2 | transpose", "needs an input"),
         ("2,3 | transpose", "| shape", "no element moves"),
-        ("2,3 | transpose", "|", "operation is missing"),
+        ("2,3 | transpose", "|", "an operation is missing after |"),
         ("2,3 | transpose", " ", "chain is missing"),
         ("2,3", "transpose", "different inputs"),
     ],

@@ -62,7 +62,7 @@ def picture(scene: Scene) -> str:
 
     async def play(user):
         if not scene.dark:
-            await user.press("ctrl+t")
+            user.app.theme = "light"
         for key in scene.keys:
             await user.press(key)
         await user.pilot.pause()

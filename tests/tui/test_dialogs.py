@@ -126,7 +126,7 @@ async def test_help_is_about_what_has_the_focus(user):
     assert "The picture of the step at hand." in user.text
 
 
-@driven(size=(80, 50))
+@driven(size=(80, 70))
 async def test_the_palette_offers_each_key_once(user):
     await user.press("ctrl+p")
     await user.pilot.pause(0.2)
@@ -136,7 +136,7 @@ async def test_the_palette_offers_each_key_once(user):
         "compare with another chain",
         "copy the command line",
         "quit and print nothing",
-        "choose a theme",
+        "theme: without colour",
     ):
         assert user.text.count(said) == 1
     await user.type("compare")
@@ -148,7 +148,7 @@ async def test_the_palette_offers_each_key_once(user):
     assert "≠" in user.text
 
 
-DIALOGS = ["f1", "f2", "f4", "f5", "f8", "ctrl+l"]
+DIALOGS = ["f1", "f2", "f4", "f5", "f8", "ctrl+l", "ctrl+o"]
 
 
 @pytest.mark.parametrize("size", [(60, 18), (80, 24), (200, 60)])

@@ -207,6 +207,8 @@ class Reader:
         except Refused as refused:
             return Read(shape, refused.stages, tuple(self.notes))
         check_names_known(self.sizes, [*known, *sorted(self.met)])
+        if isinstance(value, Parts):
+            raise misuse(f"the code ends in {value.count} parts, not in one tensor", value.hint, argument="line")
         if not isinstance(value, Tensor):
             raise misuse(
                 "the code ends in no tensor", f"it is read as a line about {brief(self.name)}", argument="line"

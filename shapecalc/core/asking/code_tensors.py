@@ -101,6 +101,12 @@ class Parts(Record):
             return self.tensor.after("select", axis=self.axis, index=place)
         return self.tensor.after("split", axis=self.axis, parts=self.count, part=place)
 
+    @property
+    def hint(self) -> str:
+        """How one of the parts is asked for, in code and as a stage."""
+        stage = f"select {self.axis} 0" if self.drops else f"split {self.axis} {self.count} --part 0"
+        return f"take one of them, as [0] does, or write the stage: {stage}"
+
 
 def positions(tensor: Tensor, failing: Failing) -> Parts:
     """Return the positions of a tensor's first axis; raise `ShapeError` (usage) if their count is not known."""

@@ -170,7 +170,12 @@ def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
     ('2,3,4', [('transpose', {'perm': '1,0,2'}), ('reshape', {'target': '2,-1,3'})])
     """
     shape, *stages = split(text, "|")
-    read = [read_stage(split(stage), with_input=False) for stage in stages]
+    words = [split(stage) for stage in stages]
+    if [] in words:
+        raise misuse(
+            "an operation is missing after |", "write INPUT | OP ..., such as 2,3 | flatten, or the input alone"
+        )
+    read = [read_stage(each, with_input=False) for each in words]
     return " ".join(split(shape)), [(stage.op, stage.options) for stage in read]
 
 

@@ -15,6 +15,7 @@ from shapecalc.core.asking.command_line import chain_text
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.against import equiv_line, held_against, verdict_text
+from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.widgets import SENT, Field, Pane
 from shapecalc.view.grid import output_grids
 
@@ -40,7 +41,7 @@ class Against(ModalScreen[str]):
             yield Static("", id="verdict", markup=False)
             yield Pane("outputs")
             yield Static("", id="line", markup=False)
-            yield Static("F7 copies the command, escape closes", id="words")
+            yield KeyWords("F7 copies the command, escape closes", id="words")
 
     def on_mount(self) -> None:
         """Begin in the field."""

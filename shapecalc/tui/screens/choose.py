@@ -15,6 +15,7 @@ from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui import story
 from shapecalc.tui.choices import Choices
+from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.question import ASKABLE, Question, answer_question
 from shapecalc.tui.widgets import Field
 
@@ -30,10 +31,14 @@ class Choose(ModalScreen[Question | None]):
 
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "take", "take")]
 
-    def __init__(self, question: Question, hidden: str = "") -> None:
-        """Start from a question; `hidden` is what stands in place of its answer, if that is not to be seen."""
+    def __init__(self, question: Question, setting: str = "", hidden: str = "") -> None:
+        """Start from a question, in the field of a setting if one is named.
+
+        `hidden` is what stands in place of the answer, if that is not to be seen.
+        """
         super().__init__()
         self.question = question
+        self.setting = setting
         self.hidden = hidden
 
     def compose(self) -> ComposeResult:
@@ -48,7 +53,7 @@ class Choose(ModalScreen[Question | None]):
                     yield Field(name, str(self.question.settings.get(name, "")))
             yield Static("", id="about", markup=False)
             yield Static("", id="preview", markup=False)
-            yield Static("tab goes on, enter takes it, escape leaves all as it was", classes="words")
+            yield KeyWords("tab goes on, enter takes it, escape leaves all as it was")
 
     def on_mount(self) -> None:
         """Start at what is chosen now."""
@@ -56,7 +61,7 @@ class Choose(ModalScreen[Question | None]):
         with self.prevent(OptionList.OptionHighlighted):
             ops.highlighted = ASKABLE.index(self.question.op)
         self._list_dialects()
-        ops.focus()
+        (self.query_one(f"#field-{self.setting}") if self.setting else ops).focus()
         self.call_after_refresh(self._preview)
 
     @on(OptionList.OptionHighlighted, "#op")

@@ -15,6 +15,7 @@ from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.choices import Choices
+from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.widgets import SENT
 from shapecalc.view.code import TARGETS, code
 
@@ -36,7 +37,7 @@ class CodeScreen(ModalScreen[None]):
                 yield Choices(*(Option(name, id=name) for name in TARGETS), id="targets")
                 with VerticalScroll():
                     yield Static("", id="code", markup=False)
-            yield Static("enter copies it, escape closes", classes="words")
+            yield KeyWords("enter copies it, escape closes")
 
     @on(OptionList.OptionHighlighted)
     def show(self, event: OptionList.OptionHighlighted) -> None:

@@ -8,13 +8,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import DataTable, Static
+from textual.widgets import DataTable
 
 from shapecalc.core.answers.trace import Trace
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import shape_text
+from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.question import Outcome, Question, answer_question
 from shapecalc.view.steps import setting_text
 
@@ -87,7 +88,7 @@ class Compare(ModalScreen[Question | None]):
     def compose(self) -> ComposeResult:
         """Put the table under a line that says what to do with it."""
         with Vertical(classes="dialog"):
-            yield Static("enter goes to a row, at the step where the two part; escape closes", classes="words")
+            yield KeyWords("enter goes to a row, at the step where the two part; escape closes")
             yield DataTable(cursor_type="row", zebra_stripes=True)
 
     def on_mount(self) -> None:

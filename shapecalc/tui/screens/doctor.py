@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from shapecalc.doctor.report import Diagnosis
+from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.question import Question, question_of
 
 
@@ -31,7 +32,7 @@ class DoctorScreen(ModalScreen[Question | None]):
             with VerticalScroll():
                 yield Static("\n".join(self.found.lines()), markup=False)
             asks = "enter asks it, " if self.commands else ""
-            yield Static(f"{asks}escape closes", classes="words")
+            yield KeyWords(f"{asks}escape closes")
 
     def action_ask(self) -> None:
         """Close, and ask the first request that the text tells of."""

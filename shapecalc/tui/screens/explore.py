@@ -5,8 +5,8 @@ The dialogs are imported when they are asked for, so that the first picture is t
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from time import monotonic
 
@@ -16,6 +16,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
+from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Rule
@@ -23,12 +24,14 @@ from textual.widgets import Input, Rule
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import replace
-from shapecalc.engine.whole_files import whole_file
 from shapecalc.tui import story
 from shapecalc.tui.asking import hidden_text
-from shapecalc.tui.keys import KEYS, keys_line
+from shapecalc.tui.files import CLOSED, may_open
+from shapecalc.tui.keys import FOLLOWING, KEYS, keys_line
 from shapecalc.tui.question import CHAIN, Question, caret, command, element_reader, question_of
+from shapecalc.tui.saving import save
 from shapecalc.tui.state import ARROWS, State, first_difference
+from shapecalc.tui.themes import theme_after
 from shapecalc.tui.widgets import SENT, ClickableText, Enlarge, Field, FocusableText, MarkClicked, Pane, TextField
 from shapecalc.view.rail import rail, strip
 
@@ -49,6 +52,14 @@ class Explore(Screen[None]):
 
     AUTO_FOCUS = ""
     BINDINGS = [Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS]
+
+    class Asked(Message):
+        """A question is on the screen, or was there until now."""
+
+        def __init__(self, line: str, at: int, *, for_good: bool = False) -> None:
+            """Keep its command line, the place in its answer, and whether nothing more is typed in it."""
+            super().__init__()
+            self.line, self.at, self.for_good = line, at, for_good
 
     def __init__(
         self, question: Question, step: int | None = 0, progress: Progress | None = None, *, big: bool = False
@@ -72,7 +83,7 @@ class Explore(Screen[None]):
         """Lay the screen out from top to bottom."""
         yield Enlarge(id="enlarge")
         with Vertical(id="all"):
-            yield ClickableText("title")
+            yield ClickableText("title", "choose")
             yield Horizontal(*self._fields(), id="fields")
             yield ClickableText("reason")
             yield Rule()
@@ -81,8 +92,8 @@ class Explore(Screen[None]):
             yield ClickableText("rail")
             yield ClickableText("strip")
             yield Pane("picture")
-            yield ClickableText("sentence")
-            yield ClickableText("command")
+            yield ClickableText("sentence", "fix")
+            yield ClickableText("command", "copy")
             yield ClickableText("keys")
 
     def on_mount(self) -> None:
@@ -257,11 +268,24 @@ class Explore(Screen[None]):
         """Apply the fix that is suggested."""
         await self.ask_anew(self.state.question_with_fix())
 
-    def action_choose(self) -> None:
-        """Choose the operator, the dialect and its settings."""
+    def action_choose(self, setting: str = "") -> None:
+        """Choose the operator, the dialect and its settings, beginning with a setting if one is named."""
         from shapecalc.tui.screens.choose import Choose
 
-        self.app.push_screen(Choose(self.state.question, hidden_text(self.state)), self._take_question)
+        self.app.push_screen(Choose(self.state.question, setting, hidden_text(self.state)), self._take_question)
+
+    def action_files(self) -> None:
+        """Choose an array of a file as the input."""
+        from shapecalc.tui.screens.files import Files
+
+        if may_open():
+            self.app.push_screen(Files("."), self._take_file)
+        else:
+            self.notify(CLOSED, markup=False)
+
+    async def _take_file(self, path: str | None) -> None:
+        if path is not None:
+            await self.ask_anew(self.state.question.with_text("input", path))
 
     def action_compare(self) -> None:
         """Ask the same under every dialect."""
@@ -338,18 +362,31 @@ class Explore(Screen[None]):
         if self.app.is_web:
             self.app.deliver_screenshot()
             return
-        saved = Path.cwd() / f"shapecalc_{datetime.now():%Y-%m-%dT%H_%M_%S_%f}.svg"
+        self._save(self.app.export_screenshot(), "svg")
+
+    def action_text(self) -> None:
+        """Copy the screen as text, without notifications, and save it; from a browser, where it keeps its downloads."""
+        self.app.clear_notifications()
+        self.call_after_refresh(self._take_text_of_screen)
+
+    def _take_text_of_screen(self) -> None:
+        text = "".join(f"{strip.text.rstrip()}\n" for strip in self._compositor.render_strips())
+        self.app.copy_to_clipboard(text)
+        if self.app.is_web:
+            self.app.deliver_text(StringIO(text))
+            return
+        self._save(text, "txt", f"; {SENT}")
+
+    def _save(self, content: str, ending: str, also: str = "") -> None:
+        """Write a file into the folder one is in, and tell its name, or why there is none."""
         try:
-            with whole_file(saved) as file:
-                file.write(self.app.export_screenshot().encode())
+            self.notify(f"{save(content, ending)}{also}", title="saved", markup=False)
         except OSError as error:
-            self.notify(visible(f"{saved.parent}: {error.strerror}"), title="not saved", severity="error", markup=False)
-        else:
-            self.notify(saved.name, title="saved", markup=False)
+            self.notify(visible(f"{Path.cwd()}: {error.strerror}"), title="not saved", severity="error", markup=False)
 
     def action_theme(self) -> None:
-        """Change between dark and light."""
-        self.app.theme = "textual-light" if self.app.current_theme.dark else "textual-dark"
+        """Go on to the next theme."""
+        self.app.theme = theme_after(self.app.theme)
 
     def action_done(self) -> None:
         """Quit, and leave the answer to be printed."""
@@ -379,6 +416,9 @@ class Explore(Screen[None]):
 
     async def ask_anew(self, question: Question) -> None:
         """Ask a question that other fields may belong to."""
+        if self.state.outcome.answer is not None:
+            line = command(self.state.question, self.state.outcome.answer)
+            self.post_message(self.Asked(line, self.state.at, for_good=True))
         self.state.ask(question)
         await self._show_fields()
 
@@ -415,15 +455,19 @@ class Explore(Screen[None]):
         if not self.is_attached or self.has_class("-small"):
             return
         state, width = self.state, self.app.size.width - 2
-        line = Text(visible(f"$ {command(state.question, state.outcome.answer)}"), no_wrap=True, overflow="ellipsis")
+        asked = command(state.question, state.outcome.answer)
+        line = Text(visible(f"$ {asked}"), no_wrap=True, overflow="ellipsis")
         works = frozenset(key.action for key in KEYS if state.works(key.action))
         self._put("title", story.title(state.question, state.outcome, width, hidden_text(state)))
         self._put("reason", self._reason_text(width))
         self._put("sentence", story.sentence(state, width))
         self._put("command", line)
-        self._put("keys", keys_line(works, width))
+        follows = state.gridded and isinstance(self.focused, Pane)
+        self._put("keys", keys_line(works, width, focused=(FOLLOWING,) if follows else ()))
         self.set_class(state.outcome.answer is None, "-stale")
         self._put_answer(width)
+        if state.outcome.answer is not None:
+            self.post_message(self.Asked(asked, state.at))
         self._shown = monotonic()
 
     def _put_answer(self, width: int) -> None:

@@ -1,17 +1,20 @@
-"""F1: what has the focus, and every key."""
+"""F1: what has the focus, every key, and every sign of the pictures."""
 
 from __future__ import annotations
 
 from rich.table import Table
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import Holds
+from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.keys import KEYS
+from shapecalc.tui.legend import LEGEND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +36,9 @@ FLOW = (
     "keys light another dim, and what it comes from."
 )
 MORE = (
-    "tab goes on to the next field. Click a dim to see what it comes from. ^P also finds what has no key: "
-    "to compare with another chain, and the themes."
+    "tab goes on to the next field. Whatever is shown can be clicked: a dim shows what it comes from, a step is gone "
+    "to, a key is pressed. ^P finds all of this by a word, and what has no key: another chain to compare with, the "
+    "themes, the fields, the settings, and what was asked before."
 )
 
 
@@ -50,14 +54,20 @@ class Help(ModalScreen[None]):
         self.op = op
 
     def compose(self) -> ComposeResult:
-        """Say what has the focus, then list the keys."""
+        """Say what has the focus, then list the keys and the signs."""
         keys = Table.grid(padding=(0, 2))
         for key in KEYS:
             keys.add_row(key.shown, key.help)
-        with VerticalScroll(classes="dialog"):
-            yield Static(self.focus_help(), markup=False, classes="words")
-            yield Static(keys)
-            yield Static(MORE, classes="words")
+        signs = Table.grid(padding=(0, 2))
+        for sign, said in LEGEND:
+            signs.add_row(Text(sign, "bold", no_wrap=True), said)
+        with Vertical(classes="dialog"):
+            with VerticalScroll():
+                yield Static(self.focus_help(), markup=False, classes="words")
+                yield Static(keys)
+                yield Static(MORE, classes="words")
+                yield Static(signs, id="signs")
+            yield KeyWords("PgDn goes on to the signs of the pictures, escape closes")
 
     def focus_help(self) -> str:
         """Return what is said of the widget that has the focus.

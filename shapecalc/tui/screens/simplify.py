@@ -16,6 +16,7 @@ from shapecalc.core.asking.command_line import chain_text
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.choices import Choices
+from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.short_form import LABELS, chains_text, conclusion_text, count_line, simplify_line
 from shapecalc.tui.story import problem_text
 from shapecalc.tui.widgets import SENT
@@ -48,7 +49,7 @@ class Simplify(ModalScreen[str | None]):
             yield Choices(*(Option(LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
             yield Static("", id="conclusion", markup=False)
             yield Static("", id="line", markup=False)
-            yield Static("up and down choose, enter takes it, F7 copies, escape closes", id="words")
+            yield KeyWords("up and down choose, enter takes it, F7 copies, escape closes", id="words")
 
     def on_mount(self) -> None:
         """Begin at the first goal."""

@@ -1,0 +1,27 @@
+"""The legend: every sign that the pictures are drawn with, and what it says."""
+
+from __future__ import annotations
+
+LEGEND = (
+    ("a b c", "the axes of the input, from the left; a dim keeps the letters of the axes that it is made of"),
+    ("bc  a-d", "b and c merged into one dim, b the outer; a to d merged"),
+    ("c1 c2", "the parts of c, which was split; c1 is the outer"),
+    ("~1", "a dim that is cut across axes, so it is no axis of the input any more"),
+    ("·", "a dim that no axis of the input became"),
+    ("_", "a dim that is not settled yet"),
+    ("?", "a dim that nobody knows"),
+    ("─ ╮ ├ ┤", "the way of an axis; where ways join or part, axes are merged or split; one that ends is dropped"),
+    ("╲ ╱", "axes that cross: a transpose"),  # noqa: RUF001
+    ("0 ▸", "a copied 0: the size at the same index, counted from the left"),
+    ("█ ░", "elements, every second run lighter, to be counted"),
+    ("▒", "elements that are left over, or too many"),
+    ("├─┼─┤", "elements in a row, with the cuts of an axis"),
+    ("!", "a new cut that falls inside an old block: axes mix there"),
+    ("[5]", "the element that is followed"),
+    ("◂", "the dim of the step at hand"),
+    ("✗ ▲", "where it stopped, and the characters at fault"),
+    ("≠ ✓", "differs; is the same, or right"),
+    ("× →", "times; becomes"),  # noqa: RUF001
+    ("…", "more than there is room for"),
+)
+"""The signs, and what they say."""

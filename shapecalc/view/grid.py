@@ -176,7 +176,8 @@ def output_grids(
         journey = journey_of(answer, found.sizes)
         last = len(journey.points) - 1
         table = _table(journey, last, found.index, lambda index, _: index == found.index, None, strokes)
-        tables.append(replace(table, title=f"{name} {shape_text(table.shape)}"))
+        at = "" if found.index is None else table.at
+        tables.append(replace(table, title=f"{name} {shape_text(table.shape)}", at=at))
     return stack(side_by_side(tables, width, height, strokes))
 
 
@@ -201,7 +202,7 @@ def _table(
 
     return Table(
         f"{point.name} {shape_text(point.shape)}",
-        "" if index is None else index_text(index),
+        index_text(index),
         point.shape,
         tuple(mark_text(mark, strokes) for mark in point.marks),
         focus,

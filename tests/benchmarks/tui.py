@@ -107,6 +107,12 @@ class Terminal:
         self.until(text)
         return perf_counter() - start
 
+    @property
+    def cpu(self) -> float:
+        """The CPU seconds that it has taken."""
+        fields = Path(f"/proc/{self.running.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def end(self) -> None:
         """Stop it."""
         os.killpg(self.running.pid, signal.SIGKILL)
@@ -114,32 +120,33 @@ class Terminal:
         os.close(self.parent)
 
 
-def key_seconds(size: tuple[int, int]) -> dict[str, list[float]]:
-    """Return the seconds from each key to what it brings, in turns: for what is typed here, and for the least app."""
+def key_seconds(size: tuple[int, int]) -> dict[str, tuple[list[float], float]]:
+    """Return the seconds from each key to what it brings, in turns, and the CPU seconds of one key."""
     ours = {name: Terminal([*APPS["shapecalc tui"], *RANK_8, "--step", "last"], size) for name in TYPED}
-    least = Terminal([sys.executable, "-c", ECHO], size)
-    for terminal in (*ours.values(), least):
+    terminals, keys = ours | {LEAST: Terminal([sys.executable, "-c", ECHO], size)}, TYPED | {LEAST: ECHOED}
+    for terminal in terminals.values():
         terminal.until(b"answer")
-    taken: dict[str, list[float]] = {name: [] for name in (*TYPED, LEAST)}
+    sleep(1)
+    before = {name: terminal.cpu for name, terminal in terminals.items()}
+    taken: dict[str, list[float]] = {name: [] for name in terminals}
     for turn in range(KEYS):
-        for name, terminal in ours.items():
-            taken[name].append(terminal.seconds(*TYPED[name][turn % len(TYPED[name])]))
-        taken[LEAST].append(least.seconds(*ECHOED[turn % len(ECHOED)]))
-    for terminal in (*ours.values(), least):
+        for name, terminal in terminals.items():
+            taken[name].append(terminal.seconds(*keys[name][turn % len(keys[name])]))
+    spent = {name: (terminal.cpu - before[name]) / KEYS for name, terminal in terminals.items()}
+    for terminal in terminals.values():
         terminal.end()
-    return taken
+    return {name: (sorted(times), spent[name]) for name, times in taken.items()}
 
 
 def put_keys(size: tuple[int, int]) -> None:
-    """Print the median and the 95th percentile of each kind of key, and that against the least app's."""
-    print(f"\nfrom a key to the picture, rank 8, {size[0]}x{size[1]}".ljust(45) + "  median     95th   ratio")
-    taken = {name: sorted(times) for name, times in key_seconds(size).items()}
-    at = int(0.95 * KEYS)
-    for name, times in taken.items():
-        figures = (
-            f"{statistics.median(times) * 1e3:6.1f} ms {times[at] * 1e3:6.1f} ms  {times[at] / taken[LEAST][at]:5.2f}"
-        )
-        print(f"{name.ljust(42)} {figures}")
+    """Print the median, the 95th percentile and the CPU time of each kind of key, and the last two as ratios."""
+    head = f"from a key to the picture, rank 8, {size[0]}x{size[1]}".ljust(44)
+    print(f"\n{head}  median     95th  ratio     CPU  ratio")
+    found, at = key_seconds(size), int(0.95 * KEYS)
+    least, least_cpu = found[LEAST][0][at], found[LEAST][1]
+    for name, (times, cpu) in found.items():
+        figures = f"{statistics.median(times) * 1e3:6.1f} ms {times[at] * 1e3:6.1f} ms  {times[at] / least:5.2f}"
+        print(f"{name.ljust(42)} {figures} {cpu * 1e3:4.1f} ms  {cpu / least_cpu:5.2f}")
 
 
 shows: list[None] = []

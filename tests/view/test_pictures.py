@@ -182,7 +182,7 @@ def check_rulers(text, before, after, why):
     assert ("axes mix" in text) == bool(cross) == (" mix into " in why), text
     assert cross or "old and new cuts line up" in text
     for new, old in re.findall(r"! (\d+) lies inside an old block of (\d+)", text):
-        assert (int(old), int(new) - int(new) % min(n for o, n in cross if o == int(old))) is not None
+        assert any(step == int(old) and int(new) % other == 0 for step, other in cross), text
         assert int(new) % int(old)
 
 

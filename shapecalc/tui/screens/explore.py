@@ -176,7 +176,13 @@ class Explore(Screen[None]):
         self.show_soon()
 
     def on_key(self, event: events.Key) -> None:
-        """Move the cursor of the grid if the picture has the focus, or type into a hole if the flow has it."""
+        """Move the cursor of the grid if the picture has the focus, or type into a hole if the flow has it.
+
+        Escape leaves the large figures, which hide the line of keys.
+        """
+        if event.key == "escape" and self.state.big:
+            self.action_big()
+            return
         if isinstance(self.focused, Pane) and not (self.state.big and not self.state.gridded):
             acted = self.state.gridded and event.key in ARROWS
             if acted:

@@ -135,8 +135,8 @@ class Explore(Screen[None]):
 
     def on_paste(self, event: events.Paste) -> None:
         """Take what is pasted outside of the fields into the first of them."""
-        if not isinstance(self.focused, TextField):
-            field = self.query(TextField).first()
+        field = self.query(TextField).first()
+        if not isinstance(self.focused, TextField) and field.focusable and event.control is not field:
             field.focus()
             field.post_message(events.Paste(event.text))
 

@@ -47,6 +47,8 @@ async def test_large_figures_take_what_is_typed_and_one_key_leads_back(user):
     await user.press("ctrl+b")
     assert user.command == "$ shapecalc reshape 2,2,3,2 -1,0,0"
     assert user.text.count("[    ]") == 2
+    await user.press("ctrl+b", "escape")
+    assert user.command == "$ shapecalc reshape 2,2,3,2 -1,0,0"
 
 
 @driven("shuffle", "2,3,4,5,6,7,8,2", "--first", "7,6,5,4,3,2,1,0", "--to", "0,0,-1", big=True)

@@ -150,8 +150,8 @@ class Explore(Screen[None]):
 
     def on_paste(self, event: events.Paste) -> None:
         """Take what is pasted outside of the fields into the first of them."""
-        if not isinstance(self.focused, TextField):
-            field = self.query(TextField).first()
+        field = self.query(TextField).first()
+        if not isinstance(self.focused, TextField) and field.focusable and event.control is not field:
             field.focus()
             field.post_message(events.Paste(event.text))
 
@@ -191,7 +191,13 @@ class Explore(Screen[None]):
         self.show_soon()
 
     def on_key(self, event: events.Key) -> None:
-        """Move the cursor of the grid if the picture has the focus, or type into a hole if the flow has it."""
+        """Move the cursor of the grid if the picture has the focus, or type into a hole if the flow has it.
+
+        Escape leaves the large figures, which hide the line of keys.
+        """
+        if event.key == "escape" and self.state.big:
+            self.action_big()
+            return
         if isinstance(self.focused, Pane) and not (self.state.big and not self.state.gridded):
             acted = self.state.gridded and event.key in ARROWS
             if acted:

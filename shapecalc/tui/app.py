@@ -11,6 +11,7 @@ from contextlib import suppress
 from textual import events, on
 from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
+from textual.binding import Binding
 from textual.command import CommandPalette, SearchIcon
 from textual.filter import LineFilter, Monochrome
 from textual.reactive import Reactive
@@ -52,6 +53,12 @@ class ShapecalcApp(App[Outcome]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
+    BINDINGS = [
+        Binding("tab", "focus_next", show=False, priority=True),
+        Binding("shift+tab", "focus_previous", show=False, priority=True),
+    ]
+    """What moves the focus. It acts before the next key is handed on, which may come at once."""
+
     theme = Reactive(OURS.name)
 
     def __init__(
@@ -72,6 +79,7 @@ class ShapecalcApp(App[Outcome]):
         """
         super().__init__()
         self.memory = Memory() if memory is None else memory
+        self._opened = False
         hides_nothing = bool(question.against) and not step  # the outputs of both chains are shown
         self.explore = Explore(question, None if hides_nothing else step, progress, big=big)
         self.opens_lessons = lesson
@@ -84,7 +92,7 @@ class ShapecalcApp(App[Outcome]):
 
     def watch_theme(self, before: str, after: str) -> None:
         """Remember a theme that is chosen, not the one that the app opens in."""
-        if after != before and self.explore.is_attached:
+        if after != before and self._opened:
             self.memory.keep_theme(after)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -136,6 +144,7 @@ class ShapecalcApp(App[Outcome]):
         """Open what was asked for over the main screen."""
         self.animation_level = "none"
         self.theme = opening_theme(self.memory.theme, colour=not self.no_color)
+        self._opened = True
         if self.opens_lessons:
             self.explore.action_lessons()
         elif self.explore.state.question.against and self.explore.state.works("against"):

@@ -11,7 +11,8 @@ LEGEND = (
     ("_", "a dim that is not settled yet"),
     ("?", "a dim that nobody knows"),
     ("─ ╮ ├ ┤", "the way of an axis; where ways join or part, axes are merged or split; one that ends is dropped"),
-    ("╲ ╱", "axes that cross: a transpose"),  # noqa: RUF001
+    ("╲ ╱ ╳", "axes that cross: a transpose"),  # noqa: RUF001
+    ("┄", "a size that is copied, where the elements go another way"),
     ("0 ▸", "a copied 0: the size at the same index, counted from the left"),
     ("█ ░", "elements, every second run lighter, to be counted"),
     ("▒", "elements that are left over, or too many"),

@@ -64,6 +64,12 @@ class Spread(Record):
     pitch: int
     """How many lines apart the axes stand."""
 
+    @property
+    def lines(self) -> int:
+        """The lines of the axes that are shown, without the head."""
+        first, last = self.window
+        return 1 + self.pitch * (max([1, *(len(column.cells) for column in self.columns[first : last + 1])]) - 1)
+
 
 def column_of(cells: tuple[Cell, ...], strokes: Strokes, layout: Layout | None = None) -> Column:
     """Return the column of the dims after a stage, or of the input. The sizes in a vector are numbered."""

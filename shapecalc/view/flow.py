@@ -59,9 +59,7 @@ def flow(
     """
     made, holes = layouts(answer), holes or {}
     placed = _with_holes(_placed(answer, made, place_of(made, at), (width, height), strokes), holes)
-    first, last = placed.window
-    rows = max([1, *(len(column.cells) for column in placed.columns[first : last + 1])])
-    notes, lines = _notes(made[first:last], placed, len(made), strokes, not holes), 1 + placed.pitch * (rows - 1)
+    notes, lines = _notes(made[slice(*placed.window)], placed, len(made), strokes, not holes), placed.lines
     room = MOST_ROWS if height is None else height - 1 - len(packed(notes, width, strokes))
     shown = range(lines)
     if lines > room:

@@ -93,9 +93,9 @@ class Layout(Record):
         """The dims that have the size of the axis at their place, and not that axis's elements alone."""
         if not (self.cuts and self.stage.finished):
             return frozenset()
-        own = {out for link in self.links for out in link.outs if link.sources == link.outs == (out,)}
+        others = {out for link in self.links for out in link.outs if not link.sources == link.outs == (out,)}
         copied = {out for out, cell in enumerate(self.cells) if cell.token == "0" and cell.dim not in (0, 1)}
-        return frozenset(copied - own)
+        return frozenset(copied & others)
 
 
 @lru_cache(maxsize=1)

@@ -769,8 +769,8 @@ def test_a_real_browser_opens_steps_resizes_and_closes():
         await tab.go(served.address)
         await tab.until_painted(b"answer")
         assert await tab.page.evaluate(FITS)
-        await tab.page.keyboard.press("PageUp")
-        await tab.until_painted(b"regroup")
+        await tab.page.keyboard.press("PageDown")
+        await tab.until_painted(b"copy 0")
         await tab.resize(1400, 900)
         await tab.until(FITS)
         await tab.until_painted(b"\x1b[40;")
@@ -793,9 +793,11 @@ def test_in_a_real_browser_the_address_is_a_link_to_the_place():
     async def script(tab, served):
         await tab.go(f"{served.address}&{urlencode({'ask': 'reshape 7,8,3 0,-1', 'step': '1'})}")
         await tab.until_painted(b"[1 of 3: copy 0]")
-        await tab.page.keyboard.press("PageDown")
+        for key in ("PageDown", "PageDown"):  # shows the size of the first step, and goes on
+            await tab.page.keyboard.press(key)
         await tab.until("new URL(location).searchParams.get('step') === '2'")
-        await tab.page.keyboard.type("5")
+        for key in ("Shift+Tab", "Shift+Tab", "End", "5"):  # from the holes to the target, and to the input
+            await tab.page.keyboard.press(key)
         await tab.until("new URL(location).searchParams.get('ask') === 'reshape 7,8,35 0,-1'")
         link = tab.page.url
         assert served.token in link
@@ -815,8 +817,8 @@ def test_in_a_real_browser_the_mouse_points_and_a_picture_is_downloaded(tmp_path
         await tab.go(served.address)
         await tab.until_painted(b"answer")
         screen = await tab.page.locator(".xterm-screen").bounding_box()
-        await tab.page.mouse.click(screen["x"] + 10, screen["y"] + screen["height"] - 5)  # the first key: PgUp
-        await tab.until_painted(b"regroup")
+        await tab.page.mouse.click(screen["x"] + 10, screen["y"] + screen["height"] - 5)  # the first key: PgDn
+        await tab.until_painted(b"copy 0")
         await tab.page.keyboard.press("F9")
         download = await tab.downloads.get()
         await download.save_as(tmp_path / download.suggested_filename)

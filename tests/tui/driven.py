@@ -90,7 +90,9 @@ class User:
     async def click(self, text, *, after=0, lines=0, **options):
         """Click the first place on the screen that shows a text."""
         row = next(n for n, line in enumerate(self.lines) if text in line)
-        await self.pilot.click(offset=(self.lines[row].index(text) + after, row + lines), **options)
+        x, y = self.lines[row].index(text) + after, row + lines
+        widget, region = self.app.screen.get_widget_at(x, y)
+        await self.pilot.click(widget, offset=(x - region.x, y - region.y), **options)
         await self.settle()
 
     async def resize(self, width, height):

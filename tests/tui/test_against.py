@@ -132,7 +132,7 @@ def test_the_second_chain_stays_with_the_question():
     assert command(question, answer_question(question).answer) == f"shapecalc chain '{FIRST}'"
     changed = question.with_text("input", "3,4").with_op("reshape").with_setting("opset", "13")
     assert changed.against == OTHER
-    assert Question(*json.loads(command_of(question)[-1])) == question
+    assert Question(*json.loads(command_of(question)[-2])) == question
 
 
 @pytest.mark.parametrize("words", [["equiv"], ["equiv", FIRST], ["equiv", FIRST, OTHER, "--where", "N=2"]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
 
 from tests.tui.driven import driven
 
@@ -44,7 +45,7 @@ async def test_an_element_of_the_grid_can_be_clicked(user):
     await user.click(" 5 ", after=1)
     assert user.state.cursor == (1, 2)
     assert user.text.count("[5]") == 2
-    assert "[1,2]        [2,1]" in user.text
+    assert "[1,2]             [2,1]" in user.text
 
 
 @driven(step=0)
@@ -103,3 +104,12 @@ async def test_a_fix_is_taken_back(user):
     await user.type("x")
     await user.press("ctrl+y")
     assert user.title.endswith("cannot be read")
+
+
+@driven("reshape", "7,8,3", "0,-1", step=1)
+async def test_keys_that_come_at_once_go_where_each_leads(user):
+    for key in ("shift+tab", "shift+tab", "end"):
+        user.app.post_message(events.Key(key, None))
+    user.app.post_message(events.Key("5", "5"))
+    await user.settle()
+    assert user.state.question.texts == {"input": "7,8,35", "target": "0,-1"}

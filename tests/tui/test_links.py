@@ -68,5 +68,5 @@ def test_a_file_is_refused(ask):
 )
 def test_what_asks_nothing_opens_the_owners_question(ask):
     question, step, complaint = opening(["reshape", {"input": "2,3", "target": "6"}], [ask, "2"])
-    assert (question.texts["input"], step) == ("2,3", None)
+    assert (question.texts["input"], step) == ("2,3", 0)
     assert complaint

@@ -186,8 +186,8 @@ async def test_a_mistake_stands_beside_the_truth(user):
     assert "Perm was read the other way: entry i names the dim that comes to place i, not" in user.text
     assert "mistaken" not in user.text
     await user.press("down", "2", "down", "3")
-    assert "asked 3,4,2            mistaken 4,2,3" in user.text
-    assert "[0,0,1]                [0,0,1]" in user.text
+    assert "asked 3,4,2                mistaken 4,2,3" in user.text
+    assert "[0,0,1]                    [0,0,1]" in user.text
     assert "[12]" in user.text
     assert "[ 4]" in user.text
 

@@ -131,8 +131,8 @@ async def test_hints_go_a_rung_further_each_time_and_give_nothing_away(user):
 async def test_where_an_element_goes_is_shown_in_the_grid(user):
     place = [lesson.id for lesson in lessons()].index("reshape-is-not-transpose")
     await user.press("enter", *["pagedown"] * place, "ctrl+g")
-    assert "[0,2]        [1,0]" in user.text
-    assert " 0  1 [2]     0  1" in user.text
+    assert "[0,2]             [1,0]" in user.text
+    assert "0 │   0  1 [2]     0 │    0  1" in user.text
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -31,5 +31,7 @@ def write_file(name: str, data: bytes, *, force: bool) -> None:
 
     try:
         write_whole(Path(name), data, force=force)
+    except FileExistsError as error:
+        raise ShapeError(Problem(FILE, f"{error}; --force writes over it")) from None
     except OSError as error:
         raise ShapeError(Problem(FILE, str(error))) from None

@@ -65,7 +65,7 @@ def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
         with whole_file(target, force=force) as file:
             file.write(data)
     except FileExistsError:
-        raise OSError(f"{target}: it exists; --force writes over it") from None
+        raise FileExistsError(f"{target}: it exists") from None
     except (OSError, ValueError) as error:  # a name that holds a null character is the second
         raise OSError(f"{target}: {getattr(error, 'strerror', None) or error}") from None
 

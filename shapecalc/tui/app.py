@@ -60,6 +60,9 @@ class ShapecalcApp(App[Outcome]):
         if screen is self.explore and self.explore.state.works("against"):
             said = "say whether it is the same function, and show where they differ"
             yield SystemCommand("compare with another chain", said, self.explore.action_against)
+        for kind in ("film", "picture") if screen is self.explore and self.explore.state.works("save") else ():
+            said = f"write the {kind} of the {'request' if kind == 'film' else 'step'} into a file"
+            yield SystemCommand(f"save the {kind}", said, partial(self.explore.action_save, kind))
         yield SystemCommand("choose a theme", "among all that there are", self.action_change_theme)
 
     def action_command_palette(self) -> None:

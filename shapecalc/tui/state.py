@@ -137,6 +137,8 @@ class State:
             return not self.question.is_chain and self.outcome.answer is not None
         if action in ("against", "simplify"):
             return self.outcome.answer is not None
+        if action in ("film", "save"):
+            return self.good is not None
         if action == "grid":
             return self.has_elements
         if action == "code":

@@ -204,6 +204,22 @@ class Explore(Screen[None]):
         if self.state.outcome.answer is not None:
             self.app.push_screen(Simplify(self.state.outcome.answer), self._take_chain)
 
+    def action_film(self) -> None:
+        """Play the request as a film, from the step at hand."""
+        from shapecalc.tui.screens.film import FilmScreen
+
+        if self.state.good is not None:
+            self.app.push_screen(FilmScreen(self.state.good, None if self.state.settled else self.state.at))
+
+    def action_save(self, kind: str) -> None:
+        """Write the film or the picture of the step into a file; a browser gets it where it keeps its downloads."""
+        from shapecalc.tui.saving import Saved, deliver
+        from shapecalc.tui.screens.save import Save
+
+        if self.state.good is not None:
+            saved = Saved(kind, self.state.good, None if self.state.at >= self.state.last else self.state.at + 1)
+            deliver(self.app, saved) if self.app.is_web else self.app.push_screen(Save(saved))
+
     def action_lessons(self) -> None:
         """Take a lesson."""
         from shapecalc.tui.screens.lessons import Lessons

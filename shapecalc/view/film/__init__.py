@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FORMATS = {
     ".svg": ("svg", "moving"),
     ".gif": ("gif", "gif"),
-    ".html": ("html", "page"),
+    ".html": ("page", "page"),
     ".cast": ("cast", "cast"),
     ".txt": ("cast", "txt"),
 }

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 TITLE, RAIL, INDEX, BEFORE, ASKED, AFTER, SUM, PART, HEAD = 0, 1, 3, 4, 5, 6, 7, 8, 9
 """The rows from the top: of the stage's dims, of a -1 and what it is made of, and over the first tape."""
-SAID = 3
-"""Lines of what is said, over the note at the bottom."""
+SAID, LOW = 3, 20
+"""Lines of what is said, over the note at the bottom; one less where the film has fewer rows than the second number."""
 LABELS = 8
 """The cells of the words before the dims."""
 LEAST_COLUMN = 6
@@ -31,6 +31,7 @@ class Board:
     def __init__(self, width: int, height: int, column: int) -> None:
         """Start empty; a dim has `column` cells."""
         self.width, self.height, self.column = width, height, column
+        self.said = SAID - (height < LOW)
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
         self._last: dict[str, Sprite] = {}
@@ -42,7 +43,7 @@ class Board:
     @property
     def tape_rows(self) -> int:
         """The rows that each of two tapes may have."""
-        return max(1, (self.height - 1 - SAID - HEAD - 2) // 2)
+        return max(1, (self.height - 1 - self.said - HEAD - 2) // 2)
 
     @property
     def columns(self) -> int:
@@ -110,10 +111,10 @@ class Board:
     ) -> None:
         """Make a frame of what stands there now, with what is said of it."""
         lines = wrap(visible(sentence), self.width) or [""]
-        if len(lines) > SAID:
-            lines[SAID - 1 :] = [clip(" ".join(lines[SAID - 1 :]), self.width, UNICODE)]
-        for number in range(SAID):
-            self.put(f"say{number}", 0, self.height - 1 - SAID + number, "".join(lines[number : number + 1]))
+        if len(lines) > self.said:
+            lines[self.said - 1 :] = [clip(" ".join(lines[self.said - 1 :]), self.width, UNICODE)]
+        for number in range(self.said):
+            self.put(f"say{number}", 0, self.height - 1 - self.said + number, "".join(lines[number : number + 1]))
         self._last = dict(self.sprites)
         rest = max(LEAST_HOLD, len(sentence) / PACE) if hold is None else hold
         self.frames.append(Frame(self._last, sentence, step, arrive, rest, asks))

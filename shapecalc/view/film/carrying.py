@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MOST_SINGLE = 6
 """The most elements that are picked up one by one; those after them a row at a time."""
-MOST_PICKS = 10
-"""The most frames for the rows after the first."""
+MOST_PICKS = 12
+"""The most rows that are picked up one by one; of more, blocks of rows are."""
 MOST_LISTED = 8
 """The most cells that a sentence lists."""
 PICKING, RESTING = 0.55, 0.35
@@ -185,9 +185,9 @@ def span_text(indices: Sequence[Index], shape: Index) -> str:
     """
     texts = []
     for axis, size in enumerate(shape):
-        places = [*dict.fromkeys(index[axis] for index in indices)]
-        whole = len(places) == size and places == [*range(size)]
-        texts.append(str(places[0]) if len(places) == 1 else ":" if whole else f"{places[0]}..{places[-1]}")
+        places = {index[axis] for index in indices}
+        least, most = min(places), max(places)
+        texts.append(str(least) if least == most else ":" if len(places) == size else f"{least}..{most}")
     return f"[{','.join(texts)}]"
 
 
@@ -221,15 +221,14 @@ def _read_strides(gathering: Gathering) -> str:
 
 
 def picks(tape: Tape) -> list[range]:
-    """Return the cells that are written together: the first ones one by one, then row by row.
+    """Return the cells that are written together: the first ones one by one, then rows, then blocks if there are many.
 
     >>> picks(tape_of((2, 3), 1, 40, 0, 3))
     [range(0, 1), range(1, 2), range(2, 3), range(3, 6)]
     """
-    row = min(tape.shown, (cuts(tape.shape) or [tape.count])[0])
-    single = min(row, MOST_SINGLE)
-    found = [range(cell, cell + 1) for cell in range(single)]
-    found += [range(single, row)] * (single < row)
-    rows = -(-(tape.shown - row) // row) if row else 0
-    each = max(1, -(-rows // MOST_PICKS)) * max(1, row)
-    return found + [range(cell, min(tape.shown, cell + each)) for cell in range(row, tape.shown, each)]
+    steps = [step for step in cuts(tape.shape) if step < tape.shown] or [max(1, tape.shown)]
+    row, single = steps[0], min(steps[0], MOST_SINGLE)
+    block = next((step for step in steps if tape.shown <= step * MOST_PICKS), steps[-1])
+    ends = [*range(1, single + 1), row, *range(row, min(block, tape.shown), row), *range(block, tape.shown, block)]
+    ends = sorted({end for end in (*ends, tape.shown) if end <= tape.shown})
+    return [range(start, end) for start, end in zip([0, *ends], ends, strict=False) if start < end]

@@ -10,7 +10,7 @@ from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.budget import budget_of
-from shapecalc.view.film.board import BEFORE, LABELS, LEAST_COLUMN, PART, RAIL, SAID, SUM, TITLE, Board
+from shapecalc.view.film.board import BEFORE, LABELS, LEAST_COLUMN, PART, RAIL, SUM, TITLE, Board
 from shapecalc.view.film.carrying import carry, lay_memory
 from shapecalc.view.film.frames import Film
 from shapecalc.view.film.settling import cell_look, cell_text, open_stage, settle
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 80, 24
 """The room of a film in character cells: what every terminal has."""
-LEAST_HEIGHT = 18
+LEAST_HEIGHT = 16
 LAST = 3.5
 """Seconds for which the last frame stays."""
 
@@ -128,7 +128,7 @@ def _end(board: Board, answer: Trace | Chain, made: tuple[Layout, ...]) -> None:
         board.frame(said, None, hold=LAST)
         return
     _put_fault(board, made[-1] if made else None)
-    board.put("refused", 0, board.height - 2 - SAID, f"{UNICODE.fail} refused: {problem.rule}", "bad")
+    board.put("refused", 0, board.height - 2 - board.said, f"{UNICODE.fail} refused: {problem.rule}", "bad")
     said = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
     board.frame(said, len(answer.steps), hold=2 * LAST)
 

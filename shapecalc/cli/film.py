@@ -71,13 +71,11 @@ def run_film(words: list[str], film: str | None, out: Output) -> int:
     try:
         if film is None:
             raise misuse("a film needs a file to be written to", "write -o film.html, or .svg, .gif, .cast, .txt")
-        from shapecalc.view.film import film_writer
-        from shapecalc.view.film.scenes import film_of
+        from shapecalc.view.film import film_file
 
-        write = film_writer(film, out.theme)
         answer = _answer(words, out)
-        made = film_of(answer)
-        write_file(film, write(made), force=out.force)
+        made, data = film_file(answer, film, out.theme)
+        write_file(film, data, force=out.force)
     except ShapeError as error:
         return _print_refusal(error, words, out)
     return _print(answer, made, film, out)

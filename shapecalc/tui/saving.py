@@ -7,8 +7,7 @@ from pathlib import Path
 
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.whole_files import write_whole
-from shapecalc.view.film import FORMATS, film_writer
-from shapecalc.view.film.scenes import film_of
+from shapecalc.view.film import FORMATS, film_file
 from shapecalc.view.still import ENDINGS, still
 
 TYPE_CHECKING = False
@@ -39,7 +38,7 @@ class Saved(Record):
     def contents(self, name: str) -> bytes:
         """Return the contents of a file of that name; raise `ShapeError` (usage, file) if there are none."""
         if self.kind == FILM:
-            return film_writer(name)(film_of(self.answer))
+            return film_file(self.answer, name)[1]
         return still(self.answer, name, self.step)
 
     def write(self, name: str) -> None:

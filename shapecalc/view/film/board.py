@@ -32,6 +32,8 @@ class Board:
         """Start empty; a dim has `column` cells."""
         self.width, self.height, self.column = width, height, column
         self.said = SAID - (height < LOW)
+        self.tape_rows = max(1, (height - HEAD - 2 - (height >= LOW) - self.said - 1) // 2)
+        """The rows that each of two tapes may have."""
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
         self._last: dict[str, Sprite] = {}
@@ -40,10 +42,9 @@ class Board:
         self.tape: Tape | None = None
         self.notes: list[str] = []
 
-    @property
-    def tape_rows(self) -> int:
-        """The rows that each of two tapes may have."""
-        return max(1, (self.height - 1 - self.said - HEAD - 2) // 2)
+    def fit(self, rows: int, tapes: int) -> None:
+        """Give so many tapes so many rows each, and do with as little height as they need."""
+        self.tape_rows, self.height = rows, min(self.height, HEAD + tapes * (rows + 1) + 1 + self.said + 1)
 
     @property
     def columns(self) -> int:
@@ -95,10 +96,9 @@ class Board:
             self.sprites[key] = Sprite(sprite.x, sprite.y, text, sprite.look)
 
     def note(self, text: str) -> None:
-        """Keep what the film leaves out or takes, and show it at the bottom."""
+        """Keep what the film leaves out or takes; frames show it at the bottom."""
         if text not in self.notes:
             self.notes.append(text)
-        self.put("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
 
     def frame(
         self,
@@ -115,6 +115,7 @@ class Board:
             lines[self.said - 1 :] = [clip(" ".join(lines[self.said - 1 :]), self.width, UNICODE)]
         for number in range(self.said):
             self.put(f"say{number}", 0, self.height - 1 - self.said + number, "".join(lines[number : number + 1]))
+        self.put("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
         self._last = dict(self.sprites)
         rest = max(LEAST_HOLD, len(sentence) / PACE) if hold is None else hold
         self.frames.append(Frame(self._last, sentence, step, arrive, rest, asks))

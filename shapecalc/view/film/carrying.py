@@ -32,27 +32,33 @@ PICKING, RESTING = 0.55, 0.35
 
 
 def lay_memory(board: Board, journey: Journey) -> None:
-    """Put the input's elements on the tape."""
-    shape = journey.points[0].shape
-    board.tape = _tape(board, journey, shape, HEAD + 1)
+    """Put the input's elements on the tape, in no more rows than the tapes of the whole journey need."""
+    tapes = [_tape(board, journey, place, 0) for place in range(len(journey.points))]
+    gathers = any(not isinstance(move, Reshape) for move in journey.moves)
+    board.fit(max(tape.bottom for tape in tapes), 2 if gathers else 1)
+    board.tape = _tape(board, journey, 0, HEAD + 1)
     _put_head(board, board.tape, "memory")
     _put_cells(board, board.tape, [*range(board.tape.shown)])
     _put_bars(board, board.tape)
 
 
-def _tape(board: Board, journey: Journey, shape: Index, top: int) -> Tape:
+def _tape(board: Board, journey: Journey, place: int, top: int) -> Tape:
+    """Return the tape of a point of a journey, as tall as all bars need that it will have."""
     longest = len(str(max(0, prod(journey.points[0].shape) - 1)))
-    return tape_of(shape, longest, board.width, top, board.tape_rows)
+    moves = journey.moves[place:]
+    kept = next((at for at, move in enumerate(moves) if not isinstance(move, Reshape)), len(moves))
+    layers = max(len(cuts(point.shape)) for point in journey.points[place : place + kept + 1])
+    return tape_of(journey.points[place].shape, longest, board.width, top, board.tape_rows, layers)
 
 
 def _put_head(board: Board, tape: Tape, name: str, more: str = "") -> None:
     """Write over a tape what it is: its shape, its strides, and which of its cells are left out."""
-    text = f"{name} {shape_text(tape.shape)}, strides {shape_text(strides(tape.shape))}{more}"
-    if tape.count == 0:
-        text = f"{name} {shape_text(tape.shape)}: no elements"
-    board.put(f"head{board.memory}", 0, tape.top - 1, text, "quiet")
+    name = f"{name} {shape_text(tape.shape)}"
     if tape.shown < tape.count:
-        board.note(f"of {tape.count} elements the first {tape.shown} of memory are shown")
+        name += f", first {tape.shown} of {tape.count} cells"
+        board.note("of large memories the first cells are shown")
+    text = f"{name}, strides {shape_text(strides(tape.shape))}{more}" if tape.count else f"{name}: no elements"
+    board.put(f"head{board.memory}", 0, tape.top - 1, text, "quiet")
 
 
 def _put_cells(board: Board, tape: Tape, values: Sequence[int]) -> None:
@@ -146,7 +152,7 @@ def _gather(board: Board, journey: Journey, place: int, sentence: str, step: int
     source = board.tape
     if source is None:
         return
-    target = _tape(board, journey, journey.points[place + 1].shape, source.top + board.tape_rows + 1)
+    target = _tape(board, journey, place + 1, source.top + board.tape_rows + 1)
     gathering = Gathering(journey, place, source, target, board.memory)
     board.memory += 1
     _put_head(board, target, "written", _read_strides(gathering))
@@ -223,12 +229,13 @@ def _read_strides(gathering: Gathering) -> str:
 def picks(tape: Tape) -> list[range]:
     """Return the cells that are written together: the first ones one by one, then rows, then blocks if there are many.
 
-    >>> picks(tape_of((2, 3), 1, 40, 0, 3))
+    >>> picks(tape_of((2, 3), 1, 40, 0, 3, 1))
     [range(0, 1), range(1, 2), range(2, 3), range(3, 6)]
     """
     steps = [step for step in cuts(tape.shape) if step < tape.shown] or [max(1, tape.shown)]
     row, single = steps[0], min(steps[0], MOST_SINGLE)
-    block = next((step for step in steps if tape.shown <= step * MOST_PICKS), steps[-1])
+    rows = -(-tape.shown // row)
+    block = next((step for step in steps if tape.shown <= step * MOST_PICKS), row * -(-rows // MOST_PICKS))
     ends = [*range(1, single + 1), row, *range(row, min(block, tape.shown), row), *range(block, tape.shown, block)]
     ends = sorted({end for end in (*ends, tape.shown) if end <= tape.shown})
     return [range(start, end) for start, end in zip([0, *ends], ends, strict=False) if start < end]

@@ -7,7 +7,7 @@ from math import prod
 from shapecalc.core.answers.moves import Reshape, Slice
 from shapecalc.core.asking.command_line import command_line
 from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.budget import budget_of
 from shapecalc.view.film.board import BEFORE, LABELS, LEAST_COLUMN, PART, RAIL, SUM, TITLE, Board
@@ -40,13 +40,15 @@ def film_of(answer: Trace | Chain, width: int = WIDTH, height: int = HEIGHT) -> 
     """
     made = layouts(answer)
     board = Board(width, max(LEAST_HEIGHT, height), _column(answer, made, width))
-    title = command_line(answer).removeprefix("shapecalc ")
+    title = visible(command_line(answer).removeprefix("shapecalc "))
     journey = _journey(board, answer)
     board.put("title", 0, TITLE, title, "bold")
     _put_rail(board, made, 0)
     for axis, cell in enumerate(input_cells(answer)):
         board.put_dim(f"dim0.{axis}", axis, BEFORE, cell_text(cell), cell_look(cell))
-    if journey is not None:
+    if journey is None:
+        board.fit(0, 0)
+    else:
         lay_memory(board, journey)
     board.frame(f"The input is {brief(shape_text(answer.input))}.", None)
     moved = 0

@@ -80,7 +80,7 @@ def settle(board: Board, layout: Layout, number: int, at: int, step: Step) -> No
         for out in outs:
             source = min(step.sources[0], board.columns) if step.sources else out
             _fill(board, layout, number, out, (board.x(source), BEFORE if step.sources else ASKED))
-        board.frame(step.why, at, asks=_ask(layout, outs))
+        board.frame(step.why, at, asks=_ask(board, layout, outs))
     for key, look in kept.items():
         board.light([key], look)
 
@@ -93,14 +93,15 @@ def _fill(board: Board, layout: Layout, number: int, out: int, start: tuple[floa
     board.glide(key, start)
 
 
-def _ask(layout: Layout, outs: list[int]) -> Ask | None:
-    """Return what can be asked before dims are filled: about the first of them, unless it is what was asked for."""
-    asked, answers = _asked(layout), [str(layout.cells[out].dim) for out in outs]
-    cuts = layout.cuts and bool(asked)
-    if not outs or layout.cells[outs[0]].dim is None or (cuts and asked[outs[0]] == answers[0]):
+def _ask(board: Board, layout: Layout, outs: list[int]) -> Ask | None:
+    """Return what can be asked before dims are filled: about the first of them, unless it needs no finding."""
+    if not outs or outs[0] >= board.columns:
         return None
-    token = f", asked for as {asked[outs[0]]}," if asked else ""
-    return Ask(f"What does output dim {outs[0]}{token} become?", answers[0])
+    asked, answer = _asked(layout)[outs[0] :][:1], str(layout.cells[outs[0]].dim)
+    if layout.cuts and asked == [answer]:
+        return None
+    token = "".join(f", asked for as {text}," for text in asked)
+    return Ask(f"What does output dim {outs[0]}{token} become?", answer)
 
 
 def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: int) -> None:
@@ -112,7 +113,7 @@ def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: 
     board.put("part", 0, PART, f"-1      {have} / {known} = {UNICODE.hole}")
     bar = _put_budget(board, have) if isinstance(facts, Inferred) else None
     board.frame("-1 is what there is, divided by what is known.", at)
-    asks = _ask(layout, [out])
+    asks = _ask(board, layout, [out])
     if bar and isinstance(step.value, int):
         _fill_bar(board, bar, step.value, at, asks)
         asks = None

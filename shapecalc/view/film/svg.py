@@ -6,7 +6,7 @@ from html import escape
 
 from shapecalc.view.film.frames import tracks
 from shapecalc.view.film.looks import LOOKS, ink_of, page_of
-from shapecalc.view.notebook import CELL_HEIGHT, CELL_WIDTH, FONTS, MARGIN, WHOLE_CELLS
+from shapecalc.view.notebook import CELL_HEIGHT, CELL_WIDTH, FONTS, MARGIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,17 +15,28 @@ if TYPE_CHECKING:
     from shapecalc.view.film.frames import Film, Sprite, Track
 
 BASELINE = 13
+LARGEST = 500_000
+"""The most bytes of a moving picture."""
+JOINED = "█░━"
+"""The characters that join their neighbours: the glyphs of words that hold them are stretched, not set apart."""
+WHOLE_GLYPHS = 'lengthAdjust="spacingAndGlyphs"'
 BARS = {"│": 1, "┃": 3, "║": 5}
 """The bars of tapes, and how thick they are in pixels: fonts leave gaps between two rows of theirs."""
 
 
-def moving(film: Film, theme: str | None) -> bytes:
-    """Return a film as an SVG that moves by itself and begins again at its end.
+def moving(film: Film, theme: str | None) -> bytes | None:
+    """Return a film as an SVG that moves by itself, without a script, and begins again at its end.
 
-    Without a theme it has the colours of the page that its reader's system asks for.
+    It is None if it would be larger than `LARGEST`. Without a theme it has the colours of the page that its reader's
+    system asks for.
     """
-    words = "".join(_moving_word(track, film.seconds) for track in tracks(film) if track.text)
-    return _picture(film, words, theme).encode()
+    together: dict[tuple[float, float], list[Track]] = {}
+    for track in tracks(film):
+        if track.text:
+            together.setdefault((track.start, track.end), []).append(track)
+    groups = [_group(start, end, words, film.seconds) for (start, end), words in together.items()]
+    made = _picture(film, "\n".join(groups), theme).encode()
+    return made if len(made) <= LARGEST else None
 
 
 def still(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
@@ -44,7 +55,7 @@ def _picture(film: Film, words: str, theme: str | None) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(film.title)}">'
         f'<style>{style_sheet(theme)}</style><rect class="page" width="100%" height="100%"/>'
-        f'<g transform="translate({MARGIN} {MARGIN})">{words}</g></svg>\n'
+        f'<g class="ink" transform="translate({MARGIN} {MARGIN})">{words}</g></svg>\n'
     )
 
 
@@ -62,17 +73,20 @@ def _inks(theme: str) -> str:
     return f".page{{fill:{page_of(theme)}}}{inks}{behind}"
 
 
-def _word(text: str, look: str, x: float, y: float) -> str:
-    """Return a word at a place, over what is behind it."""
-    wide, left, top = len(text) * CELL_WIDTH, _short(x * CELL_WIDTH), y * CELL_HEIGHT
-    place = f'x="{left}" y="{_short(top + BASELINE)}" textLength="{wide}"'
-    word = f'<text class="{look}" {place} {WHOLE_CELLS}>{escape(text)}</text>'
+def _word(text: str, look: str, x: float, y: float, inside: str = "") -> str:
+    """Return a word at a place, over what is behind it; what is `inside` moves both."""
+    x, text = x + len(text) - len(text.lstrip()), text.lstrip()
+    wide, left, top = len(text) * CELL_WIDTH, _short(x * CELL_WIDTH), _short(y * CELL_HEIGHT)
+    named = f' class="{look}"' if look != "ink" else ""
     if text in BARS:
         middle, thick = _short(x * CELL_WIDTH + (CELL_WIDTH - BARS[text]) / 2), BARS[text]
-        return f'<rect class="{look}" x="{middle}" y="{_short(top)}" width="{thick}" height="{CELL_HEIGHT}"/>'
+        return f'<rect{named} x="{middle}" y="{top}" width="{thick}" height="{CELL_HEIGHT}">{inside}</rect>'
+    base, whole = _short(y * CELL_HEIGHT + BASELINE), f" {WHOLE_GLYPHS}" if {*text} & {*JOINED} else ""
+    word = f'<text{named} x="{left}" y="{base}" textLength="{wide}"{whole}>{escape(text)}'
     if not LOOKS[look].behind:
-        return word
-    return f'<rect class="{look}-behind" x="{left}" y="{_short(top)}" width="{wide}" height="{CELL_HEIGHT}"/>{word}'
+        return f"{word}{inside}</text>"
+    behind = f'<rect class="{look}-behind" x="{left}" y="{top}" width="{wide}" height="{CELL_HEIGHT}"/>'
+    return f"<g>{inside}{behind}{word}</text></g>" if inside else f"{behind}{word}</text>"
 
 
 def _short(number: float) -> str:
@@ -80,21 +94,15 @@ def _short(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
-def _moving_word(track: Track, seconds: float) -> str:
-    """Return a word that is seen for a part of the film, and goes its way meanwhile."""
-    (_, x, y), *_ = track.points
-    hidden = "" if track.start == 0 else ' visibility="hidden"'
-    return f"<g{hidden}>{_seen(track, seconds)}{_way(track, seconds)}{_word(track.text, track.look, x, y)}</g>\n"
-
-
-def _seen(track: Track, seconds: float) -> str:
-    """Return the animation that shows a word for its time; nothing for one that is always seen."""
-    turns = [(0.0, "visible" if track.start == 0 else "hidden")]
-    turns += [(track.start, "visible")] * (track.start > 0) + [(track.end, "hidden")] * (track.end < seconds)
-    if len(turns) == 1:
-        return ""
+def _group(start: float, end: float, words: Iterable[Track], seconds: float) -> str:
+    """Return words that are seen together for a part of the film, each going its way meanwhile."""
+    turns = [(0.0, "visible" if start == 0 else "hidden")]
+    turns += [(start, "visible")] * (start > 0) + [(end, "hidden")] * (end < seconds)
     values, times = ";".join(value for _, value in turns), _key_times([at for at, _ in turns], seconds)
-    return f'<animate attributeName="visibility" calcMode="discrete" values="{values}" {times}/>'
+    seen = f'<animate attributeName="visibility" calcMode="discrete" values="{values}" {times}/>'
+    hidden = "" if start == 0 else ' visibility="hidden"'
+    drawn = "".join(_word(each.text, each.look, *each.points[0][1:], _way(each, seconds)) for each in words)
+    return f"<g{hidden}>{seen if len(turns) > 1 else ''}{drawn}</g>"
 
 
 def _way(track: Track, seconds: float) -> str:

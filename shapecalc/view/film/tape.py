@@ -25,6 +25,8 @@ DOTS = "…"
 BARS = "│┃║"
 """The bars of an axis that has a row of its own, and of those further outside that share the highest row."""
 WIDEST_GAP = 3
+FULL = 0.7
+"""The part of a line that blocks of an axis fill at least; a line of larger ones would waste too much room."""
 MOST_TALL = 5
 """The most rows of a line."""
 
@@ -69,23 +71,23 @@ class Tape(Record):
         return Sprite(x, y, BARS[min(layer - row, len(BARS) - 1)], "quiet")
 
 
-def tape_of(shape: Shape, wide: int, width: int, top: int, rows: int) -> Tape:
+def tape_of(shape: Shape, wide: int, width: int, top: int, rows: int, layers: int) -> Tape:
     """Return a tensor's tape in a room of so many rows, from the row `top` on; the longest number is `wide`.
 
-    Few cells stand further apart. A line has whole blocks of an axis, as large as they fit. It is as tall as its bars
-    need, unless more cells are shown if it is not.
+    Few cells stand further apart. A line has whole blocks of an axis, as large as they fit. It is as tall as bars of
+    so many `layers` need, unless more cells are shown if it is not.
 
-    >>> tape = tape_of((2, 3, 4), 2, 80, 0, 4)
+    >>> tape = tape_of((2, 3, 4), 2, 80, 0, 4, 2)
     >>> tape.per_line, tape.pitch, tape.tall, tape.shown, tape.place(23)
     (24, 3, 2, 24, (70, 1))
     """
     count, steps = prod(shape), cuts(shape)
     pitch = max(wide + GAP, min(wide + WIDEST_GAP, (width - 2) // max(1, count)))
     room = max(1, (width - 2) // pitch)
-    block = max(step for step in [*steps, 1] if step <= room or step == 1)
+    block = max((step for step in steps if room // step * step >= FULL * room), default=1)
     per_line = max(1, min(count, room // block * block))
     lines = max(1, -(-count // per_line))
-    tall = max(1, min(len(steps), MOST_TALL, rows // lines))
+    tall = max(1, min(layers, MOST_TALL, rows // lines))
     return Tape(shape, pitch, per_line, tall, min(count, per_line * max(1, rows // tall)), top)
 
 

@@ -303,6 +303,24 @@ def test_a_picture_goes_to_the_browser_once(here):
     assert here.get(url)[0] == 404
 
 
+def test_a_film_goes_to_the_browser_and_into_no_file(here):
+    async def visit():
+        async with here.visitor() as visitor:
+            await painted(visitor, READY)
+            await visitor.send_str(typed("\x10"))
+            await painted(visitor, b"Search")
+            await visitor.send_str(typed("save the film"))
+            await painted(visitor, b"of the request into a file")
+            await visitor.send_str(typed("\r"))
+            while (frame := await visitor.receive()).type is not FRAME.TEXT:
+                pass
+            return json.loads(frame.data)
+
+    kind, key = run(visit())
+    assert kind == "deliver_file_start"
+    assert "<animateTransform" in here.get(here.url(f"/download/{key}"))[1]
+
+
 def test_the_owner_reads_one_line_a_visitor():
     async def visit():
         async with served.visitor() as one, served.visitor() as two:

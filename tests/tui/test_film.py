@@ -115,7 +115,8 @@ async def test_what_is_not_answered_is_shown_by_going_on(user):
 
 @driven(*SHUFFLE)
 async def test_a_change_of_size_stays_at_the_frame(user):
-    await user.hurry("ctrl+r", "space", "home", *["right"] * 9)
+    await user.press("ctrl+r", "space", "home")
+    await user.hurry(*["right"] * 9)
     for size in ((120, 40), (60, 18), (59, 17), (200, 60), (80, 24)):
         await user.resize(*size)
         if size == (59, 17):

@@ -99,6 +99,8 @@ def test_an_op_imports_nothing_heavy(words):
         ["match", "N", "/dev/null"],
         ["check", "/dev/null"],
         ["check", "/dev/null", "--jobs", "0"],
+        ["film", "-h"],
+        ["film", "reshape", "2,3"],
         ["tui", "--help"],
         ["tui"],
         ["serve", "--port", "0"],

@@ -18,6 +18,7 @@ from shapecalc.view.film.scenes import LEAST_HEIGHT, film_of
 from shapecalc.view.film.screen import screen
 from shapecalc.view.film.tape import cuts
 from shapecalc.view.grid import journey_of
+from shapecalc.view.strokes import UNICODE, clip
 from tests.sampling import examples
 from tests.strategies import permutations
 from tests.view.questions import answer_to, answers
@@ -186,6 +187,9 @@ def test_a_refused_request_is_drawn_as_far_as_it_got(line, said):
         ("reshape N,4 0,2,-1", ("memory with N=2",)),
         ("reshape N,C,H,W 0,-1,64", ("memory with N=2, C=4, H=4, W=4", "of large memories the first cells are shown")),
         ("transpose " + ",".join("2" * 12), ("dims from 11 on have no room",)),
+        ("reshape " + ",".join(["1"] * 2000) + " 1", ("dims from 11 on have no room",)),
+        ("view 2,3,4 2,12 --strides 24,8,2", ("memory is drawn in C order, not in the strides that are named",)),
+        ("reshape " + ",".join(f"N{number}" for number in range(40)) + " -1", ("dims from 11 on have no room",)),
         ("reshape 2,3 6", ()),
     ],
 )
@@ -193,7 +197,7 @@ def test_what_is_left_out_is_said(line, notes):
     film = film_of(answer_to(line))
     assert {*notes} <= {*film.notes}
     assert bool(film.notes) == bool(notes)
-    assert text_of(film).endswith("; ".join(film.notes)[: film.width - 1].rstrip())
+    assert text_of(film).rstrip().endswith(clip("; ".join(film.notes), film.width, UNICODE))
     assert ("…" in text_of(film)) == any("first cells" in note or "no room" in note for note in film.notes)
 
 

@@ -20,10 +20,12 @@ from shapecalc.view.film import FORMATS, film_file
 from shapecalc.view.film.cast import cast, txt
 from shapecalc.view.film.frames import Film, Frame, Sprite
 from shapecalc.view.film.gif import gif, moments
+from shapecalc.view.film.looks import LOOKS, ink_of, page_of, terminal_styles
 from shapecalc.view.film.page import page
 from shapecalc.view.film.scenes import film_of
 from shapecalc.view.film.screen import screen
 from shapecalc.view.film.svg import LARGEST, moving
+from shapecalc.view.notebook import CONTRAST, contrast
 from shapecalc.view.still import ENDINGS, still
 from shapecalc.view.strokes import UNICODE
 from tests.cli.browser import BROWSER, opened
@@ -137,6 +139,22 @@ def test_the_font_has_what_pictures_are_made_of(char):
         ImageDraw.Draw(image).text((5, 5), each, font=font, fill=255)
         drawn.append(image.tobytes())
     assert char == " " or drawn[0] != drawn[1]
+
+
+def rgb(text):
+    return tuple(bytes.fromhex(text[-6:]))
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_every_word_can_be_read_on_every_page(name):
+    look = LOOKS[name]
+    for theme in ("light", "dark"):
+        behind = look.behind or page_of(theme)
+        assert contrast(rgb(ink_of(look, theme)), rgb(behind)) >= CONTRAST
+    for paper in ((18, 18, 18), (224, 224, 224), (255, 255, 255), (0, 0, 0), (30, 30, 46)):
+        style = terminal_styles(paper)[name]
+        assert "#" not in style or contrast(rgb(style), paper) >= CONTRAST
+        assert "red" not in style
 
 
 def lines_of(film, sprites):

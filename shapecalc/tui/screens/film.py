@@ -70,7 +70,8 @@ class Stage(Widget, can_focus=True):
         """Show the moment."""
         if self.player is None:
             return
-        before, self.lines = self.lines, [*screen(self.player.film, self.player.picture).split("\n", allow_blank=True)]
+        text = screen(self.player.film, self.player.picture, self.background_colors[1].rgb)
+        before, self.lines = self.lines, [*text.split("\n", allow_blank=True)]
         kept = [old == new for old, new in zip(before, self.lines, strict=False)]
         changed = [row for row in range(self.size.height) if row >= len(kept) or not kept[row]]
         self.refresh(*[Region(0, row, self.size.width, 1) for row in changed])

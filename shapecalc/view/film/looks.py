@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.marks import COLOURS
-from shapecalc.view.notebook import PAPERS, hexadecimal, readable
+from shapecalc.view.notebook import PAPERS, contrast, hexadecimal, readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    Colour = tuple[int, int, int]
 
 
 class Look(Record):
@@ -40,8 +44,25 @@ def ink_of(look: Look, theme: str) -> str:
     page, ink, quiet = PAPERS[theme]
     if look.behind:
         return look.ink
-    red, green, blue = bytes.fromhex(look.ink[1:]) if look.ink else quiet if look.quiet else ink
-    return hexadecimal(readable((red, green, blue), page, ink))
+    return hexadecimal(readable(_rgb(look.ink) if look.ink else quiet if look.quiet else ink, page, ink))
+
+
+def _rgb(text: str) -> Colour:
+    red, green, blue = bytes.fromhex(text.removeprefix("#"))
+    return red, green, blue
+
+
+@cache
+def terminal_styles(page: Colour | None) -> Mapping[str, str]:
+    """Return the style of every look on a terminal; if its page is known, in shades that can be read there."""
+    styles = {name: look.terminal for name, look in LOOKS.items()}
+    if page is None:
+        return styles
+    ink = max((PAPERS[theme][1] for theme in PAPERS), key=lambda colour: contrast(colour, page))
+    for name, look in LOOKS.items():
+        if look.ink and not look.behind:
+            styles[name] = f"{'bold ' * look.bold}{hexadecimal(readable(_rgb(look.ink), page, ink))}"
+    return styles
 
 
 def page_of(theme: str) -> str:

@@ -54,7 +54,7 @@ def film_of(answer: Trace | Chain, width: int = WIDTH, height: int = HEIGHT) -> 
     moved = 0
     for number, layout in enumerate(made):
         _put_rail(board, made, number + 1)
-        moved += _play_stage(board, answer, layout, number, journey, moved)
+        moved += _play_stage(board, layout, number, journey, moved)
     _end(board, answer, made)
     return Film(title, board.width, board.height, tuple(board.frames), tuple(board.notes))
 
@@ -79,8 +79,11 @@ def _journey(board: Board, answer: Trace | Chain) -> Journey | None:
     if any(before != after for before, after, move in kept if isinstance(move, Reshape)):
         board.note("no memory is drawn: no small sizes meet the conditions")
         return None
+    if any(trace.request.arguments.get("strides") for trace in answer.traces):
+        board.note("memory is drawn in C order, not in the strides that are named")
     if journey.sizes:
-        board.note("memory with " + ", ".join(f"{shown_name(name)}={size}" for name, size in journey.sizes.items()))
+        sizes = ", ".join(f"{shown_name(name)}={size}" for name, size in journey.sizes.items())
+        board.note(f"memory with {brief(sizes)}")
     return journey
 
 
@@ -100,17 +103,19 @@ def _put_rail(board: Board, made: tuple[Layout, ...], here: int) -> None:
             x += 3
 
 
-def _play_stage(
-    board: Board, answer: Trace | Chain, layout: Layout, number: int, journey: Journey | None, moved: int
-) -> int:
+def _play_stage(board: Board, layout: Layout, number: int, journey: Journey | None, moved: int) -> int:
     """Make the frames of a stage; return how many moves of the journey it made: one, or none if it was refused."""
     open_stage(board, layout, number, f"{layout.title}: {layout.stage.kind.value}.")
-    whole = [at for at in layout.numbers if isinstance(answer.steps[at].value, tuple)]
-    for at in layout.numbers:
-        if at not in whole:
-            settle(board, layout, number, at, answer.steps[at])
+    steps = layout.stage.steps
+    whole = [at for at, step in zip(layout.numbers, steps, strict=False) if isinstance(step.value, tuple)]
+    settled: dict[int, list[int]] = {}
+    for out, cell in enumerate(layout.cells):
+        settled.setdefault(cell.step, []).append(out)
+    for at, step in zip(layout.numbers, steps, strict=False):
+        if not isinstance(step.value, tuple):
+            settle(board, layout, number, at, step, settled.get(at, []))
     last = (whole or [*layout.numbers])[-1:]
-    sentence, shown = (answer.steps[last[0]].why, last[0]) if last else (layout.title, None)
+    sentence, shown = (steps[last[0] - layout.numbers.start].why, last[0]) if last else (layout.title, None)
     move = layout.stage.move
     if move is not None and journey is not None and not isinstance(move, Slice):
         carry(board, journey, moved, sentence, shown)

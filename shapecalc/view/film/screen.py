@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from shapecalc.view.canvas import Canvas
-from shapecalc.view.film.looks import LOOKS
+from shapecalc.view.film.looks import terminal_styles
 from shapecalc.view.strokes import UNICODE
 
 TYPE_CHECKING = False
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from shapecalc.view.film.frames import Film, Sprite
 
 
-def screen(film: Film, sprites: Iterable[Sprite]) -> Text:
-    """Return words where they stand, each in the nearest cells."""
-    canvas = Canvas(UNICODE, film.height)
+def screen(film: Film, sprites: Iterable[Sprite], page: tuple[int, int, int] | None = None) -> Text:
+    """Return words where they stand, each in the nearest cells; if the page is known, in colours to be read there."""
+    canvas, styles = Canvas(UNICODE, film.height), terminal_styles(page)
     for sprite in sprites:
-        canvas.put(round(sprite.x), round(sprite.y), sprite.text, LOOKS[sprite.look].terminal)
+        canvas.put(round(sprite.x), round(sprite.y), sprite.text, styles[sprite.look])
     return canvas.text(film.width)

@@ -66,9 +66,10 @@ def _asked(layout: Layout) -> list[str]:
     return asked if len(asked) == len(layout.cells) else []
 
 
-def settle(board: Board, layout: Layout, number: int, at: int, step: Step) -> None:
-    """Make the frames of one step that settles dims or lets one go."""
-    outs = [out for out, cell in enumerate(layout.cells) if cell.step == at]
+def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs: list[int]) -> None:
+    """Make the frames of one step that settles some dims or lets one go; none for dims that have no room."""
+    if min((*outs, *step.sources), default=0) >= board.columns and not isinstance(step.facts, INFERS):
+        return
     lit = [f"dim{number}.{axis}" for axis in step.sources] + [f"asked{out}" for out in outs]
     kept = {key: board.sprites[key].look for key in lit if key in board.sprites}
     board.light(lit)

@@ -35,7 +35,7 @@ KEYS = (
     Key("pagedown", "PgDn", "next", "step(1)", "go one step on", 0),
     Key("pageup", "PgUp", "back", "step(-1)", "go one step back", 1),
     Key("ctrl+l", "^L", "short", "simplify", "show the shortest chain that does the same", 12),
-    Key("ctrl+r", "^R", "film", "film", "play the request as a film: memory, axes, cuts, 0 and -1", 12),
+    Key("ctrl+r", "^R", "film", "film", "play the request as a film: memory, axes, cuts, 0 and -1", 24),
     Key("ctrl+home", "^Home", "first", "first", "go to the first step", 13),
     Key("ctrl+end", "^End", "last", "last", "go past the last step, to the output", 14),
     Key("ctrl+t", "^T", "theme", "theme", "change between dark and light", 15),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.record import replace
 from shapecalc.view.film.frames import Ask, Frame, Sprite
 from shapecalc.view.film.tape import Tape
 from shapecalc.view.strokes import UNICODE, clip
@@ -86,14 +87,12 @@ class Board:
         """Give words other looks."""
         for key in keys:
             if key in self.sprites:
-                sprite = self.sprites[key]
-                self.sprites[key] = Sprite(sprite.x, sprite.y, sprite.text, look)
+                self.sprites[key] = replace(self.sprites[key], look=look)
 
     def reword(self, key: str, text: str) -> None:
         """Put another word in the place of the one under a key, if there is one."""
         if key in self.sprites:
-            sprite = self.sprites[key]
-            self.sprites[key] = Sprite(sprite.x, sprite.y, text, sprite.look)
+            self.sprites[key] = replace(self.sprites[key], text=text)
 
     def note(self, text: str) -> None:
         """Keep what the film leaves out or takes; frames show it at the bottom."""

@@ -7,7 +7,7 @@ from math import prod
 from shapecalc.core.answers.moves import Reshape, Slice
 from shapecalc.core.asking.command_line import command_line
 from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.sizes.quoting import brief, dim_text, visible
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.budget import budget_of
 from shapecalc.view.film.board import BEFORE, LABELS, LEAST_COLUMN, PART, RAIL, SUM, TITLE, Board
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 80, 24
 """The room of a film in character cells: what every terminal has."""
 LEAST_HEIGHT = 16
+MOST_ELEMENTS = 1 << 63
 LAST = 3.5
 """Seconds for which the last frame stays."""
 
@@ -78,6 +79,9 @@ def _journey(board: Board, answer: Trace | Chain) -> Journey | None:
     kept = zip(volumes, volumes[1:], journey.moves, strict=False)
     if any(before != after for before, after, move in kept if isinstance(move, Reshape)):
         board.note("no memory is drawn: no small sizes meet the conditions")
+        return None
+    if max(volumes) > MOST_ELEMENTS:
+        board.note("no memory is drawn: none holds so many elements")
         return None
     if any(trace.request.arguments.get("strides") for trace in answer.traces):
         board.note("memory is drawn in C order, not in the strides that are named")
@@ -151,6 +155,7 @@ def _put_fault(board: Board, layout: Layout | None) -> None:
     budget = budget_of(layout) if layout.cuts and layout.cells else None
     have, known = budget.counts if budget else (None, None)
     if isinstance(have, int) and isinstance(known, int) and known > 0 and budget is not None:
-        board.put("sum", 0, SUM, f"have    {have}")
-        divided = f"-1      {have} / {known} = {have // known}, rest {have % known}"
-        board.put("part", 0, PART, f"asked   {known}" if budget.hole is None else divided, "bad")
+        board.put("sum", 0, SUM, f"have    {dim_text(have)}")
+        divided = f"{dim_text(have)} / {dim_text(known)} = {dim_text(have // known)}, rest {dim_text(have % known)}"
+        asked = f"asked   {dim_text(known)}" if budget.hole is None else f"-1      {divided}"
+        board.put("part", 0, PART, asked, "bad")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.rules.steps import DroppedOne, Inferred
-from shapecalc.core.sizes.quoting import number_text
+from shapecalc.core.sizes.quoting import dim_text, number_text
 from shapecalc.view.film.board import AFTER, ASKED, BEFORE, INDEX, PART, SUM
 from shapecalc.view.film.frames import Ask
 from shapecalc.view.layout import INFERS
@@ -110,15 +110,17 @@ def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: 
     facts = step.facts
     have, known = (facts.have, facts.known) if isinstance(facts, INFERS) else (0, 0)
     factors = f" {UNICODE.times} ".join(str(cell.dim) for cell in layout.before)
-    board.put("sum", 0, SUM, f"have    {factors} = {have}" if len(layout.before) > 1 else f"have    {have}")
-    board.put("part", 0, PART, f"-1      {have} / {known} = {UNICODE.hole}")
+    total, divisor = dim_text(have), dim_text(known)
+    divided = f"-1      {total} / {f'({divisor})' if '*' in divisor else divisor} ="
+    board.put("sum", 0, SUM, f"have    {factors} = {total}" if len(layout.before) > 1 else f"have    {total}")
+    board.put("part", 0, PART, f"{divided} {UNICODE.hole}")
     bar = _put_budget(board, have) if isinstance(facts, Inferred) else None
     board.frame("-1 is what there is, divided by what is known.", at)
     asks = _ask(board, layout, [out])
     if bar and isinstance(step.value, int):
         _fill_bar(board, bar, step.value, at, asks)
         asks = None
-    board.put("part", 0, PART, f"-1      {have} / {known} = {step.value}")
+    board.put("part", 0, PART, f"{divided} {dim_text(step.dim)}")
     _fill(board, layout, number, out, (len(board.sprites["part"].text) - 1, PART))
     board.frame(step.why, at, asks=asks)
 

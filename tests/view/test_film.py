@@ -16,8 +16,6 @@ from shapecalc.view.film.board import AFTER, BEFORE, PART, SUM
 from shapecalc.view.film.frames import picture_at, tracks
 from shapecalc.view.film.scenes import LEAST_HEIGHT, film_of
 from shapecalc.view.film.screen import screen
-from shapecalc.view.film.tape import cuts
-from shapecalc.view.grid import journey_of
 from shapecalc.view.strokes import UNICODE, clip
 from tests.sampling import examples
 from tests.strategies import factorisations, permutations
@@ -136,19 +134,20 @@ def test_a_reshape_moves_no_element(drawn):
     assert all(each == places[0] for each in places)
 
 
-@pytest.mark.parametrize("target", ["4,6", "2,12", "24", "2,3,2,2", "6,4", "1,24,1", "3,8"])
-def test_bars_end_between_the_blocks_of_the_new_shape(target):
-    film = film_of(answer_to(f"reshape 2,3,4 {target}"))
-    shape = journey_of(answer_to(f"reshape 2,3,4 {target}")).points[-1].shape
-    frame = film.frames[-1]
+@pytest.mark.parametrize(
+    ("target", "blocks"),
+    [("4,6", [6]), ("2,12", [12]), ("24", [24]), ("2,3,2,2", [2, 4, 12]), ("1,24,1", [24]), ("3,2,4", [4, 8])],
+)
+def test_bars_end_between_the_blocks_of_the_new_shape(target, blocks):
+    frame = film_of(answer_to(f"reshape 2,3,4 {target}")).frames[-1]
     rows = sorted({sprite.y for key, sprite in frame.sprites.items() if key.startswith("bar")}, reverse=True)
     places = {frame.sprites[f"cell0.{cell}"].x - 1: cell for cell in range(24)}
     bars = {row: set() for row in rows}
     for key, sprite in frame.sprites.items():
         if key.startswith("bar"):
             bars[sprite.y].add(places.get(sprite.x, 24))
-    for row, step in zip(rows, cuts(shape), strict=False):
-        assert bars[row] == {*range(0, 25, step)}
+    for row, block in zip(rows, blocks, strict=False):
+        assert bars[row] == {*range(0, 25, block)}
 
 
 def at_steps(film, step):
@@ -254,3 +253,14 @@ def test_no_frame_before_a_question_shows_its_answer(answer):
 
 def test_a_film_is_the_same_every_time():
     assert film_of(answer_to(SHUFFLE)) == film_of(answer_to(SHUFFLE))
+
+
+def test_bars_move_from_the_old_cuts_to_the_new_ones():
+    film = film_of(answer_to("reshape 2,3,4 4,6"))
+    seen = [{key for key, sprite in frame.sprites.items() if "~" in key and sprite.text} for frame in film.frames]
+    number = next(number for number, keys in enumerate(seen) if keys)
+    moving = {key: sprite for key, sprite in film.frames[number].sprites.items() if re.fullmatch(r"bar0\.0\..*", key)}
+    starts = {film.frames[number - 1].sprites[key].x for key in moving}
+    places = [film.frames[0].sprites[f"cell0.{cell}"].x - 1 for cell in range(24)] + [72]
+    assert starts == {places[cell] for cell in range(0, 25, 4)}
+    assert {sprite.x for sprite in moving.values()} == {places[cell] for cell in range(0, 25, 6)}

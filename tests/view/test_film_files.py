@@ -240,7 +240,7 @@ def test_a_browser_plays_the_page(tmp_path):
         port = server.getsockname()[1]
     (tmp_path / "film.html").write_bytes(page(film, "light"))
     seen = "[...document.querySelectorAll('#words g')].filter(g => g.getAttribute('visibility') === 'visible')"
-    texts = f"{seen}.map(g => g.querySelector('text')).filter(t => t).map(t => t.textContent)"
+    texts = f"{seen}.filter(g => g.querySelector('text')).map(g => [g.textContent, g.getAttribute('transform')])"
 
     async def drive():
         async with aiohttp.ClientSession() as session, opened(session, port, tmp_path / "profile") as tab:
@@ -251,8 +251,12 @@ def test_a_browser_plays_the_page(tmp_path):
                 await tab.value(
                     f"s = document.getElementById('second'); s.value = {second}; s.dispatchEvent(new Event('input'))"
                 )
-                words = sorted(each.text for each in film.frames[number].sprites.values() if each.text.strip("│┃║"))
-                assert sorted(await tab.value(texts)) == words
+                words = [
+                    [each.text, f"translate({each.x * 8:.1f} {each.y * 17:.1f})"]
+                    for each in film.frames[number].sprites.values()
+                    if each.text.strip("│┃║")
+                ]
+                assert sorted(await tab.value(texts)) == sorted(words)
                 assert await tab.value("document.getElementById('said').textContent") == film.frames[number].sentence
             await tab.value("document.getElementById('play').click()")
             await tab.until("Number(document.getElementById('second').value) > 0.2")

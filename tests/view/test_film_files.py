@@ -18,8 +18,8 @@ from shapecalc.core.sizes.record import fields
 from shapecalc.view import pixels
 from shapecalc.view.film import FORMATS, film_file
 from shapecalc.view.film.cast import cast, txt
-from shapecalc.view.film.frames import Film, Frame, Sprite
-from shapecalc.view.film.gif import gif, moments
+from shapecalc.view.film.frames import Film, Frame, Sprite, moments
+from shapecalc.view.film.gif import gif
 from shapecalc.view.film.looks import LOOKS, ink_of, page_of, terminal_styles
 from shapecalc.view.film.page import page
 from shapecalc.view.film.scenes import film_of

@@ -117,6 +117,7 @@ def _recut(board: Board, shape: Index, sentence: str, step: int | None) -> None:
     board.frame(sentence, step, arrive=1.5)
     board.drop("bar")
     board.tape = new
+    _put_head(board, new, "memory")
     _put_bars(board, new)
 
 

@@ -7,7 +7,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from shapecalc.view.film.gif import moments
+from shapecalc.view.film.frames import moments
 from shapecalc.view.film.screen import screen
 
 TYPE_CHECKING = False

@@ -12,7 +12,10 @@ from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+HUNDREDTHS = 12
+"""How long a picture of a file stands while words move, in hundredths of a second."""
 
 
 class Sprite(Record):
@@ -93,6 +96,25 @@ def _between(start: Sprite | None, end: Sprite, part: float) -> Sprite:
     if start is None or (start.x == end.x and start.y == end.y):
         return end
     return Sprite(start.x + (end.x - start.x) * part, start.y + (end.y - start.y) * part, end.text, end.look)
+
+
+def moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
+    """Yield the pictures of a film, each with the hundredths of a second for which it stands."""
+    starts = film.starts
+    for number, frame in enumerate(film.frames):
+        whole = round(100 * (frame.arrive + frame.hold))
+        steps = round(100 * frame.arrive) // HUNDREDTHS if number and _moves(film, number) else 0
+        for step in range(1, steps):
+            yield picture_at(film, starts, starts[number] + step * HUNDREDTHS / 100), HUNDREDTHS
+        yield tuple(frame.sprites.values()), whole - max(0, steps - 1) * HUNDREDTHS
+
+
+def _moves(film: Film, number: int) -> bool:
+    """Say whether a word moves on its way to a frame."""
+    before, now = film.frames[number - 1].sprites, film.frames[number].sprites
+    return any(
+        (came.x, came.y) != (sprite.x, sprite.y) for key, sprite in now.items() if (came := before.get(key)) is not None
+    )
 
 
 class Track(Record):

@@ -66,7 +66,7 @@ def test_the_wheel_holds_the_package_and_the_manual(built):
     pages = {f"shapecalc-{__version__}.data/data/share/man/man{page[-1]}/{page[4:]}" for page in files_below("man")}
     assert set(files) == files_below("shapecalc") | pages
     assert "shapecalc/py.typed" in files
-    kinds = {"py", "typed", "tcss", "toml", "html", "css", "js", "1", "5", "7"}
+    kinds = {"py", "typed", "tcss", "toml", "html", "css", "js", "ttf", "txt", "1", "5", "7"}
     assert {name.rpartition(".")[2] for name in files} == kinds
 
 

@@ -65,8 +65,9 @@ def answer_lines(answer: Callable[[str, Output], int], op: str, texts: dict[str,
     """
     code: int = Exit.YES
     try:
-        if out.out is not None:
-            raise misuse("--out takes one input, and - may be many lines", "give the file in place of -")
+        if out.out is not None or out.picture is not None:
+            name = "--out" if out.out is not None else "--picture"
+            raise misuse(f"{name} takes one input, and - may be many lines", "give the file or the shape in place of -")
         lines = input_lines()
         first = next(lines)
         refused = answer(first, replace(out, quiet=True)) != Exit.YES
@@ -116,6 +117,10 @@ def print_answer(
         from shapecalc.cli.data import write_output
 
         write_output(answer, source, out)
+    if out.about_picture:
+        from shapecalc.cli.pictures import write_picture
+
+        write_picture(answer, out)
     if out.json and not out.quiet:
         lasting = _lasting_hint(answer)
         hint = {"hint": lasting} if lasting else {}

@@ -12,6 +12,7 @@ from shapecalc.cli.answer import answer_op
 from shapecalc.cli.inputs import is_value, without_padding
 from shapecalc.cli.output import Output
 from shapecalc.core.ops import OPS
+from shapecalc.core.sizes.problem import ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def read_words(op: Op, words: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _options_of(op: Op) -> Known:
-    """Return an op's options by their spellings, each with the setting that this spelling stands for; None for a text.
+    """Return an op's options by their spellings, each with the setting that this spelling stands for; None for a value.
 
     The table of options is imported here, because it names every dialect's and a bare question has none.
     """
@@ -97,13 +98,20 @@ def _options_of(op: Op) -> Known:
     for option in parameters_of(op):
         if not isinstance(option, Option):
             continue
-        setting = None if option.takes is Takes.TEXT else True
+        setting = None if option.takes in (Takes.TEXT, Takes.NUMBER) else True
         known[option.spelling] = option, setting
         if option.short:
             known[option.short] = option, setting
         if option.takes is Takes.SWITCH:
             known[f"--no-{option.spelling.removeprefix('--')}"] = option, False
     return known
+
+
+def _value_of(option: Option, text: str) -> str | int | None:
+    """Return the value of an option; raise `ShapeError` (usage) for a number that it does not take."""
+    from shapecalc.cli.options import Takes, read_number
+
+    return read_number(option, text) if option.takes is Takes.NUMBER else text
 
 
 def _read_option(word: str, waiting: Iterator[str], known: Known, given: dict[str, Any]) -> bool:
@@ -118,5 +126,8 @@ def _read_option(word: str, waiting: Iterator[str], known: Known, given: dict[st
     value = text if equals else next(waiting, None)
     if value is None or not (equals or is_value(value)):
         return False
-    given[option.name] = without_padding(value)
+    try:
+        given[option.name] = _value_of(option, without_padding(value))
+    except ShapeError:
+        return False
     return True

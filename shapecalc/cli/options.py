@@ -112,6 +112,12 @@ def _backends() -> Iterable[str]:
     return NAMES
 
 
+def _themes() -> Iterable[str]:
+    from shapecalc.view.notebook import PAPERS
+
+    return PAPERS
+
+
 def _targets() -> Iterable[str]:
     from shapecalc.view.code import TARGETS
 
@@ -152,6 +158,9 @@ def _switch_help(name: str) -> str:
 
 SWITCHING = by_name(*(Option(name, _switch_help(name), Takes.SWITCH) for name in sorted(SWITCHES)))
 """The dialects' switches."""
+MOST_STEPS = 99_999
+"""The last step that may be asked for; more than an answer has."""
+THEME = Option("theme", "The page of a picture: light or dark.", completions=_themes)
 PRINTING = by_name(
     Option("explain", "Tell every step, on standard error.", Takes.NOTHING, short="-e"),
     Option("json", "Print the answer as JSON, with everything that led to it.", Takes.NOTHING),
@@ -162,7 +171,7 @@ PRINTING = by_name(
     Option("follow", "Tell where this input element goes, stage by stage.", metavar="INDEX"),
     Option("follow_out", "Tell where this output element came from.", metavar="INDEX"),
     Option("out", "Carry it out on INPUT's data, into this .npy file.", metavar="FILE", short="-o"),
-    Option("force", "Write over an output that exists.", Takes.NOTHING),
+    Option("force", "Write over an output or a picture that exists.", Takes.NOTHING),
     Option("backend", "What carries it out: auto, numpy or cupy.", default="auto", completions=_backends),
     Option(
         "code",
@@ -171,6 +180,10 @@ PRINTING = by_name(
         completions=_targets,
         lists_completions=True,
     ),
+    Option("picture", "Write a picture of the answer or of a --step into this .svg, .png or .html.", metavar="FILE"),
+    Option("step", "The step of the picture, from 1.", Takes.NUMBER, metavar="N", least=1, most=MOST_STEPS),
+    THEME,
+    Option("width", "How many characters wide the picture is; 80 by default.", Takes.NUMBER, "N", least=40, most=400),
     Option("no_config", "Take no defaults from the environment or pyproject.toml.", Takes.NOTHING),
 )
 """The options that say what is printed, and whether defaults count. The fields of `Output` have the same names."""

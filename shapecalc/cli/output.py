@@ -49,6 +49,10 @@ class Output(Record):
     force: bool = False
     backend: str = "auto"
     code: str | None = None
+    picture: str | None = None
+    step: int | None = None
+    theme: str | None = None
+    width: int | None = None
     place: str = ""
     """What its messages begin with: the line of standard input, if there are several."""
     no_config: bool = False
@@ -58,6 +62,11 @@ class Output(Record):
         """Whether it asks for elements, for their ways, or for data to be carried out."""
         texts = (self.follow, self.follow_out, self.out)
         return self.values or self.backend != "auto" or any(text is not None for text in texts)
+
+    @property
+    def about_picture(self) -> bool:
+        """Whether it asks for a picture, or for how a picture is drawn."""
+        return any(asked is not None for asked in (self.picture, self.step, self.theme, self.width))
 
 
 class RunEnded(Exception):

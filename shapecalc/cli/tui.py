@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text
-from shapecalc.cli.options import Argument, Option, Takes, printing_options, read_number
+from shapecalc.cli.options import MOST_STEPS, Argument, Option, Takes, printing_options, read_number
 from shapecalc.cli.output import Exit
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
@@ -92,8 +92,6 @@ HELP = f"""\b
 INSTEAD = "shapecalc OP ... --explain prints the same pictures"
 UNKNOWN = {"ignore_unknown_options": True}
 """The words after `tui` are an op's command line, which the core reads."""
-MOST_STEPS = 99_999
-"""The last step to open at; more than an answer has."""
 LESSONS = (
     Option("lesson", "Open with the lessons.", Takes.NOTHING),
     Option("lesson_file", "Open with the lessons of this file, as in shapecalc-lessons(5).", metavar="FILE"),

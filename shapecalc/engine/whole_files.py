@@ -59,6 +59,17 @@ def whole_file(target: Path, *, force: bool = False, wanted: Callable[[], bool] 
             (_take_place if force else _take_name)(file, part, place)
 
 
+def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
+    """Write a whole file; raise `OSError` that says in one line which file could not be written, and why."""
+    try:
+        with whole_file(target, force=force) as file:
+            file.write(data)
+    except FileExistsError:
+        raise FileExistsError(f"{target}: it exists") from None
+    except (OSError, ValueError) as error:  # a name that holds a null character is the second
+        raise OSError(f"{target}: {getattr(error, 'strerror', None) or error}") from None
+
+
 @contextmanager
 def report_file(target: Path) -> Iterator[IO[bytes]]:
     """Yield a file to write: a pipe or a device is written to as it is, anything else becomes a whole file.

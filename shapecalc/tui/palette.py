@@ -39,6 +39,9 @@ def commands(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
     if explore.state.works("against"):
         said = "say whether it is the same function, and show where they differ"
         yield SystemCommand("compare with another chain", said, explore.action_against)
+    for kind in ("film", "picture") if explore.state.works("save") else ():
+        said = f"write the {kind} of the {'request' if kind == 'film' else 'step'} into a file"
+        yield SystemCommand(f"save the {kind}", said, partial(explore.action_save, kind))
     said = f"predict random requests without end; F5 lists their topics: {', '.join(TOPICS)}"
     yield SystemCommand("exercises", said, explore.action_drill)
     if explore.state.works("tally"):

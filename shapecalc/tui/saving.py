@@ -1,16 +1,52 @@
-"""What the app writes into the folder one is in: a file of its own for each time."""
+"""What the app saves of an answer: its film, or the picture of a step."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from io import StringIO
 from pathlib import Path
 
-from shapecalc.engine.whole_files import whole_file
+from shapecalc.core.sizes.record import Record
+from shapecalc.engine.whole_files import write_whole
+from shapecalc.view.film import FORMATS, film_file
+from shapecalc.view.still import ENDINGS, still
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from textual.app import App
+
+    from shapecalc.core.answers.trace import Chain, Trace
+
+FILM = "film"
 
 
-def save(content: str, ending: str) -> str:
-    """Write a file whose name has the time and an ending, and return that name; raise `OSError` if it cannot be."""
-    saved = Path.cwd() / f"shapecalc_{datetime.now():%Y-%m-%dT%H_%M_%S_%f}.{ending}"
-    with whole_file(saved) as file:
-        file.write(content.encode())
-    return saved.name
+class Saved(Record):
+    """A film, or the picture of a step, of an answer."""
+
+    kind: str
+    """`film` or `picture`."""
+    answer: Trace | Chain
+    step: int | None
+    """The step of the picture, from 1; None for the whole answer."""
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """The endings that its file may have."""
+        return tuple(FORMATS) if self.kind == FILM else ENDINGS
+
+    def contents(self, name: str) -> bytes:
+        """Return the contents of a file of that name; raise `ShapeError` (usage, file) if there are none."""
+        if self.kind == FILM:
+            return film_file(self.answer, name)[1]
+        return still(self.answer, name, self.step)
+
+    def write(self, name: str) -> None:
+        """Write it into a new file; raise `ShapeError` (usage, file) or `OSError` if that cannot be done."""
+        write_whole(Path(name), self.contents(name))
+
+
+def deliver(app: App[Any], saved: Saved) -> None:
+    """Hand an SVG to the browser, which keeps it where it keeps its downloads."""
+    name = f"shapecalc-{saved.kind}.svg"
+    app.deliver_text(StringIO(saved.contents(name).decode()), save_filename=name)

@@ -18,7 +18,7 @@ from shapecalc.view.layout import layouts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from shapecalc.core.fixing.mistakes import Mistake
 
@@ -297,25 +297,23 @@ class State:
 
     def works(self, action: str) -> bool:
         """Say whether a key would do something now."""
-        if action in ("undo", "redo"):
-            return bool(self.history.past if action == "undo" else self.history.future)
-        if action in ("hide", "tally"):
-            return bool(self.predictions.cells)
-        if action in ("step(1)", "last"):
-            return self.at < self.last
-        if action in ("step(-1)", "first"):
-            return self.at > 0
-        if action == "fix":
-            return self.fix is not None
-        if action == "compare":
-            return not self.question.is_chain and self.outcome.answer is not None
-        if action in ("against", "simplify"):
-            return self.outcome.answer is not None
-        if action == "grid":
-            return self.has_elements
-        if action == "code":
-            return self.good is not None and self.good.output is not None
-        return True
+        return action not in NEEDED or NEEDED[action](self)
+
+
+NEEDED: dict[str, Callable[[State], bool]] = {
+    "undo": lambda state: bool(state.history.past),
+    "redo": lambda state: bool(state.history.future),
+    **dict.fromkeys(("hide", "tally"), lambda state: bool(state.predictions.cells)),
+    **dict.fromkeys(("step(1)", "last"), lambda state: state.at < state.last),
+    **dict.fromkeys(("step(-1)", "first"), lambda state: state.at > 0),
+    "fix": lambda state: state.fix is not None,
+    "compare": lambda state: not state.question.is_chain and state.outcome.answer is not None,
+    **dict.fromkeys(("against", "simplify"), lambda state: state.outcome.answer is not None),
+    **dict.fromkeys(("film", "save"), lambda state: state.good is not None),
+    "grid": lambda state: state.has_elements,
+    "code": lambda state: state.good is not None and state.good.output is not None,
+}
+"""What an action needs to do something; one that is not here always does."""
 
 
 @lru_cache(maxsize=1)

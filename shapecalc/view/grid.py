@@ -67,21 +67,22 @@ class Journey(Record):
         return indices
 
 
-def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None) -> Journey:
+def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None, *, whole: bool = True) -> Journey:
     """Return the journey of an answer's tensor. Names get sizes: those given, or the smallest that meet the conditions.
 
-    Raises `ShapeError` (usage) if the request is refused or no small sizes meet the conditions, and for op `shape`.
+    Raises `ShapeError` (usage) if no small sizes meet the conditions, and if the request is refused and for op `shape`;
+    unless it need not be the `whole` journey: then it ends there.
     """
-    if answer.output is None:
+    if whole and answer.output is None:
         raise misuse("the request is refused, so no element moves")
-    named = not all_known((*answer.input, *answer.output))
+    named = not all_known((*answer.input, *[dim for stage in answer.stages for dim in stage.after or ()]))
     sizes = given if given is not None else example_sizes(answer) if named else {}
     points, moves = [Point("input", _numbers(answer.input, sizes), input_marks(answer.input))], list[Move]()
     for layout in layouts(answer):
         stage = layout.stage
-        if isinstance(stage.move, Slice):
+        if isinstance(stage.move, Slice) and whole:
             raise misuse("shape returns dims, so there is no element to follow")
-        if stage.move is not None:
+        if not (stage.move is None or isinstance(stage.move, Slice)):
             marks = tuple(cell.mark for cell in layout.cells)
             points.append(Point(stage.label, _numbers(stage.after or (), sizes), marks))
             moves.append(_put_sizes_in(stage.move, points[-1].shape, sizes))

@@ -29,13 +29,15 @@ CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
 """The size of a character cell and the margin, in pixels."""
 WHOLE_CELLS = 'lengthAdjust="spacingAndGlyphs" xml:space="preserve"'
 """What keeps lines joined and columns straight, whatever the font."""
+FONTS = "'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace"
+"""The fonts that are asked for; the first is the package's own, which pictures in pixels are made with."""
 MOST_LINES = 400
 """The most lines of a picture; of more, the last says how many are left out."""
-PAPERS: tuple[tuple[Colour, Colour, Colour], ...] = (
-    ((255, 255, 255), (31, 31, 31), (90, 90, 90)),
-    ((24, 24, 24), (230, 230, 230), (165, 165, 165)),
-)
-"""The light and the dark page: its colour, that of its text, and that of text that steps back."""
+PAPERS: dict[str, tuple[Colour, Colour, Colour]] = {
+    "light": ((255, 255, 255), (31, 31, 31), (90, 90, 90)),
+    "dark": ((24, 24, 24), (230, 230, 230), (165, 165, 165)),
+}
+"""The pages by theme: the colour of each, that of its text, and that of text that steps back."""
 CONTRAST = 4.5
 """The least contrast of text with the page. Source: WCAG 2.1, 1.4.3."""
 
@@ -51,8 +53,11 @@ def shown_as(answer: Trace | Chain, kind: str, encoding: str | None = "utf-8") -
     return svg(text, str(answer)) if kind == SVG else text.plain
 
 
-def svg(text: Text, label: str) -> str:
-    """Return a text as an SVG picture with the colours of its styles, which every page has its own shades of."""
+def svg(text: Text, label: str, theme: str | None = None) -> str:
+    """Return a text as an SVG picture with the colours of its styles, in the shades of the page of a theme.
+
+    Without a theme it has those of both, and its reader's system says which are shown.
+    """
     lines = list(text.split("\n"))
     if len(lines) > MOST_LINES:
         lines[MOST_LINES - 1 :] = [Text(f"... {len(lines) - MOST_LINES + 1} more lines, which explain() prints")]
@@ -65,7 +70,7 @@ def svg(text: Text, label: str) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(label)}">',
-            _sheet(name, styles),
+            _sheet(name, styles, theme),
             f'<rect class="{name}" width="100%" height="100%"/>',
             *body,
             "</svg>\n",
@@ -93,22 +98,23 @@ def _looks(style: Style | None) -> tuple[Colour | None, bool, bool]:
     return colour, bool(style.bold), bool(style.dim)  # type: ignore[return-value]  # a colour has three parts
 
 
-def _sheet(name: str, styles: dict[tuple[Colour | None, bool, bool], str]) -> str:
-    """Return the style sheet: every colour as a shade that can be read on the light page and on the dark one."""
-    font = f"text.{name} {{ font: 13px ui-monospace, Menlo, Consolas, monospace; white-space: pre; }}"
+def _sheet(name: str, styles: dict[tuple[Colour | None, bool, bool], str], theme: str | None) -> str:
+    """Return the style sheet: every colour as a shade that can be read on the page of a theme, or on both pages."""
+    font = f"text.{name} {{ font: 13px {FONTS}; white-space: pre; }}"
     bold = [f".{kind} {{ font-weight: bold; }}" for (_, is_bold, _), kind in styles.items() if is_bold]
     light, dark = (
-        [f"rect.{name} {{ fill: {_hex(page)}; }}"]
+        [f"rect.{name} {{ fill: {hexadecimal(page)}; }}"]
         + [
-            f".{kind} {{ fill: {_hex(_readable(colour or (quiet if is_dim else ink), page, ink))}; }}"
+            f".{kind} {{ fill: {hexadecimal(readable(colour or (quiet if is_dim else ink), page, ink))}; }}"
             for (colour, _, is_dim), kind in styles.items()
         ]
-        for page, ink, quiet in PAPERS
+        for page, ink, quiet in (PAPERS[each] for each in (theme or "light", theme or "dark"))
     )
-    return "\n".join(["<style>", font, *bold, *light, "@media (prefers-color-scheme: dark) {", *dark, "}", "</style>"])
+    media = [] if theme else ["@media (prefers-color-scheme: dark) {", *dark, "}"]
+    return "\n".join(["<style>", font, *bold, *light, *media, "</style>"])
 
 
-def _readable(colour: Colour, page: Colour, ink: Colour) -> Colour:
+def readable(colour: Colour, page: Colour, ink: Colour) -> Colour:
     """Return the shade of a colour nearest to it that can be read on a page, on the way to the colour of its text."""
     shades = (_mixed(colour, ink, part / 20) for part in range(20))
     return next((shade for shade in shades if contrast(shade, page) >= CONTRAST), ink)
@@ -135,5 +141,6 @@ def _luminance(colour: Colour) -> float:
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def _hex(colour: Colour) -> str:
+def hexadecimal(colour: Colour) -> str:
+    """Return a colour as style sheets write it."""
     return "#{:02x}{:02x}{:02x}".format(*colour)

@@ -326,6 +326,20 @@ def test_the_screen_goes_to_the_browser_as_text(here):
     assert len(text.splitlines()) == 24
 
 
+def test_a_film_goes_to_the_browser_and_into_no_file(here):
+    async def visit():
+        async with here.visitor() as visitor:
+            await painted(visitor, READY)
+            await visitor.send_str(typed("\x10"))
+            await painted(visitor, b"Search")
+            await visitor.send_str(typed("save the film"))
+            await painted(visitor, b"of the request into a file")
+            await visitor.send_str(typed("\r"))
+            return await told(visitor, "deliver_file_start")
+
+    assert "<animateTransform" in here.get(here.url(f"/download/{run(visit())}"))[1]
+
+
 def test_the_owner_reads_one_line_a_visitor():
     async def visit():
         async with served.visitor() as one, served.visitor() as two:

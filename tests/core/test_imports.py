@@ -103,6 +103,8 @@ def test_an_op_imports_nothing_heavy(words):
         ["drill", "--help"],
         ["drill", "--print", "3"],
         ["drill", "--check-lessons", "/dev/null"],
+        ["film", "-h"],
+        ["film", "reshape", "2,3"],
         ["tui", "--help"],
         ["tui"],
         ["serve", "--port", "0"],

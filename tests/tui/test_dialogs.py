@@ -126,7 +126,7 @@ async def test_help_is_about_what_has_the_focus(user):
     assert "The picture of the step at hand." in user.text
 
 
-@driven(size=(80, 90))
+@driven(size=(80, 96))
 async def test_the_palette_offers_each_key_once(user):
     await user.press("ctrl+p")
     await user.pilot.pause(0.2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.tui.scenes import FOLDER, SCENES, VERSIONS, picture, versions
+from tests.view.film_picture import FILM
 
 
 @pytest.mark.sampled(2)
@@ -17,7 +18,7 @@ def test_a_picture_is_not_stale(name):
 
 
 def test_every_picture_is_of_a_scene():
-    assert {file.stem for file in FOLDER.glob("*.svg")} == {*SCENES}
+    assert {file.stem for file in FOLDER.glob("*.svg")} == {*SCENES, FILM.stem}
 
 
 @pytest.mark.parametrize("name", SCENES)

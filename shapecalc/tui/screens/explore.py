@@ -29,7 +29,7 @@ from shapecalc.tui.asking import hidden_text
 from shapecalc.tui.files import CLOSED, may_open
 from shapecalc.tui.keys import FOLLOWING, KEYS, keys_line
 from shapecalc.tui.question import CHAIN, Question, caret, command, element_reader, question_of
-from shapecalc.tui.saving import save
+from shapecalc.tui.snapshots import save
 from shapecalc.tui.state import ARROWS, State, first_difference
 from shapecalc.tui.themes import theme_after
 from shapecalc.tui.widgets import SENT, ClickableText, Enlarge, Field, FocusableText, MarkClicked, Pane, TextField
@@ -326,6 +326,22 @@ class Explore(Screen[None]):
 
         if self.state.outcome.answer is not None:
             self.app.push_screen(Simplify(self.state.outcome.answer), self._take_chain)
+
+    def action_film(self) -> None:
+        """Play the request as a film, from the step at hand."""
+        from shapecalc.tui.screens.film import FilmScreen
+
+        if self.state.good is not None:
+            self.app.push_screen(FilmScreen(self.state.good, None if self.state.settled else self.state.at))
+
+    def action_save(self, kind: str) -> None:
+        """Write the film or the picture of the step into a file; a browser gets it where it keeps its downloads."""
+        from shapecalc.tui.saving import Saved, deliver
+        from shapecalc.tui.screens.save import Save
+
+        if self.state.good is not None:
+            saved = Saved(kind, self.state.good, None if self.state.at >= self.state.last else self.state.at + 1)
+            deliver(self.app, saved) if self.app.is_web else self.app.push_screen(Save(saved))
 
     def action_lessons(self) -> None:
         """Take a lesson."""

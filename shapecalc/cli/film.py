@@ -1,0 +1,137 @@
+"""`shapecalc film`: the steps of a request and what they do to its elements, as a moving picture."""
+
+from __future__ import annotations
+
+from shapecalc.cli.answer import exit_code_of, print_answer, print_error
+from shapecalc.cli.chain import answer_stages, place_in_chain
+from shapecalc.cli.config import told_defaults
+from shapecalc.cli.direct import asked_words
+from shapecalc.cli.inputs import input_text, read_input
+from shapecalc.cli.options import THEME, Argument, Option, printing_options
+from shapecalc.cli.output import put_json, tell
+from shapecalc.cli.pictures import write_file
+from shapecalc.cli.signature import make_command
+from shapecalc.core.asking.ask import ask
+from shapecalc.core.asking.command_line import read_chain, read_stage
+from shapecalc.core.asking.defaults import with_defaults
+from shapecalc.core.fixing.answer import answer as answer_request
+from shapecalc.core.ops import OPS
+from shapecalc.core.sizes.lookup import suggestion
+from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.sizes.record import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import typer
+
+    from shapecalc.cli.output import Output
+    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.view.film.frames import Film
+
+SUMMARY = "Write the steps as a moving picture: memory as a tape, axes, cuts, 0 and -1."
+HELP = f"""\b
+  shapecalc film shuffle 2,3,4 --first 1,0,2 --to 0,-1 -o shuffle.html
+  shapecalc film reshape 4,6 3,8 -o cuts.svg --theme dark
+  shapecalc film chain '2,3,4 | transpose 1,0,2 | reshape 0,-1' -o chain.gif
+
+{SUMMARY}
+.svg moves without a script, .gif needs the extra film, .html is a page with a slider,
+.cast is for asciinema, .txt has every frame as text. A refused request is drawn as far as
+it got. The answer is printed as always. Pictures that stand still: --picture of every op."""
+UNKNOWN = {"ignore_unknown_options": True}
+"""The words after `film` are an op's command line, which the core reads."""
+CHAIN = "chain"
+PARAMETERS: tuple[Argument | Option, ...] = (
+    Argument(
+        "words",
+        "any op's command line, or that of chain",
+        "OP ARGS...",
+        repeated=True,
+        completions=lambda: [*OPS, CHAIN],
+        completes_first=True,
+    ),
+    Option("film", "The film: .svg, .gif, .html, .cast or .txt.", metavar="FILE", long="--out", short="-o"),
+    THEME,
+    *printing_options("force", "json", "quiet", "no_config"),
+)
+
+
+def add(app: typer.Typer, cls: type) -> None:
+    """Give the app the command."""
+    made = make_command(run_film, PARAMETERS)
+    app.command("film", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
+
+
+def run_film(words: list[str], film: str | None, out: Output) -> int:
+    """Answer the command line that the words are, write its film and print the answer; return the exit code."""
+    words = asked_words(words)
+    try:
+        if film is None:
+            raise misuse("a film needs a file to be written to", "write -o film.html, or .svg, .gif, .cast, .txt")
+        from shapecalc.view.film import film_file
+
+        answer = _answer(words, out)
+        made, data = film_file(answer, film, out.theme)
+        write_file(film, data, force=out.force)
+    except ShapeError as error:
+        return _print_refusal(error, words, out)
+    return _print(answer, made, film, out)
+
+
+def _answer(words: Sequence[str], out: Output) -> Trace | Chain:
+    """Return the answer to the command line that some words are, under the defaults, which are told.
+
+    Raises `ShapeError`: usage if they cannot be read, file if a file cannot.
+    """
+    if words[0] == CHAIN:
+        return _answer_chain(words[1:], out)
+    if words[0] not in OPS:
+        raise misuse(f"there is no film of '{visible(brief(words[0]))}'", suggestion(words[0], [*OPS, CHAIN]))
+    typed = read_stage(words, with_input=True)
+    options = with_defaults(typed.op, told_defaults([(typed.op, typed.options)], {}, out), typed.options)
+    given = read_input(input_text(typed.input or ""), options, typed.op)
+    return answer_request(ask(typed.op, given.shape, given.options))
+
+
+def _answer_chain(words: Sequence[str], out: Output) -> Chain:
+    """Return the answer to a chain: `'INPUT | OP ... | OP ...' [--where SIZES]`."""
+    match list(words):
+        case [stages]:
+            where = None
+        case [stages, "--where", where]:
+            pass
+        case _:
+            raise misuse("a chain is one text, and --where is all it takes here", "write 'INPUT | OP ... | OP ...'")
+    try:
+        shape, asked = read_chain(stages)
+        defaults = told_defaults(asked, {}, out)
+        return answer_stages(input_text(shape), asked, {"where": where}, defaults)[0]
+    except ShapeError as error:
+        raise ShapeError(place_in_chain(error.problem, stages)) from None
+
+
+def _print_refusal(error: ShapeError, words: Sequence[str], out: Output) -> int:
+    """Tell why there is no film, under the command line if that can be read, and return the exit code."""
+    if words[0] == CHAIN and len(words) > 1:
+        return print_error(error, CHAIN, {"stages": words[1]}, out)
+    try:
+        typed = read_stage(words, with_input=True)
+    except (ShapeError, KeyError):
+        return print_error(error, "film", {"command": " ".join(words)}, out)
+    return print_error(error, typed.op, {"input": typed.input, **typed.options}, out)
+
+
+def _print(answer: Trace | Chain, made: Film, name: str, out: Output) -> int:
+    """Print the answer, tell what the film holds and leaves out, and return the exit code of the answer."""
+    frames, seconds = len(made.frames), round(made.seconds, 2)
+    if out.json and not out.quiet:
+        about = {"file": name, "frames": frames, "seconds": seconds, "notes": [*made.notes]}
+        put_json(answer.as_json() | {"film": about})
+        return exit_code_of(answer, differs=False, strict=False)
+    code = print_answer(answer, replace(out, theme=None))
+    for note in (f"{frames} frames, {seconds:.0f} seconds", *made.notes) if not out.quiet else ():
+        tell(visible(f"shapecalc: {name}: {note}"))
+    return code

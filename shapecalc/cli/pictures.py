@@ -1,0 +1,37 @@
+"""What the command line does with pictures: the one of a step, written into a file."""
+
+from __future__ import annotations
+
+from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.cli.output import Output
+    from shapecalc.core.answers.trace import Chain, Trace
+
+
+def write_picture(answer: Trace | Chain, out: Output) -> None:
+    """Write the picture that is asked for. A refused request is drawn as far as it got.
+
+    Raises `ShapeError`: usage for options that cannot be met, file if the file cannot be written.
+    """
+    if out.picture is None:
+        raise misuse("--step, --theme and --width are about a picture", "write --picture FILE too")
+    from shapecalc.view.still import WIDTH, still
+
+    data = still(answer, out.picture, out.step, theme=out.theme, width=out.width or WIDTH)
+    write_file(out.picture, data, force=out.force)
+
+
+def write_file(name: str, data: bytes, *, force: bool) -> None:
+    """Write a whole file; raise `ShapeError` (file) if that cannot be done."""
+    from pathlib import Path
+
+    from shapecalc.engine.whole_files import write_whole
+
+    try:
+        write_whole(Path(name), data, force=force)
+    except FileExistsError as error:
+        raise ShapeError(Problem(FILE, f"{error}; --force writes over it")) from None
+    except OSError as error:
+        raise ShapeError(Problem(FILE, str(error))) from None

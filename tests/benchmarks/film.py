@@ -1,0 +1,51 @@
+"""How many pictures a second the film of a rank 4 Shuffle plays with in the app, and what a picture costs.
+
+Run it from a checkout: `PYTHONPATH=. python tests/benchmarks/film.py`. The app runs without a terminal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from shapecalc.tui.screens.film import Stage
+from tests.tui.driven import User, using
+
+LINE = "shuffle 2,3,4,2 --first 1,0,3,2 --to 0,-1,2 --second 1,0,2"
+SIZES = ((80, 24), (120, 40), (200, 60))
+SECONDS = 8
+PICKING = 6
+"""The frame from which on elements move."""
+
+
+async def measured(user: User) -> tuple[float, float]:
+    """Return the pictures in a second, and the milliseconds of CPU time that one takes."""
+    drawn, draw = [0], Stage.draw
+
+    def counted(self: Stage) -> None:
+        drawn[0] += 1
+        draw(self)
+
+    await user.press("ctrl+r")
+    player = user.app.screen.player
+    player.go(player.starts[PICKING])
+    Stage.draw = counted
+    start, spent = time.perf_counter(), time.process_time()
+    await asyncio.sleep(SECONDS)
+    Stage.draw = draw
+    return drawn[0] / (time.perf_counter() - start), 1000 * (time.process_time() - spent) / drawn[0]
+
+
+def main() -> None:
+    """Print a line for each size of the terminal."""
+    for size in SIZES:
+
+        async def script(user: User, size: tuple[int, int] = size) -> None:
+            rate, cost = await measured(user)
+            print(f"{size[0]}x{size[1]}: {rate:.1f} pictures in a second, {cost:.1f} ms of CPU time each")
+
+        asyncio.run(using(script, *LINE.split(), size=size))
+
+
+if __name__ == "__main__":
+    main()

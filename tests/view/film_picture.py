@@ -1,0 +1,20 @@
+"""The moving picture that the README opens with: `python -m tests.view.film_picture` makes it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shapecalc.view.film import film_file
+from tests.view.questions import answer_to
+
+FILM = Path(__file__).parents[2] / "screenshots" / "film.svg"
+LINE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
+
+
+def made() -> bytes:
+    """Return what the program makes of the line."""
+    return film_file(answer_to(LINE), FILM.name)[1]
+
+
+if __name__ == "__main__":
+    FILM.write_bytes(made())

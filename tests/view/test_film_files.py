@@ -1,0 +1,320 @@
+"""The files of films and of pictures: each is read by what reads such files, and shows what the frames say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+from html.parser import HTMLParser
+from io import BytesIO
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.record import fields
+from shapecalc.view import pixels
+from shapecalc.view.film import FORMATS, film_file
+from shapecalc.view.film.cast import cast, txt
+from shapecalc.view.film.frames import Film, Frame, Sprite, moments
+from shapecalc.view.film.gif import gif
+from shapecalc.view.film.looks import LOOKS, ink_of, page_of, terminal_styles
+from shapecalc.view.film.page import page
+from shapecalc.view.film.scenes import film_of
+from shapecalc.view.film.screen import screen
+from shapecalc.view.film.svg import LARGEST, moving
+from shapecalc.view.notebook import CONTRAST, contrast
+from shapecalc.view.still import ENDINGS, still
+from shapecalc.view.strokes import UNICODE
+from tests.cli.browser import BROWSER, opened
+from tests.view.film_picture import FILM, LINE, made
+from tests.view.questions import answer_to
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = "</script><b>&\"'\u2028 ]]> {0} $x"
+SHUFFLE = answer_to(LINE)
+SMALL = answer_to("transpose 2,2 1,0")
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """Return a film with a word that would end a script, begin a tag, or name a hole."""
+    frames = [Frame({"a": Sprite(x, 1, HOSTILE, look)}, HOSTILE, 0, 0.5, 0.5) for x, look in ((0, "ink"), (3, "lit"))]
+    return Film(HOSTILE, 60, 16, tuple(frames), ())
+
+
+def test_a_moving_picture_is_xml_without_a_script(hostile):
+    for film in (film_of(SHUFFLE), hostile):
+        for theme in (None, "light", "dark"):
+            data = moving(film, theme)
+            root = ElementTree.fromstring(data)
+            assert len(data) <= LARGEST
+            assert (root.tag, root.get("aria-label")) == (f"{SVG}svg", film.title)
+            kinds = {each.tag.removeprefix(SVG) for each in root.iter()}
+            assert kinds <= {"svg", "style", "rect", "g", "text", "animate", "animateTransform"}
+            assert {"animate", "animateTransform"} <= kinds
+            assert (b"prefers-color-scheme" in data) == (theme is None)
+            assert not re.search(rb"href|url\(|@import|@font-face|\son\w+=", re.sub(rb">[^<]*<", b"><", data))
+
+
+def shown_at(root, share):
+    """Return the words that a moving picture shows at a part of its time, as a reader of SVG counts it."""
+    found = []
+    for group in root.findall(f"{SVG}g/{SVG}g"):
+        turns = group.find(f"{SVG}animate")
+        if turns is not None:
+            times = [float(time) for time in turns.get("keyTimes").split(";")]
+            state = [value for time, value in zip(times, turns.get("values").split(";"), strict=True) if time <= share]
+            if state[-1] == "hidden":
+                continue
+        found += [text.text for text in group.iter(f"{SVG}text")]
+    return sorted(found)
+
+
+def test_a_moving_picture_shows_every_frame():
+    film = film_of(SHUFFLE)
+    root = ElementTree.fromstring(moving(film, None))
+    for number, frame in enumerate(film.frames):
+        second = (film.starts[number] + film.starts[number + 1]) / 2
+        words = sorted(each.text.lstrip() for each in frame.sprites.values() if each.text.strip("│┃║"))
+        assert shown_at(root, second / film.seconds) == words
+
+
+def test_key_times_begin_at_0_and_never_go_back():
+    root = ElementTree.fromstring(moving(film_of(SHUFFLE), None))
+    for each in root.iter():
+        if times := each.get("keyTimes"):
+            numbers = [float(time) for time in times.split(";")]
+            assert numbers == sorted(numbers)
+            assert numbers[0] == 0
+            assert len(numbers) == len(each.get("values").split(";"))
+            assert numbers[-1] == 1 or each.get("calcMode") == "discrete"
+
+
+def test_a_long_film_shows_less_so_that_the_picture_stays_small():
+    answer = answer_to("chain 8,8 " + "| transpose 1,0 " * 9)
+    assert moving(film_of(answer), None) is None
+    film, data = film_file(answer, "x.svg")
+    assert len(data) <= LARGEST
+    assert "of large memories the first cells are shown" in film.notes
+    with pytest.raises(ShapeError, match="too long for a moving picture"):
+        film_file(answer_to("chain 8,8 " + "| transpose 1,0 " * 20), "x.svg")
+
+
+def test_a_gif_stands_for_whole_hundredths_and_as_long_as_the_film():
+    film = film_of(SMALL)
+    image = Image.open(BytesIO(gif(film, "dark")))
+    delays = []
+    for number in range(image.n_frames):
+        image.seek(number)
+        delays.append(image.info["duration"])
+    assert all(delay % 10 == 0 and delay >= 20 for delay in delays)
+    assert sum(delays) == pytest.approx(film.seconds * 1000, abs=10 * len(film.frames))
+    assert sum(hundredths for _, hundredths in moments(film)) * 10 == sum(delays)
+    assert (image.info["loop"], image.size[0]) == (0, film.width * 8 + 20)
+
+
+def dark_pixels(data):
+    """Return how many pixels of a picture on the light page are ink."""
+    grey = Image.open(BytesIO(data)).convert("L")
+    return sum(grey.histogram()[:128])
+
+
+def test_pixels_hold_ink_which_they_would_not_without_the_font(monkeypatch, tmp_path):
+    data = still(SHUFFLE, "x.png", theme="light")
+    assert dark_pixels(data) > 5000
+    (tmp_path / "empty.ttf").write_bytes(b"")
+    monkeypatch.setattr(pixels, "FONT", tmp_path / "empty.ttf")
+    assert dark_pixels(still(SHUFFLE, "x.png", theme="light")) == 0
+
+
+@pytest.mark.parametrize("char", sorted({*"".join(fields(UNICODE).values()), *map(chr, range(33, 127)), *"┃║■●━─"}))
+def test_the_font_has_what_pictures_are_made_of(char):
+    font = ImageFont.truetype(str(pixels.FONT), 40)
+    drawn = []
+    for each in (char, "\uffff"):
+        image = Image.new("L", (60, 60))
+        ImageDraw.Draw(image).text((5, 5), each, font=font, fill=255)
+        drawn.append(image.tobytes())
+    assert char == " " or drawn[0] != drawn[1]
+
+
+def rgb(text):
+    return tuple(bytes.fromhex(text[-6:]))
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_every_word_can_be_read_on_every_page(name):
+    look = LOOKS[name]
+    for theme in ("light", "dark"):
+        behind = look.behind or page_of(theme)
+        assert contrast(rgb(ink_of(look, theme)), rgb(behind)) >= CONTRAST
+    for paper in ((18, 18, 18), (224, 224, 224), (255, 255, 255), (0, 0, 0), (30, 30, 46)):
+        style = terminal_styles(paper)[name]
+        assert "#" not in style or contrast(rgb(style), paper) >= CONTRAST
+        assert "red" not in style
+
+
+def lines_of(film, sprites):
+    """Return the lines of a moment of a film, all as long as they are seen."""
+    lines = [line.rstrip() for line in screen(film, sprites).plain.split("\n")]
+    return lines + [""] * (film.height - len(lines))
+
+
+def test_a_terminal_replays_every_moment_of_a_cast():
+    pyte = pytest.importorskip("pyte", reason="pyte is not installed, which replays a cast")
+    film = film_of(SHUFFLE)
+    header, *events = map(json.loads, cast(film).decode().splitlines())
+    assert header == {"version": 2, "width": film.width, "height": film.height, "title": film.title}
+    assert [kind for _, kind, _ in events] == ["o"] * len(events)
+    assert [second for second, _, _ in events] == sorted(second for second, _, _ in events)
+    terminal, second = pyte.Screen(film.width, film.height), 0
+    stream = pyte.Stream(terminal)
+    for sprites, hundredths in moments(film):
+        while events and events[0][0] <= second / 100 + 1e-9:
+            stream.feed(events.pop(0)[2])
+        assert [line.rstrip() for line in terminal.display] == lines_of(film, sprites)
+        second += hundredths
+    assert len(events) == 1
+    assert events[0][0] == pytest.approx(second / 100)
+
+
+def test_a_cast_of_hostile_words_is_json_with_no_line_too_many(hostile):
+    for line in cast(hostile).decode().split("\n")[:-1]:
+        json.loads(line)
+
+
+def test_a_text_has_every_frame():
+    film = film_of(SHUFFLE)
+    parts = re.split(r"^--- frame (\d+) of \d+, ([\d.]+) s ---\n", txt(film).decode(), flags=re.M)
+    assert [int(number) for number in parts[1::3]] == [*range(1, len(film.frames) + 1)]
+    for text, frame in zip(parts[3::3], film.frames, strict=True):
+        assert text.rstrip().split("\n") == "\n".join(lines_of(film, frame.sprites.values())).rstrip().split("\n")
+
+
+class Page(HTMLParser):
+    """The tags of a page, the texts of its scripts, and its title."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.scripts, self.title, self._inside = [], [], "", ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag):
+        self._inside = ""
+
+    def handle_data(self, data):
+        if self._inside == "script":
+            self.scripts.append(data)
+        elif self._inside == "title":
+            self.title += data
+
+
+def test_a_page_asks_nothing_of_the_network_and_holds_the_words_as_they_are(hostile):
+    for film in (film_of(SHUFFLE), hostile):
+        text = page(film, None).decode()
+        read = Page(text)
+        assert read.title == film.title
+        assert not [attrs for _, attrs in read.tags if {"src", "href", "srcset", "action"} & {*attrs}]
+        assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text)
+        assert "default-src 'none'" in text
+        data = json.loads(read.scripts[0])
+        assert [sentence for _, sentence in data["frames"]] == [frame.sentence for frame in film.frames]
+        assert {word[0] for word in data["words"]} == {
+            each.text for frame in film.frames for each in frame.sprites.values() if each.text
+        }
+        assert "b" not in {tag for tag, _ in read.tags}
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed to open the page with")
+def test_a_browser_plays_the_page(tmp_path):
+    aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed, which drives the browser")
+    film = film_of(SMALL)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    (tmp_path / "film.html").write_bytes(page(film, "light"))
+    seen = "[...document.querySelectorAll('#words g')].filter(g => g.getAttribute('visibility') === 'visible')"
+    texts = f"{seen}.filter(g => g.querySelector('text')).map(g => [g.textContent, g.getAttribute('transform')])"
+
+    async def drive():
+        async with aiohttp.ClientSession() as session, opened(session, port, tmp_path / "profile") as tab:
+            await tab.go((tmp_path / "film.html").as_uri())
+            await tab.until("document.readyState === 'complete' && document.getElementById('said').textContent")
+            for number in (0, 3, len(film.frames) - 1):
+                second = film.starts[number + 1] - 0.05
+                await tab.value(
+                    f"s = document.getElementById('second'); s.value = {second}; s.dispatchEvent(new Event('input'))"
+                )
+                words = [
+                    [each.text, f"translate({each.x * 8:.1f} {each.y * 17:.1f})"]
+                    for each in film.frames[number].sprites.values()
+                    if each.text.strip("│┃║")
+                ]
+                assert sorted(await tab.value(texts)) == sorted(words)
+                assert await tab.value("document.getElementById('said').textContent") == film.frames[number].sentence
+            await tab.value("document.getElementById('play').click()")
+            await tab.until("Number(document.getElementById('second').value) > 0.2")
+            assert await tab.value("document.getElementById('play').textContent") == "Pause"
+            assert await tab.value("document.body.className") == "light"
+            await tab.value("document.getElementById('theme').click()")
+            assert await tab.value("getComputedStyle(document.body).backgroundColor") == "rgb(24, 24, 24)"
+
+    asyncio.run(asyncio.wait_for(drive(), 60))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("line", [LINE, "reshape 2,3,4 5,-1", "reshape N,C,H,W 0,-1,64", "rearrange 2,3 'a b -> b a'"])
+def test_a_picture_that_stands_still_is_read(line, ending):
+    data = still(answer_to(line), f"x{ending}", None, theme="dark")
+    if ending == ".png":
+        image = Image.open(BytesIO(data))
+        assert image.getpixel((0, 0))[:3] == (24, 24, 24)
+        return
+    text = data.decode()
+    svg = ElementTree.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
+    shown = "".join(each.text for each in svg.iter(f"{SVG}text"))
+    assert line.split()[0] in shown
+    assert "prefers-color-scheme: dark) {" not in text or ending == ".html"
+    assert not re.search(r"<script|href=|src=|url\(", text)
+
+
+def test_a_picture_of_a_step_shows_that_step():
+    texts = [still(SHUFFLE, "x.svg", step).decode() for step in range(1, len(SHUFFLE.steps) + 1)]
+    assert len({*texts}) == len(texts)
+    assert "solve -1" in texts[5]
+    with pytest.raises(ShapeError, match="there is no step 8"):
+        still(SHUFFLE, "x.svg", 8)
+
+
+@pytest.mark.parametrize("name", ["x.bmp", "x", ".svg", "svg", "x.svg.gz", ""])
+def test_names_that_are_no_pictures_are_refused(name):
+    with pytest.raises(ShapeError, match="is no film"):
+        film_file(SMALL, name)
+    with pytest.raises(ShapeError, match="is no picture"):
+        still(SMALL, name)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_theme_is_light_or_dark_where_there_are_colours(ending):
+    with pytest.raises(ShapeError, match="there is no theme 'blue'"):
+        film_file(SMALL, f"x{ending}", "blue")
+    if ending in (".cast", ".txt"):
+        with pytest.raises(ShapeError, match="and no theme"):
+            film_file(SMALL, f"x{ending}", "dark")
+
+
+@pytest.mark.parametrize(("name", "package"), [("x.png", "resvg_py"), ("x.gif", "PIL")])
+def test_a_package_that_is_not_there_is_named(name, package, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, package, None)
+    with pytest.raises(ShapeError, match=r"is not installed; pip install 'shapecalc\[film\]'"):
+        still(SMALL, name) if name == "x.png" else film_file(SMALL, name)
+
+
+def test_the_film_of_the_readme_is_not_stale():
+    assert FILM.read_bytes() == made(), "stale: run python -m tests.view.film_picture"

@@ -134,25 +134,33 @@ def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, st
 def _fitted(made: Rulers, notes: list[str], size: tuple[int, int], strokes: Strokes) -> Text:
     """Return rulers with their notes, in the lines there are: without the finest cuts, or with numbered parts."""
     width, height = size
-    lines = packed([Text(note, "dim") for note in notes], width, strokes)
-    gone = 0
-    while made.lines + len(lines) > height and (coarser := _without_finest(made)) != made:
-        made, gone = coarser, gone + 1
-        left_out = f"{strokes.dots} {number_text(gone, 'finer axis', 'finer axes')} left out"
-        lines = packed([Text(note, "dim") for note in (*notes, left_out)], width, strokes)
-    pitch = 2 if made.lines + len(made.before) + len(made.after) + len(lines) <= height >= SPACIOUS else 1
-    return stack([_draw(made, width, pitch, strokes, scale=made.lines + len(lines) <= height), *lines])
+    finest = _finest_first(made)
+
+    def noted(gone: int) -> list[Text]:
+        left_out = [f"{strokes.dots} {number_text(gone, 'finer axis', 'finer axes')} left out"] if gone else []
+        return packed([Text(note, "dim") for note in (*notes, *left_out)], width, strokes)
+
+    def fits(gone: int) -> bool:
+        return _without(made, finest[:gone]).lines + len(noted(gone)) <= height
+
+    gone = bisect_left(range(len(finest)), True, key=fits)
+    kept, lines = _without(made, finest[:gone]), noted(gone)
+    pitch = 2 if kept.lines + len(kept.before) + len(kept.after) + len(lines) <= height >= SPACIOUS else 1
+    return stack([_draw(kept, width, pitch, strokes, scale=kept.lines + len(lines) <= height), *lines])
 
 
-def _without_finest(made: Rulers) -> Rulers:
-    """Return rulers without the one with the finest cuts. What clashes stays, or else the outermost of each side."""
+def _finest_first(made: Rulers) -> list[Ruler]:
+    """Return the rulers that may be left out, in that order: the outermost last, and never what clashes."""
     kept = made.clash or tuple(side[0].step for side in (made.before, made.after) if side)
+    outermost = {id(ruler) for ruler in (*made.before[:1], *made.after[:1])}
     others = [ruler for ruler in (*made.before, *made.after) if ruler.step not in kept]
-    inner = [ruler for ruler in others if ruler not in (*made.before[:1], *made.after[:1])] or others
-    if not inner:
-        return made
-    finest = min(inner, key=lambda ruler: ruler.step)
-    before, after = (tuple([ruler for ruler in side if ruler is not finest]) for side in (made.before, made.after))
+    return sorted(others, key=lambda ruler: (id(ruler) in outermost, ruler.step))
+
+
+def _without(made: Rulers, gone: list[Ruler]) -> Rulers:
+    """Return rulers without some of them."""
+    left = {id(ruler) for ruler in gone}
+    before, after = (tuple([ruler for ruler in side if id(ruler) not in left]) for side in (made.before, made.after))
     return replace(made, before=before, after=after)
 
 

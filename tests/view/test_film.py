@@ -205,7 +205,7 @@ def test_a_refused_request_is_drawn_as_far_as_it_got(line, said):
     [
         ("transpose 1000000,3 1,0", ("of large memories the first cells are shown",)),
         ("reshape N,4 0,2,-1", ("memory with N=2",)),
-        ("reshape N,C,H,W 0,-1,64", ("memory with N=2, C=4, H=4, W=4", "of large memories the first cells are shown")),
+        ("reshape N,C,H,W 0,-1,64", ("memory with N=2, C=4, H=6, W=8", "of large memories the first cells are shown")),
         ("transpose " + ",".join("2" * 12), ("dims from 11 on have no room",)),
         ("reshape " + ",".join(["1"] * 2000) + " 1", ("dims from 11 on have no room",)),
         ("view 2,3,4 2,12 --strides 24,8,2", ("memory is drawn in C order, not in the strides that are named",)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import socket
 from html.parser import HTMLParser
 from io import BytesIO
 from xml.etree import ElementTree
@@ -28,7 +27,7 @@ from shapecalc.view.film.svg import LARGEST, moving
 from shapecalc.view.notebook import CONTRAST, contrast
 from shapecalc.view.still import ENDINGS, still
 from shapecalc.view.strokes import UNICODE
-from tests.cli.browser import BROWSER, opened
+from tests.cli.browser import WHY_NOT, opened
 from tests.view.film_picture import FILM, LINE, made
 from tests.view.questions import answer_to
 
@@ -232,23 +231,22 @@ def test_a_page_asks_nothing_of_the_network_and_holds_the_words_as_they_are(host
         assert "b" not in {tag for tag, _ in read.tags}
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed to open the page with")
+@pytest.mark.slow
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 def test_a_browser_plays_the_page(tmp_path):
-    aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed, which drives the browser")
     film = film_of(SMALL)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
     (tmp_path / "film.html").write_bytes(page(film, "light"))
     seen = "[...document.querySelectorAll('#words g')].filter(g => g.getAttribute('visibility') === 'visible')"
     texts = f"{seen}.filter(g => g.querySelector('text')).map(g => [g.textContent, g.getAttribute('transform')])"
 
     async def drive():
-        async with aiohttp.ClientSession() as session, opened(session, port, tmp_path / "profile") as tab:
+        async with opened() as tab:
+            evaluate = tab.page.evaluate
             await tab.go((tmp_path / "film.html").as_uri())
             await tab.until("document.readyState === 'complete' && document.getElementById('said').textContent")
             for number in (0, 3, len(film.frames) - 1):
                 second = film.starts[number + 1] - 0.05
-                await tab.value(
+                await evaluate(
                     f"s = document.getElementById('second'); s.value = {second}; s.dispatchEvent(new Event('input'))"
                 )
                 words = [
@@ -256,14 +254,14 @@ def test_a_browser_plays_the_page(tmp_path):
                     for each in film.frames[number].sprites.values()
                     if each.text.strip("│┃║")
                 ]
-                assert sorted(await tab.value(texts)) == sorted(words)
-                assert await tab.value("document.getElementById('said').textContent") == film.frames[number].sentence
-            await tab.value("document.getElementById('play').click()")
+                assert sorted(await evaluate(texts)) == sorted(words)
+                assert await evaluate("document.getElementById('said').textContent") == film.frames[number].sentence
+            await evaluate("document.getElementById('play').click()")
             await tab.until("Number(document.getElementById('second').value) > 0.2")
-            assert await tab.value("document.getElementById('play').textContent") == "Pause"
-            assert await tab.value("document.body.className") == "light"
-            await tab.value("document.getElementById('theme').click()")
-            assert await tab.value("getComputedStyle(document.body).backgroundColor") == "rgb(24, 24, 24)"
+            assert await evaluate("document.getElementById('play').textContent") == "Pause"
+            assert await evaluate("document.body.className") == "light"
+            await evaluate("document.getElementById('theme').click()")
+            assert await evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(24, 24, 24)"
 
     asyncio.run(asyncio.wait_for(drive(), 60))
 

@@ -56,7 +56,7 @@ def print_short_help(
 
 
 COMMANDS = (
-    *("chain", "code", "equiv", "simplify", "compare", "find", "match", "check", "vectors", "doctor"),
+    *("chain", "code", "equiv", "simplify", "compare", "find", "match", "check", "vectors", "doctor", "model"),
     *("dialects", "why", "help", "repl", "tui", "serve", "mcp", "backends"),
 )
 """The commands that are not ops, each a module of its own name with a function `add`."""

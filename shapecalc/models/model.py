@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+EXTERNAL = 1
+"""The place of a tensor's elements that is another file. Source: TensorProto.DataLocation in onnx.proto."""
 ABSENT = 0
 """The number of the tensor that stands for an optional input or output that is left out; its name is empty."""
 
@@ -34,13 +36,23 @@ class Constant(Record):
     """An initializer of a graph."""
 
     tensor: int
-    dtype: int
-    """The element type by ONNX's number."""
-    dims: tuple[int, ...]
     proto: Any
-    """The TensorProto. It has no elements if they were dropped or lie outside; `walking.values` tells them."""
-    external: bool
-    """Whether the elements lie in another file, which reading and walking never open."""
+    """The TensorProto. It has no elements if they were dropped or lie in another file."""
+
+    @property
+    def dtype(self) -> int:
+        """The element type by ONNX's number."""
+        return int(self.proto.data_type)
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The shape."""
+        return tuple(self.proto.dims)
+
+    @property
+    def external(self) -> bool:
+        """Whether the elements lie in another file, which reading and walking never open."""
+        return bool(self.proto.data_location == EXTERNAL)
 
 
 class Body(Record):
@@ -55,13 +67,11 @@ class Body(Record):
     constants: tuple[Constant, ...]
 
 
-class Node(Record, read_often=True):
+class Node(Record):
     """One node, with its tensors by number."""
 
     path: str
     """Where it is: `18`, `7/then_branch/3`, in calls of functions `7/@NAME/3`."""
-    name: str
-    """As the file has it, often empty."""
     op: str
     domain: str
     """Empty for ONNX's own operators, however it was written."""
@@ -75,7 +85,29 @@ class Node(Record, read_often=True):
     bodies: tuple[Body, ...]
     """The graphs of an If, Loop or Scan in the order of the attributes, or the one body of a called function."""
     proto: Any
-    """The NodeProto in `Model.proto`: the same one for all calls of a function."""
+    """The NodeProto in `Model.proto`, the same one for all calls of a function, unless the call gives it attributes."""
+
+    def __init__(
+        self,
+        path: str,
+        op: str,
+        domain: str,
+        opset: int,
+        inputs: tuple[int, ...],
+        outputs: tuple[int, ...],
+        attributes: Mapping[str, Any],
+        bodies: tuple[Body, ...],
+        proto: Any,
+    ) -> None:
+        """Set the fields; models have many nodes, and this is the fastest way."""
+        self._path, self._op, self._domain, self._opset = path, op, domain, opset
+        self._inputs, self._outputs, self._attributes = inputs, outputs, attributes
+        self._bodies, self._proto = bodies, proto
+
+    @property
+    def name(self) -> str:
+        """The name as the file has it, often empty."""
+        return str(self.proto.name)
 
 
 class Model(Record):
@@ -91,9 +123,9 @@ class Model(Record):
     outputs: tuple[Declared, ...]
     graph: Body
     proto: Any
-    """The ModelProto, without the payloads that were dropped: `payloads.pieces` puts them back as it is written."""
-    payloads: tuple[Payload, ...]
-    """What was dropped, by the number that stands in its place."""
+    """The ModelProto, without the payloads that were dropped: `payloads.with_payloads` puts them back."""
+    payloads: Mapping[int, Payload]
+    """What was dropped, by its mark."""
 
 
 class Payload(Record):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     """A shape in numbers."""
     Shapes = tuple[Sizes | None, ...]
     """A shape in each lane; None where nobody knows it."""
+    Taken = tuple[tuple[int | str | None, ...] | None, ...]
+    """The shape of each input, numbers and names of sizes; None where nobody knows it."""
     Values = tuple[Any, ...]
     """A small integer tensor in each lane, as a NumPy array; None where nobody knows its elements."""
 
@@ -61,10 +63,10 @@ class Walk(Record):
     """The name of the batch among the sizes."""
     declared_batch: int | None
     """The number that the file declares for the batch; None if it is free there."""
-    taken: tuple[tuple[int | str | None, ...] | None, ...]
+    taken: Taken
     """The shape that each of `model.inputs` is walked with: numbers, and names of `Lane.sizes`; None without one."""
     lanes: tuple[Lane, ...]
-    """The judged ones by size, then those held back."""
+    """The judged ones by size, then those held back (`judged` is False), and last the one with a batch of 0."""
     shapes: list[Shapes | None]
     """The shape of each tensor in every lane; None if none is known in any lane, and before its node was passed."""
     dtypes: list[int]
@@ -72,7 +74,11 @@ class Walk(Record):
     values: dict[int, Values]
     """The elements of small integer tensors in every lane; a tensor that is not in it has no known elements."""
     origins: dict[int, str]
-    """Where a tensor's elements come from, if not from a node: `initializer`, `Constant`, `folded`, `external`."""
+    """Where the elements in `values` come from: `initializer`, `Constant`, `folded` (computed from these), `external`.
+
+    A tensor that is not in it has elements that were computed from shapes."""
+    whys: dict[int, str]
+    """Why a tensor's shape is not known in some lane."""
 
 
 class Visit(Record):
@@ -95,6 +101,22 @@ class Visit(Record):
     """What core refuses in each lane; None where it runs or where nobody can say."""
     unknown: str
     """Why it cannot be judged in a judged lane (`no shape`, `size from data`, `external target`); empty if it can."""
+
+    def __init__(
+        self,
+        node: Node,
+        op: str,
+        version: int | None,
+        input: Shapes,
+        arguments: tuple[Mapping[str, Any] | None, ...],
+        switch: bool | None,
+        outputs: Shapes,
+        problems: tuple[Problem | None, ...],
+        unknown: str,
+    ) -> None:
+        """Set the fields; models have many listed nodes, and this is the fastest way."""
+        self._node, self._op, self._version, self._input, self._arguments = node, op, version, input, arguments
+        self._switch, self._outputs, self._problems, self._unknown = switch, outputs, problems, unknown
 
 
 class Judgement(Record):

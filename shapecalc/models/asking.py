@@ -1,0 +1,118 @@
+"""Asking core: what a listed node asks for in numbers, and core's answer, which is kept for nodes that ask the same."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers.request import Request
+from shapecalc.core.asking.resolve import fast_output, resolve
+from shapecalc.core.asking.setting import setting_of
+from shapecalc.core.sizes.dims import INT64_MAX
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.models.report import LISTED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from shapecalc.core.sizes.problem import Problem
+    from shapecalc.models.model import Node
+    from shapecalc.models.walk import Sizes
+
+    Arguments = tuple[tuple[str, Any], ...]
+    """Core's arguments by name, as pairs, so that they can be looked up."""
+
+MOST_DIMS = 10_000
+"""How many dims a target has at most that core is asked for."""
+AS_INPUT = {
+    "Reshape": ("target", "shape", 5),
+    "Expand": ("target", "", 1),
+    "Tile": ("repeats", "", 6),
+    "Squeeze": ("axes", "axes", 13),
+    "Unsqueeze": ("axes", "axes", 13),
+}
+"""The operators that read an argument from their second input: core's name for it, the attribute's, the opset since."""
+FROM_DATA, NO_SHAPE, EXTERNAL = "size from data", "no shape", "external target"
+
+
+def reads_argument(node: Node) -> bool:
+    """Say whether a listed node reads what it asks for from its second input, if it has one."""
+    return node.op in AS_INPUT and node.opset >= AS_INPUT[node.op][2]
+
+
+def switch_of(node: Node) -> bool | None:
+    """Return the setting of allowzero; None if it is left out."""
+    return bool(node.attributes["allowzero"]) if node.op == "Reshape" and "allowzero" in node.attributes else None
+
+
+def arguments_of(node: Node, values: Callable[[int], Any]) -> Arguments | None:
+    """Return what a listed node asks for; None if that depends on data. `values` tells the elements of a tensor."""
+    attributes = node.attributes
+    if node.op in AS_INPUT:
+        name, attribute, since = AS_INPUT[node.op]
+        if node.opset < since:
+            return ((name, tuple(attributes[attribute])),) if attribute in attributes else ()
+        if len(node.inputs) < 2 or not node.inputs[1]:
+            return ()
+        found = values(node.inputs[1])
+        if found is None or found.ndim > 1 or found.size > MOST_DIMS or found.dtype.kind != "i":
+            return None
+        return ((name, tuple(found.reshape(-1).tolist())),)
+    if node.op in ("DepthToSpace", "SpaceToDepth"):
+        mode = (("mode", attributes["mode"].decode()),) if "mode" in attributes else ()
+        return (("block", attributes.get("blocksize", 0)), *mode)
+    wanted = {"Transpose": ("perm",), "Flatten": ("axis",), "Shape": ("start", "end")}[node.op]
+    return tuple([(name, attributes[name]) for name in wanted if name in attributes])
+
+
+class Answers:
+    """Core's answers in numbers, kept by what was asked."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._known: dict[object, tuple[Sizes | None, Problem | None]] = {}
+        self._fast: dict[object, Any] = {}
+
+    def version(self, node: Node) -> int | None:
+        """Return the version of a listed node's operator; None if its opset has none."""
+        fast = self._setting(node, None)
+        return None if fast is None else fast[0].version
+
+    def answer(self, node: Node, shape: Sizes, arguments: Arguments) -> tuple[Sizes | None, Problem | None]:
+        """Return the output's shape, or the problem that refuses the node; neither if core cannot say."""
+        switch = switch_of(node)
+        key = (node.op, node.opset, switch, shape, arguments)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._asked(node, switch, shape, dict(arguments))
+        return found
+
+    def _asked(
+        self, node: Node, switch: bool | None, shape: Sizes, arguments: Mapping[str, Any]
+    ) -> tuple[Sizes | None, Problem | None]:
+        fast = self._setting(node, switch)
+        try:
+            if fast is not None:
+                output = fast_output(shape, arguments, fast[0].row.max_rank, fast[1])
+                if output is not None:
+                    return _numbers(output), None
+            if max(shape, default=0) > INT64_MAX:
+                return None, None
+            trace = resolve(Request(LISTED[node.op], shape, arguments, "onnx", node.opset or None, None, switch))
+        except (ShapeError, TypeError, ValueError, IndexError):
+            return None, None
+        return (None, trace.problem) if trace.output is None else (_numbers(trace.output), None)
+
+    def _setting(self, node: Node, switch: bool | None) -> Any:
+        """Return the rules for an operator in an opset and what answers at once; None if there are none."""
+        key = (node.op, node.opset, switch)
+        if key not in self._fast:
+            try:
+                self._fast[key] = setting_of(Request(LISTED[node.op], (), {}, "onnx", node.opset or None, None, switch))
+            except ShapeError:
+                self._fast[key] = None
+        return self._fast[key]
+
+
+def _numbers(shape: Any) -> Sizes | None:
+    """Return a shape of numbers; None if it has names."""
+    return tuple(shape) if all(type(dim) is int for dim in shape) else None

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from shapecalc.models.report import Fix
 
 INT64 = 7
+SEPARATE_INITIALIZERS = 4
+"""The version of the file format since which an initializer need not be an input."""
 INT, TENSOR, INTS = 2, 4, 7
 """The kinds of attributes that are written, by ONNX's numbers."""
 AS_ATTRIBUTE = {"Reshape": ("shape", 5), "Flatten": ("axis", None), "Tile": ("", 6)}
@@ -31,6 +33,7 @@ class Editor:
         self.proto = proto
         self._messages = onnx_messages()
         self._read = Counter(_names_read(proto))
+        self._held: dict[int, dict[str, Any]] = {}
         self.inserted: set[str] = set()
         """The names of the nodes that were put in."""
         self._taken = {*self._read, *_names_made(proto)}
@@ -48,9 +51,8 @@ class Editor:
             node = graph.node[int(index)]
         return graph, node
 
-    def set_argument(self, path: str, opset: int, fix: Fix) -> None:
-        """Give a node the constant argument of a fix."""
-        graph, node = self.node_at(path)
+    def set_argument(self, graph: Any, node: Any, opset: int, fix: Fix) -> None:
+        """Give a node of a graph the constant argument of a fix."""
         assert fix.target is not None
         attribute, before = AS_ATTRIBUTE.get(node.op_type, ("", 0))
         if attribute and (before is None or opset < before):
@@ -60,51 +62,52 @@ class Editor:
         if fix.allowzero is False:
             _remove(node.attribute, lambda each: each.name == "allowzero")
 
-    def compute_argument(self, path: str, rank: int, place: int, source: str, axis: int) -> None:
-        """Let a node's argument have one entry computed: the size of an axis of `source`, which is a tensor."""
-        graph, node = self.node_at(path)
+    def compute_argument(self, graph: Any, node: Any, rank: int, place: int, source: str, axis: int) -> None:
+        """Let one entry of a node's argument, which has `rank` of them, be the size of an axis of a tensor `source`."""
         old = node.input[1]
         shape = self._node("Shape", [source], f"{old}_sizes")
         at = self._constant((axis,), f"{old}_axis")
         size = self._node("Gather", [shape.output[0], at.output[0]], f"{old}_batch")
-        made, parts = [shape, at, size], [size.output[0]]
-        for kept, where in ((range(place), 0), (range(place + 1, rank), len(parts))):
-            if kept:
-                indices = self._constant(tuple(kept), f"{old}_places")
-                taken = self._node("Gather", [old, indices.output[0]], f"{old}_kept")
-                made += [indices, taken]
-                parts.insert(0 if where == 0 else len(parts), taken.output[0])
+        kept = [self._picked(old, places) if places else [] for places in (range(place), range(place + 1, rank))]
+        parts = [each[-1].output[0] for each in (kept[0], [size], kept[1]) if each]
         joined = self._node("Concat", parts, f"{old}_mended")
         _set_attribute(joined, "axis", 0)
-        self._insert(graph, node, [*made, joined])
+        self._insert(graph, node, [shape, at, size, *kept[0], *kept[1], joined])
         node.input[1] = joined.output[0]
+
+    def _picked(self, name: str, places: Sequence[int]) -> list[Any]:
+        """Return the nodes that take some entries of a tensor."""
+        indices = self._constant(places, f"{name}_places")
+        return [indices, self._node("Gather", [name, indices.output[0]], f"{name}_kept")]
 
     def _target(self, graph: Any, node: Any, target: Sequence[int]) -> str:
         """Return the name of a new constant in a graph: an initializer where it can have one."""
-        if self._read[node.input[1]] == 1 and _is_initializer(graph, node.input[1], len(target)):
-            return self._in_place(graph, node.input[1], target)
-        if self.proto.ir_version < 4 or not hasattr(graph, "initializer"):
-            made = self._constant(target, f"{node.input[1]}_mended")
+        old = node.input[1]
+        held = self._initializers(graph).get(old)
+        if held is not None and self._read[old] == 1 and list(held.dims) == [len(target)]:
+            held.CopyFrom(self._tensor(old, target))
+            return str(old)
+        name = self._free(f"{old}_mended")
+        if self.proto.ir_version < SEPARATE_INITIALIZERS or not hasattr(graph, "initializer"):
+            made = self._constant(target, name)
             self._insert(graph, node, [made])
             return str(made.output[0])
-        name = self._free(f"{node.input[1]}_mended")
         graph.initializer.append(self._tensor(name, target))
         return name
 
-    def _in_place(self, graph: Any, name: str, target: Sequence[int]) -> str:
-        for each in graph.initializer:
-            if each.name == name:
-                each.CopyFrom(self._tensor(name, target))
-        return name
+    def _initializers(self, graph: Any) -> dict[str, Any]:
+        if id(graph) not in self._held:
+            self._held[id(graph)] = {each.name: each for each in getattr(graph, "initializer", ())}
+        return self._held[id(graph)]
 
     def _point(self, graph: Any, node: Any, name: str) -> None:
-        """Let a node read another argument; drop the constant that it read if nobody else does."""
+        """Let a node read another argument; drop the initializer that it read if nobody else does."""
         old = node.input[1]
         if old == name:
             return
         node.input[1] = name
         self._read[old] -= 1
-        if not self._read[old]:
+        if not self._read[old] and all(each.name != old for each in self.proto.graph.input):
             _remove(getattr(graph, "initializer", []), lambda each: each.name == old)
 
     def _free(self, name: str) -> str:
@@ -134,11 +137,6 @@ class Editor:
 
     def _tensor(self, name: str, values: Sequence[int]) -> Any:
         return self._messages.TensorProto(name=name, data_type=INT64, dims=[len(values)], int64_data=values)
-
-
-def _is_initializer(graph: Any, name: str, size: int) -> bool:
-    """Say whether an initializer of a graph holds as many numbers as are wanted."""
-    return any(each.name == name and list(each.dims) == [size] for each in getattr(graph, "initializer", ()))
 
 
 def _set_attribute(node: Any, name: str, value: int | Sequence[int]) -> None:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.models.marks import Mark, Sizes
-    from shapecalc.models.walk import Visit
+    from shapecalc.models.marks import Mark
+    from shapecalc.models.walk import Sizes, Visit
 
-    Answer = Callable[[Sizes, Mapping[str, Any], bool | None], tuple[int, ...] | None]
+    Answer = Callable[[Sizes, Mapping[str, Any], bool | None], Sizes | None]
     """What core answers to an input shape, arguments and allowzero; None if it refuses."""
 
 MOST_TRIED = 256
@@ -42,7 +42,7 @@ class Mended(Record):
     """A fix, and what the node gives with it in each lane; None in lanes where it fails all the same."""
 
     fix: Fix
-    outputs: tuple[tuple[int, ...] | None, ...]
+    outputs: tuple[Sizes | None, ...]
 
 
 class Broken(Record, read_often=True):

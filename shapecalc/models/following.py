@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.models.answering import answer_of, at_zero
+from shapecalc.models.answering import answer_of
 from shapecalc.models.batch import mark_after
 from shapecalc.models.fixes import Broken, fixes, mended_mark
 from shapecalc.models.marks import Apart, Lost, together
@@ -34,8 +34,10 @@ class Following:
     def __init__(self) -> None:
         """Begin without a walk; `start` brings it."""
         self.stops: list[Stop] = []
-        self.remedies: dict[str, Fix] = {}
-        """What mends the causes of stops, by the causes' paths."""
+        self.offenders: dict[str, tuple[Node, tuple[Fix, ...]]] = {}
+        """The listed nodes that offend and what mends them, by path."""
+        self.remedies: dict[str, tuple[Node, Fix]] = {}
+        """The causes of stops and what mends them, by path."""
         self._makers: dict[int, Node] = {}
         self._marks: dict[int, Marks] = {}
         self._above: dict[int, Above] = {}
@@ -88,11 +90,11 @@ class Following:
         outputs = found[0].outputs if found else visit.outputs
         self._keep(node.outputs[0], map(mended_mark, before, visit.input, outputs, self._batches) if found else after)
         blocked_by = self._carry_above(node, offends=offends)
-        places = [run.places for run in runs if run.told]
+        places = [run.places for run in runs if run.batch > 1]
         here, there = places[-1] if places else (None, None)
         outcomes = tuple([run.outcome for run in runs])
         offered = tuple([mended.fix for mended in found])
-        return Judgement(verdict, outputs, why, offered, blocked_by, outcomes, at_zero(visit, runs), here, there)
+        return Judgement(verdict, outputs, why, offered, blocked_by, outcomes, self._empty(visit), here, there)
 
     def stop(self, node: Node, refused: tuple[str | None, ...]) -> Shapes | None:
         """Note a node that is not listed and fails; nobody can say what lies below it."""
@@ -100,7 +102,7 @@ class Following:
         cause = cause_of(node, self)
         self.stops.append(Stop(node, why, cause.node.path if cause else None))
         if cause:
-            self.remedies[cause.node.path] = cause.fix
+            self.remedies[cause.node.path] = cause.node, cause.fix
         lost = Lost(f"{node.name or node.path} ({node.op}) fails above it")
         for tensor in node.outputs:
             self._keep(tensor, [lost for _ in self._batches])
@@ -136,6 +138,15 @@ class Following:
             for at, problem in enumerate(visit.problems)
             if self._judged[at]
         ]
+
+    def _empty(self, visit: Visit) -> str | None:
+        """Return what the node does at a batch of 0."""
+        for at, batch in enumerate(self._batches):
+            if batch == 0 and visit.problems[at]:
+                return "refused"
+            if batch == 0 and visit.outputs[at] is not None:
+                return "ok"
+        return None
 
     def _broken(self, visit: Visit, before: Marks) -> Broken:
         return Broken(visit, self._batches, self._judged, before, self.declared, self.batch)

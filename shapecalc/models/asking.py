@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Arguments = tuple[tuple[str, Any], ...]
     """Core's arguments by name, as pairs, so that they can be looked up."""
+    Answer = tuple[Sizes | None, Problem | None]
 
 MOST_DIMS = 10_000
 """How many dims a target has at most that core is asked for."""
@@ -65,52 +66,64 @@ def arguments_of(node: Node, values: Callable[[int], Any]) -> Arguments | None:
 
 
 class Answers:
-    """Core's answers in numbers, kept by what was asked."""
+    """Core's answers in numbers: ordinary ones are made at once, those that take long are kept by what was asked."""
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._known: dict[object, tuple[Sizes | None, Problem | None]] = {}
-        self._fast: dict[object, Any] = {}
+        self._known: dict[object, Answer] = {}
+        self._settings: dict[object, Any] = {}
 
     def version(self, node: Node) -> int | None:
         """Return the version of a listed node's operator; None if its opset has none."""
-        fast = self._setting(node, None)
-        return None if fast is None else fast[0].version
+        setting = self._setting(node, None)
+        return None if setting is None else setting[0].version
 
-    def answer(self, node: Node, shape: Sizes, arguments: Arguments) -> tuple[Sizes | None, Problem | None]:
-        """Return the output's shape, or the problem that refuses the node; neither if core cannot say."""
-        switch = switch_of(node)
+    def answer(self, node: Node, shape: Sizes, arguments: Arguments, named: Mapping[str, Any]) -> Answer:
+        """Return the output's shape, or the problem that refuses the node; neither if core cannot say.
+
+        `named` are the same `arguments` by name.
+        """
+        switch = switch_of(node) if node.attributes else None
+        setting = self._setting(node, switch)
+        if setting is not None:
+            try:
+                output = fast_output(shape, named, setting[0].row.max_rank, setting[1])
+            except (ShapeError, TypeError, ValueError, IndexError):
+                output = None
+            if output is not None:
+                return output, None  # type: ignore[return-value]  # of numbers come numbers
         key = (node.op, node.opset, switch, shape, arguments)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._asked(node, switch, shape, dict(arguments))
+            found = self._known[key] = _by_steps(node, switch, shape, named)
         return found
-
-    def _asked(
-        self, node: Node, switch: bool | None, shape: Sizes, arguments: Mapping[str, Any]
-    ) -> tuple[Sizes | None, Problem | None]:
-        fast = self._setting(node, switch)
-        try:
-            if fast is not None:
-                output = fast_output(shape, arguments, fast[0].row.max_rank, fast[1])
-                if output is not None:
-                    return _numbers(output), None
-            if max(shape, default=0) > INT64_MAX:
-                return None, None
-            trace = resolve(Request(LISTED[node.op], shape, arguments, "onnx", node.opset or None, None, switch))
-        except (ShapeError, TypeError, ValueError, IndexError):
-            return None, None
-        return (None, trace.problem) if trace.output is None else (_numbers(trace.output), None)
 
     def _setting(self, node: Node, switch: bool | None) -> Any:
         """Return the rules for an operator in an opset and what answers at once; None if there are none."""
         key = (node.op, node.opset, switch)
-        if key not in self._fast:
+        if key not in self._settings:
             try:
-                self._fast[key] = setting_of(Request(LISTED[node.op], (), {}, "onnx", node.opset or None, None, switch))
+                self._settings[key] = setting_of(_request(node, (), {}, switch))
             except ShapeError:
-                self._fast[key] = None
-        return self._fast[key]
+                self._settings[key] = None
+        return self._settings[key]
+
+
+def _request(node: Node, shape: Sizes, arguments: Mapping[str, Any], switch: bool | None) -> Request:
+    """Return what a node asks; of an empty tensor the runtime is asked, which infers where the document is silent."""
+    dialect = "onnxruntime" if 0 in shape else "onnx"
+    return Request(LISTED[node.op], shape, arguments, dialect, node.opset or None, None, switch)
+
+
+def _by_steps(node: Node, switch: bool | None, shape: Sizes, arguments: Mapping[str, Any]) -> Answer:
+    """Return what the steps of a request come to."""
+    if max(shape, default=0) > INT64_MAX:
+        return None, None
+    try:
+        trace = resolve(_request(node, shape, arguments, switch))
+    except (ShapeError, TypeError, ValueError, IndexError):
+        return None, None
+    return (None, trace.problem) if trace.output is None else (_numbers(trace.output), None)
 
 
 def _numbers(shape: Any) -> Sizes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shapecalc.models.element_kinds import NUMBERS
 from shapecalc.models.model import ABSENT
 
 TYPE_CHECKING = False
@@ -41,6 +42,8 @@ class Inference:
         self._forms: dict[object, tuple[Any, Any]] = {}
         self._types: dict[Kind, Any] = {}
         self._told: dict[object, Told] = {}
+        self._keys: dict[int, tuple[Any, object]] = {}
+        self._tensors: dict[object, Any] = {}
         self._imports: dict[tuple[str, int], list[Any]] = {}
 
     def schema(self, node: Node) -> Any:
@@ -75,17 +78,23 @@ class Inference:
 
         `kinds` are the inputs' (None for one left out), `values` their elements where they are known.
         """
-        data = tuple([None if each is None else (each.dtype.char, each.shape, each.tobytes()) for each in values])
-        key = (form, kinds, data)
+        key = (form, kinds, tuple([None if each is None else self._key(each) for each in values]))
         found = self._told.get(key)
         if found is None:
             found = self._told[key] = self._inferred(node, form, kinds, values)
         return found
 
+    def _key(self, array: Any) -> object:
+        """Return a key that arrays of the same elements have in common; an array is looked at once."""
+        held = self._keys.get(id(array))
+        if held is None or held[0] is not array:
+            held = self._keys[id(array)] = array, (array.dtype.char, array.shape, array.tobytes())
+        return held[1]
+
     def _inferred(self, node: Node, form: Any, kinds: tuple[Kind | None, ...], values: tuple[Any, ...]) -> Told:
         schema, proto = self._forms[form]
         unknown: Told = tuple([(0, None)] * len(node.outputs))
-        if _is_dangerous(node) or any(_is_huge(each) for each in kinds):
+        if (node.attributes and _is_dangerous(node)) or any(map(_is_huge, kinds)):
             return unknown
         types = {str(place): self._type(each) for place, each in enumerate(kinds) if each is not None}
         known = {str(place): self._tensor(each) for place, each in enumerate(values) if each is not None}
@@ -127,11 +136,13 @@ class Inference:
         return made
 
     def _tensor(self, array: Any) -> Any:
-        from shapecalc.models.element_kinds import NUMBERS
-
-        made = self._onnx.TensorProto(dims=array.shape, data_type=NUMBERS[array.dtype.name])
-        made.raw_data = array.tobytes()
-        return made
+        """Return the message of a small tensor."""
+        key = self._key(array)
+        if key not in self._tensors:
+            made = self._onnx.TensorProto(dims=array.shape, data_type=NUMBERS[array.dtype.name])
+            made.raw_data = array.tobytes()
+            self._tensors[key] = made
+        return self._tensors[key]
 
     def _kind(self, told: Any) -> Kind:
         """Return what a type's message says."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     """What a node asks for in each lane, twice: as pairs to look it up, and by name."""
     Told = tuple[Shapes, tuple[Problem | None, ...]]
 
+NEITHER = (None, None)
+
 
 class ListedNodes:
     """Passes the nodes that are listed."""
@@ -40,7 +42,7 @@ class ListedNodes:
         state = self._state
         shapes = state.shapes_of(node.inputs[0] if node.inputs else 0)
         pairs, arguments = self._asked_of(node)
-        outputs, problems = self._answers_in(node, shapes, pairs)
+        outputs, problems = self._answers_in(node, shapes, pairs, arguments)
         if state.live is not None:
             problems = tuple([each if live else None for each, live in zip(problems, state.live, strict=True)])
         as_told = self._tensor_shapes(node, outputs)
@@ -82,16 +84,24 @@ class ListedNodes:
         count = len(self._state.lanes)
         return (pairs,) * count, (None if pairs is None else dict(pairs),) * count
 
-    def _answers_in(self, node: Node, shapes: Shapes, pairs: tuple[Arguments | None, ...]) -> Told:
+    def _answers_in(
+        self,
+        node: Node,
+        shapes: Shapes,
+        pairs: tuple[Arguments | None, ...],
+        arguments: tuple[Mapping[str, Any] | None, ...],
+    ) -> Told:
         """Return core's answers in each lane."""
         key = (node.op, node.opset, node.attributes.get("allowzero") if node.attributes else None, shapes, pairs)
         found = self._told.get(key)
         if found is None:
+            answer = self._answers.answer
             answers = [
-                (None, None) if shape is None or asked is None else self._answers.answer(node, shape, asked)
-                for shape, asked in zip(shapes, pairs, strict=True)
+                NEITHER if shape is None or asked is None else answer(node, shape, asked, named)  # type: ignore[arg-type]
+                for shape, asked, named in zip(shapes, pairs, arguments, strict=True)
             ]
-            found = self._told[key] = tuple([each[0] for each in answers]), tuple([each[1] for each in answers])
+            outputs, problems = zip(*answers, strict=True)
+            found = self._told[key] = outputs, problems
         return found
 
     def _version(self, node: Node) -> int | None:

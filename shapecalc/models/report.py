@@ -80,6 +80,8 @@ class Fix(Record):
     """How it works: `copies axis 0`, `counts it`."""
     inserts: tuple[str, ...] = ()
     """The operators that are inserted: `Shape`, `Gather`, `Concat`; none for a new constant."""
+    place: int | None = None
+    """The entry of the target that they compute; None for a new constant."""
 
 
 class Judged(Record):

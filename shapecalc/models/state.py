@@ -134,7 +134,10 @@ class State:
 def once(lanes: Sequence[Any]) -> bool:
     """Say whether all lanes hold the same array, so that it is enough to look at one."""
     first = lanes[0]
-    return first is not None and all(each is first for each in lanes)
+    for each in lanes:
+        if each is not first:
+            return False
+    return first is not None
 
 
 def broadcast(shapes: Sequence[Sizes]) -> Sizes | str:

@@ -1,0 +1,58 @@
+"""Models walked in a few lanes, with what the follower said of each listed node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from onnx import TensorProto, helper, numpy_helper
+
+from shapecalc.models.building import model_of
+from shapecalc.models.following import Following
+from shapecalc.models.walk import Lane
+from shapecalc.models.walking import walked
+from tests.models.samples import IR_VERSION
+
+
+class Telling(Following):
+    """A follower that keeps what it said, by the node's path."""
+
+    def __init__(self):
+        super().__init__()
+        self.told = {}
+
+    def judge(self, visit):
+        self.told[visit.node.path] = found = super().judge(visit)
+        return found
+
+
+def graph_model(nodes, inputs, outputs, constants=(), *, opset=18, ir_version=IR_VERSION, functions=()):
+    """Return a model; inputs are pairs of a name and a shape, constants pairs of a name and an array."""
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs],
+        [helper.make_empty_tensor_value_info(name) for name in outputs],
+        [numpy_helper.from_array(array, name) for name, array in constants],
+    )
+    opsets = [helper.make_opsetid("", opset), *[helper.make_opsetid("own", 1) for _ in functions[:1]]]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=ir_version, functions=functions)
+
+
+def judged(proto, sizes=(1, 2, 3), declared=None):
+    """Return the walk of a model and its follower: the batch is axis 0 of the first input."""
+    model = model_of(proto, Path("model.onnx"), {})
+    first = model.inputs[0].dims[0]
+    declared = first if isinstance(first, int) else declared
+    taken = [
+        tuple(["N" if _is_batch(dim, axis, number, first) else dim for axis, dim in enumerate(each.dims)])
+        for number, each in enumerate(model.inputs)
+    ]
+    every = sorted({*sizes, declared or 1})
+    lanes = [Lane(size, {"N": size}, True) for size in every] + [Lane(0, {"N": 0}, False)]
+    follower = Telling()
+    return walked(model, tuple(lanes), tuple(taken), "N", declared, follower), follower
+
+
+def _is_batch(dim, axis, number, first):
+    """Say whether a declared dim is the batch: it is called so, or it is the first dim of the first input."""
+    return dim == "N" or (axis == number == 0 and dim == first)

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text
+from shapecalc.cli.model import NODE
 from shapecalc.cli.options import Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit
 from shapecalc.cli.signature import make_command
@@ -20,7 +21,7 @@ from shapecalc.core.sizes.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, Protocol, Self, TypeVar
 
     import typer
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.core.asking.defaults import Stage
     from shapecalc.core.sizes.problem import Problem
+    from shapecalc.models.report import Report
 
     class Question(Protocol):
         """What the app opens with."""
@@ -70,6 +72,9 @@ if TYPE_CHECKING:
         def open(self, question: Q, step: int | None, *, lesson: bool) -> tuple[Outcome | None, int]:
             """Run the app; return what it was left with, and its own exit code."""
 
+        def open_model(self, report: Report, at: int, mend: Callable[[str], list[str]]) -> int:
+            """Run the app at a listed node of a model, and return its own exit code."""
+
         def visit(self, question: Q) -> list[str]:
             """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
 
@@ -81,6 +86,7 @@ HELP = f"""\b
   shapecalc tui chain '8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3'
   shapecalc tui equiv '2,3 | transpose 1,0' '| reshape 3,2'
   shapecalc tui --lesson
+  shapecalc tui --model yolo.onnx
   s=$(shapecalc tui reshape 2,3,4 0,-1)
 
 {SUMMARY} F10 quits and prints the answer, F1 lists the keys."""
@@ -101,6 +107,8 @@ PARAMETERS: tuple[Argument | Option, ...] = (
     ),
     Option("step", "Open at this step, from 1.", Takes.NUMBER, metavar="N", least=1, most=MOST_STEPS),
     Option("lesson", "Open with the lessons.", Takes.NOTHING),
+    Option("model", "Open the list of this model's nodes.", metavar="FILE.onnx"),
+    NODE,
     *printing_options("no_config"),
 )
 
@@ -111,11 +119,24 @@ def add(app: typer.Typer, cls: type) -> None:
     app.command("tui", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
-def run_tui(context: typer.Context, words: list[str] | None, step: int | None, out: Output, *, lesson: bool) -> int:
+def run_tui(
+    context: typer.Context,
+    words: list[str] | None,
+    step: int | None,
+    out: Output,
+    *,
+    lesson: bool,
+    model: str | None,
+    node: str | None,
+) -> int:
     """Run the app, and print the answer if it was left with F10."""
     app: TerminalApp[Any] = context.obj
     words = words or []
     try:
+        if model is not None or node is not None:
+            if words or lesson or step is not None or model is None:
+                raise misuse("--model goes with --node alone", "shapecalc tui --model FILE.onnx --node NAME")
+            return _run_model(app, model, node)
         question = opening_question(app, words, out)
         if question.texts.get("input", "").strip() == "-":
             question = question.with_text("input", _shape_from_stdin())
@@ -130,6 +151,25 @@ def run_tui(context: typer.Context, words: list[str] | None, step: int | None, o
     if outcome.answer is not None:
         return print_answer(outcome.answer, out)
     return Exit.YES if outcome.problem is None else print_error(ShapeError(outcome.problem), question.op, {}, out)
+
+
+def _run_model(app: TerminalApp[Any], file: str, node: str | None) -> int:
+    """Run the app at a model, perhaps at one of its nodes; raise `ShapeError` (usage, file)."""
+    from shapecalc.cli.modelling.opened import mended_report, report_of
+    from shapecalc.cli.modelling.screens import fixed_lines
+    from shapecalc.models.report import Asked
+    from shapecalc.models.telling import found_node
+
+    report = report_of(file, Asked())
+    at = 0 if node is None else report.nodes.index(found_node(report, node))
+    _check_terminal()
+
+    def mend(path: str) -> list[str]:
+        fixed = mended_report(file, Asked(), path, {}, force=False, prove=True).fixed
+        return fixed_lines(fixed) if fixed else []
+
+    with _stdout_at_terminal():
+        return app.open_model(report, at, mend)
 
 
 def opening_question(app: TerminalApp[Any], words: Sequence[str], out: Output) -> Any:

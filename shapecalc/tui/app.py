@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shapecalc.tui.progress import Progress
+    from shapecalc.tui.screens.model import ModelScreen
 
 
 class Palette(CommandPalette):
@@ -42,13 +43,20 @@ class ShapecalcApp(App[Outcome]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
     def __init__(
-        self, question: Question, step: int | None = None, *, lesson: bool = False, progress: Progress | None = None
+        self,
+        question: Question,
+        step: int | None = None,
+        *,
+        lesson: bool = False,
+        progress: Progress | None = None,
+        model: ModelScreen | None = None,
     ) -> None:
-        """Open with a question, at one of its steps, and with the lessons over it if `lesson` is set.
+        """Open with a question, at one of its steps, and with the lessons over it if `lesson` is set; or with a model.
 
         `progress` says which lessons are done; if it is None, the user's file does.
         """
         super().__init__()
+        self.model = model
         self.explore = Explore(question, step, progress)
         self.opens_lessons = lesson
 
@@ -73,15 +81,15 @@ class ShapecalcApp(App[Outcome]):
 
     def pop_screen(self) -> AwaitComplete:
         """Close the dialog on top, but never the main screen: a key that closes a dialog may come twice."""
-        return AwaitComplete() if self.screen is self.explore else super().pop_screen()
+        return AwaitComplete() if self.screen in (self.explore, self.model) else super().pop_screen()
 
     def on_mount(self) -> None:
         """Show the main screen."""
         self.animation_level = "none"
-        self.push_screen(self.explore)
+        self.push_screen(self.model or self.explore)
         if self.opens_lessons:
             self.explore.action_lessons()
-        elif self.explore.state.question.against and self.explore.state.works("against"):
+        elif not self.model and self.explore.state.question.against and self.explore.state.works("against"):
             self.explore.action_against()
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
             self._exit_on_sigterm()

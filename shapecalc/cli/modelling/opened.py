@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.sizes.quoting import visible
+from shapecalc.models import judging
+from shapecalc.models.judging import judged_model
+from shapecalc.models.reading import read_model
+from shapecalc.models.report import Fix
+from shapecalc.models.telling import found_node, name_of, offends
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -10,12 +20,28 @@ if TYPE_CHECKING:
 
 
 def report_of(file: str, asked: Asked) -> Report:
-    """Return the report of a model; raise `ShapeError`: file if it cannot be used, usage for names it does not have."""
-    raise NotImplementedError
+    """Return the report of a model; raise `ShapeError`: file if it cannot be used, usage for what it does not have."""
+    return judging.report_of(file, asked)
 
 
 def mended_report(
     file: str, asked: Asked, out: str, targets: Mapping[str, tuple[int, ...]], *, force: bool, prove: bool
 ) -> Report:
-    """Write a model mended and return its report; raise `ShapeError`: file, usage."""
-    raise NotImplementedError
+    """Write a model mended and return its report; `targets` go before the best fixes of the nodes that they name.
+
+    Raises `ShapeError`: file if a file cannot be used, usage for a node that there is not or that does not offend.
+    """
+    found = judged_model(read_model(file), asked)
+    report = found.report(file)
+    chosen: dict[str, Fix] = {}
+    for text, target in targets.items():
+        judged = found_node(report, text)
+        if not offends(judged):
+            raise misuse(f"{visible(name_of(judged.node))} does not offend, so it stays as it is", argument="fix_as")
+        chosen[judged.node.path] = Fix(target, None, "")
+    from shapecalc.models.writing import written
+
+    try:
+        return written(report, found.walk, found.kept, Path(out), force=force, prove=prove, chosen=chosen)
+    except OSError as error:
+        raise ShapeError(Problem(FILE, f"{out}: {error.strerror or error}", argument="out")) from None

@@ -80,9 +80,7 @@ class Outcome:
         choice, model = self.choice, self.walk.model
         tell = _Teller(self.walk)
         nodes = [tell.judged(visit, judgement) for visit, judgement in self.kept.said]
-        inputs = [
-            Input(each.name, each.dims, taken) for each, taken in zip(model.inputs, choice.taken, strict=True)
-        ]
+        inputs = [Input(each.name, each.dims, taken) for each, taken in zip(model.inputs, choice.taken, strict=True)]
         return Report(
             name,
             model.opset,

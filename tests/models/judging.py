@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.models.building import model_of
@@ -31,11 +32,15 @@ def graph_model(nodes, inputs, outputs, constants=(), *, opset=18, ir_version=IR
         nodes,
         "g",
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs],
-        [helper.make_empty_tensor_value_info(name) for name in outputs],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
         [numpy_helper.from_array(array, name) for name, array in constants],
     )
-    opsets = [helper.make_opsetid("", opset), *[helper.make_opsetid("own", 1) for _ in functions[:1]]]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=ir_version, functions=functions)
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version, functions=functions)
+    for output, inferred in zip(model.graph.output, onnx.shape_inference.infer_shapes(model).graph.output, strict=True):
+        output.CopyFrom(inferred)
+        output.type.tensor_type.shape.SetInParent()
+    return model
 
 
 def judged(proto, sizes=(1, 2, 3)):

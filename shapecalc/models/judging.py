@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager
 
-from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.models.asking import reads_argument
 from shapecalc.models.following import Following
 from shapecalc.models.holding import Held, never_asks
@@ -98,17 +97,16 @@ class Outcome:
 
 def judged_model(model: Model, asked: Asked = PLAIN) -> Outcome:
     """Return a model walked and judged; raise `ShapeError` (usage) for options that do not fit it."""
-    first: Outcome | None = None
-    for choice in choices(model, asked):
-        kept = Kept()
-        walk = walked(model, choice.lanes, choice.taken, choice.batch, choice.declared, kept)
-        found = Outcome(choice, walk, kept)
-        if found.resolves():
-            return found
-        first = first or found
-    if first is None:
-        raise ShapeError.__new__(ShapeError)
-    return first
+    likeliest, *others = choices(model, asked)
+    first = _walked(model, likeliest)
+    if first.resolves():
+        return first
+    return next((found for choice in others if (found := _walked(model, choice)).resolves()), first)
+
+
+def _walked(model: Model, choice: Choice) -> Outcome:
+    kept = Kept()
+    return Outcome(choice, walked(model, choice.lanes, choice.taken, choice.batch, choice.declared, kept), kept)
 
 
 @contextmanager

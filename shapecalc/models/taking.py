@@ -150,11 +150,13 @@ class _Naming:
         return None if dims is None else [self.batch if dim in names else dim for dim in dims]
 
     def guesses(self) -> Iterator[list[Dims]]:
-        """Yield the inputs' shapes: first with the batch in axis 0 of all whose dim is free there, then as declared."""
+        """Yield the inputs' shapes: with the batch in axis 0 of all that are free there, as declared, or of its size."""
         twins = {dims[0] for dims in self.shapes if dims and isinstance(dims[0], str)} - {self.batch}
         if twins:
             yield [self._renamed(dims, twins) for dims in self.shapes]
         yield self.shapes
+        if self.declared is not None:
+            yield [[self.batch, *dims[1:]] if dims and dims[0] == self.declared else dims for dims in self.shapes]
 
     def choice(
         self,

@@ -89,11 +89,12 @@ class Following:
         found = fixes(self._broken(visit, before), answer_of(visit)) if offends else []
         outputs = found[0].outputs if found else visit.outputs
         self._keep(node.outputs[0], map(mended_mark, before, visit.input, outputs, self._batches) if found else after)
-        blocked_by = self._carry_above(node, offends=offends)
-        places = [run.places for run in runs if run.batch > 1]
-        here, there = places[-1] if places else (None, None)
-        outcomes = tuple([run.outcome for run in runs])
         offered = tuple([mended.fix for mended in found])
+        if offends:
+            self.offenders[node.path] = node, offered
+        blocked_by = self._carry_above(node, offends=offends)
+        here, there = next((run.places for run in runs[::-1] if run.batch > 1), (None, None))
+        outcomes = tuple([run.outcome for run in runs])
         return Judgement(verdict, outputs, why, offered, blocked_by, outcomes, self._empty(visit), here, there)
 
     def stop(self, node: Node, refused: tuple[str | None, ...]) -> Shapes | None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from shapecalc.core.sizes.record import Record
 from shapecalc.models.editing import graphs
@@ -58,7 +59,7 @@ def proof_of(model: Model, walk: Walk, marks: Callable[[int], Marks | None], men
     if isinstance(task, str):
         return Proof(None, task)
     mended.seek(0)
-    command = [sys.executable, "-m", "shapecalc.models.proving", json.dumps(task)]
+    command = [sys.executable, "-P", str(Path(__file__).with_name("proving.py")), json.dumps(task)]
     try:
         ended = subprocess.run(command, stdin=mended, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -86,7 +87,7 @@ def _task(walk: Walk, marks: Callable[[int], Marks | None]) -> dict[str, Any] | 
             return f"nobody can say where the samples are in output {output.name}"
         places.append([_place(found[at]) for at in (lane, home)])
     return {
-        "model": str(walk.model.path),
+        "model": str(walk.model.path.resolve()),
         "folder": str(walk.model.path.resolve().parent),
         "declared": declared,
         "other": other,

@@ -1,12 +1,14 @@
 """A proof in a process of its own: a model and its mended form, run on the same seeded samples in ONNX Runtime.
 
-It is started with a task as JSON in its first argument and the mended model on standard input, and writes one object
-as JSON. What it uses of memory is limited, since nobody knows what a model does.
+It is started by its file's name, with a task as JSON in its first argument and the mended model on standard input, and
+writes one object as JSON. What it uses of memory is limited, since nobody knows what a model does. It works in the
+model's folder, where the files with its elements are.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -51,9 +53,9 @@ class Proof:
         import numpy as np
 
         self.task, self.home, self.other = task, task["declared"], task["other"]
-        self.old = _session(Path(task["model"]).read_bytes(), task["folder"])
+        self.old = _session(Path(task["model"]).read_bytes())
         try:
-            self.new = _session(mended, task["folder"])
+            self.new = _session(mended)
         except NotProved as error:
             raise Failed(f"the mended model does not load: {error}") from None
         self.names = [each.name for each in self.new.get_outputs()]
@@ -125,7 +127,7 @@ class Proof:
         return found
 
 
-def _session(model: bytes, folder: str) -> Any:
+def _session(model: bytes) -> Any:
     """Return ONNX Runtime's session of a model, one thread, the graph as it is: so equal nodes give equal bits."""
     try:
         import onnxruntime
@@ -135,7 +137,6 @@ def _session(model: bytes, folder: str) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
     try:
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except MemoryError:
@@ -213,6 +214,7 @@ def main() -> int:
     _limit_memory(task["memory"])
     try:
         mended = sys.stdin.buffer.read()
+        os.chdir(task["folder"])
         checked = _check(task, mended)
         return _answer(True, Proof(task, mended).told() + checked)
     except NotProved as error:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from shapecalc.models.judging import Outcome
     from shapecalc.models.model import Model, Node
-    from shapecalc.models.report import Fix, Judged, Report
+    from shapecalc.models.report import Fix, Report
     from shapecalc.models.walk import Walk
 
 MOST_ROUNDS = 8
@@ -37,6 +38,8 @@ class Whole(Record):
     proto: Any
     mended: Mapping[str, Fix]
     """What was mended, by the nodes' paths in the model that was read."""
+    left: tuple[str, ...]
+    """The paths of the listed nodes that still offend, in the model that was read."""
     changed: bool
     """Whether the message is another one now."""
 
@@ -46,26 +49,30 @@ def whole(walk: Walk, follower: Following, chosen: Mapping[str, Fix]) -> Whole:
     done: dict[str, Fix] = {}
     inserted: frozenset[str] = frozenset()
     changed = False
-    for turn in range(MOST_ROUNDS):
-        wanted = _wanted(follower, chosen if turn == 0 else {})
+    for _ in range(MOST_ROUNDS):
+        first = {path: _first_path(walk.model, path, inserted) for path in (*follower.offenders, *follower.remedies)}
+        wanted = {path: each for path, each in _wanted(follower, first, chosen).items() if first[path] not in done}
         mending = mended(walk, wanted)
         if not mending.mended and not mending.freed:
             break
-        for path in mending.mended:
-            done[_first_path(walk.model, path, inserted)] = wanted[path][1]
+        done |= {first[path]: wanted[path][1] for path in wanted if path in mending.mended}
         inserted |= mending.inserted
         changed = True
         model = model_of(mending.proto, walk.model.path, walk.model.payloads)
         follower = Following()
         walk = walked(model, walk.lanes, walk.taken, walk.batch, walk.declared_batch, follower)
-    return Whole(walk, follower, walk.model.proto, done, changed)
+    left = tuple([_first_path(walk.model, path, inserted) for path in follower.offenders])
+    return Whole(walk, follower, walk.model.proto, done, left, changed)
 
 
-def _wanted(follower: Following, chosen: Mapping[str, Fix]) -> dict[str, tuple[Node, Fix]]:
-    """Return the fixes to make, by path."""
-    best = {path: (node, fixes[0]) for path, (node, fixes) in follower.offenders.items() if fixes}
-    given = {path: (node, chosen[path]) for path, (node, _) in follower.offenders.items() if path in chosen}
-    return {**follower.remedies, **best, **given}
+def _wanted(follower: Following, first: Mapping[str, str], chosen: Mapping[str, Fix]) -> dict[str, tuple[Node, Fix]]:
+    """Return the fixes to make by path; `first` tells the paths by which they are chosen."""
+    found = dict(follower.remedies)
+    for path, (node, fixes) in follower.offenders.items():
+        fix = chosen.get(first[path], fixes[0] if fixes else None)
+        if fix is not None:
+            found[path] = node, fix
+    return found
 
 
 def _first_path(model: Model, path: str, inserted: frozenset[str]) -> str:
@@ -76,22 +83,23 @@ def _first_path(model: Model, path: str, inserted: frozenset[str]) -> str:
 
 
 def written(
+    outcome: Outcome,
     report: Report,
-    walk: Walk,
-    follower: Following,
     target: Path,
+    chosen: Mapping[str, Fix],
     *,
     force: bool = False,
     prove: bool = True,
-    chosen: Mapping[str, Fix],
 ) -> Report:
     """Return the report of a model whose mended form was written to a file; nothing is written if its proof fails.
 
-    Raises `ShapeError` (file) if the file would take the model's place, or would be parted from the files that hold
-    its elements; raises `OSError` for what cannot be written.
+    `chosen` holds fixes by the nodes' paths, to be taken in place of the best ones. Raises `ShapeError` (file) if the
+    file would take the model's place, or would be parted from the files that hold its elements; raises `OSError` for
+    what cannot be written.
     """
+    walk = outcome.walk
     _check_place(walk.model, target)
-    found = whole(walk, follower, chosen)
+    found = whole(walk, outcome.kept, chosen)
     proof = Proof(None, "nothing was to be mended")
     if not found.changed:
         content: list[bytes | memoryview] = [walk.model.path.read_bytes()]
@@ -125,8 +133,7 @@ def _proof(walk: Walk, found: Whole, file: Any, prove: bool) -> Proof:
 
 def _fixed(report: Report, found: Whole, proof: Proof, target: Path) -> Fixed:
     """Return what was done, with the nodes as the report has them."""
-    by_path: dict[str, Judged] = {each.node.path: each for each in report.nodes}
-    mended_nodes = [(by_path[path], fix) for path, fix in found.mended.items() if path in by_path]
-    left = [by_path[path] for path in found.follower.offenders if path in by_path]
+    mended_nodes = [(each, found.mended[each.node.path]) for each in report.nodes if each.node.path in found.mended]
+    left = [each for each in report.nodes if each.node.path in found.left]
     path = None if proof.proved is False else str(target)
     return Fixed(tuple(mended_nodes), tuple(left), proof.proved, proof.why, path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.models.building import model_of
@@ -31,28 +32,26 @@ def graph_model(nodes, inputs, outputs, constants=(), *, opset=18, ir_version=IR
         nodes,
         "g",
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs],
-        [helper.make_empty_tensor_value_info(name) for name in outputs],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
         [numpy_helper.from_array(array, name) for name, array in constants],
     )
-    opsets = [helper.make_opsetid("", opset), *[helper.make_opsetid("own", 1) for _ in functions[:1]]]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=ir_version, functions=functions)
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version, functions=functions)
+    for output, inferred in zip(model.graph.output, onnx.shape_inference.infer_shapes(model).graph.output, strict=True):
+        output.CopyFrom(inferred)
+        output.type.tensor_type.shape.SetInParent()
+    return model
 
 
-def judged(proto, sizes=(1, 2, 3), declared=None):
-    """Return the walk of a model and its follower: the batch is axis 0 of the first input."""
+def judged(proto, sizes=(1, 2, 3)):
+    """Return the walk of a model and its follower: the batch is axis 0 of the first input, or what is called N."""
     model = model_of(proto, Path("model.onnx"), {})
-    first = model.inputs[0].dims[0]
-    declared = first if isinstance(first, int) else declared
-    taken = [
-        tuple(["N" if _is_batch(dim, axis, number, first) else dim for axis, dim in enumerate(each.dims)])
-        for number, each in enumerate(model.inputs)
-    ]
+    named = [tuple(each.dims) for each in model.inputs]
+    if any("N" in dims for dims in named):
+        taken, declared = named, None
+    else:
+        taken, declared = [("N", *named[0][1:]), *named[1:]], named[0][0]
     every = sorted({*sizes, declared or 1})
     lanes = [Lane(size, {"N": size}, True) for size in every] + [Lane(0, {"N": 0}, False)]
     follower = Telling()
     return walked(model, tuple(lanes), tuple(taken), "N", declared, follower), follower
-
-
-def _is_batch(dim, axis, number, first):
-    """Say whether a declared dim is the batch: it is called so, or it is the first dim of the first input."""
-    return dim == "N" or (axis == number == 0 and dim == first)

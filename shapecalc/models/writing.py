@@ -12,6 +12,7 @@ from shapecalc.models.mending import external_files, mended, pieces
 from shapecalc.models.proofs import Proof, proof_of
 from shapecalc.models.reading import file_error
 from shapecalc.models.report import Fixed
+from shapecalc.models.telling import UNCHANGED
 from shapecalc.models.walking import walked
 
 TYPE_CHECKING = False
@@ -100,7 +101,7 @@ def written(
     walk = outcome.walk
     _check_place(walk.model, target)
     found = whole(walk, outcome.kept, chosen)
-    proof = Proof(None, "nothing was to be mended")
+    proof = Proof(None, UNCHANGED)
     if not found.changed:
         content: list[bytes | memoryview] = [walk.model.path.read_bytes()]
     else:

@@ -235,3 +235,21 @@ def test_a_fix_tells_what_it_did(shapecalc, monkeypatch, fixed, code, last):
     assert given == [(("yolo.onnx", Asked(), "f.onnx", {"/Reshape": (0, -1)}), {"force": False, "prove": True})]
     told = json.loads(shapecalc("model", "yolo.onnx", "--fix", "-o", "f.onnx", "--json").out)
     assert told["fixed"]["proved"] is fixed.proved
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--node", "x"], ["--model", "x.onnx", "--lesson"], ["--model", "x.onnx", "reshape", "2,3", "6"]],
+)
+def test_the_app_opens_a_model_alone(shapecalc, words):
+    ran = shapecalc("tui", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("shapecalc: usage: --model goes with --node alone")
+
+
+def test_the_app_needs_a_terminal_for_a_model_too(shapecalc, monkeypatch):
+    monkeypatch.setattr(opened, "report_of", lambda *_: YOLO)
+    assert shapecalc("tui", "--model", "yolo.onnx", "--node", "/Reshpe").err.startswith(
+        "shapecalc: usage: no listed node"
+    )
+    assert "the app needs a terminal" in shapecalc("tui", "--model", "yolo.onnx", "--node", "18").err

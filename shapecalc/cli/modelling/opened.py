@@ -42,6 +42,9 @@ def mended_report(
     from shapecalc.models.writing import written
 
     try:
-        return written(report, found.walk, found.kept, Path(out), force=force, prove=prove, chosen=chosen)
+        return written(found, report, Path(out), chosen, force=force, prove=prove)
+    except FileExistsError:
+        reason = "it exists; --force writes over it"
     except OSError as error:
-        raise ShapeError(Problem(FILE, f"{out}: {error.strerror or error}", argument="out")) from None
+        reason = error.strerror or str(error)
+    raise ShapeError(Problem(FILE, f"{out}: {reason[:1].lower()}{reason[1:]}", argument="out"))

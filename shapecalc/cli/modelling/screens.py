@@ -10,6 +10,7 @@ from shapecalc.core.sizes.record import replace
 from shapecalc.models.questions import request_of
 from shapecalc.models.report import Verdict
 from shapecalc.models.telling import (
+    UNCHANGED,
     fix_words,
     name_of,
     offends,
@@ -204,6 +205,8 @@ def fixed_lines(fixed: Fixed) -> list[str]:
     widths = [max((len(visible(pair[at])) for pair in pairs), default=0) for at in (0, 1)]
     lines = [f"mended  {visible(a).ljust(widths[0])}  {b.ljust(widths[1])} to {c}" for a, b, c in pairs]
     lines += [f"left    {name_of(judged.node)}  {judged.verdict.value}: {judged.why}" for judged in fixed.left]
+    if fixed.why == UNCHANGED:
+        return [*map(printable, lines), printable(f"{UNCHANGED}. Wrote {fixed.path}, unchanged")]
     proof = {True: "proved", False: "the proof failed, and nothing was written", None: "not proved"}[fixed.proved]
     wrote = f" Wrote {fixed.path}" if fixed.path is not None else ""
     return [printable(line) for line in [*lines, f"{proof}{f': {fixed.why}' if fixed.why else ''}.{wrote}"]]

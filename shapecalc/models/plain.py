@@ -112,7 +112,8 @@ class PlainNodes:
             lanes = [[None if each is None else each[0] for each in inputs]]
         else:
             lanes = [[None if each is None else each[lane] for each in inputs] for lane in state.lanes]
-        made, refused = list[Any](), list[str | None]()
+        made: list[Any] = []
+        refused: list[str | None] = []
         for arrays in lanes:
             lacking = any(array is None and given is not None for array, given in zip(arrays, inputs, strict=True))
             try:

@@ -144,9 +144,13 @@ def language_models(torch):
     for kind in ("Bert", "Roberta", "Electra", "Albert", "DebertaV2", "MPNet"):
         config = getattr(hub, f"{kind}Config", None)
         if config is not None:
-            yield f"hub_{kind.lower()}", lambda kind=kind, config=config: _plain(
-                torch, getattr(hub, f"{kind}Model")(config(vocab_size=100, **small))
-            ), (tokens, torch.ones_like(tokens))
+            yield (
+                f"hub_{kind.lower()}",
+                lambda kind=kind, config=config: _plain(
+                    torch, getattr(hub, f"{kind}Model")(config(vocab_size=100, **small))
+                ),
+                (tokens, torch.ones_like(tokens)),
+            )
     gpt = {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 100}
     yield "hub_gpt2", lambda: _plain(torch, hub.GPT2Model(hub.GPT2Config(**gpt))), (tokens, torch.ones_like(tokens))
     yield (
@@ -165,9 +169,11 @@ def _plain(torch, model):
             self.inner = model
 
         def forward(self, tokens, mask):
-            return self.inner(tokens, attention_mask=mask, return_dict=False, use_cache=False)[0] if hasattr(
-                model.config, "use_cache"
-            ) else self.inner(tokens, attention_mask=mask, return_dict=False)[0]
+            return (
+                self.inner(tokens, attention_mask=mask, return_dict=False, use_cache=False)[0]
+                if hasattr(model.config, "use_cache")
+                else self.inner(tokens, attention_mask=mask, return_dict=False)[0]
+            )
 
     return Plain()
 
@@ -188,7 +194,9 @@ def export(folder):
                         write(torch, make().eval(), inputs, path, new=new, free=free)
                     print(path.name, flush=True)
                 except Exception as error:
-                    print(f"{path.name}: not exported: {type(error).__name__}: {str(error).splitlines()[:1]}", flush=True)
+                    print(
+                        f"{path.name}: not exported: {type(error).__name__}: {str(error).splitlines()[:1]}", flush=True
+                    )
 
 
 def write(torch, model, inputs, path, *, new, free):

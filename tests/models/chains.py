@@ -132,7 +132,7 @@ def passed(chain, draw):
 
 
 def reshaped(chain, draw):
-    """Reshape to other cuts of the same elements: in numbers, with 0 and -1, or with dims that are read and computed."""
+    """Reshape to other cuts of the same elements: in numbers, with 0 and -1, or with dims that are computed."""
     settled = regrouped(chain.shape, draw)
     target, parts = list(settled), []
     inferred = draw(st.sampled_from([None, *range(len(target))])) if prod(target) else None
@@ -149,7 +149,7 @@ def reshaped(chain, draw):
                 read = chain.add("Mul", [read, chain.constant([2])])
                 read = chain.add("Div", [read, chain.constant([2])]) if source == "divided" else read
             parts.append((out, read, 2 * dim if source == "multiplied" else dim))
-    computed = dict((out, name) for out, name, size in parts if size == settled[out])
+    computed = {out: name for out, name, size in parts if size == settled[out]}
     if computed:
         pieces = [computed.get(out) or chain.constant([size]) for out, size in enumerate(target)]
         goal = chain.add("Concat", pieces, axis=0)

@@ -1,7 +1,9 @@
 """Real exports: models that exporters write, judged, and held against ONNX Runtime at batch sizes that were not walked.
 
-    python tests/models/export.py export FOLDER     in an environment with torch, torchvision, timm, transformers ...
-    python tests/models/export.py judge FOLDER...   in one with shapecalc, onnx and onnxruntime
+    python tests/models/export.py export FOLDER [NAME...]  in an environment with torch, torchvision, timm, transformers
+    python tests/models/export.py judge FOLDER...          in one with shapecalc, onnx and onnxruntime
+
+Names are beginnings of models' names; without any all models are exported.
 
 Each of the two runs in an environment of its own, and neither in the tests: the exporters are large. Of the exporters
 that are not installed nothing is written. Weights are drawn, none are loaded. A folder may hold any other `.onnx`
@@ -79,7 +81,7 @@ TIMM = (
 )
 
 
-def heads(torch):
+def heads(torch):  # noqa: C901 - each is a class of its own
     """Yield small heads with the batch written in, in the ways in which people write it."""
     nn = torch.nn
 
@@ -178,12 +180,14 @@ def _plain(torch, model):
     return Plain()
 
 
-def export(folder):
+def export(folder, beginnings):
     """Write the models of torch by both exporters, with a batch that is free and with one that is not."""
     import torch
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, make, inputs in torch_models():
+        if not name.startswith(beginnings or ("",)):
+            continue
         for new in (False, True):
             for free in (False, True):
                 path = folder / f"{name}-{'new' if new else 'old'}-{'free' if free else 'one'}.onnx"
@@ -324,6 +328,6 @@ def run(path, report, batch):
 
 if __name__ == "__main__":
     if sys.argv[1] == "export":
-        export(Path(sys.argv[2]))
+        export(Path(sys.argv[2]), tuple(sys.argv[3:]))
     else:
         judge([Path(folder) for folder in sys.argv[2:]])

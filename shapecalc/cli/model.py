@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import PRINTING, Argument, Option, Takes, printing_options
-from shapecalc.cli.output import Exit, put, put_json
+from shapecalc.cli.output import Exit, put, put_json, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.core.sizes.lookup import lookup
 from shapecalc.core.sizes.problem import ShapeError, misuse
@@ -90,6 +90,8 @@ def run_model(file: str, out: Output, **given: Any) -> int:
         asked = asked_of(given["batch"], given["shapes"] or (), given["where"])
         if given["fix"]:
             return _fix(file, asked, out, targets_of(given["fix_as"] or ()), prove=not given["no_prove"])
+        if given["dialect"]:
+            return _show_layers(file, asked, out, given["dialect"])
         return _show(file, asked, out, given)
     except ShapeError as error:
         return print_error(error, "model", {"model": file}, out)
@@ -104,6 +106,8 @@ def _check_together(given: Mapping[str, Any], out: Output) -> None:
         raise misuse("--fix needs a file to write", "write --fix -o fixed.onnx")
     for name in [name for name, there in (showing if given["fix"] else fixing).items() if there]:
         raise misuse(f"--fix does not go with {name}" if given["fix"] else f"{name} goes with --fix alone")
+    for name in [name for name, there in showing.items() if there and given["dialect"] and name != "--dialect"]:
+        raise misuse(f"--dialect does not go with {name}")
     if out.json and given["github"]:
         raise misuse("--json does not go with --github")
     if given["dialect"] not in (None, *DIALECTS):
@@ -129,6 +133,22 @@ def _show(file: str, asked: Asked, out: Output, given: Mapping[str, Any]) -> int
         plain = node_lines(report, nodes[0]) if one and nodes else table_lines(report, nodes)
         _put_lines(offences if linted else plain)
     return Exit.NO if offences else Exit.YES
+
+
+def _show_layers(file: str, asked: Asked, out: Output, dialect: str) -> int:
+    """Print each run of transposes and reshapes as the layers of a dialect."""
+    from shapecalc.cli.modelling.layers import layers_of
+    from shapecalc.cli.modelling.opened import report_with_runs
+
+    report, runs = report_with_runs(file, asked)
+    layers = [layers_of(run, report, dialect) for run in runs]
+    if out.json and not out.quiet:
+        put_json({"model": report.model, "dialect": dialect, "runs": [each.as_json() for each in layers]})
+    elif not out.quiet:
+        _put_lines([line for each in layers for line in each.lines()])
+        if not layers:
+            tell("shapecalc: no two nodes in a row only transpose and reshape")
+    return Exit.YES
 
 
 def _wanted(report: Report, given: Mapping[str, Any], *, strict: bool) -> list[Judged]:

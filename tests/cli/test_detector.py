@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper, save_model
 
 from tests.cli.conftest import environment
 from tests.core.test_imports import loaded
@@ -60,6 +61,47 @@ def test_a_target_given_by_hand_is_taken(shapecalc, yolo):
     assert done == {"1": [0, 3, 85, 8, 8], "3": [-1, 192, 85], "5": [0, 3, 85, 4, 4], "7": [0, -1, 85]}
     ran = shapecalc("model", str(yolo), "--fix", "-o", str(fixed), "--fix-as", "#2=1")
     assert ran.err == "shapecalc: usage: /head.0/Transpose does not offend, so it stays as it is\n"
+
+
+def written(folder, nodes, outputs, **constants):
+    """Write a model of some nodes on an input x of N,4,6 into a folder."""
+    made = helper.make_graph(
+        nodes,
+        "runs",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4, 6])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+        [numpy_helper.from_array(np.array(value), name) for name, value in constants.items()],
+    )
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    save_model(model, str(folder / "runs.onnx"))
+    return str(folder / "runs.onnx")
+
+
+RUN = [
+    helper.make_node("Transpose", ["x"], ["a"], "/T", perm=[0, 2, 1]),
+    helper.make_node("Reshape", ["a", "t"], ["b"], "/R"),
+    helper.make_node("Transpose", ["b"], ["c"], "/U", perm=[0, 2, 1, 3]),
+]
+
+
+def test_a_run_is_one_shuffle_and_none_where_others_read_between(shapecalc, tmp_path):
+    whole = shapecalc("model", written(tmp_path, RUN, ["c"], t=[0, 3, 2, 4]), "-d", "tensorrt")
+    assert whole.out.splitlines()[0] == "/T /R /U: 1 Shuffle"
+    assert "layer.first_transpose = (0, 2, 1)" in whole.out
+    parted = shapecalc("model", written(tmp_path, RUN, ["a", "c"], t=[0, 3, 2, 4]), "-d", "tensorrt", "--json")
+    assert [run["nodes"] for run in json.loads(parted.out)["runs"]] == [["1", "2"]]
+    none = shapecalc("model", written(tmp_path, RUN[:1], ["a"]), "-d", "tensorrt")
+    assert (none.code, none.out) == (0, "")
+    assert none.err == "shapecalc: no two nodes in a row only transpose and reshape\n"
+
+
+def test_a_run_without_known_targets_has_no_layers_and_an_offender_is_mended_in_it(shapecalc, tmp_path):
+    mended = shapecalc("model", written(tmp_path, RUN, ["c"], t=[1, 3, 2, 4]), "-d", "tensorrt")
+    assert "layer.reshape_dims = (0, 3, 2, 4)" in mended.out
+    assert "holds when" not in mended.out
+    chain = [helper.make_node("Transpose", [f"t{at}" if at else "x"], [f"t{at + 1}"], f"/{at}") for at in range(99)]
+    long = shapecalc("model", written(tmp_path, chain, ["t99"]), "-d", "tensorrt")
+    assert long.out.splitlines()[-1] == "  99 nodes in a row are more than 32"
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shapecalc.models.report import Asked, Report
+    from shapecalc.models.report import Asked, Judged, Report
 
 
 def report_of(file: str, asked: Asked) -> Report:
     """Return the report of a model; raise `ShapeError`: file if it cannot be used, usage for what it does not have."""
     return judging.report_of(file, asked)
+
+
+def report_with_runs(file: str, asked: Asked) -> tuple[Report, list[list[Judged]]]:
+    """Return the report of a model, and its runs of nodes that only turn and cut; raise `ShapeError`: file, usage."""
+    from shapecalc.models.runs import runs_of
+
+    found = judged_model(read_model(file), asked)
+    report = found.report(file)
+    return report, runs_of(found.walk.model, report.nodes)
 
 
 def mended_report(

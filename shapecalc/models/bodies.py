@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.models.element_kinds import BOOL, INT64
+from shapecalc.models.model import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,33 +97,36 @@ class Bodies:
             state.values[number] = tuple(picked)
 
     def _loop(self, node: Node) -> None:
-        """Walk the body of a Loop with what it carries, where that keeps its shape."""
+        """Walk the body of a Loop with what it carries, where that keeps its shape; in it its condition is true."""
+        import numpy as np
+
         state, body = self._state, node.bodies[0]
         carried = node.inputs[2:]
+        conditional = len(node.inputs) > 1 and node.inputs[1] != ABSENT
         for number, dtype in zip(body.inputs[:2], (INT64, BOOL), strict=False):
             state.put(number, ((),) * len(state.lanes), dtype)
+        if conditional and len(body.inputs) > 1:
+            state.put_values(body.inputs[1], (np.array(True),) * len(state.lanes), BOOL)
         inner, after = body.inputs[2:], body.outputs[1 : 1 + len(carried)]
         self._settle(body, carried, inner, after)
         for number, result in zip(node.outputs, after, strict=False):
             self._leave(number, result)
-        turns = self._turns(node, body)
+        turns = self._turns(node, body, conditional=conditional)
         for number, result in zip(node.outputs[len(carried) :], body.outputs[1 + len(carried) :], strict=False):
             self._stack(number, result, turns, 0)
 
-    def _turns(self, node: Node, body: Body) -> Sequence[int | None]:
+    def _turns(self, node: Node, body: Body, *, conditional: bool) -> Sequence[int | None]:
         """Return how often a Loop runs its body in each lane; None where data may end it."""
         state = self._state
-        always = [number in (0, body.inputs[1] if len(body.inputs) > 1 else 0) for number in body.outputs[:1]]
-        lasting = state.known(body.outputs[0]) if body.outputs else None
-        count = (state.known(node.inputs[0]) if node.inputs and node.inputs[0] else None) or state.nobody
-        first = state.known(node.inputs[1]) if len(node.inputs) > 1 and node.inputs[1] else None
-        found: list[int | None] = []
-        for lane in state.lanes:
-            goes_on = (any(always) and (first is None or _is_true(first[lane]))) or (
-                lasting is not None and _is_true(lasting[lane]) and (first is None or _is_true(first[lane]))
-            )
-            found.append(max(int(count[lane].item()), 0) if goes_on and count[lane] is not None else None)
-        return found
+        counts = (state.known(node.inputs[0]) if node.inputs and node.inputs[0] else None) or state.nobody
+        if not conditional:
+            return [None if count is None else max(int(count.item()), 0) for count in counts]
+        first = state.known(node.inputs[1]) or state.nobody
+        after = state.known(body.outputs[0]) or state.nobody
+        return [
+            max(int(count.item()), 0) if count is not None and _is_true(begins) and _is_true(goes_on) else None
+            for count, begins, goes_on in zip(counts, first, after, strict=True)
+        ]
 
     def _scan(self, node: Node) -> None:
         """Walk the body of a Scan with its states, and with its other inputs cut along the axis that it goes over."""

@@ -150,7 +150,7 @@ class _Naming:
         return None if dims is None else [self.batch if dim in names else dim for dim in dims]
 
     def guesses(self) -> Iterator[list[Dims]]:
-        """Yield the inputs' shapes: with the batch in axis 0 of all that are free there, as declared, or of its size."""
+        """Yield the inputs' shapes: with the batch in axis 0 of all free there, as declared, or of its size."""
         twins = {dims[0] for dims in self.shapes if dims and isinstance(dims[0], str)} - {self.batch}
         if twins:
             yield [self._renamed(dims, twins) for dims in self.shapes]

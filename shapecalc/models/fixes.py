@@ -64,6 +64,16 @@ class Broken(Record, read_often=True):
         """The lane of the declared size, in which nothing may change."""
         return next(at for at, size in enumerate(self.batches) if size == self.declared and self.judged[at])
 
+    def unlikeliness(self, mended: Mended) -> tuple[bool, bool, bool]:
+        """Return what to sort fixes by: an axis of its own is best; the last one holds features; most axes stay."""
+        for at in range(len(self.batches) - 1, -1, -1):
+            before, output, mark, batch = self.visit.input[at], mended.outputs[at], self.marks[at], self.batches[at]
+            found = mended_mark(mark, before, output, batch)
+            if isinstance(found, Apart) and isinstance(mark, Apart) and output is not None:
+                whole = output[found.axis] == batch
+                return not whole, found.axis == len(output) - 1 > 0, found.axis != mark.axis
+        return False, False, False
+
 
 def fixes(broken: Broken, answer: Answer) -> list[Mended]:
     """Return the fixes of an offender, the best first; empty if nobody knows any."""
@@ -80,7 +90,7 @@ def fixes(broken: Broken, answer: Answer) -> list[Mended]:
         mended = _tried(broken, candidate, answer)
         if mended:
             found.setdefault(candidate.fix.target, mended)
-    return list(found.values())
+    return sorted(found.values(), key=broken.unlikeliness)
 
 
 def _tried(broken: Broken, candidate: Candidate, answer: Answer) -> Mended | None:

@@ -36,6 +36,8 @@ class Following:
         self.stops: list[Stop] = []
         self.offenders: dict[str, tuple[Node, tuple[Fix, ...]]] = {}
         """The listed nodes that offend and what mends them, by path."""
+        self.verdicts: dict[str, Verdict] = {}
+        """How they offend, by path."""
         self.remedies: dict[str, tuple[Node, Fix]] = {}
         """The causes of stops and what mends them, by path."""
         self._makers: dict[int, Node] = {}
@@ -91,7 +93,7 @@ class Following:
         self._keep(node.outputs[0], map(mended_mark, before, visit.input, outputs, self._batches) if found else after)
         offered = tuple([mended.fix for mended in found])
         if offends:
-            self.offenders[node.path] = node, offered
+            self.offenders[node.path], self.verdicts[node.path] = (node, offered), verdict
         blocked_by = self._carry_above(node, offends=offends)
         here, there = next((run.places for run in runs[::-1] if run.batch > 1), (None, None))
         outcomes = tuple([run.outcome for run in runs])

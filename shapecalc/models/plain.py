@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shapecalc.models.element_kinds import BOOL, INT64, NUMBERS
 from shapecalc.models.inference import Inference
+from shapecalc.models.runtime_rules import batch_refusal
 from shapecalc.models.state import broadcast, once
 from shapecalc.models.values import VALUES, constant, value_of
 
@@ -194,7 +195,7 @@ class PlainNodes:
         for lane in state.lanes:
             kinds = tuple([self._kind(number, lane) if number else None for number in node.inputs])
             arrays = tuple([None if each is None else each[lane] for each in values])
-            told.append(asks.outputs(node, form, kinds, arrays))  # type: ignore[union-attr]
+            told.append(batch_refusal(node, kinds) or asks.outputs(node, form, kinds, arrays))  # type: ignore[union-attr]
         shapes, dtypes = [], []
         for place, number in enumerate(node.outputs):
             each = [None if isinstance(kinds, str) else kinds[place] for kinds in told]

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from shapecalc.models.report import Fix, Judged, Report
 
 UNKNOWN = "?"
-UNCHANGED = "nothing was to be mended"
-"""Why a model that is written as it was is not proved."""
 MOST_COMPARED = 1000
 """How many names are compared with one that no node has."""
 MOST_PATHS = 8

@@ -40,8 +40,8 @@ class Run(Record, read_often=True):
 
     @property
     def told(self) -> bool:
-        """Whether the samples can be looked for: at a size of 2 or more, in a tensor that the batch reaches."""
-        return self.batch > 1 and self.output is not None and self.before is not None
+        """Whether the samples can be looked for: at a size of 2 or more, in tensors that the batch reaches."""
+        return self.batch > 1 and self.output is not None and self.before is not None and self.after is not None
 
 
 def verdict_of(runs: Sequence[Run], declared: int, batch: str) -> tuple[Verdict, str]:

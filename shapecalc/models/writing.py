@@ -11,8 +11,7 @@ from shapecalc.models.following import Following
 from shapecalc.models.mending import external_files, mended, pieces
 from shapecalc.models.proofs import Proof, proof_of
 from shapecalc.models.reading import file_error
-from shapecalc.models.report import Fixed
-from shapecalc.models.telling import UNCHANGED
+from shapecalc.models.report import Fixed, Verdict
 from shapecalc.models.walking import walked
 
 TYPE_CHECKING = False
@@ -41,6 +40,8 @@ class Whole(Record):
     """What was mended, by the nodes' paths in the model that was read."""
     left: tuple[str, ...]
     """The paths of the listed nodes that still offend, in the model that was read."""
+    failing: int
+    """How many nodes fail at some size, or mix the samples."""
     changed: bool
     """Whether the message is another one now."""
 
@@ -63,7 +64,8 @@ def whole(walk: Walk, follower: Following, chosen: Mapping[str, Fix]) -> Whole:
         follower = Following()
         walk = walked(model, walk.lanes, walk.taken, walk.batch, walk.declared_batch, follower)
     left = tuple([_first_path(walk.model, path, inserted) for path in follower.offenders])
-    return Whole(walk, follower, walk.model.proto, done, left, changed)
+    failing = len(follower.stops) + sum(follower.verdicts[path] is not Verdict.SWALLOWS for path in follower.offenders)
+    return Whole(walk, follower, walk.model.proto, done, left, failing, changed)
 
 
 def _wanted(follower: Following, first: Mapping[str, str], chosen: Mapping[str, Fix]) -> dict[str, tuple[Node, Fix]]:
@@ -101,16 +103,13 @@ def written(
     walk = outcome.walk
     _check_place(walk.model, target)
     found = whole(walk, outcome.kept, chosen)
-    proof = Proof(None, UNCHANGED)
-    if not found.changed:
-        content: list[bytes | memoryview] = [walk.model.path.read_bytes()]
-    else:
-        content = pieces(walk.model, found.proto)
+    proof = Proof(None, "nothing was to be mended")
+    content = pieces(walk.model, found.proto) if found.changed else [walk.model.path.read_bytes()]
     with whole_file(target, force=force, wanted=lambda: proof.proved is not False) as file:
         for piece in content:
             file.write(piece)
         file.flush()
-        if found.changed:
+        if found.changed or found.left:
             proof = _proof(walk, found, file, prove)
     return replace(report, fixed=_fixed(report, found, proof, target))
 
@@ -124,17 +123,22 @@ def _check_place(model: Model, target: Path) -> None:
 
 
 def _proof(walk: Walk, found: Whole, file: Any, prove: bool) -> Proof:
-    left = len(found.follower.offenders) + len(found.follower.stops)
+    """Return what a proof says of the mended model, if nothing is known that fails."""
     if not prove:
         return Proof(None, "nobody asked for it")
-    if left:
-        return Proof(None, f"{left} {'node still stands' if left == 1 else 'nodes still stand'} in the way")
+    if found.failing:
+        count = f"{found.failing} {'node' if found.failing == 1 else 'nodes'}"
+        return Proof(None, f"{count} in it cannot be mended")
     return proof_of(walk.model, found.walk, found.follower.marks, file)
 
 
 def _fixed(report: Report, found: Whole, proof: Proof, target: Path) -> Fixed:
-    """Return what was done, with the nodes as the report has them."""
+    """Return what was done, with the nodes as the report has them.
+
+    Where the samples are told apart in the end, no node is left to mend: it put the batch elsewhere, and others put it
+    back.
+    """
     mended_nodes = [(each, found.mended[each.node.path]) for each in report.nodes if each.node.path in found.mended]
-    left = [each for each in report.nodes if each.node.path in found.left]
+    left = [each for each in report.nodes if each.node.path in found.left and not proof.proved]
     path = None if proof.proved is False else str(target)
     return Fixed(tuple(mended_nodes), tuple(left), proof.proved, proof.why, path)

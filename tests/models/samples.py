@@ -18,6 +18,16 @@ def session(model):
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
+def freed(proto):
+    """Return a model with no dims declared for its inputs, so that ONNX Runtime takes any."""
+    copy = type(proto)()
+    copy.CopyFrom(proto)
+    for each in copy.graph.input:
+        for dim in each.type.tensor_type.shape.dim:
+            dim.Clear()
+    return copy
+
+
 def one_node(op, shapes, *, arguments=(), outputs=1, opset=18, **attributes):
     """Return the model of one node: inputs of these shapes, then arguments that are constants."""
     names = [f"x{at}" for at in range(len(shapes))]

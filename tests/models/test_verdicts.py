@@ -10,7 +10,7 @@ from onnx import helper
 
 from shapecalc.models.report import Verdict
 from tests.models.judging import graph_model, judged
-from tests.models.samples import changes, separating_axes, session
+from tests.models.samples import changes, freed, separating_axes, session
 
 node = helper.make_node
 
@@ -29,16 +29,6 @@ def one(op, shape, arguments=None, **attributes):
     constants = [] if arguments is None else [("t", ints(*arguments))]
     nodes = [node(op, ["x", *[name for name, _ in constants]], ["y"], **attributes)]
     return graph_model(nodes, [("x", shape)], ["y"], constants)
-
-
-def freed(proto):
-    """Return a model with no dims declared for its inputs, so that ONNX Runtime takes any."""
-    copy = type(proto)()
-    copy.CopyFrom(proto)
-    for each in copy.graph.input:
-        for dim in each.type.tensor_type.shape.dim:
-            dim.Clear()
-    return copy
 
 
 def by_runtime(proto, sizes, declared, shape):

@@ -15,7 +15,7 @@ from shapecalc.models.reading import read_model
 from shapecalc.models.report import Asked, Fix
 from shapecalc.models.writing import written
 from tests.models.judging import graph_model
-from tests.models.samples import session
+from tests.models.samples import freed, session
 
 node = helper.make_node
 
@@ -251,7 +251,7 @@ def test_the_model_itself_is_never_written_to(tmp_path):
 def test_a_chosen_fix_that_does_not_mend_is_left(tmp_path):
     report, target = mend(detector(), tmp_path, chosen={"3": Fix((1, 75, -1), None, "", "")})
     assert [judged.node.name for judged in report.fixed.left] == ["/Reshape_1"]
-    assert (report.fixed.proved, report.fixed.why) == (None, "1 node still stands in the way")
+    assert (report.fixed.proved, report.fixed.why) == (None, "1 node in it cannot be mended")
     assert target.exists()
 
 
@@ -331,3 +331,65 @@ def _regrouped(shape, random, home):
     rest = int(np.prod(shape)) // home
     first = random.choice([size for size in range(1, rest + 1) if rest % size == 0])
     return [home, first, rest // first]
+
+
+def attention():
+    """Return self-attention of two heads with the sequence first, as exporters write it for a batch of 1."""
+    nodes = [node("Transpose", ["x"], ["s"], perm=[1, 0, 2])]
+    for name in "qkv":
+        nodes += [
+            node("MatMul", ["s", f"w{name}"], [name]),
+            node("Reshape", [name, "heads"], [f"{name}_split"], name=f"/{name}"),
+            node("Transpose", [f"{name}_split"], [f"{name}_turned"], perm=[1, 2, 0] if name == "k" else [1, 0, 2]),
+        ]
+    nodes += [
+        node("MatMul", ["q_turned", "k_turned"], ["scores"]),
+        node("Softmax", ["scores"], ["shares"], axis=-1),
+        node("MatMul", ["shares", "v_turned"], ["mixed"]),
+        node("Transpose", ["mixed"], ["back"], perm=[1, 0, 2], name="/back"),
+        node("Reshape", ["back", "rows"], ["joined"], name="/rows"),
+        node("Gemm", ["joined", "wo"], ["out"]),
+        node("Reshape", ["out", "full"], ["sequence"], name="/full"),
+        node("Transpose", ["sequence"], ["y"], perm=[1, 0, 2]),
+    ]
+    weights = [(f"w{name}", floats(6, 6)) for name in "qkvo"]
+    targets = [("heads", ints(5, 2, 3)), ("rows", ints(5, 6)), ("full", ints(5, 1, 6))]
+    return graph_model(nodes, [("x", (1, 5, 6))], ["y"], [*weights, *targets])
+
+
+def test_of_two_fixes_the_one_is_taken_with_which_the_rest_runs(tmp_path):
+    report, target = mend(attention(), tmp_path)
+    taken = {judged.node.name: fix.target for judged, fix in report.fixed.mended}
+    assert taken == dict.fromkeys(("/q", "/k", "/v"), (5, -1, 3)) | {"/rows": (-1, 6), "/full": (5, -1, 6)}
+    swallowing = [each.node.name for each in report.nodes if each.verdict.value == "swallows"]
+    assert swallowing == ["/back"]
+    assert (report.fixed.proved, report.fixed.left) == (True, ())
+    assert_right(attention(), target, (1, 5, 6))
+
+
+def test_a_recurrent_state_of_one_sample_stops_the_rest(tmp_path):
+    constants = [("w", floats(1, 9, 4)), ("r", floats(1, 9, 3)), ("h", floats(1, 1, 3)), ("t", ints(1, -1))]
+    nodes = [
+        node("Transpose", ["x"], ["s"], perm=[1, 0, 2]),
+        node("GRU", ["s", "w", "r", "", "", "h"], ["", "last"], hidden_size=3, name="/GRU"),
+        node("Transpose", ["last"], ["first"], perm=[1, 0, 2]),
+        node("Reshape", ["first", "t"], ["y"]),
+    ]
+    proto = graph_model(nodes, [("x", (1, 5, 4))], ["y"], constants)
+    report, _ = mend(proto, tmp_path)
+    assert [(stop.node.name, stop.why) for stop in report.stops] == [
+        ("/GRU", "initial_h has a batch of 1, and X one of 2")
+    ]
+    assert report.nodes[-1].why == "/GRU (GRU) fails above it"
+    assert (report.fixed.proved, report.fixed.why) == (None, "1 node in it cannot be mended")
+    other = freed(proto)
+    with pytest.raises(Exception, match="GRU"):
+        run(other, {"x": samples((1, 5, 4), 2)})
+
+
+def test_a_proof_that_takes_too_long_is_none(tmp_path, monkeypatch):
+    monkeypatch.setattr("shapecalc.models.proofs.SECONDS", 0.01)
+    report, target = mend(detector(), tmp_path)
+    assert report.fixed.proved is None
+    assert report.fixed.why == "it takes longer than 0.01 seconds"
+    assert target.exists()

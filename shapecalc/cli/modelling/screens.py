@@ -10,7 +10,6 @@ from shapecalc.core.sizes.record import replace
 from shapecalc.models.questions import request_of
 from shapecalc.models.report import Verdict
 from shapecalc.models.telling import (
-    UNCHANGED,
     fix_words,
     name_of,
     offends,
@@ -41,6 +40,8 @@ FROM = {
 }
 """Where a target comes from, around the name of its tensor."""
 FAILING = (Verdict.FAILS, Verdict.ONLY)
+UNCHANGED = "nothing was to be mended"
+"""Why a model that is written as it was is not proved."""
 LONGEST_CELL, LONGEST_TEXT = 60, 400
 """The most characters of a cell of the table, and of a text elsewhere."""
 

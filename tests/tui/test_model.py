@@ -99,6 +99,14 @@ async def test_w_writes_where_asked(user):
     assert user.notes[-1] == ("mended", "mended  /Reshape\nproved. Wrote [b]f.onnx")
 
 
+@at_model(mend=lambda _: [*map(str, range(100)), "proved"])
+async def test_of_many_mended_nodes_a_few_are_told(user):
+    await user.press("w", "f", "enter")
+    await user.app.workers.wait_for_complete()
+    await user.settle()
+    assert user.notes[-1][1].splitlines() == [*"012345", "and 94 more", "proved"]
+
+
 def refuse(path):
     raise ShapeError(Problem(FILE, f"{path}: it exists"))
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     """What writes the model mended into a file, and returns what it did; raises `ShapeError`."""
 
 KEYS = "j k move  / filter  n next offender  o offenders  f fix  w write  ^q quit"
+MOST_TOLD = 8
+"""How many lines of what was done are told."""
 FILTER, WRITE = "names that hold ", "write the mended model to "
 
 
@@ -138,8 +140,14 @@ class ModelScreen(Screen[None]):
     def write(self, path: str) -> None:
         """Write the model mended, and tell what was done."""
         try:
-            said, title, severity = "\n".join(self.mend(path)), "mended", "information"
+            said, title, severity = "\n".join(_few(self.mend(path))), "mended", "information"
         except ShapeError as error:
             said, title, severity = visible(str(error.problem)), "not written", "error"
         tell = partial(self.notify, said, title=title, severity=severity, markup=False, timeout=20)  # type: ignore[arg-type]
         self.app.call_from_thread(tell)
+
+
+def _few(lines: list[str]) -> list[str]:
+    """Return the first lines and the last."""
+    more = len(lines) - MOST_TOLD
+    return lines if more <= 0 else [*lines[: MOST_TOLD - 2], f"and {more + 1} more", lines[-1]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import PRINTING, Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, put_json, tell
@@ -123,6 +125,7 @@ def _show(file: str, asked: Asked, out: Output, given: Mapping[str, Any]) -> int
     from shapecalc.cli.modelling.screens import node_lines, table_lines
 
     report = report_of(file, asked)
+    gc.freeze()  # what is here now stays: collections need not look at it
     nodes = _wanted(report, given, strict=out.strict)
     one, linted = given["node"] is not None, given["lint"] or given["github"]
     stops = () if one or given["op"] else report.stops

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from shapecalc.models.model import Node
     from shapecalc.models.named import NamedShape
-    from shapecalc.models.report import Fix, Judged, Report
+    from shapecalc.models.report import Fix, Judged, Report, Stop
 
 UNKNOWN = "?"
 MOST_COMPARED = 1000
@@ -65,6 +65,17 @@ def only_size(report: Report) -> int:
 def fix_words(fix: Fix) -> str:
     """Return the target that mends a node, or which operators are inserted."""
     return shape_words(fix.target) if fix.target is not None else f"insert {', '.join(fix.inserts)}"
+
+
+def stop_lines(report: Report, stops: Iterable[Stop]) -> list[str]:
+    """Return what each of some nodes that are not listed stops at, and the listed node that it comes from."""
+    stops = list(stops)
+    names = {judged.node.path: name_of(judged.node) for judged in report.nodes} if stops else {}
+    causes = ["" if stop.cause is None else f", because of {names.get(stop.cause, f'#{stop.cause}')}" for stop in stops]
+    return [
+        f"{name_of(stop.node)}: {stop.node.op} fails: {stop.why}{cause}"
+        for stop, cause in zip(stops, causes, strict=True)
+    ]
 
 
 def found_node(report: Report, text: str) -> Judged:

@@ -87,7 +87,9 @@ def test_a_node_that_stops_is_told_last(model):
     report = replace(YOLO, stops=(STOP,))
     said = "yolo.onnx: /Concat: Concat fails: dim 0 is 1 in one input and 2 in another, because of /Reshape_1"
     assert model("--lint", report=report).out.splitlines()[-1] == said
-    assert "1 other stops." in model(report=report).out
+    table = model(report=report).out
+    assert "1 other stops." in table
+    assert f"\n{said.removeprefix('yolo.onnx: ')}\n" in table
     found = json.loads(model("--json", report=report).out)
     assert found["stops"] == [{"path": "21", "op": "Concat", "why": STOP.why, "cause": "18"}]
     assert found["summary"] == {"only": 1, "safe": 2, "swallows": 1, "stops": 1}

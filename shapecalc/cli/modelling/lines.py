@@ -5,11 +5,11 @@ from __future__ import annotations
 from shapecalc.cli.checking.reports import annotation, brief_end
 from shapecalc.cli.modelling.screens import printable
 from shapecalc.models.report import Verdict
-from shapecalc.models.telling import name_of, only_size, shape_words, worst_first
+from shapecalc.models.telling import name_of, only_size, shape_words, stop_lines, worst_first
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
     from shapecalc.models.named import NamedShape
     from shapecalc.models.report import Judged, Report, Stop
@@ -19,12 +19,11 @@ WRITTEN = ("initializer", "Constant", "attribute", "folded")
 
 
 def lint_lines(
-    report: Report, nodes: Iterable[Judged], stops: Sequence[Stop], *, strict: bool, github: bool
+    report: Report, nodes: Iterable[Judged], stops: Iterable[Stop], *, strict: bool, github: bool
 ) -> list[str]:
     """Return a line for each offender, worst first, then for each node that stops and is not listed."""
     told = [f"{name_of(judged.node)}: {_offence(judged, report)}" for judged in worst_first(nodes, strict=strict)]
-    names = {judged.node.path: name_of(judged.node) for judged in report.nodes} if stops else {}
-    told += [_stopped(stop, names) for stop in stops]
+    told += stop_lines(report, stops)
     if github:
         return [annotation(report.model, line) for line in told]
     return [printable(f"{report.model}: {line}") for line in told]
@@ -48,12 +47,6 @@ def _offence(judged: Judged, report: Report) -> str:
         inserted = f"--fix inserts {', '.join(fix.inserts)}"
         said += f"; {inserted if fix.target is None else f'write {_said(fix.target)}'}"
     return said
-
-
-def _stopped(stop: Stop, names: Mapping[str, str]) -> str:
-    """Return what stops at a node that is not listed, and the listed node that it comes from, by the names of these."""
-    cause = f", because of {names.get(stop.cause, f'#{stop.cause}')}" if stop.cause is not None else ""
-    return f"{name_of(stop.node)}: {stop.node.op} fails: {stop.why}{cause}"
 
 
 def _said(shape: NamedShape | None) -> str:

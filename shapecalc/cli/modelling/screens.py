@@ -15,6 +15,7 @@ from shapecalc.models.telling import (
     offends,
     only_size,
     shape_words,
+    stop_lines,
     verdict_words,
     worst_first,
 )
@@ -42,6 +43,8 @@ FROM = {
 FAILING = (Verdict.FAILS, Verdict.ONLY)
 UNCHANGED = "nothing was to be mended"
 """Why a model that is written as it was is not proved."""
+MOST_STOPS = 8
+"""Of how many nodes that stop and are not listed the table says why."""
 LONGEST_CELL, LONGEST_TEXT = 60, 400
 """The most characters of a cell of the table, and of a text elsewhere."""
 
@@ -98,6 +101,7 @@ def _conclusion(report: Report) -> Iterator[str]:
     if first and len(offenders) + len(report.stops) > 1:
         told += f" The runtime would have named {first} alone."
     yield told
+    yield from stop_lines(report, report.stops[:MOST_STOPS])
     if offenders:
         words = join(["shapecalc", "model", report.model, "--fix", "-o", "fixed.onnx"])
         yield f"What is below an offender is judged as if that one were mended.   Next: {words}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
+from operator import mul
 
 from shapecalc.core.sizes.dims import Dim, lowest_terms
+from shapecalc.core.sizes.record import Record
 from shapecalc.models.named import NamedDim, NamedShape, Sum
 
 TYPE_CHECKING = False
@@ -43,6 +45,7 @@ class Namer:
         self._singles = [*self._names, *self._products, *triples, *over, *shares, self._term(((batch, -1),))]
         self._known: dict[tuple[int | None, ...], NamedDim] = {}
         self._shapes: dict[Shapes, NamedShape | None] = {}
+        self._systems: dict[tuple[int, ...], list[tuple[tuple[Term, ...], System]]] = {}
 
     def shape(self, shapes: Shapes) -> NamedShape | None:
         """Return the shape of a tensor with names; None if its rank is not known."""
@@ -70,40 +73,46 @@ class Namer:
         return self._known[sizes]
 
     def _named(self, sizes: tuple[int | None, ...]) -> NamedDim:
-        seen = [place for place, size in enumerate(sizes) if size is not None]
-        numbers = [Fraction(sizes[place] or 0) for place in seen]
+        seen = tuple([place for place, size in enumerate(sizes) if size is not None])
+        numbers = [sizes[place] or 0 for place in seen]
         if len({*numbers}) == 1:
-            return int(numbers[0])
+            return numbers[0]
         if len(seen) < 3:
             return None
         for powers, values in self._singles:
-            factor = numbers[0] / values[seen[0]]
-            if all(factor * values[place] == number for place, number in zip(seen, numbers, strict=True)):
+            first, unit = numbers[0], values[seen[0]]
+            if all(first * values[place] == number * unit for place, number in zip(seen, numbers, strict=True)):
+                factor = Fraction(first) / unit
                 return lowest_terms(factor.numerator, factor.denominator, dict(powers))
         return self._sum(seen, numbers)
 
-    def _sum(self, seen: Sequence[int], numbers: Sequence[Fraction]) -> NamedDim:
+    def _sum(self, seen: tuple[int, ...], numbers: Sequence[int]) -> NamedDim:
         """Return the sum of two or three terms that a number is in all lanes, at least one of which checks it."""
-        terms = [*self._names, self._one, *self._products]
-        for many in (2, 3):
-            if len(seen) <= many:
-                return None
-            for chosen in combinations(terms if many == 2 else [*self._names, self._one], many):
-                factors = _factors([[Fraction(values[place]) for _, values in chosen] for place in seen], numbers)
-                if factors is not None and all(
-                    each and each.denominator == 1 and abs(each) < LARGEST for each in factors
-                ):
-                    return Sum(tuple(_ordered(factors, [powers for powers, _ in chosen])))
+        if seen not in self._systems:
+            self._systems[seen] = list(self._systems_in(seen))
+        for chosen, system in self._systems[seen]:
+            factors = system.solution(numbers)
+            if factors is not None and 0 not in factors and max(map(abs, factors)) < LARGEST:
+                return Sum(tuple(_ordered(factors, [powers for powers, _ in chosen])))
         return None
 
+    def _systems_in(self, seen: tuple[int, ...]) -> Iterator[tuple[tuple[Term, ...], System]]:
+        """Yield the sums to try, with the equations for their factors: names and numbers first, products then."""
+        simple = [*self._names, self._one]
+        for terms, many in ((simple, 2), ([*simple, *self._products], 2), (simple, 3)):
+            for chosen in combinations(terms, many) if len(seen) > many else ():
+                system = system_of([[int(values[place]) for _, values in chosen] for place in seen])
+                if system is not None:
+                    yield chosen, system
+
     def _term(self, powers: Powers) -> Term:
-        """Return a product of names with what it is in each lane."""
-        values = []
+        """Return a product of names with what it is in each lane; whole numbers are ints, which are faster."""
+        values: list[int | Fraction] = []
         for sizes in self._lanes:
             value = Fraction(1)
             for name, power in powers:
                 value *= Fraction(sizes[name]) ** power
-            values.append(value)
+            values.append(int(value) if value.denominator == 1 else value)
         return powers, tuple(values)
 
 
@@ -111,28 +120,59 @@ def _powers(names: Sequence[str]) -> Powers:
     return tuple(sorted((name, names.count(name)) for name in {*names}))
 
 
-def _ordered(factors: Sequence[Fraction], powers: Sequence[Powers]) -> Iterator[Dim]:
+def _ordered(factors: Sequence[int], powers: Sequence[Powers]) -> Iterator[Dim]:
     """Yield the terms of a sum, the number last."""
     pairs = sorted(zip(powers, factors, strict=True), key=lambda pair: not pair[0])
     for names, factor in pairs:
-        yield lowest_terms(int(factor), 1, dict(names))
+        yield lowest_terms(factor, 1, dict(names))
 
 
-def _factors(rows: Sequence[Sequence[Fraction]], numbers: Sequence[Fraction]) -> list[Fraction] | None:
-    """Return the one solution of linear equations that is right in all of them; None if there is none.
+class System(Record):
+    """Linear equations, a row for each lane, that were solved once for all right sides."""
 
-    >>> _factors([[1, 1], [2, 1], [3, 1]], [Fraction(5), Fraction(7), Fraction(9)])
-    [Fraction(2, 1), Fraction(3, 1)]
+    rows: tuple[tuple[int, ...], ...]
+    lanes: tuple[int, ...]
+    """The rows that settle the unknowns; the others check them."""
+    inverse: tuple[tuple[int, ...], ...]
+    """The inverse of these rows, times `scale`."""
+    scale: int
+
+    def solution(self, numbers: Sequence[int]) -> list[int] | None:
+        """Return the whole numbers that are right in all rows; None if there are none.
+
+        >>> system_of([[1, 1], [2, 1], [3, 1]]).solution([5, 7, 9])
+        [2, 3]
+        """
+        sides = [numbers[lane] for lane in self.lanes]
+        found = []
+        for row in self.inverse:
+            factor, left = divmod(sum(map(mul, row, sides)), self.scale)
+            if left:
+                return None
+            found.append(factor)
+        for row, number in zip(self.rows, numbers, strict=True):
+            if sum(map(mul, row, found)) != number:
+                return None
+        return found
+
+
+def system_of(rows: Sequence[Sequence[int]]) -> System | None:
+    """Return the equations with these rows, of two unknowns or three; None if the rows do not settle them.
+
+    The inverse is that of Cramer's rule: cofactors over the determinant.
     """
-    left = [[*map(Fraction, row), number] for row, number in zip(rows, numbers, strict=True)]
-    unknowns = len(rows[0])
-    for column in range(unknowns):
-        pivot = next((at for at in range(column, len(left)) if left[at][column]), None)
-        if pivot is None:
-            return None
-        left[column], left[pivot] = left[pivot], left[column]
-        left[column] = [each / left[column][column] for each in left[column]]
-        for at, row in enumerate(left):
-            if at != column and row[column]:
-                left[at] = [a - row[column] * b for a, b in zip(row, left[column], strict=True)]
-    return None if any(row[-1] for row in left[unknowns:]) else [row[-1] for row in left[:unknowns]]
+    many = len(rows[0])
+    for lanes in combinations(range(len(rows)), many):
+        square = [rows[lane] for lane in lanes]
+        cofactors = tuple([tuple([_cofactor(square, row, column) for row in range(many)]) for column in range(many)])
+        scale = sum(map(mul, cofactors[0], [row[0] for row in square]))
+        if scale:
+            return System(tuple(map(tuple, rows)), lanes, cofactors, scale)
+    return None
+
+
+def _cofactor(square: Sequence[Sequence[int]], row: int, column: int) -> int:
+    """Return the cofactor of a place in a matrix of two or three rows."""
+    left = [[each for at, each in enumerate(line) if at != column] for at, line in enumerate(square) if at != row]
+    minor = left[0][0] if len(left) == 1 else left[0][0] * left[1][1] - left[0][1] * left[1][0]
+    return minor if (row + column) % 2 == 0 else -minor

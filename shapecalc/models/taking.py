@@ -151,7 +151,11 @@ class _Naming:
 
     def guesses(self) -> Iterator[list[Dims]]:
         """Yield the inputs' shapes: with the batch in axis 0 of all free there, as declared, or of its size."""
-        twins = {dims[0] for dims in self.shapes if dims and isinstance(dims[0], str)} - {self.batch}
+        firsts = [(each.name, dims[0]) for each, dims in zip(self.inputs, self.shapes, strict=True) if dims]
+        twins: set[str] = set()
+        if firsts and firsts[0][1] == self.batch:
+            free = {dim for name, dim in firsts[1:] if isinstance(dim, str) and name not in self.given}
+            twins = free - {self.batch}
         if twins:
             yield [self._renamed(dims, twins) for dims in self.shapes]
         yield self.shapes

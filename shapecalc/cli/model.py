@@ -169,17 +169,17 @@ def _wanted(report: Report, given: Mapping[str, Any], *, strict: bool) -> list[J
 def _fix(file: str, asked: Asked, out: Output, targets: Mapping[str, tuple[int, ...]], *, prove: bool) -> int:
     """Write a model mended, print what was done, and return the exit code."""
     from shapecalc.cli.modelling.objects import report_object
-    from shapecalc.cli.modelling.opened import mended_report
+    from shapecalc.cli.modelling.opened import mended_report, stops_left
     from shapecalc.cli.modelling.screens import fixed_lines
 
     report = mended_report(file, asked, str(out.out), targets, force=out.force, prove=prove)
-    fixed = report.fixed
+    fixed, stops = report.fixed, stops_left(report, asked)
     assert fixed is not None
     if out.json and not out.quiet:
         put_json(report_object(report, report.nodes))
     elif not out.quiet:
-        _put_lines(fixed_lines(fixed))
-    return Exit.NO if fixed.left or report.stops or fixed.proved is False else Exit.YES
+        _put_lines(fixed_lines(report, fixed, stops))
+    return Exit.NO if fixed.left or stops or fixed.proved is False else Exit.YES
 
 
 def _put_lines(lines: Sequence[str]) -> None:

@@ -155,7 +155,7 @@ def run_tui(
 
 def _run_model(app: TerminalApp[Any], file: str, node: str | None) -> int:
     """Run the app at a model, perhaps at one of its nodes; raise `ShapeError` (usage, file)."""
-    from shapecalc.cli.modelling.opened import mended_report, report_of
+    from shapecalc.cli.modelling.opened import mended_report, report_of, stops_left
     from shapecalc.cli.modelling.screens import fixed_lines
     from shapecalc.models.report import Asked
     from shapecalc.models.telling import found_node
@@ -165,8 +165,8 @@ def _run_model(app: TerminalApp[Any], file: str, node: str | None) -> int:
     _check_terminal()
 
     def mend(path: str) -> list[str]:
-        fixed = mended_report(file, Asked(), path, {}, force=False, prove=True).fixed
-        return fixed_lines(fixed) if fixed else []
+        found = mended_report(file, Asked(), path, {}, force=False, prove=True)
+        return fixed_lines(found, found.fixed, stops_left(found, Asked())) if found.fixed else []
 
     with _stdout_at_terminal():
         return app.open_model(report, at, mend)

@@ -88,7 +88,7 @@ def test_a_node_that_stops_is_told_last(model):
     said = "yolo.onnx: /Concat: Concat fails: dim 0 is 1 in one input and 2 in another, because of /Reshape_1"
     assert model("--lint", report=report).out.splitlines()[-1] == said
     table = model(report=report).out
-    assert "1 other stops." in table
+    assert "1 node that is not listed stops." in table
     assert f"\n{said.removeprefix('yolo.onnx: ')}\n" in table
     found = json.loads(model("--json", report=report).out)
     assert found["stops"] == [{"path": "21", "op": "Concat", "why": STOP.why, "cause": "18"}]
@@ -255,3 +255,14 @@ def test_the_app_needs_a_terminal_for_a_model_too(shapecalc, monkeypatch):
         "shapecalc: usage: no listed node"
     )
     assert "the app needs a terminal" in shapecalc("tui", "--model", "yolo.onnx", "--node", "18").err
+
+
+def test_a_node_that_still_stops_is_left_unless_a_proof_shows_that_it_does_not(shapecalc, monkeypatch):
+    after = replace(YOLO, stops=(STOP,))
+    monkeypatch.setattr(opened, "report_of", lambda *_: after)
+    for proved, stops, code in [(None, (STOP,), 1), (True, (STOP,), 0), (None, (), 0)]:
+        made = replace(YOLO, stops=stops, fixed=Fixed(MENDED, (), proved, "", "f.onnx"))
+        monkeypatch.setattr(opened, "mended_report", lambda *_, made=made, **__: made)
+        ran = shapecalc("model", "yolo.onnx", "--fix", "-o", "f.onnx")
+        assert ran.code == code
+        assert ("left    /Concat: Concat fails: " in ran.out) == (code == 1)

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shapecalc.models.report import Asked, Judged, Report
+    from shapecalc.models.report import Asked, Judged, Report, Stop
 
 
 def report_of(file: str, asked: Asked) -> Report:
@@ -31,6 +31,16 @@ def report_with_runs(file: str, asked: Asked) -> tuple[Report, list[list[Judged]
     found = judged_model(read_model(file), asked)
     report = found.report(file)
     return report, runs_of(found.walk.model, report.nodes)
+
+
+def stops_left(report: Report, asked: Asked) -> tuple[Stop, ...]:
+    """Return the nodes that are not listed and stop in what was written of a model; raise `ShapeError` (file).
+
+    A proof shows that there are none.
+    """
+    if not report.stops or report.fixed is None or report.fixed.proved:
+        return ()
+    return report.stops if report.fixed.path is None else report_of(report.fixed.path, asked).stops
 
 
 def mended_report(

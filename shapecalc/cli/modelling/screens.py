@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from shapecalc.models.report import Fixed, Judged, Report
+    from shapecalc.models.report import Fixed, Judged, Report, Stop
 
     Row = tuple[str, str, str]
     """A label, a text, and what is said of it."""
@@ -121,7 +121,11 @@ def _counted(report: Report, offenders: Sequence[Judged]) -> list[str]:
     lines = [
         f"{number_text(count, *said[verdict][:2])} {said[verdict][2]}" for verdict, count in counts.items() if count
     ]
-    return lines + ([f"{number_text(len(report.stops), 'other stops', 'others stop')}"] if report.stops else [])
+    return lines + _stopping(len(report.stops))
+
+
+def _stopping(count: int) -> list[str]:
+    return [number_text(count, "node that is not listed stops", "nodes that are not listed stop")] if count else []
 
 
 def _first_failure(report: Report) -> str:
@@ -204,12 +208,13 @@ def _try_rows(report: Report, judged: Judged) -> Iterator[Row]:
         yield "", join(["shapecalc", "tui", "--model", report.model, "--node", name]), "the picture"
 
 
-def fixed_lines(fixed: Fixed) -> list[str]:
-    """Return what was mended, what was left, and what was proved."""
+def fixed_lines(report: Report, fixed: Fixed, stops: Iterable[Stop]) -> list[str]:
+    """Return what was mended, what was left, nodes that still stop among it, and what was proved."""
     pairs = [(name_of(judged.node), shape_words(judged.target), fix_words(fix)) for judged, fix in fixed.mended]
     widths = [max((len(visible(pair[at])) for pair in pairs), default=0) for at in (0, 1)]
     lines = [f"mended  {visible(a).ljust(widths[0])}  {b.ljust(widths[1])} to {c}" for a, b, c in pairs]
     lines += [f"left    {name_of(judged.node)}  {judged.verdict.value}: {judged.why}" for judged in fixed.left]
+    lines += [f"left    {line}" for line in stop_lines(report, stops)]
     if fixed.why == UNCHANGED:
         return [*map(printable, lines), printable(f"{UNCHANGED}. Wrote {fixed.path}, unchanged")]
     proof = {True: "proved", False: "the proof failed, and nothing was written", None: "not proved"}[fixed.proved]

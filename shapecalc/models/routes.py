@@ -7,8 +7,6 @@ nobody can say. Source: the ONNX operator documents.
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.record import Record
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,21 +17,26 @@ if TYPE_CHECKING:
     Route = Callable[["Seen", int, int, int], int | None]
 
 
-class Seen(Record, read_often=True):
-    """A node at one size of the batch."""
+class Seen:
+    """A node at one size of the batch. It is made for each node and size, so it is no `Record`, which takes longer."""
 
-    op: str
-    domain: str
-    opset: int
-    attributes: Mapping[str, Any]
-    batch: int
-    marks: Sequence[Mark]
-    """Of the inputs."""
-    inputs: Sequence[Sizes | None]
-    """The shapes of the inputs, and of the outputs; None where nobody knows one."""
-    outputs: Sequence[Sizes | None]
-    values: Sequence[Any]
-    """The elements of the inputs; None where nobody knows them."""
+    __slots__ = ("attributes", "batch", "domain", "inputs", "marks", "op", "opset", "outputs", "values")
+
+    def __init__(
+        self,
+        op: str,
+        domain: str,
+        opset: int,
+        attributes: Mapping[str, Any],
+        batch: int,
+        marks: Sequence[Mark],
+        inputs: Sequence[Sizes | None],
+        outputs: Sequence[Sizes | None],
+        values: Sequence[Any],
+    ) -> None:
+        """Set the marks of the inputs, the shapes of inputs and outputs, and the inputs' elements; None if unknown."""
+        self.op, self.domain, self.opset, self.attributes, self.batch = op, domain, opset, attributes, batch
+        self.marks, self.inputs, self.outputs, self.values = marks, inputs, outputs, values
 
     def rank(self, at: int) -> int:
         """Return the rank of an input whose shape is known."""

@@ -185,7 +185,8 @@ def _assumed(broken: Broken, target: tuple[int, ...]) -> str:
         for start in range(len(before)):
             for end in range(len(before), start, -1):
                 if start and prod(before[start:end]) == number:
-                    return f"{'*'.join(map(str, before[start:end]))} stays {number}"
+                    sizes = "*".join(map(str, before[start:end]))
+                    return f"{sizes if end - start > 1 else f'axis {start}'} stays {number}"
     return OTHERS_STAY
 
 

@@ -131,13 +131,13 @@ class ListedNodes:
         if node.op == "Shape":
             import numpy as np
 
-            if mended is as_told and core != state.nobody:
+            if mended == as_told and core != state.nobody:
                 arrays = [None if dims is None else np.array(dims, np.int64) for dims in core]
                 state.put_values(out, arrays, INT64)
                 return
             state.put(out, mended, INT64, state.whys.get(first, NO_SHAPE))
             return
-        if mended is as_told and (first in state.values or first in state.constants) and (known := state.known(first)):
+        if mended == as_told and (first in state.values or first in state.constants) and (known := state.known(first)):
             made = [_moved(node.op, *each) for each in zip(known, as_told, arguments, strict=True)]
             if any(each is not None for each in made):
                 if state.walk.origins.get(first) in ("initializer", "Constant", "folded") and once(known):

@@ -8,7 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.models.marks import Apart, mark_of, place, positions, regrouped
+from shapecalc.models.batch import mark_after
+from shapecalc.models.marks import Apart, Lost, mark_of, place, positions, regrouped
+from shapecalc.models.routes import Seen
 from tests.models.samples import separating_axes
 
 SMALL = st.lists(st.integers(1, 4), max_size=3)
@@ -61,3 +63,15 @@ def test_the_mark_of_an_axis_is_read_from_its_positions(drawn, data):
     moved = np.roll(samples, data.draw(st.integers(1, size)))
     changed = mark_of(mark.axis, moved, batch)
     assert (changed == mark) == np.array_equal(moved, samples)
+
+
+def test_parts_of_one_axis_are_joined_where_the_samples_lie_alike():
+    def joined(*marks_and_sizes):
+        marks, sizes = zip(*marks_and_sizes, strict=True)
+        return mark_after(
+            Seen("Concat", "", 18, {"axis": 0}, 2, marks, [(size,) for size in sizes], [(sum(sizes),)], ())
+        )
+
+    assert joined((Apart(0, 2), 4), (Apart(0, 2), 8)) == Apart(0, 2)
+    assert joined((Apart(0, 2), 4), (None, 4)) == Apart(0, 2)
+    assert isinstance(joined((Apart(0, 2), 4), (Apart(0, 1), 4)), Lost)

@@ -166,3 +166,28 @@ def test_a_batch_of_none_is_a_note():
     assert judged(reshape(("N", 6), (-1, 2, 3)))[1].told["0"].empty == "ok"
     assert judged(reshape(("N", 6), (2, -1, 3)))[1].told["0"].empty == "ok"
     assert judged(reshape(("N", 6), (0, -1)))[1].told["0"].empty == "refused"
+
+
+@given(
+    st.lists(st.sampled_from([1, 2, 3, 4, 6]), max_size=3),
+    st.integers(0, 2),
+    st.lists(st.sampled_from([-1, 0, 1, 2, 3, 4, 6]), min_size=1, max_size=4),
+)
+def test_every_fix_of_a_reshape_gives_the_same_at_home_and_is_safe(sizes, axis, target):
+    assume(target.count(-1) <= 1)
+    shape = (*sizes[:axis], "N", *sizes[axis:])
+    _, before = judged(reshape(shape, target))
+    home = before.told["0"].outputs[0]
+    for fix in before.told["0"].fixes:
+        if fix.target is not None:
+            proto = reshape(shape, fix.target)
+            _, after = judged(proto)
+            assert after.told["0"].verdict is Verdict.SAFE
+            assert by_runtime(proto, (1, 2, 3), 1, shape) is Verdict.SAFE
+            assert after.told["0"].outputs[0] == home
+
+
+def test_a_target_that_gives_another_shape_at_home_is_no_fix():
+    _, follower = judged(reshape(("N", 2, 3), (2, -1)))
+    assert follower.told["0"].verdict is Verdict.SCRAMBLES
+    assert [(fix.target, fix.assumes) for fix in follower.told["0"].fixes] == [((-1, 3), "axis 2 stays 3")]

@@ -393,3 +393,16 @@ def test_a_proof_that_takes_too_long_is_none(tmp_path, monkeypatch):
     assert report.fixed.proved is None
     assert report.fixed.why == "it takes longer than 0.01 seconds"
     assert target.exists()
+
+
+def test_a_chosen_fix_that_changes_what_the_model_gives_fails_its_proof(tmp_path):
+    report, target = mend(detector(), tmp_path, chosen={"1": Fix((0, 4, 3, 5, 5), None, "", "")})
+    assert (report.fixed.proved, report.fixed.why) == (False, "output y differs at batch 1")
+    assert not target.exists()
+
+
+def test_a_declared_size_that_is_a_multiple_of_the_batch_is_left_open(tmp_path):
+    proto = graph_model([node("Reshape", ["x", "t"], ["y"])], [("x", (1, 6))], ["y"], [("t", ints(2, 3))])
+    _, target = mend(proto, tmp_path)
+    dims = onnx.load(target).graph.output[0].type.tensor_type.shape.dim
+    assert [dim.WhichOneof("value") for dim in dims] == [None, "dim_value"]

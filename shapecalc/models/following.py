@@ -221,7 +221,7 @@ class Following:
         for at, batch in enumerate(self._batches):
             yield (
                 None
-                if not self._followed[at]
+                if batch < 2
                 else Seen(
                     node.op,
                     node.domain,

@@ -11,17 +11,20 @@ from shapecalc.models.report import LISTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from shapecalc.core.sizes.problem import Problem
     from shapecalc.models.model import Node
-    from shapecalc.models.walk import Sizes
+    from shapecalc.models.walk import Shapes, Sizes
 
     Arguments = tuple[tuple[str, Any], ...]
     """Core's arguments by name, as pairs, so that they can be looked up."""
+    Named = Mapping[str, Any]
+    """The same by name."""
     Answer = tuple[Sizes | None, Problem | None]
 
+NEITHER = (None, None)
 MOST_DIMS = 10_000
 """How many dims a target has at most that core is asked for."""
 AS_INPUT = {
@@ -45,8 +48,8 @@ def switch_of(node: Node) -> bool | None:
     return bool(node.attributes["allowzero"]) if node.op == "Reshape" and "allowzero" in node.attributes else None
 
 
-def arguments_of(node: Node, values: Callable[[int], Any]) -> Arguments | None:
-    """Return what a listed node asks for; None if that depends on data. `values` tells the elements of a tensor."""
+def arguments_of(node: Node, values: Callable[[int], tuple[int, ...] | None]) -> Arguments | None:
+    """Return what a listed node asks for; None if that depends on data. `values` tells the numbers in a tensor."""
     attributes = node.attributes
     if node.op in AS_INPUT:
         name, attribute, since = AS_INPUT[node.op]
@@ -54,10 +57,8 @@ def arguments_of(node: Node, values: Callable[[int], Any]) -> Arguments | None:
             return ((name, tuple(attributes[attribute])),) if attribute in attributes else ()
         if len(node.inputs) < 2 or not node.inputs[1]:
             return ()
-        found = values(node.inputs[1])
-        if found is None or found.ndim > 1 or found.size > MOST_DIMS or found.dtype.kind != "i":
-            return None
-        return ((name, tuple(found.reshape(-1).tolist())),)
+        numbers = values(node.inputs[1])
+        return None if numbers is None or len(numbers) > MOST_DIMS else ((name, numbers),)
     if node.op in ("DepthToSpace", "SpaceToDepth"):
         mode = (("mode", attributes["mode"].decode()),) if "mode" in attributes else ()
         return (("block", attributes.get("blocksize", 0)), *mode)
@@ -78,25 +79,31 @@ class Answers:
         setting = self._setting(node, None)
         return None if setting is None else setting[0].version
 
-    def answer(self, node: Node, shape: Sizes, arguments: Arguments, named: Mapping[str, Any]) -> Answer:
-        """Return the output's shape, or the problem that refuses the node; neither if core cannot say.
-
-        `named` are the same `arguments` by name.
-        """
+    def answers(self, node: Node, shapes: Shapes, asked: Sequence[Named | None]) -> list[Answer]:
+        """Return for each lane the output's shape, or the problem that refuses the node; neither if nobody can say."""
         switch = switch_of(node) if node.attributes else None
         setting = self._setting(node, switch)
-        if setting is not None:
-            try:
-                output = fast_output(shape, named, setting[0].row.max_rank, setting[1])
-            except (ShapeError, TypeError, ValueError, IndexError):
-                output = None
-            if output is not None:
-                return output, None  # type: ignore[return-value]  # of numbers come numbers
-        key = (node.op, node.opset, switch, shape, arguments)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = _by_steps(node, switch, shape, named)
+        most, fast = (setting[0].row.max_rank, setting[1]) if setting else (None, None)
+        found: list[Answer] = []
+        for shape, arguments in zip(shapes, asked, strict=True):
+            output: Sizes | None = None
+            if shape is None or arguments is None:
+                found.append(NEITHER)
+                continue
+            if fast is not None:
+                try:
+                    output = fast_output(shape, arguments, most, fast)  # type: ignore[assignment]  # of numbers, numbers
+                except (ShapeError, TypeError, ValueError, IndexError):
+                    output = None
+            found.append(self._slow(node, switch, shape, arguments) if output is None else (output, None))
         return found
+
+    def _slow(self, node: Node, switch: bool | None, shape: Sizes, arguments: Named) -> Answer:
+        """Return the answer to a request by its steps, which are made once."""
+        key = (node.op, node.opset, switch, shape, tuple(arguments.items()))
+        if key not in self._known:
+            self._known[key] = _by_steps(node, switch, shape, arguments)
+        return self._known[key]
 
     def _setting(self, node: Node, switch: bool | None) -> Any:
         """Return the rules for an operator in an opset and what answers at once; None if there are none."""

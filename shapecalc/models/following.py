@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from shapecalc.core.sizes.record import Record, replace
 from shapecalc.models.answering import answer_of
 from shapecalc.models.batch import mark_after
 from shapecalc.models.fixes import Broken, fixes, mended_mark
 from shapecalc.models.marks import Apart, Lost, together
 from shapecalc.models.model import ABSENT
 from shapecalc.models.report import OFFENCES, Stop, Verdict
-from shapecalc.models.routes import Seen
+from shapecalc.models.routes import POINTWISE, Seen
 from shapecalc.models.stops import cause_of
 from shapecalc.models.verdicts import Run, verdict_of
 from shapecalc.models.walk import Judgement
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
     """When an offender or a stop was met, and its path."""
 
 
+class Told(Record):
+    """What is said of a listed node, and the marks of its output once it is mended."""
+
+    judgement: Judgement
+    marks: Marks
+
+
 class Following:
     """A follower: it keeps the marks of all tensors that the batch reaches, and what offends above each tensor."""
 
@@ -41,6 +49,7 @@ class Following:
         self.remedies: dict[str, tuple[Node, Fix]] = {}
         """The causes of stops and what mends them, by path."""
         self._makers: dict[int, Node] = {}
+        self._known: dict[object, Told] = {}
         self._marks: dict[int, Marks] = {}
         self._above: dict[int, Above] = {}
         self._formal: dict[int, tuple[Node, Body, int]] = {}
@@ -77,29 +86,50 @@ class Following:
         self._carry_above(node)
         if node.bodies:
             self._carry_out(node)
-        elif any(self.marks(tensor) for tensor in node.inputs):
+            return
+        reached = [marks for marks in map(self.marks, node.inputs) if marks]
+        if not reached:
+            return
+        if node.op in POINTWISE and not node.domain and self._alike(node, reached):
+            self._keep(node.outputs[0], reached[0])
+        else:
             self._carry_marks(node)
 
     def judge(self, visit: Visit) -> Judgement:
         """Return the judgement of a listed node, and mark its output as it is once it is mended."""
         node = visit.node
-        before = self.marks(node.inputs[0]) or self._nowhere
-        after = [None if seen is None else mark_after(seen) for seen in self._seen(node, (visit.outputs,))]
+        before = self.marks(node.inputs[0]) if node.inputs else None
+        first = visit.arguments[0]
+        asked = visit.arguments[:1] if all(each is first for each in visit.arguments) else visit.arguments
+        reached = any(self.marks(tensor) for tensor in node.inputs[1:])
+        values = tuple([None if each is None else tuple(each.items()) for each in asked])
+        rules = (node.op, node.opset, visit.switch, reached, visit.unknown)
+        key = (rules, visit.input, values, visit.outputs, before)
+        told = self._known.get(key)
+        if told is None:
+            told = self._known[key] = self._told(visit, before or self._nowhere)
+        self._keep(node.outputs[0], told.marks)
+        judgement = told.judgement
+        offends = judgement.verdict in OFFENCES
+        if offends:
+            self.offenders[node.path], self.verdicts[node.path] = (node, judgement.fixes), judgement.verdict
+        blocked_by = self._carry_above(node, offends=offends)
+        return judgement if blocked_by is None else replace(judgement, blocked_by=blocked_by)
+
+    def _told(self, visit: Visit, before: Marks) -> Told:
+        """Return what is said of a listed node whose input has these marks, wherever it stands."""
+        after = [None if seen is None else mark_after(seen) for seen in self._seen(visit.node, (visit.outputs,))]
         runs = self._runs(visit, before, after)
         verdict, why = verdict_of(runs, self.declared, self.batch)
         if visit.unknown:
             verdict, why = Verdict.UNKNOWN, _lost(before) or visit.unknown
-        offends = verdict in OFFENCES
-        found = fixes(self._broken(visit, before), answer_of(visit)) if offends else []
+        found = fixes(self._broken(visit, before), answer_of(visit)) if verdict in OFFENCES else []
         outputs = found[0].outputs if found else visit.outputs
-        self._keep(node.outputs[0], map(mended_mark, before, visit.input, outputs, self._batches) if found else after)
-        offered = tuple([mended.fix for mended in found])
-        if offends:
-            self.offenders[node.path], self.verdicts[node.path] = (node, offered), verdict
-        blocked_by = self._carry_above(node, offends=offends)
+        marks = tuple(map(mended_mark, before, visit.input, outputs, self._batches)) if found else tuple(after)
         here, there = next((run.places for run in runs[::-1] if run.batch > 1), (None, None))
-        outcomes = tuple([run.outcome for run in runs])
-        return Judgement(verdict, outputs, why, offered, blocked_by, outcomes, self._empty(visit), here, there)
+        outcomes, offered = tuple([run.outcome for run in runs]), tuple([mended.fix for mended in found])
+        judgement = Judgement(verdict, outputs, why, offered, None, outcomes, self._empty(visit), here, there)
+        return Told(judgement, marks)
 
     def stop(self, node: Node, refused: tuple[str | None, ...]) -> Shapes | None:
         """Note a node that is not listed and fails; nobody can say what lies below it."""
@@ -191,7 +221,7 @@ class Following:
         for at, batch in enumerate(self._batches):
             yield (
                 None
-                if not self._followed[at]
+                if batch < 2
                 else Seen(
                     node.op,
                     node.domain,
@@ -205,6 +235,15 @@ class Following:
                 )
             )
 
+    def _alike(self, node: Node, reached: Sequence[Marks]) -> bool:
+        """Say whether all inputs that the batch reaches have the same marks and the rank of the output."""
+        first, output = reached[0], self._walk.shapes[node.outputs[0]]
+        if output is None or None in output or not all(marks is first or marks == first for marks in reached):
+            return False
+        shapes = [self._walk.shapes[tensor] for tensor in node.inputs if self._marks.get(tensor)]
+        rank = len(output[0])  # type: ignore[arg-type]  # none of them is None
+        return all(shape is not None and shape[0] is not None and len(shape[0]) == rank for shape in shapes)
+
     def _carry_marks(self, node: Node) -> None:
         every = list(self._seen(node))
         for to, tensor in enumerate(node.outputs):
@@ -217,6 +256,10 @@ class Following:
 
     def _carry_above(self, node: Node, *, offends: bool = False) -> str | None:
         """Carry on what offends above a node, or the node itself; return the path of the first one above."""
+        if not self._above and not offends:
+            for tensor in node.outputs:
+                self._makers[tensor] = node
+            return None
         read = [*node.inputs, *[tensor for body in node.bodies for tensor in body.outputs]]
         found = [self._above[tensor] for tensor in read if tensor in self._above]
         first = min(found, default=None)

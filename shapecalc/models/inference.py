@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shapecalc.models.element_kinds import NUMBERS
 from shapecalc.models.model import ABSENT
+from shapecalc.models.payloads import varint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,20 @@ DIVISORS = ("strides", "stride", "dilations")
 """The attributes of numbers that are divided by."""
 
 
+class Message(bytes):
+    """A message that is written already: ONNX asks its arguments for nothing but their bytes, each time."""
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's name
+        """Return the bytes."""
+        return self
+
+
+class NodeMessage(Message):
+    """A node that is written already."""
+
+    input: tuple[str, ...]
+
+
 class Inference:
     """Asks ONNX for the outputs of nodes, and keeps the answers: most nodes of a model have a double."""
 
@@ -39,11 +54,12 @@ class Inference:
         self._refused = shape_inference.InferenceError
         self._schema, self._no_schema = defs.get_schema, defs.SchemaError
         self._schemas: dict[tuple[str, str, int], Any] = {}
-        self._forms: dict[object, tuple[Any, Any]] = {}
-        self._types: dict[Kind, Any] = {}
+        self._forms: dict[object, tuple[Any, NodeMessage, tuple[str, ...]]] = {}
+        self._types: dict[Kind, Message] = {}
+        self._dims: dict[int, bytes] = {}
         self._told: dict[object, Told] = {}
         self._keys: dict[int, tuple[Any, object]] = {}
-        self._tensors: dict[object, Any] = {}
+        self._tensors: dict[object, Message] = {}
         self._imports: dict[tuple[str, int], list[Any]] = {}
 
     def schema(self, node: Node) -> Any:
@@ -70,7 +86,9 @@ class Inference:
             proto.input.extend([str(place) if there else "" for place, there in enumerate(given)])
             proto.output.extend([f"y{place}" if there else "" for place, there in enumerate(made)])
             proto.attribute.extend(node.proto.attribute)
-            self._forms[key] = (schema, proto)
+            message = NodeMessage(proto.SerializeToString())
+            message.input = tuple(proto.input)
+            self._forms[key] = (schema, message, tuple(proto.output))
         return key
 
     def outputs(self, node: Node, form: Any, kinds: tuple[Kind | None, ...], values: tuple[Any, ...]) -> Told:
@@ -92,21 +110,22 @@ class Inference:
         return held[1]
 
     def _inferred(self, node: Node, form: Any, kinds: tuple[Kind | None, ...], values: tuple[Any, ...]) -> Told:
-        schema, proto = self._forms[form]
+        schema, message, outputs = self._forms[form]
+        given: Any = message
         unknown: Told = tuple([(0, None)] * len(node.outputs))
         if (node.attributes and _is_dangerous(node)) or any(map(_is_huge, kinds)):
             return unknown
-        types = {str(place): self._type(each) for place, each in enumerate(kinds) if each is not None}
-        known = {str(place): self._tensor(each) for place, each in enumerate(values) if each is not None}
+        types: Any = {str(place): self._type(each) for place, each in enumerate(kinds) if each is not None}
+        known: Any = {str(place): self._tensor(each) for place, each in enumerate(values) if each is not None}
         try:
-            found = self._ask(schema, proto, types, known, opset_imports=self._imported(node))
+            found = self._ask(schema, given, types, known, opset_imports=self._imported(node))
         except self._refused as error:
             return (
                 str(error) if all(each and type(each) is tuple and each[1] is not None for each in kinds) else unknown
             )
         except (RuntimeError, ValueError, TypeError, IndexError, MemoryError):
             return unknown
-        return tuple([self._kind(found.get(name)) for name in proto.output])
+        return tuple([self._kind(found.get(name)) for name in outputs])
 
     def _imported(self, node: Node) -> list[Any]:
         """Return the opsets that a node's function bodies are read with."""
@@ -118,30 +137,33 @@ class Inference:
             ]
         return self._imports[key]
 
-    def _type(self, kind: Kind) -> Any:
-        """Return the message of a type."""
+    def _type(self, kind: Kind) -> Message:
+        """Return the message of a type. Source: TypeProto in onnx.proto."""
         found = self._types.get(kind)
-        if found is not None:
-            return found
-        if isinstance(kind, bytes):
-            made = self._onnx.TypeProto.FromString(kind)
-        else:
-            made = self._onnx.TypeProto()
-            made.tensor_type.elem_type = kind[0]
-            if kind[1] is not None:
-                made.tensor_type.shape.SetInParent()
-                for size in kind[1]:
-                    made.tensor_type.shape.dim.add().dim_value = size
-        self._types[kind] = made
+        if found is None:
+            found = self._types[kind] = Message(kind if isinstance(kind, bytes) else self._tensor_type(*kind))
+        return found
+
+    def _tensor_type(self, dtype: int, shape: Sizes | None) -> bytes:
+        parts = [b"\x08", varint(dtype)]
+        if shape is not None:
+            dims = b"".join([self._dims.get(size) or self._dim(size) for size in shape])
+            parts += [b"\x12", varint(len(dims)), dims]
+        tensor = b"".join(parts)
+        return b"\x0a" + varint(len(tensor)) + tensor
+
+    def _dim(self, size: int) -> bytes:
+        written = b"\x08" + varint(size)
+        made = self._dims[size] = b"\x0a" + varint(len(written)) + written
         return made
 
-    def _tensor(self, array: Any) -> Any:
+    def _tensor(self, array: Any) -> Message:
         """Return the message of a small tensor."""
         key = self._key(array)
         if key not in self._tensors:
             made = self._onnx.TensorProto(dims=array.shape, data_type=NUMBERS[array.dtype.name])
             made.raw_data = array.tobytes()
-            self._tensors[key] = made
+            self._tensors[key] = Message(made.SerializeToString())
         return self._tensors[key]
 
     def _kind(self, told: Any) -> Kind:

@@ -6,7 +6,7 @@ from shapecalc.models.asking import EXTERNAL, FROM_DATA, NO_SHAPE, Answers, argu
 from shapecalc.models.element_kinds import INT64
 from shapecalc.models.report import LISTED
 from shapecalc.models.state import once
-from shapecalc.models.values import MOST_ELEMENTS
+from shapecalc.models.values import MOST_ELEMENTS, vector
 from shapecalc.models.walk import Visit
 
 TYPE_CHECKING = False
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     Asked = tuple[tuple[Arguments | None, ...], tuple[Mapping[str, Any] | None, ...]]
     """What a node asks for in each lane, twice: as pairs to look it up, and by name."""
     Told = tuple[Shapes, tuple[Problem | None, ...]]
-
-NEITHER = (None, None)
 
 
 class ListedNodes:
@@ -68,15 +66,14 @@ class ListedNodes:
                 self._asked[key] = self._in_all(pairs)
             return self._asked[key]
         if (node.op, key) not in self._asked:
-            values = state.known(key) or state.nobody  # type: ignore[arg-type]
-            if values is state.nobody or once(values):
-                found = self._in_all(arguments_of(node, lambda _: values[0]))
-            else:
-                each = [arguments_of(node, lambda _, array=array: array) for array in values]  # type: ignore[misc]
-                found = tuple(each), tuple([None if pairs is None else dict(pairs) for pairs in each])
-            if key not in state.constants:
+            if key in state.constants:
+                found = self._asked[node.op, key] = self._in_all(arguments_of(node, state.whole_numbers))
                 return found
-            self._asked[node.op, key] = found
+            values = state.known(key) or state.nobody  # type: ignore[arg-type]  # it is a tensor's number
+            if values is state.nobody or once(values):
+                return self._in_all(arguments_of(node, lambda _: vector(values[0])))
+            each = [arguments_of(node, lambda _, array=array: vector(array)) for array in values]  # type: ignore[misc]
+            return tuple(each), tuple([None if pairs is None else dict(pairs) for pairs in each])
         return self._asked[node.op, key]
 
     def _in_all(self, pairs: Arguments | None) -> Asked:
@@ -95,11 +92,7 @@ class ListedNodes:
         key = (node.op, node.opset, node.attributes.get("allowzero") if node.attributes else None, shapes, pairs)
         found = self._told.get(key)
         if found is None:
-            answer = self._answers.answer
-            answers = [
-                NEITHER if shape is None or asked is None else answer(node, shape, asked, named)  # type: ignore[arg-type]
-                for shape, asked, named in zip(shapes, pairs, arguments, strict=True)
-            ]
+            answers = self._answers.answers(node, shapes, arguments)
             outputs, problems = zip(*answers, strict=True)
             found = self._told[key] = outputs, problems
         return found
@@ -138,13 +131,13 @@ class ListedNodes:
         if node.op == "Shape":
             import numpy as np
 
-            if mended is as_told and core != state.nobody:
+            if mended == as_told and core != state.nobody:
                 arrays = [None if dims is None else np.array(dims, np.int64) for dims in core]
                 state.put_values(out, arrays, INT64)
                 return
             state.put(out, mended, INT64, state.whys.get(first, NO_SHAPE))
             return
-        if mended is as_told and (first in state.values or first in state.constants) and (known := state.known(first)):
+        if mended == as_told and (first in state.values or first in state.constants) and (known := state.known(first)):
             made = [_moved(node.op, *each) for each in zip(known, as_told, arguments, strict=True)]
             if any(each is not None for each in made):
                 if state.walk.origins.get(first) in ("initializer", "Constant", "folded") and once(known):

@@ -260,16 +260,17 @@ def _rows(seen: Seen, at: int, axis: int, _to: int) -> int | None:
     return 0 if at == axis == 0 and seen.rank(0) > 1 else None
 
 
-POINTWISE = """
-    Abs Acos Acosh Add And Asin Asinh Atan Atanh BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast
-    CastLike Ceil Celu Clip Cos Cosh Div Dropout Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid
-    HardSwish
-    Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu
-    Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor
+ELEMENTWISE = """
+    Abs Acos Acosh Add And Asin Asinh Atan Atanh BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil
+    Celu Clip Cos Cosh Div Dropout Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity
+    IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu
+    Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor
 """
+POINTWISE = frozenset(ELEMENTWISE.split())
+"""The operators that take the elements of one place, as shapes are broadcast."""
 REDUCING = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare"
 OWN: dict[str, Route] = {
-    **dict.fromkeys(POINTWISE.split(), aligned),
+    **dict.fromkeys((*POINTWISE, "CastLike"), aligned),
     **{f"Reduce{name}": _reduced for name in REDUCING.split()},
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), _unless(0, 0)),
     **dict.fromkeys(("ArgMax", "ArgMin"), _largest),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.models.model import ABSENT
-from shapecalc.models.values import elements
+from shapecalc.models.values import elements, whole_numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,6 +67,12 @@ class State:
             self.walk.origins[number] = "external" if constant.external else "initializer"
             found = self.values[number] = self.nobody if made is None else (made,) * len(self.lanes)
         return None if found is self.nobody else found
+
+    def whole_numbers(self, number: int) -> tuple[int, ...] | None:
+        """Return the numbers in a constant, such as a target; None if they lie in another file or are none."""
+        constant = self.constants[number]
+        self.walk.origins[number] = "external" if constant.external else "initializer"
+        return None if constant.external else whole_numbers(constant.proto)
 
     def put(self, number: int, shapes: Shapes | None, dtype: int, why: str = "") -> None:
         """Put down the shape of a tensor in each lane."""

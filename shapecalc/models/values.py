@@ -8,10 +8,11 @@ other errors for what it does not know. Source: the ONNX operator documents, by 
 from __future__ import annotations
 
 from math import prod
+from struct import unpack
 
 import numpy as np
 
-from shapecalc.models.element_kinds import KINDS
+from shapecalc.models.element_kinds import INT64, KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_ELEMENTS = 4096
 """How many elements a tensor has at most if its elements are followed."""
+MOST_NUMBERS = 10_000
+"""How many numbers a constant target has at most."""
 MOST_FLOATS = 64
 """How many a constant of floats has: scales and sizes have a handful, weights more."""
 FIELDS = {1: "float_data", 11: "double_data", 7: "int64_data", 13: "uint64_data", 12: "uint64_data"}
@@ -49,6 +52,25 @@ def elements(proto: Any) -> Array | None:
     else:
         found = _typed(getattr(proto, FIELDS.get(proto.data_type, "int32_data")), kind)
     return None if found is None or found.size != count else found.astype(kind, copy=False).reshape(shape)
+
+
+def whole_numbers(proto: Any) -> tuple[int, ...] | None:
+    """Return the numbers of a tensor of int64 that is a vector or a scalar; None of any other."""
+    count = prod(proto.dims)
+    if proto.data_type != INT64 or len(proto.dims) > 1 or not 0 <= count <= MOST_NUMBERS:
+        return None
+    raw = proto.raw_data
+    if not raw:
+        found = tuple(proto.int64_data)
+        return found if len(found) == count else None
+    return unpack(f"<{count}q", raw) if len(raw) == 8 * count else None
+
+
+def vector(array: Array | None) -> tuple[int, ...] | None:
+    """Return the numbers of an array of integers that is a vector or a scalar; None of any other."""
+    if array is None or array.ndim > 1 or array.dtype.kind != "i":
+        return None
+    return tuple(array.reshape(-1).tolist())
 
 
 def _typed(numbers: Any, kind: str) -> Array:

@@ -126,9 +126,10 @@ def test_the_list_is_narrowed_to_an_operator_and_to_offenders(model):
 
 
 def test_a_declared_batch_and_the_sizes_taken_are_told(model):
-    report = replace(YOLO, declared_batch=4, sizes=(1, 2, 3, 4), assumed=FrozenDict({"H": 224}))
+    sizes, names = FrozenDict({"H": 224}), FrozenDict({"d0": "past_len + 1"})
+    report = replace(YOLO, declared_batch=4, sizes=(1, 2, 3, 4), assumed=sizes, names=names)
     first, *_, counted, _ = model(report=report).out.splitlines()
-    assert first.endswith("declared N = 4, judged at N = 1, 2, 3, 4   taken: H = 224")
+    assert first.endswith("declared N = 4, judged at N = 1, 2, 3, 4   taken: H = 224   d0 is past_len + 1")
     assert counted.startswith("1 fails at N other than 4, ")
     assert "only N=4" in model("--node", "2", report=report).out
 

@@ -90,6 +90,9 @@ def test_a_node_that_stops_is_told_last(model):
     table = model(report=report).out
     assert "1 node that is not listed stops." in table
     assert f"\n{said.removeprefix('yolo.onnx: ')}\n" in table
+    ran = model("--node", "/Concat", report=report)
+    refused = "shapecalc: usage: /Concat: Concat fails: dim 0 is 1 in one input and 2 in another, because of /Reshape_1"
+    assert (ran.code, ran.err) == (2, f"{refused}; such nodes are not listed\n")
     found = json.loads(model("--json", report=report).out)
     assert found["stops"] == [{"path": "21", "op": "Concat", "why": STOP.why, "cause": "18"}]
     assert found["summary"] == {"only": 1, "safe": 2, "swallows": 1, "stops": 1}

@@ -211,7 +211,7 @@ class Following:
                 self._keep(tensor, [together(marks) for marks in zip(*found, strict=True)])
 
     def _seen(self, node: Node, outputs: Sequence[Shapes | None] | None = None) -> Iterator[Seen | None]:
-        """Yield a node as it is in each lane; None for those in which the batch is of 1 sample."""
+        """Yield a node as it is in each lane; None for those in which no verdict tells samples apart."""
         walk = self._walk
         inputs, given = [walk.shapes[tensor] for tensor in node.inputs], [self.marks(tensor) for tensor in node.inputs]
         values = [walk.values.get(tensor) for tensor in node.inputs]
@@ -220,7 +220,7 @@ class Following:
         for at, batch in enumerate(self._batches):
             yield (
                 None
-                if batch < 2
+                if not self._told_apart[at]
                 else Seen(
                     node.op,
                     node.domain,
@@ -237,10 +237,12 @@ class Following:
     def _alike(self, node: Node, reached: Sequence[Marks]) -> bool:
         """Say whether all inputs that the batch reaches have the same marks and the rank of the output."""
         first, output = reached[0], self._walk.shapes[node.outputs[0]]
-        if output is None or None in output or not all(marks is first or marks == first for marks in reached):
+        if output is None or output[0] is None or not all(marks is first or marks == first for marks in reached):
+            return False
+        if any(told and shape is None for told, shape in zip(self._told_apart, output, strict=True)):
             return False
         shapes = [self._walk.shapes[tensor] for tensor in node.inputs if self._marks.get(tensor)]
-        rank = len(output[0])  # type: ignore[arg-type]  # none of them is None
+        rank = len(output[0])
         return all(shape is not None and shape[0] is not None and len(shape[0]) == rank for shape in shapes)
 
     def _carry_marks(self, node: Node) -> None:

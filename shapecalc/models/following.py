@@ -89,7 +89,7 @@ class Following:
         reached = [marks for marks in map(self.marks, node.inputs) if marks]
         if not reached:
             return
-        if node.op in POINTWISE and not node.domain and self._alike(node, reached):
+        if node.op in POINTWISE and not node.domain and node.outputs and self._alike(node, reached):
             self._keep(node.outputs[0], reached[0])
         else:
             self._carry_marks(node)

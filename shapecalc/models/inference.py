@@ -48,10 +48,10 @@ class Inference:
     def __init__(self) -> None:
         """Import what is needed."""
         import onnx
-        from onnx import defs, shape_inference
+        from onnx import checker, defs, shape_inference
 
         self._onnx, self._ask = onnx, shape_inference.infer_node_outputs
-        self._refused = shape_inference.InferenceError
+        self._refused, self._unfit = shape_inference.InferenceError, checker.ValidationError
         self._schema, self._no_schema = defs.get_schema, defs.SchemaError
         self._schemas: dict[tuple[str, str, int], Any] = {}
         self._numbers: dict[object, int] = {}
@@ -128,7 +128,7 @@ class Inference:
             return (
                 str(error) if all(each and type(each) is tuple and each[1] is not None for each in kinds) else unknown
             )
-        except (RuntimeError, ValueError, TypeError, IndexError, MemoryError):
+        except (self._unfit, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
             return unknown
         return tuple([self._kind(found.get(name)) for name in outputs])
 

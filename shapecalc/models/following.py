@@ -59,8 +59,9 @@ class Following:
         self._walk = walk
         self._batches = tuple([lane.batch for lane in walk.lanes])
         self._judged = tuple([lane.judged for lane in walk.lanes])
+        self._followed = tuple([lane.judged and lane.batch > 1 for lane in walk.lanes])
+        """In which lanes there are samples to follow: verdicts look at no others."""
         self.batch = walk.batch
-        self._told_apart = tuple([lane.judged and lane.batch > 1 for lane in walk.lanes])
         self._nowhere: Marks = (None,) * len(walk.lanes)
         self.declared = walk.declared_batch or 1
         for declared, taken in zip(walk.model.inputs, walk.taken, strict=True):
@@ -72,7 +73,7 @@ class Following:
                 mark = Lost("an input has the batch twice")
             else:
                 mark = Apart(taken.index(walk.batch), 1)
-            self._keep(declared.tensor, [mark if told else None for told in self._told_apart])
+            self._keep(declared.tensor, [mark if followed else None for followed in self._followed])
         self._formal = {
             tensor: (node, body, at)
             for node in _with_bodies(walk.model.graph)

@@ -73,6 +73,8 @@ def _wanted(follower: Following, first: Mapping[str, str], chosen: Mapping[str, 
     found = dict(follower.remedies)
     for path, (node, fixes) in follower.offenders.items():
         fix = chosen.get(first[path], fixes[0] if fixes else None)
+        if fix is not None and first[path] in chosen and 0 in (fix.target or ()):
+            fix = replace(fix, allowzero=False)
         if fix is not None:
             found[path] = node, fix
     return found

@@ -26,7 +26,7 @@ class Telling(Following):
         return found
 
 
-def graph_model(nodes, inputs, outputs, constants=(), *, opset=18, ir_version=IR_VERSION, functions=()):
+def graph_model(nodes, inputs, outputs, constants=(), *, opset=18, ir_version=IR_VERSION, functions=(), shapes=True):
     """Return a model; inputs are pairs of a name and a shape, constants pairs of a name and an array."""
     graph = helper.make_graph(
         nodes,
@@ -37,6 +37,8 @@ def graph_model(nodes, inputs, outputs, constants=(), *, opset=18, ir_version=IR
     )
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version, functions=functions)
+    if not shapes:
+        return model
     for output, inferred in zip(model.graph.output, onnx.shape_inference.infer_shapes(model).graph.output, strict=True):
         output.CopyFrom(inferred)
         output.type.tensor_type.shape.SetInParent()

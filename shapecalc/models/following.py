@@ -221,7 +221,7 @@ class Following:
         for at, batch in enumerate(self._batches):
             yield (
                 None
-                if not self._told_apart[at]
+                if not self._followed[at]
                 else Seen(
                     node.op,
                     node.domain,
@@ -240,7 +240,7 @@ class Following:
         first, output = reached[0], self._walk.shapes[node.outputs[0]]
         if output is None or output[0] is None or not all(marks is first or marks == first for marks in reached):
             return False
-        if any(told and shape is None for told, shape in zip(self._told_apart, output, strict=True)):
+        if any(told and shape is None for told, shape in zip(self._followed, output, strict=True)):
             return False
         shapes = [self._walk.shapes[tensor] for tensor in node.inputs if self._marks.get(tensor)]
         rank = len(output[0])

@@ -140,7 +140,10 @@ def bits_at(chain, count, targets, batch):
 
 
 def by_runtime(chain, count, targets):
-    """Return the verdict on a node by the words' own definitions; None if its input holds the samples apart nowhere."""
+    """Return the verdict on a node by the words' own definitions; None if its input holds the samples apart nowhere.
+
+    A Softmax over an axis of size 1 holds none at all.
+    """
     found = {batch: bits_at(chain, count, targets, batch) for batch in SIZES}
     runs = [after is not None for _, after in found.values()]
     if not runs[0]:
@@ -150,8 +153,6 @@ def by_runtime(chain, count, targets):
     words = set()
     for batch in SIZES[1:]:
         before, after = found[batch]
-        if not before.any():
-            continue
         here, there = separating_axes(before, batch), separating_axes(after, batch)
         if not here:
             return None

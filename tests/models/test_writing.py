@@ -85,7 +85,7 @@ def test_a_mended_detector_is_right_and_proved(tmp_path):
 
 
 def test_mended_twice_nothing_changes(tmp_path):
-    _, target = mend(detector(), tmp_path)
+    _, target = mend(detector(), tmp_path, prove=False)
     second = tmp_path / "second"
     second.mkdir()
     report, again = mend(target.read_bytes(), second)
@@ -104,7 +104,7 @@ def test_nothing_but_targets_and_declared_dims_is_touched(tmp_path):
             helper.make_tensor_value_info("f", TensorProto.FLOAT, ("batch", 12, 5, 5)),
         ]
     )
-    _, target = mend(before, tmp_path)
+    _, target = mend(before, tmp_path, prove=False)
     after = onnx.load(target)
     assert [each.name for each in after.graph.value_info] == ["y_", "f"]
     assert [dim.dim_param or dim.dim_value for dim in after.graph.input[0].type.tensor_type.shape.dim] == ["N", 3, 5, 5]
@@ -124,8 +124,8 @@ def test_a_target_that_two_nodes_share_is_split(tmp_path):
         node("Add", ["b", "c"], ["y"]),
     ]
     proto = graph_model(nodes, [("x", (1, 6))], ["y"], [("t", ints(1, 2, 3)), ("k", floats(6))])
-    report, target = mend(proto, tmp_path)
-    assert report.fixed.proved
+    report, target = mend(proto, tmp_path, prove=False)
+    assert report.fixed.left == ()
     held = {each.name: numpy_helper.to_array(each).tolist() for each in onnx.load(target).graph.initializer}
     assert (held["t"], held["t_mended"]) == ([1, 2, 3], [0, 2, 3])
     assert_right(proto, target, (1, 6))
@@ -135,16 +135,16 @@ def test_allowzero_goes_where_a_zero_copies(tmp_path):
     proto = graph_model(
         [node("Reshape", ["x", "t"], ["y"], allowzero=1)], [("x", (1, 6))], ["y"], [("t", ints(1, 2, 3))]
     )
-    report, target = mend(proto, tmp_path)
-    assert report.fixed.proved
+    report, target = mend(proto, tmp_path, prove=False)
+    assert report.fixed.left == ()
     assert [each.name for each in onnx.load(target).graph.node[0].attribute] == []
     assert_right(proto, target, (1, 6))
 
 
 def test_another_fix_may_be_chosen(tmp_path):
     chosen = {"1": Fix((-1, 3, 4, 5, 5), None, "", "")}
-    report, target = mend(detector(), tmp_path, chosen=chosen)
-    assert report.fixed.proved
+    report, target = mend(detector(), tmp_path, chosen=chosen, prove=False)
+    assert report.fixed.left == ()
     held = {each.name: numpy_helper.to_array(each).tolist() for each in onnx.load(target).graph.initializer[1:]}
     assert held["t"] == [-1, 3, 4, 5, 5]
 
@@ -184,8 +184,9 @@ def test_a_target_is_mended_wherever_it_stands(tmp_path, made):
         )
     else:
         proto = graph_model([reshape], [("x", (1, 6))], ["y"], [("t", target)])
-    report, path = mend(proto, tmp_path)
-    assert (report.fixed.proved, report.fixed.left) == (True, ()), report.fixed.why
+    report, path = mend(proto, tmp_path, prove=False)
+    assert report.fixed.mended
+    assert report.fixed.left == ()
     assert_right(proto, path, (1, 6))
 
 
@@ -403,6 +404,6 @@ def test_a_chosen_fix_that_changes_what_the_model_gives_fails_its_proof(tmp_path
 
 def test_a_declared_size_that_is_a_multiple_of_the_batch_is_left_open(tmp_path):
     proto = graph_model([node("Reshape", ["x", "t"], ["y"])], [("x", (1, 6))], ["y"], [("t", ints(2, 3))])
-    _, target = mend(proto, tmp_path)
+    _, target = mend(proto, tmp_path, prove=False)
     dims = onnx.load(target).graph.output[0].type.tensor_type.shape.dim
     assert [dim.WhichOneof("value") for dim in dims] == [None, "dim_value"]

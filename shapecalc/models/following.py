@@ -90,7 +90,7 @@ class Following:
         reached = [marks for marks in map(self.marks, node.inputs) if marks]
         if not reached:
             return
-        if node.op in POINTWISE and not node.domain and self._alike(node, reached):
+        if node.op in POINTWISE and not node.domain and node.outputs and self._alike(node, reached):
             self._keep(node.outputs[0], reached[0])
         else:
             self._carry_marks(node)
@@ -212,7 +212,7 @@ class Following:
                 self._keep(tensor, [together(marks) for marks in zip(*found, strict=True)])
 
     def _seen(self, node: Node, outputs: Sequence[Shapes | None] | None = None) -> Iterator[Seen | None]:
-        """Yield a node as it is in each lane; None for those in which the batch is of 1 sample."""
+        """Yield a node as it is in each lane; None for those in which no verdict tells samples apart."""
         walk = self._walk
         inputs, given = [walk.shapes[tensor] for tensor in node.inputs], [self.marks(tensor) for tensor in node.inputs]
         values = [walk.values.get(tensor) for tensor in node.inputs]
@@ -221,7 +221,7 @@ class Following:
         for at, batch in enumerate(self._batches):
             yield (
                 None
-                if batch < 2
+                if not self._followed[at]
                 else Seen(
                     node.op,
                     node.domain,
@@ -238,10 +238,12 @@ class Following:
     def _alike(self, node: Node, reached: Sequence[Marks]) -> bool:
         """Say whether all inputs that the batch reaches have the same marks and the rank of the output."""
         first, output = reached[0], self._walk.shapes[node.outputs[0]]
-        if output is None or None in output or not all(marks is first or marks == first for marks in reached):
+        if output is None or output[0] is None or not all(marks is first or marks == first for marks in reached):
+            return False
+        if any(told and shape is None for told, shape in zip(self._followed, output, strict=True)):
             return False
         shapes = [self._walk.shapes[tensor] for tensor in node.inputs if self._marks.get(tensor)]
-        rank = len(output[0])  # type: ignore[arg-type]  # none of them is None
+        rank = len(output[0])
         return all(shape is not None and shape[0] is not None and len(shape[0]) == rank for shape in shapes)
 
     def _carry_marks(self, node: Node) -> None:

@@ -48,13 +48,14 @@ class Inference:
     def __init__(self) -> None:
         """Import what is needed."""
         import onnx
-        from onnx import defs, shape_inference
+        from onnx import checker, defs, shape_inference
 
         self._onnx, self._ask = onnx, shape_inference.infer_node_outputs
-        self._refused = shape_inference.InferenceError
+        self._refused, self._unfit = shape_inference.InferenceError, checker.ValidationError
         self._schema, self._no_schema = defs.get_schema, defs.SchemaError
         self._schemas: dict[tuple[str, str, int], Any] = {}
-        self._forms: dict[object, tuple[Any, NodeMessage, tuple[str, ...]]] = {}
+        self._numbers: dict[object, int] = {}
+        self._forms: list[tuple[Any, NodeMessage, tuple[str, ...]]] = []
         self._types: dict[Kind, Message] = {}
         self._dims: dict[int, bytes] = {}
         self._told: dict[object, Told] = {}
@@ -72,8 +73,11 @@ class Inference:
                 self._schemas[key] = None
         return self._schemas[key]
 
-    def form(self, node: Node) -> object:
-        """Return a key that nodes have in common if they have the same operator, attributes and optional inputs."""
+    def form(self, node: Node) -> int | None:
+        """Return the number that nodes have in common if they have the same operator, attributes and optional inputs.
+
+        None if the operator is not ONNX's.
+        """
         schema = self.schema(node)
         if schema is None:
             return None
@@ -81,17 +85,18 @@ class Inference:
         made = tuple([number != ABSENT for number in node.outputs])
         attributes = tuple([each.SerializeToString() for each in node.proto.attribute]) if node.attributes else ()
         key = (node.op, node.domain, node.opset, given, made, attributes)
-        if key not in self._forms:
+        if key not in self._numbers:
             proto = self._onnx.NodeProto(op_type=node.op, domain=node.domain)
             proto.input.extend([str(place) if there else "" for place, there in enumerate(given)])
             proto.output.extend([f"y{place}" if there else "" for place, there in enumerate(made)])
             proto.attribute.extend(node.proto.attribute)
             message = NodeMessage(proto.SerializeToString())
             message.input = tuple(proto.input)
-            self._forms[key] = (schema, message, tuple(proto.output))
-        return key
+            self._numbers[key] = len(self._forms)
+            self._forms.append((schema, message, tuple(proto.output)))
+        return self._numbers[key]
 
-    def outputs(self, node: Node, form: Any, kinds: tuple[Kind | None, ...], values: tuple[Any, ...]) -> Told:
+    def outputs(self, node: Node, form: int, kinds: tuple[Kind | None, ...], values: tuple[Any, ...]) -> Told:
         """Return what is known of a node's outputs, in one lane, or why it refuses its inputs.
 
         `kinds` are the inputs' (None for one left out), `values` their elements where they are known.
@@ -109,7 +114,7 @@ class Inference:
             held = self._keys[id(array)] = array, (array.dtype.char, array.shape, array.tobytes())
         return held[1]
 
-    def _inferred(self, node: Node, form: Any, kinds: tuple[Kind | None, ...], values: tuple[Any, ...]) -> Told:
+    def _inferred(self, node: Node, form: int, kinds: tuple[Kind | None, ...], values: tuple[Any, ...]) -> Told:
         schema, message, outputs = self._forms[form]
         given: Any = message
         unknown: Told = tuple([(0, None)] * len(node.outputs))
@@ -123,7 +128,7 @@ class Inference:
             return (
                 str(error) if all(each and type(each) is tuple and each[1] is not None for each in kinds) else unknown
             )
-        except (RuntimeError, ValueError, TypeError, IndexError, MemoryError):
+        except (self._unfit, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
             return unknown
         return tuple([self._kind(found.get(name)) for name in outputs])
 

@@ -187,7 +187,7 @@ class PlainNodes:
         state.settle(node, *found)
 
     def _asked(
-        self, node: Node, form: object, values: Sequence[Values | None]
+        self, node: Node, form: int, values: Sequence[Values | None]
     ) -> tuple[Sequence[Shapes], Sequence[int], Refused | None]:
         """Return the shapes of a node's outputs in each lane, their element types, and why it fails, if it does."""
         state, asks = self._state, self._asks

@@ -148,8 +148,8 @@ class Record(metaclass=_Fields):
     def __init__(self, *values: Any, **named: Any) -> None:
         """Set the fields; raise `TypeError` if there are too many or too few, or if a name is not a field."""
         names, set_slot = self.__match_args__, object.__setattr__
-        if not named and len(values) == len(names):
-            for slot, value in zip(self._slots, values, strict=True):
+        if (len(values) == len(names) and not named) or (not values and (*named,) == names):
+            for slot, value in zip(self._slots, values or named.values(), strict=True):
                 set_slot(self, slot, value)
             return
         made = {**self._defaults, **dict(zip(names, values, strict=False)), **named}

@@ -214,6 +214,7 @@ class Following:
     def _seen(self, node: Node, outputs: Sequence[Shapes | None] | None = None) -> Iterator[Seen | None]:
         """Yield a node as it is in each lane; None for those in which no verdict tells samples apart."""
         walk = self._walk
+        absent = [at for at, tensor in enumerate(node.inputs) if tensor == ABSENT]
         inputs, given = [walk.shapes[tensor] for tensor in node.inputs], [self.marks(tensor) for tensor in node.inputs]
         values = [walk.values.get(tensor) for tensor in node.inputs]
         if outputs is None:
@@ -232,6 +233,7 @@ class Following:
                     [None if each is None else each[at] for each in inputs],
                     [None if each is None else each[at] for each in outputs],
                     [None if each is None else each[at] for each in values],
+                    absent,
                 )
             )
 

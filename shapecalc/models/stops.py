@@ -9,9 +9,27 @@ from shapecalc.models.report import Fix
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Protocol
 
-    from shapecalc.models.following import Following
+    from shapecalc.models.marks import Mark
     from shapecalc.models.model import Node
+    from shapecalc.models.walk import Shapes
+
+    class Followed(Protocol):
+        """What is known of the tensors above a stop."""
+
+        batch: str
+        declared: int
+
+        def marks(self, tensor: int) -> tuple[Mark, ...] | None:
+            """Return the marks of a tensor by lane; None if the batch does not reach it."""
+
+        def shapes(self, tensor: int) -> Shapes | None:
+            """Return the shape of a tensor in each lane."""
+
+        def maker(self, tensor: int) -> Node | None:
+            """Return the node that made a tensor."""
+
 
 FARTHEST = 64
 """How many nodes above a stop are looked at."""
@@ -26,7 +44,7 @@ class Cause(Record):
     fix: Fix
 
 
-def cause_of(node: Node, follower: Following) -> Cause | None:
+def cause_of(node: Node, follower: Followed) -> Cause | None:
     """Return the node that a stop fails for: the nearest above it that the batch does not reach, and should."""
     rank_and_axis = _marked(node, follower)
     if rank_and_axis is None:
@@ -43,7 +61,7 @@ def cause_of(node: Node, follower: Following) -> Cause | None:
     return None
 
 
-def _marked(node: Node, follower: Following) -> tuple[int, int] | None:
+def _marked(node: Node, follower: Followed) -> tuple[int, int] | None:
     """Return the rank of an input that the batch reaches as a whole axis, and this axis."""
     for tensor in node.inputs:
         shapes = follower.shapes(tensor)
@@ -53,7 +71,7 @@ def _marked(node: Node, follower: Following) -> tuple[int, int] | None:
     return None
 
 
-def _above(node: Node, follower: Following) -> Iterator[Node]:
+def _above(node: Node, follower: Followed) -> Iterator[Node]:
     """Yield the nodes above one that the batch does not reach, the nearest first."""
     left, passed = [node], 0
     while left and passed < FARTHEST:

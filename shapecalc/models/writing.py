@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.engine.whole_files import whole_file
 from shapecalc.models.building import model_of
@@ -121,7 +122,7 @@ def _check_place(model: Model, target: Path) -> None:
         raise file_error(f"{target}: that is the model itself, which stays as it is")
     outside = external_files(model.proto)
     if outside and target.resolve().parent != model.path.resolve().parent:
-        raise file_error(f"{target}: the model needs {min(outside)} beside it, so write into its own folder")
+        raise file_error(f"{target}: the model needs {visible(min(outside))} beside it, so write into its own folder")
 
 
 def _proof(walk: Walk, found: Whole, file: Any, prove: bool) -> Proof:

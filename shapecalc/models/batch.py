@@ -32,7 +32,10 @@ def mark_after(seen: Seen, to: int = 0) -> Mark:
     if seen.outputs[to] is None or any(mark and seen.inputs[at] is None for at, mark in enumerate(seen.marks)):
         return Lost("no shape")
     mover = None if seen.domain else MOVERS.get(seen.op)
-    return mover(seen, to) if mover else _routed(seen, to)
+    try:
+        return mover(seen, to) if mover else _routed(seen, to)
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
+        return Lost(f"{seen.op} is not written as ONNX describes it")
 
 
 def _routed(seen: Seen, to: int) -> Mark:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.models.answering import answer_of
 from shapecalc.models.batch import mark_after
+from shapecalc.models.element_kinds import INT32, INT64
 from shapecalc.models.fixes import Broken, fixes, mended_mark
 from shapecalc.models.marks import Apart, Lost, together
 from shapecalc.models.model import ABSENT
 from shapecalc.models.report import OFFENCES, Stop, Verdict
 from shapecalc.models.routes import POINTWISE, Seen
 from shapecalc.models.stops import cause_of
+from shapecalc.models.values import elements
 from shapecalc.models.verdicts import Run, verdict_of
 from shapecalc.models.walk import Judgement
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from shapecalc.models.marks import Mark
     from shapecalc.models.model import Body, Node
     from shapecalc.models.report import Fix
-    from shapecalc.models.walk import Shapes, Visit, Walk
+    from shapecalc.models.walk import Shapes, Values, Visit, Walk
 
     Marks = tuple[Mark, ...]
     """The marks of a tensor, by lane."""
@@ -74,6 +76,13 @@ class Following:
             else:
                 mark = Apart(taken.index(walk.batch), 1)
             self._keep(declared.tensor, [mark if followed else None for followed in self._followed])
+        bodies = [walk.model.graph, *[body for node in _with_bodies(walk.model.graph) for body in node.bodies]]
+        self._constants = {
+            each.tensor: each
+            for body in bodies
+            for each in body.constants
+            if each.dtype in (INT32, INT64) and not each.external
+        }
         self._formal = {
             tensor: (node, body, at)
             for node in _with_bodies(walk.model.graph)
@@ -214,8 +223,9 @@ class Following:
     def _seen(self, node: Node, outputs: Sequence[Shapes | None] | None = None) -> Iterator[Seen | None]:
         """Yield a node as it is in each lane; None for those in which no verdict tells samples apart."""
         walk = self._walk
+        absent = [at for at, tensor in enumerate(node.inputs) if tensor == ABSENT]
         inputs, given = [walk.shapes[tensor] for tensor in node.inputs], [self.marks(tensor) for tensor in node.inputs]
-        values = [walk.values.get(tensor) for tensor in node.inputs]
+        values = [self._elements(tensor) for tensor in node.inputs]
         if outputs is None:
             outputs = [walk.shapes[tensor] for tensor in node.outputs]
         for at, batch in enumerate(self._batches):
@@ -232,8 +242,17 @@ class Following:
                     [None if each is None else each[at] for each in inputs],
                     [None if each is None else each[at] for each in outputs],
                     [None if each is None else each[at] for each in values],
+                    absent,
                 )
             )
+
+    def _elements(self, tensor: int) -> Values | None:
+        """Return the elements of a small integer tensor in all lanes; the walk has read those it asked for."""
+        found = self._walk.values.get(tensor)
+        if found is None and tensor in self._constants:
+            made = elements(self._constants[tensor].proto)
+            found = None if made is None else (made,) * len(self._batches)
+        return found
 
     def _alike(self, node: Node, reached: Sequence[Marks]) -> bool:
         """Say whether all inputs that the batch reaches have the same marks and the rank of the output."""

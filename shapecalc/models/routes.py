@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Seen:
     """A node at one size of the batch. It is made for each node and size, so it is no `Record`, which takes longer."""
 
-    __slots__ = ("attributes", "batch", "domain", "inputs", "marks", "op", "opset", "outputs", "values")
+    __slots__ = ("absent", "attributes", "batch", "domain", "inputs", "marks", "op", "opset", "outputs", "values")
 
     def __init__(
         self,
@@ -33,10 +33,15 @@ class Seen:
         inputs: Sequence[Sizes | None],
         outputs: Sequence[Sizes | None],
         values: Sequence[Any],
+        absent: Sequence[int] = (),
     ) -> None:
-        """Set the marks of the inputs, the shapes of inputs and outputs, and the inputs' elements; None if unknown."""
+        """Set the marks of the inputs, the shapes of inputs and outputs, and the inputs' elements; None if unknown.
+
+        `absent` has the places of optional inputs that are left out.
+        """
         self.op, self.domain, self.opset, self.attributes, self.batch = op, domain, opset, attributes, batch
         self.marks, self.inputs, self.outputs, self.values = marks, inputs, outputs, values
+        self.absent = absent
 
     def rank(self, at: int) -> int:
         """Return the rank of an input whose shape is known."""
@@ -65,7 +70,7 @@ class Seen:
 
     def lacks(self, at: int) -> bool:
         """Say whether an optional input is left out."""
-        return at >= len(self.inputs) or (self.inputs[at] is None and self.values[at] is None and not self.marks[at])
+        return at >= len(self.inputs) or at in self.absent
 
 
 def aligned(seen: Seen, at: int, axis: int, to: int) -> int | None:

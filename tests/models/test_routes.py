@@ -129,6 +129,7 @@ def marks_and_bits(row, batch):
         [*shapes, *[None if each is None else each.shape for each in constants]],
         [each.shape for each in bits],
         [*[None for _ in shapes], *[None if each is None or each.dtype == F else each for each in constants]],
+        [at for at, each in enumerate(constants, len(shapes)) if each is None],
     )
     return [mark_after(seen, to) for to in range(outputs)], bits
 
@@ -143,3 +144,9 @@ def test_a_mark_is_where_the_samples_are(row, batch):
         else:
             assert mark == Apart(*row[4])
             assert are_apart(reached, mark.axis, mark.inner, batch)
+
+
+def test_axes_that_nobody_knows_are_not_axes_left_out():
+    shapes, ends = [(2, 4), (1,), (1,), None], sizes(1)
+    seen = Seen("Slice", "", 18, {}, 2, [Apart(0, 1), None, None, None], shapes, [(2, 1)], [None, sizes(0), ends, None])
+    assert isinstance(mark_after(seen), Lost)

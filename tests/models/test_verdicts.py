@@ -191,3 +191,25 @@ def test_a_target_that_gives_another_shape_at_home_is_no_fix():
     _, follower = judged(reshape(("N", 2, 3), (2, -1)))
     assert follower.told["0"].verdict is Verdict.SCRAMBLES
     assert [(fix.target, fix.assumes) for fix in follower.told["0"].fixes] == [((-1, 3), "axis 2 stays 3")]
+
+
+@pytest.mark.parametrize(
+    ("op", "constants", "attributes", "verdict"),
+    [
+        ("CumSum", [np.array(1)], {}, Verdict.SAFE),
+        ("CumSum", [np.array(0)], {}, Verdict.UNKNOWN),
+        ("ReduceSum", [ints(1)], {}, Verdict.SAFE),
+        ("ReduceSum", [ints(0)], {}, Verdict.UNKNOWN),
+        ("Pad", [ints(0, 1, 0, 0, 1, 0)], {}, Verdict.SAFE),
+        ("Gather", [ints(1, 0)], {"axis": 1}, Verdict.SAFE),
+        ("Gather", [ints(0, 0)], {"axis": 0}, Verdict.UNKNOWN),
+        ("Gather", [ints(0, 1, 2)], {"axis": 0}, Verdict.UNKNOWN),
+        ("Slice", [ints(0), ints(2), ints(1)], {}, Verdict.SAFE),
+        ("Slice", [ints(0), ints(1), ints(0)], {}, Verdict.UNKNOWN),
+    ],
+)
+def test_a_node_above_is_followed_by_the_numbers_that_it_reads(op, constants, attributes, verdict):
+    named = [(f"c{at}", each) for at, each in enumerate(constants)]
+    nodes = [node(op, ["x", *[name for name, _ in named]], ["a"], **attributes), node("Flatten", ["a"], ["y"])]
+    proto = graph_model(nodes, [("x", ("N", 4, 3))], ["y"], named, shapes=False)
+    assert judged(proto)[1].told["1"].verdict is verdict

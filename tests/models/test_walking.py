@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from hypothesis import given
-from onnx import helper
+from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.models.building import model_of
 from shapecalc.models.report import Verdict
@@ -104,3 +104,20 @@ def test_shapes_and_failures_are_those_of_the_runtime(chain):
     walk, failed = walk_of(proto)
     for lane, size in enumerate(SIZES):
         assert_as_run(proto, walk, failed, lane, {"x": np.ones((size, *chain.start), np.float32)})
+
+
+def test_indices_that_are_longer_than_what_they_gather_from_fail_as_they_run():
+    """ONNX's inference takes them; the runtime does not."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["i"], name="cast", to=TensorProto.INT64),
+        helper.make_node("GatherElements", ["held", "i"], ["y"], name="gather", axis=1),
+    ]
+    held = numpy_helper.from_array(np.ones((2, 9), np.float32), "held")
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in ("i", "y")]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, [held])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    walk, failed = walk_of(proto)
+    assert failed == {2: "gather", 3: "gather"}
+    for lane, size in enumerate(SIZES):
+        assert_as_run(proto, walk, failed, lane, {"x": np.zeros((size, 4), np.float32)})

@@ -14,8 +14,9 @@ from shapecalc.cli.output import Exit, RunEnded, abandon_stdout, escape_what_can
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from shapecalc.models.report import Report
     from shapecalc.teaching.lessons import Course
     from shapecalc.tui.question import Outcome, Question
 
@@ -38,6 +39,15 @@ class TerminalApp:
         app = ShapecalcApp(question, step, lesson=course is not None, big=big)
         app.explore.course = course
         return app.run(), app.return_code or Exit.YES
+
+    def open_model(self, report: Report, at: int, mend: Callable[[str], list[str]]) -> int:
+        """Run the app at a listed node of a model, and return its own exit code; `mend` writes the model mended."""
+        from shapecalc.tui.app import ShapecalcApp
+        from shapecalc.tui.screens.model import ModelScreen
+
+        app = ShapecalcApp(self.question_of([], {}), model=ModelScreen(report, at, mend))
+        app.run()
+        return app.return_code or Exit.YES
 
     def visit(self, question: Question, course: Course | None) -> list[str]:
         """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""

@@ -10,6 +10,7 @@ import pytest
 
 from shapecalc import __version__
 from shapecalc.core.dialects import DIALECTS
+from tests.models import detector
 from tests.sessions import ROOT, commands, folder_with_shapecalc, printed
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -21,8 +22,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder with this checkout's `shapecalc` and the files that the README shows."""
-    return folder_with_shapecalc(tmp_path_factory.mktemp("bin"), FILES)
+    """Return a folder with this checkout's `shapecalc`, the files that the README shows and the model that it names."""
+    made = folder_with_shapecalc(tmp_path_factory.mktemp("bin"), FILES)
+    detector.write(made / "yolo.onnx")
+    return made
 
 
 @pytest.mark.sampled(4)

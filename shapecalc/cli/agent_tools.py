@@ -92,8 +92,8 @@ class AgentTool(Record):
 
 
 def agent_tools() -> dict[str, AgentTool]:
-    """Return the tools by name: one for each op, and those for chains, comparisons and messages."""
-    tools = [*map(_op_tool, OPS.values()), _chain_tool(), _compare_tool(), _doctor_tool()]
+    """Return the tools by name: one for each op, and those for chains, comparisons, messages and models."""
+    tools = [*map(_op_tool, OPS.values()), _chain_tool(), _compare_tool(), _doctor_tool(), _model_tool()]
     return {tool.name: tool for tool in tools}
 
 
@@ -218,6 +218,38 @@ def _answer_doctor(given: Given, _folder: Path) -> Answered:
     return Answered("\n".join(found.lines()), {"messages": found.as_json()})
 
 
+def _model_tool() -> AgentTool:
+    """Return the tool that judges the nodes of an ONNX model."""
+    properties = {
+        "file": {**TEXT, "description": "the .onnx file"},
+        "node": {
+            **TEXT,
+            "description": "a listed node's name or path; without it the offenders are listed",
+        },
+        "batch": {**TEXT, "description": "the batch's name and the sizes to judge: N,1,2,8"},
+    }
+    said = "Say which Reshape of an ONNX model breaks at another batch size, why, and what to write in its place."
+    return AgentTool("model", said, _schema(properties, ["file"]), _answer_model)
+
+
+def _answer_model(given: Given, folder: Path) -> Answered:
+    from shapecalc.cli.modelling.asked import asked_of
+    from shapecalc.cli.modelling.objects import node_object, report_object
+    from shapecalc.cli.modelling.opened import report_of
+    from shapecalc.cli.modelling.screens import node_lines, table_lines
+    from shapecalc.models.telling import found_node, worst_first
+
+    for name in ("file", "node", "batch"):
+        if not isinstance(given.get(name, ""), str | None):
+            raise misuse(f"{name} is a text, not {describe(given[name])}", argument=name)
+    report = report_of(str(_inside(given["file"], folder)), asked_of(given.get("batch"), (), None))
+    if given.get("node") is not None:
+        judged = found_node(report, given["node"])
+        return Answered("\n".join(node_lines(report, judged)), node_object(judged))
+    offenders = worst_first(report.nodes)
+    return Answered("\n".join(table_lines(report, offenders)), report_object(report, offenders))
+
+
 def _answered(found: Trace | Chain) -> Answered:
     """Return an answer, or a refusal, with its reasons."""
     said = f"refused: {found.problem}" if found.output is None else shape_text(found.output)
@@ -235,11 +267,15 @@ def _opened(given: Any, options: Given, op: str, folder: Path) -> tuple[Any, Giv
     from shapecalc.engine.files import path_and_member
 
     path, member = path_and_member(given)
+    inside = _inside(path, folder)
+    read = read_input(f"{inside}:{member}" if member else str(inside), options, op)
+    return read.shape, read.options
+
+
+def _inside(path: str, folder: Path) -> Path:
+    """Return a path in the folder, from there; raise `ShapeError` (file) if it leads elsewhere, also by a link."""
     try:
-        found = (folder / path).resolve()
-        inside = found.relative_to(folder.resolve())
+        return (folder / path).resolve().relative_to(folder.resolve())
     except (OSError, ValueError, RuntimeError):
         error = file_error(Exception(f"{visible(brief(path))}: it is not in the folder that the server was started in"))
         raise error from None
-    read = read_input(f"{inside}:{member}" if member else str(inside), options, op)
-    return read.shape, read.options

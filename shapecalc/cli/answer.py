@@ -250,6 +250,8 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
         shown = {"chains": [], "fits": None, "complete": False}
     elif op == "simplify":
         shown = {"chain": None, "before": None, "after": None, "proved": False}
+    elif op == "model":
+        shown = {"model": texts.get("model"), "nodes": [], "summary": {}, "fixed": None}
     elif op == "match":
         shown = {"pattern": texts.get("pattern"), "ok": None, "names": {}, "arrays": []}
     elif op == "compare":

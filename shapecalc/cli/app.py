@@ -56,8 +56,8 @@ def print_short_help(
 
 
 COMMANDS = (
-    *("chain", "code", "equiv", "simplify", "compare", "find", "match", "check", "vectors", "doctor", "drill"),
-    *("film", "dialects", "why", "help", "repl", "tui", "serve", "mcp", "backends"),
+    *("chain", "code", "equiv", "simplify", "compare", "find", "match", "check", "vectors", "doctor", "model"),
+    *("drill", "film", "dialects", "why", "help", "repl", "tui", "serve", "mcp", "backends"),
 )
 """The commands that are not ops, each a module of its own name with a function `add`."""
 

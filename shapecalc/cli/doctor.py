@@ -21,38 +21,48 @@ SUMMARY = "Say what a runtime's error message means, and what would mend it."
 HELP = f"""\b
   shapecalc doctor build.log
   python train.py 2>&1 | shapecalc doctor
+  shapecalc doctor run.log --model yolo.onnx
   trtexec --onnx=model.onnx 2>&1 | shapecalc doctor - --json
 
 {SUMMARY} It reads a whole log, and answers which framework and op failed, on which node,
 with which shapes, and why; what would mend it, the command line that reproduces it, and what the
-message does not tell. On a terminal: paste, then Ctrl-D. Exit 0: understood; 1: not about a shape,
-or not known."""
+message does not tell. With --model the node that it names is shown as the model has it. On a
+terminal: paste, then Ctrl-D. Exit 0: understood; 1: not about a shape, or not known."""
 TEXT = Argument(
     "file", "the file of a log or a message; - is standard input, also without it", "[FILE]", required=False
 )
+MODEL = Option("model", "Show the node that the message names, as this model has it.", metavar="FILE.onnx")
 LONGEST = 1 << 28
 """How many bytes of a log are read."""
 
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    parameters: list[Argument | Option] = [TEXT, *printing_options("json", "quiet")]
+    parameters: list[Argument | Option] = [TEXT, MODEL, *printing_options("json", "quiet")]
     app.command("doctor", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_doctor, parameters))
 
 
-def run_doctor(file: str | None, out: Output) -> int:
-    """Print what the text of a file or of standard input says."""
+def run_doctor(file: str | None, model: str | None, out: Output) -> int:
+    """Print what the text of a file or of standard input says, and of a model the nodes that it names."""
     from shapecalc.doctor.report import diagnosis
 
     try:
         found = diagnosis(_text_of(file or "-"))
+        lines, objects, told = found.lines(), found.as_json(), False
+        if model is not None:
+            from shapecalc.cli.modelling.named_nodes import named_nodes
+
+            nodes = named_nodes([read.node for read, _ in found.found], model)
+            lines += nodes.lines
+            objects = [each | {"model": node} for each, node in zip(objects, nodes.objects or [None], strict=True)]
+            told = any(nodes.objects)
     except ShapeError as error:
         return print_error(error, "doctor", {"file": file or "-"}, out)
     if out.json and not out.quiet:
-        put_json(found.as_json())
+        put_json(objects)
     elif not out.quiet:
-        put("\n".join(found.lines()))
-    return Exit.YES if found.understood else Exit.NO
+        put("\n".join(lines))
+    return Exit.YES if found.understood or told else Exit.NO
 
 
 def _text_of(file: str) -> str:

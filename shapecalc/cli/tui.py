@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text
+from shapecalc.cli.model import NODE
 from shapecalc.cli.options import MOST_STEPS, Argument, Option, Takes, printing_options, read_number
 from shapecalc.cli.output import Exit
 from shapecalc.cli.signature import make_command
@@ -20,7 +21,7 @@ from shapecalc.core.sizes.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, Protocol, Self, TypeVar
 
     import typer
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.core.asking.defaults import Stage
     from shapecalc.core.sizes.problem import Problem
+    from shapecalc.models.report import Report
     from shapecalc.teaching.lessons import Course
 
     class Question(Protocol):
@@ -73,6 +75,9 @@ if TYPE_CHECKING:
         ) -> tuple[Outcome | None, int]:
             """Run the app, with a course over it if there is one; return what it was left with, and its exit code."""
 
+        def open_model(self, report: Report, at: int, mend: Callable[[str], list[str]]) -> int:
+            """Run the app at a listed node of a model, and return its own exit code."""
+
         def visit(self, question: Q, course: Course | None) -> list[str]:
             """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
 
@@ -86,6 +91,7 @@ HELP = f"""\b
   shapecalc tui equiv '2,3 | transpose 1,0' '| reshape 3,2'
   shapecalc tui --lesson
   shapecalc tui --lesson-file week3.toml --notes
+  shapecalc tui --model yolo.onnx
   s=$(shapecalc tui reshape 2,3,4 0,-1)
 
 {SUMMARY} It opens at the first step and asks; ^G reveals all. F10 quits and prints the answer, F1 lists the keys."""
@@ -120,6 +126,8 @@ PARAMETERS: tuple[Argument | Option, ...] = (
     *LESSONS,
     Option("notes", "Show the speaker's notes of the lessons.", Takes.NOTHING),
     Option("big", "Draw it in large figures, for a room.", Takes.NOTHING),
+    Option("model", "Open the list of this model's nodes.", metavar="FILE.onnx"),
+    NODE,
     *printing_options("no_config"),
 )
 
@@ -140,6 +148,8 @@ def run_tui(
     lesson: bool,
     notes: bool,
     big: bool,
+    model: str | None,
+    node: str | None,
 ) -> int:
     """Run the app, and print the answer if it was left with F10."""
     app: TerminalApp[Any] = context.obj
@@ -149,6 +159,10 @@ def run_tui(
     except ShapeError as error:
         context.fail(error.problem.message)
     try:
+        if model is not None or node is not None:
+            if model is None or words or step is not None or lesson or lesson_file or notes or big:
+                raise misuse("--model goes with --node alone", "shapecalc tui --model FILE.onnx --node NAME")
+            return _run_model(app, model, node)
         question = opening_question(app, words, out)
         if question.texts.get("input", "").strip() == "-":
             question = question.with_text("input", _shape_from_stdin())
@@ -171,6 +185,25 @@ def _place(step: str | None) -> int | None:
     if step is not None and step.strip() == LAST:
         return None
     return (read_number(STEP, step) or 1) - 1
+
+
+def _run_model(app: TerminalApp[Any], file: str, node: str | None) -> int:
+    """Run the app at a model, perhaps at one of its nodes; raise `ShapeError` (usage, file)."""
+    from shapecalc.cli.modelling.opened import mended_report, report_of, stops_left
+    from shapecalc.cli.modelling.screens import fixed_lines
+    from shapecalc.models.report import Asked
+    from shapecalc.models.telling import found_node
+
+    report = report_of(file, Asked())
+    at = 0 if node is None else report.nodes.index(found_node(report, node))
+    _check_terminal()
+
+    def mend(path: str) -> list[str]:
+        found = mended_report(file, Asked(), path, {}, force=False, prove=True)
+        return fixed_lines(found, found.fixed, stops_left(found, Asked())) if found.fixed else []
+
+    with _stdout_at_terminal():
+        return app.open_model(report, at, mend)
 
 
 def opening_question(app: TerminalApp[Any], words: Sequence[str], out: Output) -> Any:

@@ -66,6 +66,7 @@ NODES = (
         r"ishufflelayer (?!applied)(?P<name>[^:]{1,200}): ",
         r"\((?P<name>[\w./]{1,200}): (?:reshape|ishufflelayer) ",
         r"(?P<name>[\w./]{1,200}): reshaping failed",
+        r"while parsing node number (?P<name>\d{1,9}) \[(?P<op>\w{1,40})",
         r"in function import(?P<op>\w{1,40})",
     ),
     *_signs(

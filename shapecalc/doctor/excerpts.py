@@ -95,10 +95,10 @@ def _kinds_of_lines(lower: str) -> str:
 
 
 def _joined(spans: Iterator[Span]) -> list[Span]:
-    """Return parts of a text in order, those that touch as one."""
+    """Return parts of a text in order, those that touch as one, unless it would be too long to be read at once."""
     joined: list[Span] = []
     for begin, end in spans:
-        if joined and begin <= joined[-1][1]:
+        if joined and begin <= joined[-1][1] and end - joined[-1][0] <= SHORT:
             joined[-1] = joined[-1][0], max(end, joined[-1][1])
         else:
             joined.append((begin, end))

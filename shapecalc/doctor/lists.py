@@ -24,6 +24,8 @@ PREFIX = re.compile(r"\s?['\"]?[A-Za-z][\w.]{0,40}(?=[\[({])|\s?['\"]?(?=[\[({]|
 BARE = re.compile(r"\s?-?\d{1,19}(?:[x,.*]-?\d{1,19}){0,63}")
 WRAPPED = re.compile(r"(?:np|numpy)\.\w{1,12}\(\s?(-?\d{1,19})\s?\)|(?:tf\.)?Dimension\(\s?(-?\d{1,19}|None)\s?\)")
 """A size in a call of its own."""
+CALLS = ("np.", "numpy.", "Dimension(")
+"""One of these stands in a text that holds such a call."""
 COUNT = re.compile(r"\s?(-?\d{1,19})(?![\d*])")
 UNKNOWN = {"?", "None", "none", "nan", "dyn", "unk"}
 
@@ -49,7 +51,9 @@ def read_list(text: str, place: int) -> tuple[Sizes | None, int]:
         bare = BARE.match(text, place)
         return (_sizes(bare[0].strip()), bare.end()) if bare else (None, place)
     start = prefix.end()
-    span = WRAPPED.sub(_unwrapped, text[start : start + LONGEST])
+    span = text[start : start + LONGEST]
+    if any(call in span for call in CALLS):
+        span = WRAPPED.sub(_unwrapped, span)
     end = closing(span)
     if end is None:
         return None, place

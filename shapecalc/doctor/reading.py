@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+
 from shapecalc.core.sizes.record import Record, fields, replace
 from shapecalc.doctor.causes import counted_cause, known_count
 from shapecalc.doctor.context import (
@@ -19,7 +21,7 @@ from shapecalc.doctor.sentences import SENTENCES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from shapecalc.doctor.lists import Sizes
     from shapecalc.doctor.sentence import Folded, Held, Match, Sentence
@@ -32,7 +34,9 @@ SHAPES = ("input", "elements", "target", "target_elements", "perm", "axes", "pai
 """The fields of a reading that hold sizes, counts or axes."""
 NODE_OF = "node of the operator"
 """What a message is about of which only the node is known."""
-MOST_READ = 50
+MOST_READ = 16
+MOST_MATCHES = 400
+"""Of how many messages in one part of a text the surroundings are read, those about shapes first."""
 LONGEST_QUOTE = 400
 LONGEST_OPENING = 80
 """How far before what is known of a sentence it may begin."""
@@ -98,15 +102,22 @@ def _found(parts: Iterable[tuple[str, Sequence[Sentence]]], fold: Callable[[str]
     for part, known in parts:
         clean = fold(part)
         kept = _widest(match for sentence in known for match in matches(sentence, clean))
-        walls = [match for match in kept if match.sentence.cause != "unspecified"]
-        for match in kept:
-            before = max((wall.end for wall in walls if wall.end <= match.start), default=0)
-            after = min((wall.start for wall in walls if wall.start >= match.end), default=len(clean.text))
-            reading = _reading(match, clean, (before, after))
+        for match, room in _with_room(kept, len(clean.text)):
+            reading = _reading(match, clean, room)
             found.setdefault(_same(reading), reading)
-        if len(found) >= MOST_READ:
-            break
+            if len(found) >= MOST_READ:
+                return _without_echoes([*found.values()])
     return _without_echoes([*found.values()])
+
+
+def _with_room(kept: list[Match], length: int) -> Iterator[tuple[Match, tuple[int, int]]]:
+    """Yield matches, each with the places between which no other message of its own cause stands."""
+    walls = [match for match in kept if match.sentence.cause != "unspecified"]
+    starts, ends = [wall.start for wall in walls], [wall.end for wall in walls]
+    related = [match for match in kept if not match.sentence.cause.startswith("about:")]
+    for match in [*related, *[match for match in kept if match.sentence.cause.startswith("about:")]][:MOST_MATCHES]:
+        before, after = bisect_right(ends, match.start), bisect_left(starts, match.end)
+        yield match, (ends[before - 1] if before else 0, starts[after] if after < len(walls) else length)
 
 
 def _same(reading: Reading) -> object:
@@ -133,10 +144,13 @@ def _says_more(more: Reading, less: Reading) -> bool:
 def _widest(found: Iterable[Match]) -> list[Match]:
     """Return the matches in order, of those that overlap the one that starts first and reads most."""
     kept: list[Match] = []
+    starts: list[int] = []
     for match in sorted(found, key=lambda each: (-len(each.held), each.start - each.end)):
-        if all(match.end <= other.start or other.end <= match.start for other in kept):
-            kept.append(match)
-    return sorted(kept, key=lambda each: each.start)
+        at = bisect_left(starts, match.start)
+        if (not at or kept[at - 1].end <= match.start) and (at == len(kept) or match.end <= starts[at]):
+            starts.insert(at, match.start)
+            kept.insert(at, match)
+    return kept
 
 
 def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:

@@ -9,7 +9,7 @@ from shapecalc.engine.headers import Found, npy_file, unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 def found_in(text: str) -> Iterator[Found]:
@@ -28,8 +28,8 @@ def found_in(text: str) -> Iterator[Found]:
         yield unreadable(text, error)
 
 
-def _found_elsewhere(text: str) -> Iterator[Found]:
-    """Yield the arrays of an archive, of a file of tensors, or of a store, for which anything else is taken."""
+def _found_elsewhere(text: str) -> Iterable[Found]:
+    """Return the arrays of an archive, of a file of tensors, or of a store, for which anything else is taken."""
     path, _, member = (text, "", "") if text.endswith((".npz", ".safetensors")) else text.rpartition(":")
     if path.endswith(".npz"):
         from shapecalc.engine.archived_headers import arrays_of_archive

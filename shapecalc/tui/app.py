@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from shapecalc.teaching.progress import Progress
+    from shapecalc.tui.screens.model import ModelScreen
 
 
 class Palette(CommandPalette):
@@ -70,16 +71,18 @@ class ShapecalcApp(App[Outcome]):
         big: bool = False,
         progress: Progress | None = None,
         memory: Memory | None = None,
+        model: ModelScreen | None = None,
     ) -> None:
         """Open with a question, at one of its steps or past the last, and with the lessons over it if `lesson` is set.
 
-        If `big` is set, the step is drawn in large figures.
+        If `big` is set, the step is drawn in large figures. A `model` is shown in place of the question.
 
         `progress` says which lessons are done, and `memory` what else is kept; where one is None, the user's file does.
         """
         super().__init__()
         self.memory = Memory() if memory is None else memory
         self._opened = False
+        self.model = model
         hides_nothing = bool(question.against) and not step  # the outputs of both chains are shown
         self.explore = Explore(question, None if hides_nothing else step, progress, big=big)
         self.opens_lessons = lesson
@@ -134,11 +137,11 @@ class ShapecalcApp(App[Outcome]):
 
     def pop_screen(self) -> AwaitComplete:
         """Close the dialog on top, but never the main screen: a key that closes a dialog may come twice."""
-        return AwaitComplete() if self.screen is self.explore else super().pop_screen()
+        return AwaitComplete() if self.screen in (self.explore, self.model) else super().pop_screen()
 
     def get_default_screen(self) -> Screen[None]:
         """Return the main screen."""
-        return self.explore
+        return self.model or self.explore
 
     def on_mount(self) -> None:
         """Open what was asked for over the main screen."""
@@ -147,7 +150,7 @@ class ShapecalcApp(App[Outcome]):
         self._opened = True
         if self.opens_lessons:
             self.explore.action_lessons()
-        elif self.explore.state.question.against and self.explore.state.works("against"):
+        elif not self.model and self.explore.state.question.against and self.explore.state.works("against"):
             self.explore.action_against()
         if not self.is_headless:
             self.call_after_refresh(gc.freeze)  # what is loaded stays: to look through it for garbage delays a key

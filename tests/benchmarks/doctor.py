@@ -1,16 +1,19 @@
 """How long the doctor takes for a megabyte of log, beside `json.loads` of the same text, in the time of the processor.
 
-Run it from a checkout: `python tests/benchmarks/doctor.py`. A log that ends in a
-message may take twenty times as long.
+Run it from a checkout: `python tests/benchmarks/doctor.py`. A log that ends in a message may take twenty times as long.
+One that is made of nothing but different messages takes longer.
 """
 
 from __future__ import annotations
 
 import json
+import random
+import re
 import time
 import timeit
 
 from shapecalc.doctor.report import diagnosis
+from shapecalc.doctor.sentences import SENTENCES
 
 ROUNDS = 9
 SIZE = 1 << 20
@@ -26,7 +29,19 @@ def logs():
         "nothing but steps": steps[:SIZE],
         "one message again and again": MESSAGE * (SIZE // len(MESSAGE)),
         "a line about shapes after the other": verbose[:SIZE],
+        "a message after the other, all different": messages()[:SIZE],
     }
+
+
+def messages():
+    """Return all that runtimes say, with other numbers each time."""
+    drawn = random.Random(1)
+    lists = {"input": "[{0}, 3]", "target": "[{0}, {1}]", "perm": "(1, 0)"}
+
+    def filled(hole):
+        return lists.get(hole[1], "{0}").format(drawn.randint(1, 9999), drawn.randint(1, 9999))
+
+    return "\n".join(re.sub(r"\{(\w+)\}", filled, drawn.choice(SENTENCES).template) for _ in range(30_000))
 
 
 def least(call):
@@ -38,4 +53,4 @@ if __name__ == "__main__":
     for name, text in logs().items():
         written = json.dumps(text)
         plain, read = least(lambda written=written: json.loads(written)), least(lambda text=text: diagnosis(text))
-        print(f"{name.ljust(36)} {plain * 1e3:6.2f} ms {read * 1e3:7.1f} ms  {read / plain:6.1f}")
+        print(f"{name.ljust(42)} {plain * 1e3:6.2f} ms {read * 1e3:7.1f} ms  {read / plain:6.1f}")

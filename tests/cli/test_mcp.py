@@ -16,6 +16,7 @@ from shapecalc.cli.agent_tools import agent_tools
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, params_of
 from tests.cli.conftest import ROOT, command, environment
+from tests.models import detector
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
@@ -48,6 +49,8 @@ def agent(tmp_path_factory):
     numpy.save(outer / "secret.npy", numpy.zeros((7, 11)))
     numpy.save(folder / "x.npy", numpy.zeros((2, 3, 4), "f4"))
     numpy.savez(folder / "w.npz", a=numpy.zeros((5, 6)))
+    detector.write(folder / "yolo.onnx")
+    detector.write(outer / "secret.onnx")
     for name, target in {"link.npy": "../secret.npy", "up": "..", "loop.npy": "loop.npy", "near.npy": "x.npy"}.items():
         (folder / name).symlink_to(target)
     os.mkfifo(folder / "pipe.npy")
@@ -117,6 +120,20 @@ def test_compare_asks_ops_and_chains(agent, shapecalc):
     chain = "2,3 | transpose | reshape 0,-1"
     by_words = shapecalc("compare", "chain", chain, "--json")
     assert agent("compare", chain=chain).structured_content == json.loads(by_words.out)
+
+
+def test_a_model_is_judged_as_by_the_command(agent, shapecalc, monkeypatch, tmp_path):
+    monkeypatch.chdir(detector.write(tmp_path / "yolo.onnx").parent)
+    answer = agent("model", file="yolo.onnx", node="/head.0/Reshape_1")
+    words = ("model", "yolo.onnx", "--node", "/head.0/Reshape_1")
+    assert answer.content[0].text == shapecalc(*words).out.rstrip("\n")
+    assert answer.structured_content == json.loads(shapecalc(*words, "--json").out)
+    every = agent("model", file="yolo.onnx").structured_content
+    assert [node["verdict"] for node in every["nodes"]] == ["swallows", "swallows", "only", "only"]
+    for file in ("../secret.onnx", "nothing.onnx", "pipe.npy", "."):
+        refused = agent("model", file=file)
+        assert refused.is_error
+        assert "\n" not in refused.content[0].text
 
 
 def test_doctor_reads_a_message(agent, shapecalc):
@@ -197,6 +214,11 @@ WRONG = [
     ("compare", {"chain": "2,3 | flatten", "dialects": [7]}, "dialects are a list of names"),
     ("doctor", {}, "doctor needs message"),
     ("doctor", {"message": [MESSAGE]}, "a message is a text"),
+    ("model", {}, "model needs file"),
+    ("model", {"file": 7}, "file is a text"),
+    ("model", {"file": "yolo.onnx", "node": 7}, "node is a text"),
+    ("model", {"file": "yolo.onnx", "node": "/Nobody"}, "no listed node is called '/Nobody'"),
+    ("model", {"file": "yolo.onnx", "batch": "N,1"}, "two sizes are needed"),
 ]
 
 
@@ -210,7 +232,7 @@ def test_a_call_that_cannot_be_read_is_one_line(name, given, said, refusal, agen
 
 def test_schemas_have_the_parameters_of_the_command_line():
     tools = agent_tools()
-    assert [*tools] == [*OPS, "chain", "compare", "doctor"]
+    assert [*tools] == [*OPS, "chain", "compare", "doctor", "model"]
     for op in OPS.values():
         schema = tools[op.name].schema
         names = {"input", *(param.name for param in params_of(op)), "dialect", "opset", "dtype", "where"}

@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, scalar_dtypes
 
+from shapecalc.engine.archived_headers import _other_arrays
 from shapecalc.engine.files import open_array
 from shapecalc.engine.folders import found_in
 from shapecalc.engine.headers import Found
+from shapecalc.engine.plain_archives import plain_arrays
 from tests.core.test_imports import HEAVY, loaded
 from tests.sampling import examples
 
@@ -74,8 +76,25 @@ def test_a_member_whose_header_asks_for_other_bytes_is_refused(tmp_path):
         assert one(tmp_path / "x.npz").problem == f"its header asks for 176 bytes, and it holds {176 + extra}"
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_archive_with_any_byte_damaged_is_read_as_zipfile_reads_it(packed, tmp_path):
+    path = tmp_path / "x.npz"
+    (np.savez_compressed if packed else np.savez)(path, a=np.zeros((2, 3)), b=np.zeros((3, 2000), "i1"))
+    whole = path.read_bytes()
+    assert plain_arrays(str(path)) == [*_other_arrays(str(path), "")]
+    assert plain_arrays(str(path), "b") == [*_other_arrays(str(path), "b")]
+    for place in [at for at in range(len(whole)) if at % 7 == 0 or not 600 < at < len(whole) - 250]:
+        for change in (1, 8, 0x80):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ change]) + whole[place + 1 :])
+            found = plain_arrays(str(path))
+            assert found is None or found == [*_other_arrays(str(path), "")], place
+    for end in range(0, len(whole), 5):
+        path.write_bytes(whole[:end])
+        assert plain_arrays(str(path)) is None
+
+
 def test_the_list_of_an_archive_is_gone_through_once(tmp_path, monkeypatch):
-    np.savez(tmp_path / "x.npz", *[np.zeros(2)] * 9)
+    np.savez(tmp_path / "x.npz", *[np.zeros(2, "S3")] * 9)
     listed = []
     infolist = zipfile.ZipFile.infolist
     monkeypatch.setattr(zipfile.ZipFile, "infolist", lambda archive: listed.append(1) or infolist(archive))
@@ -223,4 +242,4 @@ def test_ordinary_headers_are_read_without_numpy_and_archives_unopened(tmp_path)
     files = [str(tmp_path / f"x.{kind}") for kind in ("npy", "npz", "safetensors", "zarr")]
     code = "from shapecalc.engine.folders import found_in; assert not [each for file in {} for each in found_in(file) "
     assert loaded(code.format(files) + "if each.problem]", HEAVY) == []
-    assert loaded(code.format(files[:1]) + "if each.problem]", ("zipfile", "json", "tempfile")) == []
+    assert loaded(code.format(files[:2]) + "if each.problem]", ("zipfile", "json", "tempfile")) == []

@@ -15,6 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from shapecalc.tui.screens.model import ModelScreen
+from tests.models.reports import YOLO
 from tests.tui.driven import using
 
 FOLDER = Path(__file__).parents[2] / "screenshots"
@@ -33,6 +35,8 @@ class Scene(NamedTuple):
     lesson: bool = False
     step: int | None = None
     big: bool = False
+    model_at: int | None = None
+    """The listed node at which a model is opened, in place of a command line."""
 
 
 SHUFFLE = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1")
@@ -51,6 +55,7 @@ SCENES = {
     "short": Scene(("chain", f"N,C,H,W | {MIXED} | transpose 0,2,3,1 | transpose 0,3,1,2"), ("ctrl+l",), (100, 24)),
     "against": Scene(("equiv", "N,C,3 | transpose 1,0,2", "| reshape C,N,3")),
     "lesson": Scene((), ("enter", "pagedown", *"2,3,2", "enter"), lesson=True),
+    "model": Scene((), ("f",), model_at=2),
     "light": Scene(SHUFFLE, ("pageup", "pageup"), dark=False),
     "light-refused": Scene(("reshape", "2,3,4", "5,-1"), dark=False),
 }
@@ -72,7 +77,9 @@ def picture(scene: Scene) -> str:
     with TemporaryDirectory() as folder:
         os.environ["XDG_DATA_HOME"] = folder
         try:
-            asyncio.run(using(play, *scene.words, size=scene.size, lesson=scene.lesson, step=scene.step, big=scene.big))
+            model = None if scene.model_at is None else ModelScreen(YOLO, scene.model_at, list)
+            opening = {"lesson": scene.lesson, "step": scene.step, "big": scene.big, "model": model}
+            asyncio.run(using(play, *scene.words, size=scene.size, **opening))
         finally:
             os.environ.pop("XDG_DATA_HOME") if kept is None else os.environ.update(XDG_DATA_HOME=kept)
     svg = re.sub(r"\s*@font-face \{.*?\}", "", taken[0], flags=re.DOTALL)

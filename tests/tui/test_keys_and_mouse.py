@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from textual import events
 
 from tests.tui.driven import driven
 
@@ -108,8 +107,5 @@ async def test_a_fix_is_taken_back(user):
 
 @driven("reshape", "7,8,3", "0,-1", step=1)
 async def test_keys_that_come_at_once_go_where_each_leads(user):
-    for key in ("shift+tab", "shift+tab", "end"):
-        user.app.post_message(events.Key(key, None))
-    user.app.post_message(events.Key("5", "5"))
-    await user.settle()
+    await user.hurry("shift+tab", "shift+tab", "end", "5")
     assert user.state.question.texts == {"input": "7,8,35", "target": "0,-1"}

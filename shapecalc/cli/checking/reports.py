@@ -148,9 +148,9 @@ class Report:
         self._counts[verdict] += 1
         self.stopped = self.style.fail_fast and bool(message)
         if message and not self.style.json:
-            self._lines.append(
-                f"{self._annotation(number, message) if self.style.github else self._message_line(number, message)}\n"
-            )
+            annotated = self.style.github
+            line = annotation(self.file, message, number) if annotated else self._message_line(number, message)
+            self._lines.append(f"{line}\n")
         if self.style.junit:
             title = brief(request_text(text)) if name is None else str(name)
             self._add_testcase(number, title, message, failed=verdict is Verdict.FAILED)
@@ -160,14 +160,16 @@ class Report:
         here = "./" if self.file.lstrip().startswith("::") else ""
         return visible(f"{here}{self.file}:{number}: {message}")
 
-    def _annotation(self, number: int, message: str) -> str:
-        """Return the line that makes GitHub show a message beside its line."""
-        file = visible(self.file).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
-        return f"::error file={file},line={number}::{visible(message).replace('%', '%25')}"
-
     def _add_testcase(self, number: int, title: str, message: str = "", *, failed: bool = False) -> None:
         name = f"line {number}: {title}" if title else f"line {number}"
         self._cases.append(testcase(self.file, name, message, failed=failed))
+
+
+def annotation(file: str, message: str, line: int | None = None) -> str:
+    """Return the line that makes GitHub show a message beside a file, or beside one of its lines."""
+    place = visible(file).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+    place += "" if line is None else f",line={line}"
+    return f"::error file={place}::{visible(message).replace('%', '%25')}"
 
 
 def testcase(classname: str, name: str, message: str = "", *, failed: bool = False) -> str:

@@ -31,6 +31,8 @@ class Matcher:
         """Where each of these names was met first."""
         self._own = frozenset(own)
         self._wanted = tuple([self._compiled(dim) for dim in pattern.dims])
+        self._passed: tuple[Shape, str | None] | None = None
+        """The last shape that did not differ: it cannot differ later either, since names keep their sizes."""
 
     def problem(self, shape: Shape, dtype: str | None = None, place: str = "") -> Problem | None:
         """Return where a shape differs from the pattern; None if it does not, and then the sizes of names are kept.
@@ -44,6 +46,8 @@ class Matcher:
         >>> matcher.problem((8, 8)).message
         '8,8 is not N,2*H,...: dim 1 is 8, and 2*H is 6 (H is 3: a.npy, dim 1)'
         """
+        if (shape, dtype) == self._passed:
+            return None
         wanted = self._spread(len(shape))
         if wanted is None:
             difference: Difference | None = None, f"it has {rank_text(len(shape))}"
@@ -52,6 +56,7 @@ class Matcher:
         else:
             difference = self._bind(wanted, shape, place)
         if difference is None:
+            self._passed = shape, dtype
             return None
         shown = ShapePattern(shape, None, dtype if self.pattern.dtype else None)
         message = f"{brief(str(shown))} is not {brief(str(self.pattern))}: {difference[1]}"

@@ -111,6 +111,7 @@ class _Fields(type):
         for base in bases:
             own, defaults = [*base.__match_args__, *own], base._defaults | defaults
         body["__match_args__"], body["_defaults"] = tuple(own), defaults
+        body["_slots"] = tuple([hidden + field for field in own])
         if [*defaults] != own[len(own) - len(defaults) :]:
             raise TypeError(f"{name} has a field without a default after one with a default")
         if "__init__" not in body and not read_often and len(own) < len(TEMPLATES):
@@ -138,6 +139,7 @@ class Record(metaclass=_Fields):
 
     if TYPE_CHECKING:
         __match_args__: ClassVar[tuple[str, ...]]
+        _slots: ClassVar[tuple[str, ...]]
         _defaults: ClassVar[dict[str, object]]
         _hidden: ClassVar[str]
 
@@ -145,12 +147,16 @@ class Record(metaclass=_Fields):
 
     def __init__(self, *values: Any, **named: Any) -> None:
         """Set the fields; raise `TypeError` if there are too many or too few, or if a name is not a field."""
-        names = self.__match_args__
+        names, set_slot = self.__match_args__, object.__setattr__
+        if (len(values) == len(names) and not named) or (not values and (*named,) == names):
+            for slot, value in zip(self._slots, values or named.values(), strict=True):
+                set_slot(self, slot, value)
+            return
         made = {**self._defaults, **dict(zip(names, values, strict=False)), **named}
         if len(made) != len(names) or len(values) > len(names) or not named.keys() <= {*names}:
             raise TypeError(f"{type(self).__name__} has the fields {', '.join(names)}")
         for name, value in made.items():
-            object.__setattr__(self, self._hidden + name, value)
+            set_slot(self, self._hidden + name, value)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

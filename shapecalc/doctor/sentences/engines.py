@@ -18,7 +18,7 @@ ENGINES = (
                 "count-mismatch": ("inconsistent dim product",),
             },
             None: {
-                "unspecified": ("non-zero status code returned while running {words} node. name:",),
+                "unspecified": ("non-zero status code returned while running {words} node. name:'{words}'",),
                 "bad-axis": (
                     "axis {axis} is not in valid range",
                     "'axes' has a duplicate axis",

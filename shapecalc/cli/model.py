@@ -1,0 +1,187 @@
+"""`shapecalc model`: which nodes of an ONNX model break at another batch size, why, and a mended file."""
+
+from __future__ import annotations
+
+import gc
+
+from shapecalc.cli.answer import print_error
+from shapecalc.cli.options import PRINTING, Argument, Option, Takes, printing_options
+from shapecalc.cli.output import Exit, put, put_json, tell
+from shapecalc.cli.signature import make_command
+from shapecalc.core.sizes.lookup import lookup
+from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.quoting import brief, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    import typer
+
+    from shapecalc.cli.output import Output
+    from shapecalc.models.report import Asked, Judged, Report
+
+SUMMARY = "Say which Reshape of an ONNX model breaks at another batch size, and mend it."
+HELP = f"""\b
+  shapecalc model yolo.onnx
+  shapecalc model yolo.onnx --node /Reshape_1
+  shapecalc model yolo.onnx --lint
+  shapecalc model yolo.onnx --fix -o fixed.onnx
+
+{SUMMARY} It lists each Reshape, Transpose, Shape, Flatten, Squeeze, Unsqueeze, Expand, Tile, DepthToSpace
+and SpaceToDepth with its shapes, and says of each: safe; only, it runs at the declared batch alone;
+swallows, the batch gets into another axis, and nothing fails; scrambles, no axis holds the samples apart any
+more; fails; sometimes; unknown. --fix writes the model with other targets, and proves it with onnxruntime.
+Exit 0: read, and of --fix all mended; 1: --lint found offenders, --fix left some, or its proof failed; 4: a
+file cannot be used. It needs pip install 'shapecalc[onnx]'."""
+
+
+def _operators() -> Sequence[str]:
+    from shapecalc.models.report import LISTED
+
+    return list(LISTED)
+
+
+DIALECTS = ("tensorrt",)
+"""The dialects in whose layers a model can be written."""
+FILE = Argument("file", "the ONNX model", "FILE.onnx")
+ASKED = (
+    Option("batch", "The batch's name, and the sizes to judge: N,1,2,8.", metavar="NAME[,SIZE...]"),
+    Option("shapes", "An input's shape: x=N,3,H,W; may be repeated.", Takes.TEXTS, "INPUT=SHAPE", "--set"),
+    Option("where", "Sizes to put in for other names: H=640.", metavar="SIZES"),
+)
+"""The options that say at which sizes a model is judged."""
+NODE = Option("node", "Show this node in full; '#18' is a path.", metavar="NAME|PATH")
+SHOWN = (
+    Option("op", "List only nodes of this operator.", metavar="OP", completions=_operators),
+    Option("offenders", "List only offenders.", Takes.NOTHING),
+    NODE,
+    Option("lint", "Print one line for each offender, worst first; exit 1 if there is one.", Takes.NOTHING),
+    Option("github", "The same, as annotations of GitHub Actions.", Takes.NOTHING),
+    Option("strict", "Let a node that cannot be judged offend, too.", Takes.NOTHING),
+    Option(
+        "dialect",
+        "Write each run of transposes and reshapes as the fewest layers",
+        short="-d",
+        completions=lambda: DIALECTS,
+        lists_completions=True,
+    ),
+)
+FIXING = (
+    Option("fix", "Write the model with the offenders mended, into the file of -o.", Takes.NOTHING),
+    Option("out", "The file that --fix writes.", metavar="FILE", short="-o"),
+    PRINTING["force"],
+    Option("fix_as", "Mend a node by this target; may be repeated.", Takes.TEXTS, "NODE=TARGET"),
+    Option("no_prove", "Do not run the mended model.", Takes.NOTHING),
+)
+
+
+def add(app: typer.Typer, cls: type) -> None:
+    """Give the app the command."""
+    made = make_command(run_model, [FILE, *ASKED, *SHOWN, *printing_options("json", "quiet"), *FIXING])
+    app.command("model", cls=cls, short_help=SUMMARY, help=HELP)(made)
+
+
+def run_model(file: str, out: Output, **given: Any) -> int:
+    """Print what is asked for of a model, or write it mended; return the exit code."""
+    from shapecalc.cli.modelling.asked import asked_of, targets_of
+
+    try:
+        _check_together(given, out)
+        asked = asked_of(given["batch"], given["shapes"] or (), given["where"])
+        if given["fix"]:
+            return _fix(file, asked, out, targets_of(given["fix_as"] or ()), prove=not given["no_prove"])
+        if given["dialect"]:
+            return _show_layers(file, asked, out, given["dialect"])
+        return _show(file, asked, out, given)
+    except ShapeError as error:
+        return print_error(error, "model", {"model": file}, out)
+
+
+def _check_together(given: Mapping[str, Any], out: Output) -> None:
+    """Raise `ShapeError` (usage) for options that do not go together, and for a dialect that has no layers."""
+    fixing = {"-o": out.out is not None, "--force": out.force}
+    fixing |= {"--fix-as": bool(given["fix_as"]), "--no-prove": given["no_prove"]}
+    showing = {f"--{name}": given[name] for name in ("op", "offenders", "node", "lint", "github", "dialect")}
+    if given["fix"] and out.out is None:
+        raise misuse("--fix needs a file to write", "write --fix -o fixed.onnx")
+    for name in [name for name, there in (showing if given["fix"] else fixing).items() if there]:
+        raise misuse(f"--fix does not go with {name}" if given["fix"] else f"{name} goes with --fix alone")
+    for name in [name for name, there in showing.items() if there and given["dialect"] and name != "--dialect"]:
+        raise misuse(f"--dialect does not go with {name}")
+    if out.json and given["github"]:
+        raise misuse("--json does not go with --github")
+    if given["dialect"] not in (None, *DIALECTS):
+        shown = visible(brief(given["dialect"]))
+        raise misuse(f"--dialect takes {', '.join(DIALECTS)}, not '{shown}'", argument="dialect")
+
+
+def _show(file: str, asked: Asked, out: Output, given: Mapping[str, Any]) -> int:
+    """Print a model's report, or the part of it that is asked for; return the exit code."""
+    from shapecalc.cli.modelling.lines import lint_lines
+    from shapecalc.cli.modelling.objects import node_object, report_object
+    from shapecalc.cli.modelling.opened import report_of
+    from shapecalc.cli.modelling.screens import node_lines, table_lines
+
+    report = report_of(file, asked)
+    gc.freeze()  # what is here now stays: collections need not look at it
+    nodes = _wanted(report, given, strict=out.strict)
+    one, linted = given["node"] is not None, given["lint"] or given["github"]
+    stops = () if one or given["op"] else report.stops
+    offences = lint_lines(report, nodes, stops, strict=out.strict, github=given["github"]) if linted else []
+    if out.json and not out.quiet:
+        put_json(node_object(nodes[0]) if one and nodes else report_object(report, nodes))
+    elif not out.quiet:
+        plain = node_lines(report, nodes[0]) if one and nodes else table_lines(report, nodes)
+        _put_lines(offences if linted else plain)
+    return Exit.NO if offences else Exit.YES
+
+
+def _show_layers(file: str, asked: Asked, out: Output, dialect: str) -> int:
+    """Print each run of transposes and reshapes as the layers of a dialect."""
+    from shapecalc.cli.modelling.layers import layers_of
+    from shapecalc.cli.modelling.opened import report_with_runs
+
+    report, runs = report_with_runs(file, asked)
+    layers = [layers_of(run, report, dialect) for run in runs]
+    if out.json and not out.quiet:
+        put_json({"model": report.model, "dialect": dialect, "runs": [each.as_json() for each in layers]})
+    elif not out.quiet:
+        _put_lines([line for each in layers for line in each.lines()])
+        if not layers:
+            tell("shapecalc: no two nodes in a row only transpose and reshape")
+    return Exit.YES
+
+
+def _wanted(report: Report, given: Mapping[str, Any], *, strict: bool) -> list[Judged]:
+    """Return the nodes that are to be shown; raise `ShapeError` (usage) for a name or an operator that there is not."""
+    from shapecalc.models.telling import found_node, offends
+
+    nodes = [*report.nodes] if given["node"] is None else [found_node(report, given["node"])]
+    if given["op"] is not None:
+        known = {name.lower(): name for name in _operators()}
+        op = lookup(given["op"].lower().replace("_", ""), known, "listed operator")
+        nodes = [judged for judged in nodes if judged.node.op == op]
+    return [judged for judged in nodes if not given["offenders"] or offends(judged, strict=strict)]
+
+
+def _fix(file: str, asked: Asked, out: Output, targets: Mapping[str, tuple[int, ...]], *, prove: bool) -> int:
+    """Write a model mended, print what was done, and return the exit code."""
+    from shapecalc.cli.modelling.objects import report_object
+    from shapecalc.cli.modelling.opened import mended_report, stops_left
+    from shapecalc.cli.modelling.screens import fixed_lines
+
+    report = mended_report(file, asked, str(out.out), targets, force=out.force, prove=prove)
+    fixed, stops = report.fixed, stops_left(report, asked)
+    assert fixed is not None
+    if out.json and not out.quiet:
+        put_json(report_object(report, report.nodes))
+    elif not out.quiet:
+        _put_lines(fixed_lines(report, fixed, stops))
+    return Exit.NO if fixed.left or stops or fixed.proved is False else Exit.YES
+
+
+def _put_lines(lines: Sequence[str]) -> None:
+    if lines:
+        put("\n".join(lines))

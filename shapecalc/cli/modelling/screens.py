@@ -1,0 +1,223 @@
+"""The report of a model as lines to read: the table of its nodes, and one node in full."""
+
+from __future__ import annotations
+
+from shlex import join
+
+from shapecalc.core.asking.command_line import command_pieces, texts_of
+from shapecalc.core.sizes.quoting import number_text, visible
+from shapecalc.core.sizes.record import replace
+from shapecalc.models.questions import request_of
+from shapecalc.models.report import Verdict
+from shapecalc.models.telling import (
+    fix_words,
+    name_of,
+    offends,
+    only_size,
+    shape_words,
+    stop_lines,
+    verdict_words,
+    worst_first,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from shapecalc.models.report import Fixed, Judged, Report, Stop
+
+    Row = tuple[str, str, str]
+    """A label, a text, and what is said of it."""
+
+COLUMNS = ("#", "node", "op", "input", "target", "output", "batch")
+FROM = {
+    "initializer": "from the initializer {}",
+    "Constant": "from the Constant {}",
+    "computed": "computed by the model: {}",
+    "folded": "folded from {}",
+    "external": "from the external file of {}",
+    "attribute": "an attribute",
+    "none": "",
+}
+"""Where a target comes from, around the name of its tensor."""
+FAILING = (Verdict.FAILS, Verdict.ONLY)
+UNCHANGED = "nothing was to be mended"
+"""Why a model that is written as it was is not proved."""
+MOST_STOPS = 8
+"""Of how many nodes that stop and are not listed the table says why."""
+LONGEST_CELL, LONGEST_TEXT = 60, 400
+"""The most characters of a cell of the table, and of a text elsewhere."""
+
+
+def printable(line: str) -> str:
+    r"""Return a line with control characters escaped, and so that GitHub does not take it for a command.
+
+    >>> printable("::error::x"), printable("a\nb")
+    ('\\x3a:error::x', 'a\\nb')
+    """
+    line = visible(line)
+    return f"\\x3a{line.lstrip()[1:]}" if line.lstrip().startswith("::") else line
+
+
+def table_lines(report: Report, nodes: Sequence[Judged]) -> list[str]:
+    """Return the model in one line, a row for each of some nodes, and what they come to."""
+    rows = [COLUMNS, *[tuple(_cut(cell, LONGEST_CELL) for cell in _row(judged, report)) for judged in nodes]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = ["  ".join([row[0].rjust(widths[0]), *map(str.ljust, row[1:], widths[1:])]).rstrip() for row in rows]
+    lines = [_title(report, len(nodes)), *[f"  {line}" for line in table if nodes], *_conclusion(report)]
+    return [printable(line) for line in lines]
+
+
+def _row(judged: Judged, report: Report) -> tuple[str, ...]:
+    target = shape_words(judged.target) if judged.target is not None or judged.target_from != "none" else ""
+    shapes = (shape_words(judged.input), target, shape_words(judged.output))
+    return visible(judged.node.path), visible(judged.node.name), judged.node.op, *shapes, verdict_words(judged, report)
+
+
+def _title(report: Report, shown: int) -> str:
+    """Return what the model is, and with which shapes and sizes it was judged."""
+    opset = ", ".join(f"{domain} {number}".removeprefix("ai.onnx ") for domain, number in report.opset.items())
+    inputs = "  ".join(f"{each.name} ({_taken(each.taken)})" for each in report.inputs)
+    declared = f"declared {report.batch} = {report.declared_batch}, " if report.declared_batch is not None else ""
+    judged = f"{declared}judged at {report.batch} = {', '.join(map(str, report.sizes))}"
+    assumed = ", ".join(f"{name} = {size}" for name, size in report.assumed.items())
+    held = f"opset {opset}, {number_text(report.nodes_held, 'node', 'nodes')}, {shown} shown"
+    names = ", ".join(f"{name} is {written}" for name, written in report.names.items())
+    parts = [f"{report.model}  {held}", inputs, judged, f"taken: {assumed}" if assumed else "", names]
+    return "   ".join(part for part in parts if part)
+
+
+def _taken(dims: Iterable[object] | None) -> str:
+    return "no shape" if dims is None else ",".join("?" if dim is None else str(dim) for dim in dims) or "[]"
+
+
+def _conclusion(report: Report) -> Iterator[str]:
+    """Yield what the nodes come to, and what to do next."""
+    offenders = worst_first(report.nodes)
+    unknown = sum(judged.verdict is Verdict.UNKNOWN for judged in report.nodes)
+    counted = _counted(report, offenders)
+    told = f"{', '.join(counted)}." if counted else f"No listed node minds another {report.batch}."
+    told += f" {unknown} cannot be told." if unknown else ""
+    first = _first_failure(report)
+    if first and len(offenders) + len(report.stops) > 1:
+        told += f" The runtime would have named {first} alone."
+    yield told
+    yield from stop_lines(report, report.stops[:MOST_STOPS])
+    if offenders:
+        words = join(["shapecalc", "model", report.model, "--fix", "-o", "fixed.onnx"])
+        yield f"What is below an offender is judged as if that one were mended.   Next: {words}"
+
+
+def _counted(report: Report, offenders: Sequence[Judged]) -> list[str]:
+    """Return how many nodes offend in each way."""
+    size = only_size(report)
+    elsewhere = f"at {report.batch} {f'> {size}' if size == min(report.sizes) else f'other than {size}'}"
+    said = {
+        Verdict.FAILS: ("fails", "fail", f"at {report.batch} = {size} already"),
+        Verdict.ONLY: ("fails", "fail", elsewhere),
+        Verdict.SCRAMBLES: ("mixes", "mix", "the samples without an error"),
+        Verdict.SWALLOWS: ("puts", "put", "the batch elsewhere without an error"),
+    }
+    counts = {verdict: sum(judged.verdict is verdict for judged in offenders) for verdict in said}
+    lines = [
+        f"{number_text(count, *said[verdict][:2])} {said[verdict][2]}" for verdict, count in counts.items() if count
+    ]
+    return lines + _stopping(len(report.stops))
+
+
+def _stopping(count: int) -> list[str]:
+    return [number_text(count, "node that is not listed stops", "nodes that are not listed stop")] if count else []
+
+
+def _first_failure(report: Report) -> str:
+    """Return the node that a runtime names: the first offender, if it fails. One that does not may make others fail."""
+    first = next((judged for judged in report.nodes if offends(judged)), None)
+    places = [_place(stop.node.path) for stop in report.stops]
+    if first is None or first.verdict not in FAILING or min([_place(first.node.path), *places]) in places:
+        return ""
+    return name_of(first.node)
+
+
+def _place(path: str) -> tuple[int, ...]:
+    """Return the places of a node and of those that hold it."""
+    return tuple([int(part) for part in path.split("/") if part.isdecimal()])
+
+
+def node_lines(report: Report, judged: Judged) -> list[str]:
+    """Return everything that is told of one node."""
+    node, (read, _) = judged.node, judged.tensors
+    head = f"{name_of(node)}  {node.op}{'' if judged.version is None else f' {judged.version}'}"
+    rows = [*_shape_rows(judged), *_batch_rows(report, judged), *_fix_rows(judged)]
+    lines = [f"{head}   in  {read[0] if read else ''}   ({_cut(shape_words(judged.input))})"]
+    lines += [*_labelled(rows), *_labelled(_try_rows(report, judged))]
+    return [printable(line) for line in lines]
+
+
+def _cut(text: str, most: int = LONGEST_TEXT) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _labelled(rows: Iterable[Row]) -> list[str]:
+    """Return rows as lines, with what is said of their texts in one column; a minus stands before the column."""
+    signed = [(label, _cut(text if text[:1] == "-" else f" {text}"), said) for label, text, said in rows]
+    width = max((len(text) for _, text, said in signed if said), default=0)
+    return [
+        f"  {label.ljust(6)} {text.ljust(width) if said else text}  {said}".rstrip() for label, text, said in signed
+    ]
+
+
+def _shape_rows(judged: Judged) -> Iterator[Row]:
+    """Yield the rows of what is asked for, and of what comes out."""
+    read = judged.tensors[0]
+    if judged.target_from != "none":
+        origin = FROM[judged.target_from].format(read[1] if len(read) > 1 else "shapes").strip()
+        yield "target", shape_words(judged.target), origin
+    yield "output", shape_words(judged.output), ""
+    if judged.value is not None:
+        yield "value", shape_words(judged.value), ""
+    for condition in judged.conditions:
+        yield "when", condition, ""
+
+
+def _batch_rows(report: Report, judged: Judged) -> Iterator[Row]:
+    """Yield the rows of the verdict, of what stands above, and of an empty batch."""
+    words = verdict_words(judged, report)
+    yield "batch", f"{words}: {judged.why}" if judged.why else words, ""
+    if judged.blocked_by is not None:
+        yield "", f"as it is once #{judged.blocked_by} is mended", ""
+    if judged.empty == "refused":
+        yield "", f"{report.batch} = 0 is refused", ""
+
+
+def _fix_rows(judged: Judged) -> Iterator[Row]:
+    """Yield a row for each way to mend it."""
+    for number, fix in enumerate(judged.fixes):
+        said = "; ".join(filter(None, (fix.how, f"assumes {fix.assumes}" if fix.assumes else "")))
+        yield "   or" if number else "fix", fix_words(fix), said
+
+
+def _try_rows(report: Report, judged: Judged) -> Iterator[Row]:
+    """Yield the command lines that show a node's steps and its picture, if core can be asked."""
+    request = request_of(judged, report)
+    if request is None:
+        return
+    words = [text for _, text in command_pieces(request.op, texts_of(replace(request, written={})))]
+    named = judged.node.name and [each.node.name for each in report.nodes].count(judged.node.name) == 1
+    name = judged.node.name if named else f"#{judged.node.path}"
+    if sum(map(len, words)) < LONGEST_TEXT:
+        yield "try", join(["shapecalc", *words, "--explain"]), "the steps"
+        yield "", join(["shapecalc", "tui", "--model", report.model, "--node", name]), "the picture"
+
+
+def fixed_lines(report: Report, fixed: Fixed, stops: Iterable[Stop]) -> list[str]:
+    """Return what was mended, what was left, nodes that still stop among it, and what was proved."""
+    pairs = [(name_of(judged.node), shape_words(judged.target), fix_words(fix)) for judged, fix in fixed.mended]
+    widths = [max((len(visible(pair[at])) for pair in pairs), default=0) for at in (0, 1)]
+    lines = [f"mended  {visible(a).ljust(widths[0])}  {b.ljust(widths[1])} to {c}" for a, b, c in pairs]
+    lines += [f"left    {name_of(judged.node)}  {judged.verdict.value}: {judged.why}" for judged in fixed.left]
+    lines += [f"left    {line}" for line in stop_lines(report, stops)]
+    if fixed.why == UNCHANGED:
+        return [*map(printable, lines), printable(f"{UNCHANGED}. Wrote {fixed.path}, unchanged")]
+    proof = {True: "proved", False: "the proof failed, and nothing was written", None: "not proved"}[fixed.proved]
+    wrote = f" Wrote {fixed.path}" if fixed.path is not None else ""
+    return [printable(line) for line in [*lines, f"{proof}{f': {fixed.why}' if fixed.why else ''}.{wrote}"]]

@@ -1,0 +1,309 @@
+"""The batch followed through a model while it is walked: it judges the listed nodes, and mends those that offend."""
+
+from __future__ import annotations
+
+from shapecalc.core.sizes.record import Record, replace
+from shapecalc.models.answering import answer_of
+from shapecalc.models.batch import mark_after
+from shapecalc.models.element_kinds import INT32, INT64
+from shapecalc.models.fixes import Broken, fixes, mended_mark
+from shapecalc.models.marks import Apart, Lost, together
+from shapecalc.models.model import ABSENT
+from shapecalc.models.report import OFFENCES, Stop, Verdict
+from shapecalc.models.routes import POINTWISE, Seen
+from shapecalc.models.stops import cause_of
+from shapecalc.models.values import elements
+from shapecalc.models.verdicts import Run, verdict_of
+from shapecalc.models.walk import Judgement
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from shapecalc.models.marks import Mark
+    from shapecalc.models.model import Body, Node
+    from shapecalc.models.report import Fix
+    from shapecalc.models.walk import Shapes, Values, Visit, Walk
+
+    Marks = tuple[Mark, ...]
+    """The marks of a tensor, by lane."""
+    Above = tuple[int, str]
+    """When an offender or a stop was met, and its path."""
+
+
+class Told(Record):
+    """What is said of a listed node, and the marks of its output once it is mended."""
+
+    judgement: Judgement
+    marks: Marks
+
+
+class Following:
+    """A follower: it keeps the marks of all tensors that the batch reaches, and what offends above each tensor."""
+
+    def __init__(self) -> None:
+        """Begin without a walk; `start` brings it."""
+        self.stops: list[Stop] = []
+        self.offenders: dict[str, tuple[Node, tuple[Fix, ...]]] = {}
+        """The listed nodes that offend and what mends them, by path."""
+        self.verdicts: dict[str, Verdict] = {}
+        """How they offend, by path."""
+        self.remedies: dict[str, tuple[Node, Fix]] = {}
+        """The causes of stops and what mends them, by path."""
+        self._makers: dict[int, Node] = {}
+        self._known: dict[object, Told] = {}
+        self._marks: dict[int, Marks] = {}
+        self._above: dict[int, Above] = {}
+        self._formal: dict[int, tuple[Node, Body, int]] = {}
+
+    def start(self, walk: Walk) -> None:
+        """Mark the inputs that have the batch among their dims."""
+        self._walk = walk
+        self._batches = tuple([lane.batch for lane in walk.lanes])
+        self._judged = tuple([lane.judged for lane in walk.lanes])
+        self._followed = tuple([lane.judged and lane.batch > 1 for lane in walk.lanes])
+        """In which lanes there are samples to follow: verdicts look at no others."""
+        self.batch = walk.batch
+        self._nowhere: Marks = (None,) * len(walk.lanes)
+        self.declared = walk.declared_batch or 1
+        for declared, taken in zip(walk.model.inputs, walk.taken, strict=True):
+            if taken is None:
+                mark: Mark = Lost("an input has no shape")
+            elif walk.batch not in taken:
+                continue
+            elif taken.count(walk.batch) > 1:
+                mark = Lost("an input has the batch twice")
+            else:
+                mark = Apart(taken.index(walk.batch), 1)
+            self._keep(declared.tensor, [mark if followed else None for followed in self._followed])
+        bodies = [walk.model.graph, *[body for node in _with_bodies(walk.model.graph) for body in node.bodies]]
+        self._constants = {
+            each.tensor: each
+            for body in bodies
+            for each in body.constants
+            if each.dtype in (INT32, INT64) and not each.external
+        }
+        self._formal = {
+            tensor: (node, body, at)
+            for node in _with_bodies(walk.model.graph)
+            for body in node.bodies
+            for at, tensor in enumerate(body.inputs)
+        }
+
+    def carry(self, node: Node) -> None:
+        """Carry the marks through a node that is not listed and that nothing refused."""
+        self._carry_above(node)
+        if node.bodies:
+            self._carry_out(node)
+            return
+        reached = [marks for marks in map(self.marks, node.inputs) if marks]
+        if not reached:
+            return
+        if node.op in POINTWISE and not node.domain and node.outputs and self._alike(node, reached):
+            self._keep(node.outputs[0], reached[0])
+        else:
+            self._carry_marks(node)
+
+    def judge(self, visit: Visit) -> Judgement:
+        """Return the judgement of a listed node, and mark its output as it is once it is mended."""
+        node = visit.node
+        before = self.marks(node.inputs[0]) if node.inputs else None
+        first = visit.arguments[0]
+        asked = visit.arguments[:1] if all(each is first for each in visit.arguments) else visit.arguments
+        reached = any(self.marks(tensor) for tensor in node.inputs[1:])
+        values = tuple([None if each is None else tuple(each.items()) for each in asked])
+        rules = (node.op, node.opset, visit.switch, reached, visit.unknown)
+        key = (rules, visit.input, values, visit.outputs, before)
+        told = self._known.get(key)
+        if told is None:
+            told = self._known[key] = self._told(visit, before or self._nowhere)
+        self._keep(node.outputs[0], told.marks)
+        judgement = told.judgement
+        offends = judgement.verdict in OFFENCES
+        if offends:
+            self.offenders[node.path], self.verdicts[node.path] = (node, judgement.fixes), judgement.verdict
+        blocked_by = self._carry_above(node, offends=offends)
+        return judgement if blocked_by is None else replace(judgement, blocked_by=blocked_by)
+
+    def _told(self, visit: Visit, before: Marks) -> Told:
+        """Return what is said of a listed node whose input has these marks, wherever it stands."""
+        after = [None if seen is None else mark_after(seen) for seen in self._seen(visit.node, (visit.outputs,))]
+        runs = self._runs(visit, before, after)
+        verdict, why = verdict_of(runs, self.declared, self.batch)
+        if visit.unknown:
+            verdict, why = Verdict.UNKNOWN, _lost(before) or visit.unknown
+        found = fixes(self._broken(visit, before), answer_of(visit)) if verdict in OFFENCES else []
+        outputs = found[0].outputs if found else visit.outputs
+        marks = tuple(map(mended_mark, before, visit.input, outputs, self._batches)) if found else tuple(after)
+        here, there = next((run.places for run in runs[::-1] if run.batch > 1), (None, None))
+        outcomes, offered = tuple([run.outcome for run in runs]), tuple([mended.fix for mended in found])
+        judgement = Judgement(verdict, outputs, why, offered, None, outcomes, self._empty(visit), here, there)
+        return Told(judgement, marks)
+
+    def stop(self, node: Node, refused: tuple[str | None, ...]) -> Shapes | None:
+        """Note a node that is not listed and fails; nobody can say what lies below it."""
+        why = next((reason for reason in refused if reason), "it fails")
+        cause = cause_of(node, self)
+        self.stops.append(Stop(node, why, cause.node.path if cause else None))
+        if cause:
+            self.remedies[cause.node.path] = cause.node, cause.fix
+        lost = Lost(f"{node.name or node.path} ({node.op}) fails above it")
+        for tensor in node.outputs:
+            self._keep(tensor, [lost for _ in self._batches])
+        self._carry_above(node, offends=True)
+        return None
+
+    def marks(self, tensor: int) -> Marks | None:
+        """Return the marks of a tensor in all lanes; None if the batch does not reach it."""
+        found = self._marks.get(tensor)
+        if found is None and tensor in self._formal:
+            found = self._formal_marks(*self._formal.pop(tensor))
+            self._keep(tensor, found or ())
+        return found
+
+    def maker(self, tensor: int) -> Node | None:
+        """Return the node that made a tensor; None for inputs and constants, and before it was passed."""
+        return self._makers.get(tensor)
+
+    def shapes(self, tensor: int) -> Shapes | None:
+        """Return the shape of a tensor in all lanes; None if none is known in any."""
+        return self._walk.shapes[tensor]
+
+    def _runs(self, visit: Visit, before: Sequence[Mark], after: Sequence[Mark]) -> list[Run]:
+        return [
+            Run(
+                self._batches[at],
+                visit.input[at],
+                visit.outputs[at],
+                before[at],
+                after[at],
+                problem.message if problem else "",
+            )
+            for at, problem in enumerate(visit.problems)
+            if self._judged[at]
+        ]
+
+    def _empty(self, visit: Visit) -> str | None:
+        """Return what the node does at a batch of 0."""
+        for at, batch in enumerate(self._batches):
+            if batch == 0 and visit.problems[at]:
+                return "refused"
+            if batch == 0 and visit.outputs[at] is not None:
+                return "ok"
+        return None
+
+    def _broken(self, visit: Visit, before: Marks) -> Broken:
+        return Broken(visit, self._batches, self._judged, before, self.declared, self.batch)
+
+    def _formal_marks(self, node: Node, body: Body, at: int) -> Marks | None:
+        """Return the marks of a body's formal input: a function's are those given, a loop's may be anything."""
+        if body.name.startswith("@"):
+            return self.marks(node.inputs[at]) if at < len(node.inputs) else None
+        return self._loop_marks(node)
+
+    def _loop_marks(self, node: Node) -> Marks | None:
+        """Return the marks of all that a loop computes: none if the batch reaches nothing in it."""
+        read = [*node.inputs, *[tensor for inner in _nodes(node.bodies) for tensor in inner.inputs]]
+        if not any(self._marks.get(tensor) for tensor in read):
+            return None
+        return tuple([Lost(f"the batch is not followed through {node.op}") for _ in self._batches])
+
+    def _carry_out(self, node: Node) -> None:
+        """Carry the marks out of bodies: of a function, of the branches of an If, of a loop."""
+        loop = None if node.op == "If" or node.bodies[0].name.startswith("@") else self._loop_marks(node)
+        decides = self.marks(node.inputs[0]) if node.op == "If" and not node.domain else None
+        for at, tensor in enumerate(node.outputs):
+            inner = [self.marks(body.outputs[at]) for body in node.bodies if at < len(body.outputs)]
+            found = [marks for marks in (*inner, loop) if marks]
+            if decides:
+                self._keep(tensor, [Lost("elements decide which branch runs") for _ in self._batches])
+            elif found:
+                self._keep(tensor, [together(marks) for marks in zip(*found, strict=True)])
+
+    def _seen(self, node: Node, outputs: Sequence[Shapes | None] | None = None) -> Iterator[Seen | None]:
+        """Yield a node as it is in each lane; None for those in which no verdict tells samples apart."""
+        walk = self._walk
+        absent = [at for at, tensor in enumerate(node.inputs) if tensor == ABSENT]
+        inputs, given = [walk.shapes[tensor] for tensor in node.inputs], [self.marks(tensor) for tensor in node.inputs]
+        values = [self._elements(tensor) for tensor in node.inputs]
+        if outputs is None:
+            outputs = [walk.shapes[tensor] for tensor in node.outputs]
+        for at, batch in enumerate(self._batches):
+            yield (
+                None
+                if not self._followed[at]
+                else Seen(
+                    node.op,
+                    node.domain,
+                    node.opset,
+                    node.attributes,
+                    batch,
+                    [None if each is None else each[at] for each in given],
+                    [None if each is None else each[at] for each in inputs],
+                    [None if each is None else each[at] for each in outputs],
+                    [None if each is None else each[at] for each in values],
+                    absent,
+                )
+            )
+
+    def _elements(self, tensor: int) -> Values | None:
+        """Return the elements of a small integer tensor in all lanes; the walk has read those it asked for."""
+        found = self._walk.values.get(tensor)
+        if found is None and tensor in self._constants:
+            made = elements(self._constants[tensor].proto)
+            found = None if made is None else (made,) * len(self._batches)
+        return found
+
+    def _alike(self, node: Node, reached: Sequence[Marks]) -> bool:
+        """Say whether all inputs that the batch reaches have the same marks and the rank of the output."""
+        first, output = reached[0], self._walk.shapes[node.outputs[0]]
+        if output is None or output[0] is None or not all(marks is first or marks == first for marks in reached):
+            return False
+        if any(told and shape is None for told, shape in zip(self._followed, output, strict=True)):
+            return False
+        shapes = [self._walk.shapes[tensor] for tensor in node.inputs if self._marks.get(tensor)]
+        rank = len(output[0])
+        return all(shape is not None and shape[0] is not None and len(shape[0]) == rank for shape in shapes)
+
+    def _carry_marks(self, node: Node) -> None:
+        every = list(self._seen(node))
+        for to, tensor in enumerate(node.outputs):
+            self._keep(tensor, [None if seen is None else mark_after(seen, to) for seen in every])
+
+    def _keep(self, tensor: int, marks: Iterable[Mark]) -> None:
+        kept = tuple(marks)
+        if tensor != ABSENT and any(kept):
+            self._marks[tensor] = kept
+
+    def _carry_above(self, node: Node, *, offends: bool = False) -> str | None:
+        """Carry on what offends above a node, or the node itself; return the path of the first one above."""
+        if not self._above and not offends:
+            for tensor in node.outputs:
+                self._makers[tensor] = node
+            return None
+        read = [*node.inputs, *[tensor for body in node.bodies for tensor in body.outputs]]
+        found = [self._above[tensor] for tensor in read if tensor in self._above]
+        first = min(found, default=None)
+        carried = first or ((len(self._above), node.path) if offends else None)
+        for tensor in node.outputs:
+            self._makers[tensor] = node
+            if carried:
+                self._above[tensor] = carried
+        return first and first[1]
+
+
+def _with_bodies(graph: Body) -> Iterator[Node]:
+    return (node for node in _nodes((graph,)) if node.bodies)
+
+
+def _nodes(bodies: Iterable[Body]) -> Iterator[Node]:
+    """Yield all nodes of bodies, and of the bodies in them."""
+    left = [*bodies]
+    while left:
+        for node in left.pop().nodes:
+            yield node
+            left += node.bodies
+
+
+def _lost(marks: Marks) -> str:
+    return next((mark.why for mark in marks if isinstance(mark, Lost)), "")

@@ -1,0 +1,199 @@
+"""Inference: ONNX's own shapes of the outputs of one node, for the operators that are not ours."""
+
+from __future__ import annotations
+
+from shapecalc.models.element_kinds import NUMBERS
+from shapecalc.models.model import ABSENT
+from shapecalc.models.payloads import varint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from shapecalc.models.model import Node
+    from shapecalc.models.walk import Sizes
+
+    Kind = tuple[int, Sizes | None] | bytes
+    """What is known of a tensor: its element type and shape; the message of its type if it is no tensor."""
+    Told = tuple[Kind, ...] | str
+    """What is known of the outputs; or why the node refuses its inputs."""
+
+LARGEST_PART = 2**40
+"""A dim above which ONNX's arithmetic, which is of 64 bits, is not asked."""
+MOST_PARTS = 4096
+"""The largest number that an attribute which counts things may have: the inference makes room for as many."""
+COUNTS = ("num_outputs", "group", "num_groups")
+"""The attributes that count or divide, and may be neither 0 nor large."""
+DIVISORS = ("strides", "stride", "dilations")
+"""The attributes of numbers that are divided by."""
+
+
+class Message(bytes):
+    """A message that is written already: ONNX asks its arguments for nothing but their bytes, each time."""
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's name
+        """Return the bytes."""
+        return self
+
+
+class NodeMessage(Message):
+    """A node that is written already."""
+
+    input: tuple[str, ...]
+
+
+class Inference:
+    """Asks ONNX for the outputs of nodes, and keeps the answers: most nodes of a model have a double."""
+
+    def __init__(self) -> None:
+        """Import what is needed."""
+        import onnx
+        from onnx import checker, defs, shape_inference
+
+        self._onnx, self._ask = onnx, shape_inference.infer_node_outputs
+        self._refused, self._unfit = shape_inference.InferenceError, checker.ValidationError
+        self._schema, self._no_schema = defs.get_schema, defs.SchemaError
+        self._schemas: dict[tuple[str, str, int], Any] = {}
+        self._numbers: dict[object, int] = {}
+        self._forms: list[tuple[Any, NodeMessage, tuple[str, ...]]] = []
+        self._types: dict[Kind, Message] = {}
+        self._dims: dict[int, bytes] = {}
+        self._told: dict[object, Told] = {}
+        self._keys: dict[int, tuple[Any, object]] = {}
+        self._tensors: dict[object, Message] = {}
+        self._imports: dict[tuple[str, int], list[Any]] = {}
+
+    def schema(self, node: Node) -> Any:
+        """Return what ONNX says of a node's operator; None if it has none of that name in that opset."""
+        key = (node.op, node.domain, node.opset)
+        if key not in self._schemas:
+            try:
+                self._schemas[key] = self._schema(node.op, max(node.opset, 1), node.domain)
+            except self._no_schema:
+                self._schemas[key] = None
+        return self._schemas[key]
+
+    def form(self, node: Node) -> int | None:
+        """Return the number that nodes have in common if they have the same operator, attributes and optional inputs.
+
+        None if the operator is not ONNX's.
+        """
+        schema = self.schema(node)
+        if schema is None:
+            return None
+        given = tuple([number != ABSENT for number in node.inputs])
+        made = tuple([number != ABSENT for number in node.outputs])
+        attributes = tuple([each.SerializeToString() for each in node.proto.attribute]) if node.attributes else ()
+        key = (node.op, node.domain, node.opset, given, made, attributes)
+        if key not in self._numbers:
+            proto = self._onnx.NodeProto(op_type=node.op, domain=node.domain)
+            proto.input.extend([str(place) if there else "" for place, there in enumerate(given)])
+            proto.output.extend([f"y{place}" if there else "" for place, there in enumerate(made)])
+            proto.attribute.extend(node.proto.attribute)
+            message = NodeMessage(proto.SerializeToString())
+            message.input = tuple(proto.input)
+            self._numbers[key] = len(self._forms)
+            self._forms.append((schema, message, tuple(proto.output)))
+        return self._numbers[key]
+
+    def outputs(self, node: Node, form: int, kinds: tuple[Kind | None, ...], values: tuple[Any, ...]) -> Told:
+        """Return what is known of a node's outputs, in one lane, or why it refuses its inputs.
+
+        `kinds` are the inputs' (None for one left out), `values` their elements where they are known.
+        """
+        key = (form, kinds, tuple([None if each is None else self._key(each) for each in values]))
+        found = self._told.get(key)
+        if found is None:
+            found = self._told[key] = self._inferred(node, form, kinds, values)
+        return found
+
+    def _key(self, array: Any) -> object:
+        """Return a key that arrays of the same elements have in common; an array is looked at once."""
+        held = self._keys.get(id(array))
+        if held is None or held[0] is not array:
+            held = self._keys[id(array)] = array, (array.dtype.char, array.shape, array.tobytes())
+        return held[1]
+
+    def _inferred(self, node: Node, form: int, kinds: tuple[Kind | None, ...], values: tuple[Any, ...]) -> Told:
+        schema, message, outputs = self._forms[form]
+        given: Any = message
+        unknown: Told = tuple([(0, None)] * len(node.outputs))
+        if (node.attributes and _is_dangerous(node)) or any(map(_is_huge, kinds)):
+            return unknown
+        types: Any = {str(place): self._type(each) for place, each in enumerate(kinds) if each is not None}
+        known: Any = {str(place): self._tensor(each) for place, each in enumerate(values) if each is not None}
+        try:
+            found = self._ask(schema, given, types, known, opset_imports=self._imported(node))
+        except self._refused as error:
+            return (
+                str(error) if all(each and type(each) is tuple and each[1] is not None for each in kinds) else unknown
+            )
+        except (self._unfit, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
+            return unknown
+        return tuple([self._kind(found.get(name)) for name in outputs])
+
+    def _imported(self, node: Node) -> list[Any]:
+        """Return the opsets that a node's function bodies are read with."""
+        key = (node.domain, node.opset)
+        if key not in self._imports:
+            ids = {"": node.opset} | {node.domain: node.opset}
+            self._imports[key] = [
+                self._onnx.OperatorSetIdProto(domain=name, version=each) for name, each in ids.items()
+            ]
+        return self._imports[key]
+
+    def _type(self, kind: Kind) -> Message:
+        """Return the message of a type. Source: TypeProto in onnx.proto."""
+        found = self._types.get(kind)
+        if found is None:
+            found = self._types[kind] = Message(kind if isinstance(kind, bytes) else self._tensor_type(*kind))
+        return found
+
+    def _tensor_type(self, dtype: int, shape: Sizes | None) -> bytes:
+        parts = [b"\x08", varint(dtype)]
+        if shape is not None:
+            dims = b"".join([self._dims.get(size) or self._dim(size) for size in shape])
+            parts += [b"\x12", varint(len(dims)), dims]
+        tensor = b"".join(parts)
+        return b"\x0a" + varint(len(tensor)) + tensor
+
+    def _dim(self, size: int) -> bytes:
+        written = b"\x08" + varint(size)
+        made = self._dims[size] = b"\x0a" + varint(len(written)) + written
+        return made
+
+    def _tensor(self, array: Any) -> Message:
+        """Return the message of a small tensor."""
+        key = self._key(array)
+        if key not in self._tensors:
+            made = self._onnx.TensorProto(dims=array.shape, data_type=NUMBERS[array.dtype.name])
+            made.raw_data = array.tobytes()
+            self._tensors[key] = Message(made.SerializeToString())
+        return self._tensors[key]
+
+    def _kind(self, told: Any) -> Kind:
+        """Return what a type's message says."""
+        if told is None:
+            return (0, None)
+        if not told.HasField("tensor_type"):
+            return bytes(told.SerializeToString())
+        tensor = told.tensor_type
+        if not tensor.HasField("shape"):
+            return (tensor.elem_type, None)
+        sizes = tuple([dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor.shape.dim])
+        return (tensor.elem_type, None if min(sizes, default=0) < 0 else sizes)
+
+
+def _is_huge(kind: Kind | None) -> bool:
+    """Say whether the sizes of a tensor are too large for the inference's arithmetic."""
+    return type(kind) is tuple and kind[1] is not None and max(kind[1], default=0) > LARGEST_PART
+
+
+def _is_dangerous(node: Node) -> bool:
+    """Say whether the inference would divide by 0, or make room for as much as an attribute says."""
+    for name, value in node.attributes.items():
+        if name in COUNTS and not (type(value) is int and 0 < value <= MOST_PARTS):
+            return True
+        if name in DIVISORS and type(value) is tuple and 0 in value:
+            return True
+    return False

@@ -1,0 +1,60 @@
+"""What ONNX Runtime refuses though ONNX's inference does not: sizes that two inputs of a node must share."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from shapecalc.models.model import Node
+    from shapecalc.models.walk import Sizes
+
+STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
+"""The other inputs of recurrent operators that have a batch: name, place, and its axis unless `layout` has it first."""
+
+
+def batch_refusal(node: Node, kinds: Sequence[Any]) -> str | None:
+    """Return why a runtime refuses a node with inputs of these types and shapes; None if nothing here says so."""
+    if node.domain or (node.op not in BATCHES and node.op != "GatherElements"):
+        return None
+    shapes = [kind[1] if isinstance(kind, tuple) else None for kind in kinds]
+    if node.op == "GatherElements":
+        return _outside(shapes[0], shapes[1], node.attributes.get("axis", 0)) if len(shapes) > 1 else None
+    found: dict[str, int] = {}
+    for name, place, axis in BATCHES[node.op](node.attributes):
+        shape = shapes[place] if place < len(shapes) else None
+        if shape is not None and axis < len(shape):
+            found[name] = shape[axis]
+    batch = found.get("X")
+    for name, size in found.items():
+        if batch is not None and size != batch:
+            return f"{name} has a batch of {size}, and X one of {batch}"
+    return None
+
+
+def _outside(data: Sizes | None, indices: Sizes | None, axis: int) -> str | None:
+    """Return why indices do not lie inside of what they gather from: they may be longer along the axis alone.
+
+    >>> _outside((1, 8), (2, 3), 1), _outside((2, 8), (2, 9), -1)
+    ('indices have 2 on axis 0, and data 1', None)
+    """
+    if data is None or indices is None or len(data) != len(indices):
+        return None
+    for place, (size, held) in enumerate(zip(indices, data, strict=True)):
+        if size > held and place != axis % len(data):
+            return f"indices have {size} on axis {place}, and data {held}"
+    return None
+
+
+def _recurrent(attributes: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    first = bool(attributes.get("layout", 0))
+    return [("X", 0, 0 if first else 1), *[(name, at, 0 if first else axis) for name, at, axis in STATES]]
+
+
+def _sampled(_: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    return [("X", 0, 0), ("grid", 1, 0)]
+
+
+BATCHES = {**dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent), "GridSample": _sampled}
+"""The inputs that share a batch, by operator: name, place and the axis of the batch."""

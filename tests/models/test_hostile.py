@@ -1,0 +1,83 @@
+"""Models that ask for too much: each is judged, or is unknown, in little memory and without a traceback."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from shapecalc.models.building import model_of
+from shapecalc.models.judging import judged_model
+from shapecalc.models.report import Verdict
+
+HUGE = 2**62
+MOST_GROWN = 200_000
+"""The kilobytes by which the process may grow."""
+
+
+def report_of(nodes, constants=(), inputs=(("x", ["N", 4]),), opset=18):
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in inputs],
+        [helper.make_empty_tensor_value_info(name) for node in nodes for name in node.output],
+        [numpy_helper.from_array(np.asarray(values), name) for name, values in dict(constants).items()],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    return judged_model(model_of(proto, Path("m.onnx"), {})).report("m.onnx")
+
+
+def node(op, *inputs, outputs=("y",), **attributes):
+    return helper.make_node(op, inputs, outputs, **attributes)
+
+
+FOLLOWED = node("Flatten", "y", outputs=("z",))
+GREEDY = {
+    "a target of 2^62": ([node("Reshape", "x", "t"), FOLLOWED], {"t": [HUGE, -1]}),
+    "a target of many dims": ([node("Reshape", "x", "t"), FOLLOWED], {"t": np.ones(10_000, np.int64)}),
+    "a target of too many dims": ([node("Reshape", "x", "t"), FOLLOWED], {"t": np.ones(200_000, np.int64)}),
+    "an expand to 2^62": ([node("Expand", "x", "t"), FOLLOWED], {"t": [HUGE, 1, 1]}),
+    "a tile of 2^62": ([node("Tile", "x", "t"), FOLLOWED], {"t": [HUGE, HUGE]}),
+    "a large range": ([node("Range", "a", "b", "c"), FOLLOWED], {"a": 0, "b": HUGE, "c": 1}),
+    "a range without a step": ([node("Range", "a", "b", "c"), FOLLOWED], {"a": 0, "b": 5, "c": 0}),
+    "a large fill": ([node("ConstantOfShape", "t"), FOLLOWED], {"t": [10**6, 10**6]}),
+    "many parts": ([node("Split", "x", num_outputs=2**40), FOLLOWED], {}),
+    "a stride of 0": (
+        [node("Conv", "x", "w", strides=[0, 0]), FOLLOWED],
+        {"w": np.ones((1, 1, 1, 1), np.float32)},
+        [("x", ["N", 1, 8, 8])],
+    ),
+    "a block of 0": ([node("DepthToSpace", "x", blocksize=0), FOLLOWED], {}, [("x", ["N", 4, 2, 2])]),
+    "a division by 0": ([node("Div", "a", "b"), node("Reshape", "x", "y", outputs=("z",))], {"a": [4], "b": [0]}),
+    "a power beyond all": ([node("Pow", "a", "b"), node("Reshape", "x", "y", outputs=("z",))], {"a": [9], "b": [99]}),
+    "10^12 elements": ([node("Relu", "x"), FOLLOWED], {}, [("x", [10**6, 10**6])]),
+    "10^30 elements": ([node("Relu", "x"), FOLLOWED], {}, [("x", ["N", 10**15, 10**15])]),
+    "attributes of another kind": ([node("Transpose", "x", perm=b"10"), FOLLOWED], {}),
+    "an axis that is a text": ([node("Flatten", "x", axis=b"1")], {}),
+    "no inputs": ([node("Reshape"), node("Flatten", outputs=("z",)), node("Shape", outputs=("v",))], {}),
+    "no outputs": ([node("Reshape", "x", "t", outputs=()), node("Relu", "x", outputs=())], {"t": [0, -1]}),
+    "an opset of the future": ([node("Reshape", "x", "t"), FOLLOWED], {"t": [0, -1]}),
+    "an input that nobody makes": ([node("Reshape", "q", "t"), FOLLOWED], {"t": [0, -1]}),
+    "500 inputs": (
+        [node("Concat", *[f"x{at}" for at in range(500)], axis=0), FOLLOWED],
+        {},
+        [(f"x{at}", [f"n{at}", "L"]) for at in range(500)],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", GREEDY)
+def test_what_asks_for_too_much_is_judged_or_unknown(what):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    report = report_of(*GREEDY[what], opset=999 if "future" in what else 18)
+    assert all(isinstance(each.verdict, Verdict) for each in report.nodes)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST_GROWN
+
+
+@pytest.mark.parametrize("op", ["Conv", "Loop", "If", "Scan", "Concat", "Slice", "Gather", "Split", "Squeeze", "Cast"])
+def test_a_node_without_its_inputs_or_attributes_is_no_error(op):
+    report = report_of([node(op), node(op, "x", outputs=("z",)), node("Flatten", "z", outputs=("f",))])
+    assert [each.node.op for each in report.nodes if each.node.op == "Flatten"] == ["Flatten"]

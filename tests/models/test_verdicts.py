@@ -1,0 +1,215 @@
+"""Each verdict has a model that earns it and a neighbour that does not, as ONNX Runtime shows by changing a sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from onnx import helper
+
+from shapecalc.models.report import Verdict
+from tests.models.judging import graph_model, judged
+from tests.models.samples import changes, freed, separating_axes, session
+
+node = helper.make_node
+
+
+def ints(*numbers):
+    return np.array(numbers, np.int64)
+
+
+def reshape(shape, target, **attributes):
+    """Return the model of one Reshape of an input of this shape."""
+    nodes = [node("Reshape", ["x", "t"], ["y"], **attributes)]
+    return graph_model(nodes, [("x", shape)], ["y"], [("t", ints(*target))])
+
+
+def one(op, shape, arguments=None, **attributes):
+    constants = [] if arguments is None else [("t", ints(*arguments))]
+    nodes = [node(op, ["x", *[name for name, _ in constants]], ["y"], **attributes)]
+    return graph_model(nodes, [("x", shape)], ["y"], constants)
+
+
+def by_runtime(proto, sizes, declared, shape):
+    """Return the verdict that ONNX Runtime shows, by the words' own definitions."""
+    outcomes, found = {}, set()
+    for size in sorted({*sizes, declared}):
+        feed = {"x": np.random.default_rng(size).normal(size=[size if dim == "N" else dim for dim in shape])}
+        feed["x"] = feed["x"].astype(np.float32)
+        try:
+            running = session(freed(proto))
+            (bits,) = changes(running, feed, {"x": shape.index("N")}, size)
+        except Exception:
+            outcomes[size] = False
+            continue
+        outcomes[size] = True
+        if size not in (1, declared):
+            axes = separating_axes(bits, size)
+            whole = [axis for axis in axes if bits.shape[axis] == size]
+            if not axes:
+                found.add(Verdict.SCRAMBLES)
+            elif shape.index("N") == 0 and 0 not in axes and not whole:
+                found.add(Verdict.SWALLOWS)
+    others = [outcome for size, outcome in outcomes.items() if size != declared]
+    if not outcomes[declared]:
+        return Verdict.FAILS
+    if not all(others):
+        return Verdict.SOMETIMES if any(others) else Verdict.ONLY
+    return next((word for word in (Verdict.SCRAMBLES, Verdict.SWALLOWS) if word in found), Verdict.SAFE)
+
+
+ROWS = [
+    # the verdict, the input's shape, the declared batch, the target; then the neighbour's target and verdict
+    (Verdict.SAFE, ("N", 6), 1, (0, 2, 3), (1, 2, 3), Verdict.ONLY),
+    (Verdict.ONLY, ("N", 6), 1, (1, 2, 3), (-1, 2, 3), Verdict.SAFE),
+    (Verdict.ONLY, ("N", 6), 8, (8, 6), (0, 6), Verdict.SAFE),
+    (Verdict.SWALLOWS, ("N", 3, 4), 1, (1, -1), (-1, 4), Verdict.SAFE),
+    (Verdict.SWALLOWS, ("N", 3, 4), 1, (1, -1, 4), (0, -1, 4), Verdict.SAFE),
+    (Verdict.SCRAMBLES, ("N", 8), 1, (8, -1), (-1, 8), Verdict.SAFE),
+    (Verdict.SCRAMBLES, ("N", 3, 4), 1, (3, -1, 4), (1, -1, 4), Verdict.SWALLOWS),
+    (Verdict.SCRAMBLES, (3, "N", 4), 1, (-1,), (3, -1), Verdict.SAFE),
+    (Verdict.FAILS, ("N", 6), 1, (4, -1), (2, -1), Verdict.SCRAMBLES),
+    (Verdict.SOMETIMES, ("N", 3), 4, (2, -1), (3, -1), Verdict.SCRAMBLES),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[1]} to {row[3]}")
+def test_each_verdict_is_what_the_runtime_shows(row):
+    verdict, shape, declared, target, neighbour, other = row
+    for wanted, asked in ((verdict, target), (other, neighbour)):
+        proto = reshape([declared if dim == "N" and declared > 1 else dim for dim in shape], asked)
+        if shape[0] != "N":
+            proto = reshape(shape, asked)
+        _, follower = judged(proto)
+        assert follower.told["0"].verdict is wanted
+        assert by_runtime(proto, (1, 2, 3), declared, shape) is wanted
+
+
+OTHERS = [
+    (Verdict.SWALLOWS, one("Flatten", ("N", 2, 3), axis=0)),
+    (Verdict.SAFE, one("Flatten", ("N", 2, 3), axis=2)),
+    (Verdict.ONLY, one("Squeeze", ("N", 2, 3), (0,))),
+    (Verdict.SAFE, one("Squeeze", ("N", 1, 3), (1,))),
+    (Verdict.SAFE, one("Unsqueeze", ("N", 3), (0,))),
+    (Verdict.SAFE, one("Transpose", ("N", 2, 3), perm=[1, 0, 2])),
+    (Verdict.SAFE, one("Expand", ("N", 1), (2, 1, 4))),
+    (Verdict.SOMETIMES, one("Expand", ("N", 2), (2, 2))),
+    (Verdict.SAFE, one("Tile", ("N", 2), (2, 2))),
+]
+
+
+@pytest.mark.parametrize(("verdict", "proto"), OTHERS, ids=lambda each: getattr(each, "value", ""))
+def test_the_other_operators_are_judged_as_the_runtime_shows(verdict, proto):
+    _, follower = judged(proto)
+    shape = tuple(dim.dim_param or dim.dim_value for dim in proto.graph.input[0].type.tensor_type.shape.dim)
+    assert follower.told["0"].verdict is verdict
+    assert by_runtime(proto, (1, 2, 3), 1, shape) is verdict
+
+
+@given(
+    st.lists(st.sampled_from([1, 2, 3, 4, 6]), max_size=3),
+    st.integers(0, 3),
+    st.lists(st.sampled_from([-1, 0, 1, 2, 3, 4, 6, 12]), min_size=1, max_size=4),
+)
+def test_any_reshape_is_judged_as_the_runtime_shows(sizes, axis, target):
+    assume(target.count(-1) <= 1)
+    shape = (*sizes[:axis], "N", *sizes[axis:])
+    proto = reshape(shape, target)
+    _, follower = judged(proto)
+    told = follower.told["0"]
+    assert told.verdict is by_runtime(proto, (1, 2, 3), 1, shape), told.why
+
+
+def test_nobody_can_judge_what_data_decides():
+    nodes = [
+        node("NonZero", ["x"], ["i"]),
+        node("Cast", ["i"], ["f"], to=1),
+        node("Reshape", ["f", "t"], ["y"]),
+    ]
+    proto = graph_model(nodes, [("x", ("N", 4))], ["y"], [("t", ints(-1))])
+    _, follower = judged(proto)
+    assert follower.told["2"].verdict is Verdict.UNKNOWN
+    assert follower.told["2"].why
+
+
+def test_a_node_after_samples_met_is_unknown_and_says_where():
+    nodes = [
+        node("ReduceSum", ["x", "a"], ["s"], keepdims=1),
+        node("Add", ["x", "s"], ["m"]),
+        node("Flatten", ["m"], ["y"]),
+    ]
+    proto = graph_model(nodes, [("x", ("N", 4))], ["y"], [("a", ints(0))])
+    _, follower = judged(proto)
+    assert follower.told["2"].verdict is Verdict.UNKNOWN
+    assert "ReduceSum" in follower.told["2"].why
+
+
+def test_what_is_below_an_offender_is_judged_as_if_that_one_were_mended():
+    nodes = [
+        node("Reshape", ["x", "t"], ["a"]),
+        node("Reshape", ["a", "u"], ["b"]),
+        node("Transpose", ["b"], ["y"], perm=[0, 2, 1]),
+    ]
+    constants = [("t", ints(1, 4, 6)), ("u", ints(1, -1, 3))]
+    _, follower = judged(graph_model(nodes, [("x", ("N", 24))], ["y"], constants))
+    told = follower.told
+    assert [told[path].verdict for path in "012"] == [Verdict.ONLY, Verdict.SWALLOWS, Verdict.SAFE]
+    assert [told[path].blocked_by for path in "012"] == [None, "0", "0"]
+    assert told["1"].batch_in == (0, "whole")
+    assert told["1"].batch_out == (1, "major")
+    assert told["2"].batch_in == told["2"].batch_out == (0, "whole")
+
+
+def test_a_batch_of_none_is_a_note():
+    assert judged(reshape(("N", 6), (0, 2, 3)))[1].told["0"].empty == "ok"
+    assert judged(reshape(("N", 6), (-1, 2, 3)))[1].told["0"].empty == "ok"
+    assert judged(reshape(("N", 6), (2, -1, 3)))[1].told["0"].empty == "ok"
+    assert judged(reshape(("N", 6), (0, -1)))[1].told["0"].empty == "refused"
+
+
+@given(
+    st.lists(st.sampled_from([1, 2, 3, 4, 6]), max_size=3),
+    st.integers(0, 2),
+    st.lists(st.sampled_from([-1, 0, 1, 2, 3, 4, 6]), min_size=1, max_size=4),
+)
+def test_every_fix_of_a_reshape_gives_the_same_at_home_and_is_safe(sizes, axis, target):
+    assume(target.count(-1) <= 1)
+    shape = (*sizes[:axis], "N", *sizes[axis:])
+    _, before = judged(reshape(shape, target))
+    home = before.told["0"].outputs[0]
+    for fix in before.told["0"].fixes:
+        if fix.target is not None:
+            proto = reshape(shape, fix.target)
+            _, after = judged(proto)
+            assert after.told["0"].verdict is Verdict.SAFE
+            assert by_runtime(proto, (1, 2, 3), 1, shape) is Verdict.SAFE
+            assert after.told["0"].outputs[0] == home
+
+
+def test_a_target_that_gives_another_shape_at_home_is_no_fix():
+    _, follower = judged(reshape(("N", 2, 3), (2, -1)))
+    assert follower.told["0"].verdict is Verdict.SCRAMBLES
+    assert [(fix.target, fix.assumes) for fix in follower.told["0"].fixes] == [((-1, 3), "axis 2 stays 3")]
+
+
+@pytest.mark.parametrize(
+    ("op", "constants", "attributes", "verdict"),
+    [
+        ("CumSum", [np.array(1)], {}, Verdict.SAFE),
+        ("CumSum", [np.array(0)], {}, Verdict.UNKNOWN),
+        ("ReduceSum", [ints(1)], {}, Verdict.SAFE),
+        ("ReduceSum", [ints(0)], {}, Verdict.UNKNOWN),
+        ("Pad", [ints(0, 1, 0, 0, 1, 0)], {}, Verdict.SAFE),
+        ("Gather", [ints(1, 0)], {"axis": 1}, Verdict.SAFE),
+        ("Gather", [ints(0, 0)], {"axis": 0}, Verdict.UNKNOWN),
+        ("Gather", [ints(0, 1, 2)], {"axis": 0}, Verdict.UNKNOWN),
+        ("Slice", [ints(0), ints(2), ints(1)], {}, Verdict.SAFE),
+        ("Slice", [ints(0), ints(1), ints(0)], {}, Verdict.UNKNOWN),
+    ],
+)
+def test_a_node_above_is_followed_by_the_numbers_that_it_reads(op, constants, attributes, verdict):
+    named = [(f"c{at}", each) for at, each in enumerate(constants)]
+    nodes = [node(op, ["x", *[name for name, _ in named]], ["a"], **attributes), node("Flatten", ["a"], ["y"])]
+    proto = graph_model(nodes, [("x", ("N", 4, 3))], ["y"], named, shapes=False)
+    assert judged(proto)[1].told["1"].verdict is verdict

@@ -1,0 +1,123 @@
+"""Walks against ONNX Runtime: at every size the shapes that are told, and the nodes that fail, are its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from onnx import TensorProto, helper, numpy_helper
+
+from shapecalc.models.building import model_of
+from shapecalc.models.report import Verdict
+from shapecalc.models.walk import Judgement, Lane
+from shapecalc.models.walking import walked
+from tests.models.chains import chains
+from tests.models.samples import session
+from tests.sampling import examples
+
+SIZES = (1, 2, 3, 5, 0)
+
+
+class Bare:
+    """A follower that mends nothing, and keeps where nodes fail: their names, by lane."""
+
+    def __init__(self):
+        self.failed = {}
+
+    def start(self, walk):
+        self.count = len(walk.lanes)
+
+    def carry(self, node):
+        pass
+
+    def judge(self, visit):
+        self._note(visit.node, visit.problems)
+        return Judgement(Verdict.UNKNOWN, visit.outputs, "")
+
+    def stop(self, node, refused):
+        self._note(node, refused)
+
+    def _note(self, node, problems):
+        for lane, problem in enumerate(problems):
+            if problem:
+                self.failed.setdefault(lane, node.name)
+
+
+def walk_of(proto, sizes=SIZES):
+    """Return the walk of a model whose only free dim is N, and the names of the first nodes that fail, by lane."""
+    model = model_of(proto, Path("model.onnx"), {})
+    lanes = tuple(Lane(size, {"N": size}, True) for size in sizes)
+    follower = Bare()
+    walk = walked(model, lanes, tuple(each.dims for each in model.inputs), "N", None, follower)
+    return walk, follower.failed
+
+
+def shapes_by_name(walk, lane):
+    names = walk.model.names
+    return {names[number]: each and each[lane] for number, each in enumerate(walk.shapes) if number}
+
+
+def ran(proto, feeds):
+    """Return the shapes of all outputs by name, and the name of the node that fails; None if none does."""
+    try:
+        running = session(proto)
+        outputs = running.run(None, feeds)
+    except Exception as error:
+        if "onnxruntime" not in type(error).__module__:
+            raise
+        return {}, failing_node(proto, str(error))
+    return {each.name: np.shape(array) for each, array in zip(running.get_outputs(), outputs, strict=True)}, None
+
+
+def failing_node(proto, message):
+    """Return the name of the node that a message names."""
+    return next((node.name for node in proto.graph.node if f"'{node.name}'" in message), message)
+
+
+def up_to(proto, name):
+    """Return the model without the node of that name and all after it."""
+    kept = []
+    for node in proto.graph.node:
+        if node.name == name:
+            break
+        kept.append(node)
+    outputs = [helper.make_empty_tensor_value_info(each) for node in kept for each in node.output]
+    graph = helper.make_graph(kept, "g", proto.graph.input, outputs, proto.graph.initializer)
+    return helper.make_model(graph, opset_imports=proto.opset_import, ir_version=proto.ir_version)
+
+
+def assert_as_run(proto, walk, failed, lane, feeds):
+    found, fails = ran(proto, feeds)
+    assert failed.get(lane) == fails
+    if fails and proto.graph.node[0].name != fails:
+        found, again = ran(up_to(proto, fails), feeds)
+        assert again is None
+    told = shapes_by_name(walk, lane)
+    assert {name: told[name] for name in found} == found
+
+
+@examples(400)
+@given(chains())
+def test_shapes_and_failures_are_those_of_the_runtime(chain):
+    proto = chain.model()
+    walk, failed = walk_of(proto)
+    for lane, size in enumerate(SIZES):
+        assert_as_run(proto, walk, failed, lane, {"x": np.ones((size, *chain.start), np.float32)})
+
+
+def test_indices_that_are_longer_than_what_they_gather_from_fail_as_they_run():
+    """ONNX's inference takes them; the runtime does not."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["i"], name="cast", to=TensorProto.INT64),
+        helper.make_node("GatherElements", ["held", "i"], ["y"], name="gather", axis=1),
+    ]
+    held = numpy_helper.from_array(np.ones((2, 9), np.float32), "held")
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in ("i", "y")]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, [held])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    walk, failed = walk_of(proto)
+    assert failed == {2: "gather", 3: "gather"}
+    for lane, size in enumerate(SIZES):
+        assert_as_run(proto, walk, failed, lane, {"x": np.zeros((size, 4), np.float32)})

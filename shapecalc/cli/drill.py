@@ -11,13 +11,10 @@ from shapecalc.cli.output import Exit, put, stream_error, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.quoting import brief, number_text, visible
-from shapecalc.core.sizes.record import Record
 from shapecalc.teaching.topics import ALL, FORMATS, TOPICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     import typer
 
     from shapecalc.cli.output import Output
@@ -46,7 +43,7 @@ FORMAT = Option(
     completions=lambda: FORMATS,
     lists_completions=True,
 )
-FILE = Option("file", "Write the worksheet into this file.", metavar="FILE", long="--out", short="-o")
+FILE = Option("out", "Write the worksheet into this file.", metavar="FILE", short="-o")
 FORCE = Option("force", "Write over a file that exists.", Takes.NOTHING)
 CHECK = Option("check_lessons", "Tell what is wrong in a file of lessons, with its lines.", metavar="FILE")
 LONGEST_SEED = 40
@@ -62,43 +59,39 @@ def add(app: typer.Typer, cls: type) -> None:
     app.command("drill", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
-class Wanted(Record):
-    """The worksheet that is asked for, and where it is to be written."""
-
-    count: int | None
-    form: str | None
-    file: str | None
-    with_answers: bool
-    force: bool
-
-    @property
-    def given(self) -> list[str]:
-        """The options that are of no use without a count."""
-        options = {"--with-answers": self.with_answers, "--format": self.form, "-o": self.file, "--force": self.force}
-        return [name for name, value in options.items() if value]
-
-
-def run_drill(topic: str | None, seed: str | None, check_lessons: str | None, out: Output, **sheet: Any) -> int:
+def run_drill(
+    topic: str | None,
+    seed: str | None,
+    count: int | None,
+    form: str | None,
+    check_lessons: str | None,
+    out: Output,
+    *,
+    with_answers: bool,
+) -> int:
     """Ask until the input ends, print a worksheet, or check lessons."""
-    wanted = Wanted(**sheet)
     try:
-        _check_together(wanted, check_lessons)
+        _check_together(count, form, check_lessons, out, with_answers=with_answers)
         if check_lessons is not None:
             return _print_faults(check_lessons)
         if seed is not None:
             _check_seed(seed)
-        if wanted.count is not None:
-            return _print_worksheet(topic or ALL, seed, wanted.count, wanted)
+        if count is not None:
+            return _print_worksheet(topic or ALL, seed, count, form, out, with_answers=with_answers)
         return _ask(topic or ALL, seed)
     except ShapeError as error:
         return print_error(error, "drill", {"topic": topic}, out)
 
 
-def _check_together(wanted: Wanted, check_lessons: str | None) -> None:
+def _check_together(
+    count: int | None, form: str | None, check_lessons: str | None, out: Output, *, with_answers: bool
+) -> None:
     """Raise `ShapeError` (usage) for options that do not go together."""
-    if wanted.count is None and wanted.given:
-        raise misuse(f"{wanted.given[0]} is for worksheets", "write --print 20 with it")
-    if check_lessons is not None and wanted.count is not None:
+    of_sheets = {"--with-answers": with_answers, "--format": form, "-o": out.out, "--force": out.force}
+    given = [name for name, value in of_sheets.items() if value]
+    if count is None and given:
+        raise misuse(f"{given[0]} is for worksheets", "write --print 20 with it")
+    if check_lessons is not None and count is not None:
         raise misuse("--check-lessons and --print do not go together")
 
 
@@ -108,19 +101,19 @@ def _check_seed(seed: str) -> None:
         raise misuse(f"a seed is a word of letters and digits, up to {LONGEST_SEED}, not '{visible(brief(seed))}'")
 
 
-def _print_worksheet(topic: str, seed: str | None, count: int, wanted: Wanted) -> int:
-    """Print a worksheet of so many exercises, or write it into a file."""
+def _print_worksheet(topic: str, seed: str | None, count: int, form: str | None, out: Output, **sheet: bool) -> int:
+    """Print a worksheet, or write it into a file."""
     from shapecalc.core.sizes.lookup import lookup
     from shapecalc.teaching.drill import exercises, new_seed
     from shapecalc.teaching.worksheet import WRITERS, sheet_of
 
-    write = lookup(wanted.form or _format_of(wanted.file), WRITERS, "format")
+    write = lookup(form or _format_of(out.out), WRITERS, "format")
     seed = seed or new_seed()
-    text = write(sheet_of(exercises(topic, seed, count), topic, seed, answers=wanted.with_answers))
-    if wanted.file is None:
+    text = write(sheet_of(exercises(topic, seed, count), topic, seed, answers=sheet["with_answers"]))
+    if out.out is None:
         put(text)
     else:
-        _write(f"{text}\n", wanted.file, force=wanted.force)
+        _write(f"{text}\n", out.out, force=out.force)
     return Exit.YES
 
 

@@ -36,12 +36,11 @@ def make_command(
 ) -> Callable[..., int]:
     """Return the function that Typer calls for a command, with a signature made of the parameters.
 
-    It calls `run` with the values by name. Those of the options in `PRINTING` come together, as `out`; Typer's own
+    It calls `run` with the values by name. Those that say what is printed come together, as `out`; Typer's own
     `context` comes if it is asked for.
     """
     placed, named = ({each.name for each in parameters if isinstance(each, kind)} for kind in (Argument, Option))
     twofold = placed & named
-    printed = [name for name, option in PRINTING.items() if option in parameters]
     numbers = [each for each in parameters if isinstance(each, Option) and each.takes is Takes.NUMBER]
 
     def command(context: typer.Context, **given: Any) -> int:
@@ -51,7 +50,7 @@ def make_command(
             values |= {option.name: read_number(option, values[option.name]) for option in numbers}
         except ShapeError as error:
             context.fail(error.problem.message)
-        printing = {name: values.pop(name) for name in printed}
+        printing = {name: values.pop(name) for name in PRINTING if name in values}
         return run(**values, **({"context": context} if with_context else {}), out=Output(**printing))
 
     made = [_typer_parameter(each, by_name=each.name in twofold) for each in parameters]

@@ -105,9 +105,10 @@ LESSONS = (
 LAST = "last"
 """What is written for the place past the last step, where nothing is hidden."""
 STEP = Option(
-    "step",
+    "place",
     "Open at this step, from 1, or past the last, with nothing hidden.",
     metavar=f"N|{LAST}",
+    long="--step",
     completions=lambda: [LAST],
     least=1,
     most=MOST_STEPS,
@@ -139,40 +140,30 @@ def add(app: typer.Typer, cls: type) -> None:
 
 
 def run_tui(
-    context: typer.Context,
-    words: list[str] | None,
-    step: str | None,
-    lesson_file: str | None,
-    out: Output,
-    *,
-    lesson: bool,
-    notes: bool,
-    big: bool,
-    model: str | None,
-    node: str | None,
+    context: typer.Context, words: list[str] | None, model: str | None, node: str | None, out: Output, **given: Any
 ) -> int:
-    """Run the app, and print the answer if it was left with F10."""
+    """Run the app at a model or at a question, and print the answer if it was left with F10."""
     app: TerminalApp[Any] = context.obj
     words = words or []
     try:
-        place = _place(step)
+        place = _place(given["place"])
     except ShapeError as error:
         context.fail(error.problem.message)
     try:
         if model is not None or node is not None:
-            if model is None or words or step is not None or lesson or lesson_file or notes or big:
+            if model is None or words or any(given.values()):
                 raise misuse("--model goes with --node alone", "shapecalc tui --model FILE.onnx --node NAME")
             return _run_model(app, model, node)
         question = opening_question(app, words, out)
         if question.texts.get("input", "").strip() == "-":
             question = question.with_text("input", _shape_from_stdin())
-        course = opening_course(lesson_file, lesson=lesson, notes=notes)
+        course = opening_course(given["lesson_file"], lesson=given["lesson"], notes=given["notes"])
         _check_terminal()
     except ShapeError as error:
         shown: dict[str, object] = {"command": " ".join(words) or None}
         return print_error(split_shape_error(["tui", *words]) or error, "tui", shown, out)
     with _stdout_at_terminal():
-        outcome, code = app.open(question, place, course, big=big)
+        outcome, code = app.open(question, place, course, big=given["big"])
     if outcome is None:
         return code
     if outcome.answer is not None:

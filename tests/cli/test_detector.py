@@ -15,6 +15,8 @@ from tests.cli.conftest import environment
 from tests.core.test_imports import loaded
 from tests.models import detector
 
+pytestmark = pytest.mark.sessions(7)
+
 
 @pytest.fixture
 def yolo(tmp_path):

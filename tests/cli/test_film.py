@@ -9,6 +9,8 @@ import pytest
 from shapecalc.core.ops import OPS
 from shapecalc.view.film import FORMATS
 
+pytestmark = pytest.mark.sessions(24)
+
 SHUFFLE = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1")
 CHAIN = ("chain", "2,3,4 | transpose 1,0,2 | reshape 0,-1")
 

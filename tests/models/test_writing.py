@@ -17,6 +17,8 @@ from shapecalc.models.writing import written
 from tests.models.judging import graph_model
 from tests.models.samples import freed, session
 
+pytestmark = pytest.mark.sessions(10)
+
 node = helper.make_node
 
 

@@ -11,6 +11,8 @@ from shapecalc.tui.memory import LARGEST, LONGEST_QUESTION, MOST_QUESTIONS, Memo
 from shapecalc.tui.themes import THEMES
 from tests.tui.driven import using
 
+pytestmark = pytest.mark.sessions(7)
+
 LINE = "shapecalc reshape 2,3 6"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 
+import pytest
+
 from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
 from shapecalc.core.sizes.record import replace
 from shapecalc.models.report import Verdict
@@ -12,6 +14,8 @@ from shapecalc.tui.model_list import ModelList
 from shapecalc.tui.screens.model import ModelScreen
 from tests.models.reports import FIRST, TURNED, YOLO, judged
 from tests.tui.driven import using
+
+pytestmark = pytest.mark.sessions(5)
 
 
 def at_model(report=YOLO, at=0, mend=None, **options):

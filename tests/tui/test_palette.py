@@ -22,6 +22,8 @@ from shapecalc.view.strokes import UNICODE
 from tests.tui.driven import driven, using
 from tests.tui.scenes import SHUFFLE
 
+pytestmark = pytest.mark.sessions(8)
+
 
 async def find(user, words):
     """Do what the palette does for the command with these words."""

@@ -15,7 +15,7 @@ from tests.cli.conftest import environment
 from tests.core.test_imports import loaded
 from tests.models import detector
 
-pytestmark = pytest.mark.sessions(7)
+pytestmark = pytest.mark.sessions(5)
 
 
 @pytest.fixture

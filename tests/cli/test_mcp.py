@@ -24,7 +24,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-pytestmark = pytest.mark.sessions(24)
+pytestmark = pytest.mark.sessions(14)
 
 MESSAGE = "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
 ELSEWHERE = "it is not in the folder that the server was started in"
@@ -222,6 +222,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(("name", "given", "said"), WRONG, ids=[f"{name} {said}"[:50] for name, _, said in WRONG])
 def test_a_call_that_cannot_be_read_is_one_line(name, given, said, refusal, agent):
     line = refusal(name, **given)

@@ -61,7 +61,7 @@ SCREENS = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("screen", SCREENS)
 def test_text_and_lines_have_contrast_in_every_theme(theme, screen):

@@ -13,7 +13,7 @@ from shapecalc.core.ops.op import operator_of
 from tests.sampling import some_and_all
 from tests.tui.driven import driven, using
 
-pytestmark = pytest.mark.sessions(8)
+pytestmark = pytest.mark.sessions(5)
 
 PAIRS = [(name, row.name) for name, op in OPS.items() for row in dialects_with(op)]
 CHOSEN = [pair for pair in PAIRS if pair[0] == "reshape" or pair[1] in ("tensorrt", "torch")]

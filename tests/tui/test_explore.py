@@ -12,7 +12,7 @@ from shapecalc.core.asking.command_line import split
 from shapecalc.tui.widgets import SENT
 from tests.tui.driven import driven, using
 
-pytestmark = pytest.mark.sessions(14)
+pytestmark = pytest.mark.sessions(10)
 
 SHUFFLE = split("shuffle 2,3,4 --first 1,0,2 --to 2,-1,3")
 

@@ -11,7 +11,7 @@ from shapecalc.view.film.screen import screen
 from shapecalc.view.rail import rail
 from tests.tui.driven import driven
 
-pytestmark = pytest.mark.sessions(8)
+pytestmark = pytest.mark.sessions(5)
 
 SHUFFLE = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1")
 

@@ -10,7 +10,7 @@ from shapecalc.tui.tally import commonest_mistake, predictions_of, read_counts
 from shapecalc.view.figures import Scale, figures
 from tests.tui.driven import driven
 
-pytestmark = pytest.mark.sessions(8)
+pytestmark = pytest.mark.sessions(5)
 
 COPIES = ("reshape", "2,2,3,2", "-1,0,0")
 ROOM = (120, 40)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui.driven import driven
 
-pytestmark = pytest.mark.sessions(7)
+pytestmark = pytest.mark.sessions(5)
 
 
 def lit(user):

@@ -22,7 +22,7 @@ from shapecalc.view.strokes import UNICODE
 from tests.tui.driven import driven, using
 from tests.tui.scenes import SHUFFLE
 
-pytestmark = pytest.mark.sessions(8)
+pytestmark = pytest.mark.sessions(5)
 
 
 async def find(user, words):

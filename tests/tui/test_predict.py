@@ -15,7 +15,7 @@ from shapecalc.tui.question import FIRST, Question, question_of
 from shapecalc.tui.state import State
 from tests.tui.driven import driven, using
 
-pytestmark = pytest.mark.sessions(12)
+pytestmark = pytest.mark.sessions(8)
 
 COPIES = ("reshape", "2,2,3,2", "-1,0,0")
 

@@ -12,7 +12,7 @@ from shapecalc.core.algebra.simplify import Cost, Goal, Simplification, simplify
 from shapecalc.tui.short_form import UNPROVED, chains_text, conclusion_text, count_line
 from tests.tui.driven import driven, using
 
-pytestmark = pytest.mark.sessions(6)
+pytestmark = pytest.mark.sessions(4)
 
 LONG = "N,C,H | transpose 2,0,1 | transpose 1,2,0"
 SHORTER = "It is as short as shapecalc can make it."

@@ -19,7 +19,7 @@ from shapecalc.tui.screens.drill import Drilling
 from shapecalc.tui.screens.lessons import Lessons
 from tests.tui.driven import driven, using
 
-pytestmark = pytest.mark.sessions(8)
+pytestmark = pytest.mark.sessions(5)
 
 PLACES = sorted(range(len(lessons())), key=lambda place: len(lessons()[place].text + lessons()[place].question))
 """The lessons by their numbers, those that take most room last."""

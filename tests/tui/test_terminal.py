@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.conftest import ROOT, command, environment
 
-pytestmark = pytest.mark.sessions(4)
+pytestmark = pytest.mark.sessions(3)
 
 PATIENCE = 30
 """Seconds for which a text is waited for; nothing is timed."""

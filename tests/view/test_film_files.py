@@ -31,7 +31,7 @@ from tests.cli.browser import WHY_NOT, opened
 from tests.view.film_picture import FILM, LINE, made
 from tests.view.questions import answer_to
 
-pytestmark = pytest.mark.sessions(12)
+pytestmark = pytest.mark.sessions(8)
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</script><b>&\"'\u2028 ]]> {0} $x"

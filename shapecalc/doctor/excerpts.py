@@ -7,6 +7,8 @@ since the op, the node and the code stand in other lines.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from shapecalc.doctor.cleaning import clean_lines
 from shapecalc.doctor.sentence import Folded
 
@@ -25,6 +27,8 @@ NEAR = 700
 """How far from such a word a sentence may stand."""
 SHORT = 1 << 16
 """A text so long is read whole."""
+GROUP = 1 << 14
+"""How many characters near the words of errors are searched for sentences at once, before what was found is read."""
 MOST_ALIKE = 24
 DIGITS = str.maketrans("123456789", "000000000")
 PIECE = 1 << 20
@@ -51,12 +55,15 @@ def excerpts(text: str, sentences: Sequence[Sentence], marks: Sequence[str]) -> 
         lower = piece.lower()
         if len(lower) != len(piece):  # a letter whose small form is longer would move all places
             lower = piece.encode("ascii", "replace").decode().lower()
-        spans = [(0, len(lower))] if len(text) <= SHORT else _near_marks(lower, marks)
-        words = set[str]().union(*(lower[begin:end].split() for begin, end in spans))
-        known = [sentence for sentence in sentences if sentence.words <= words]
-        places = sorted({place for sentence in known for place in _places(lower, spans, sentence)})
-        for begin, end in _joined((_line_start(lower, place), _line_end(lower, place + AFTER)) for place in places):
-            yield piece[begin:end], known
+        near = [(0, len(lower))] if len(text) <= SHORT else _near_marks(lower, marks)
+        for spans in _groups(near):
+            words = set[str]().union(*(lower[begin:end].split() for begin, end in spans))
+            known = [sentence for sentence in sentences if sentence.words <= words]
+            places = sorted({place for sentence in known for place in _places(lower, spans, sentence)})
+            for begin, end in _joined(
+                ((_line_start(lower, place), _line_end(lower, place + AFTER)) for place in places), SHORT
+            ):
+                yield piece[begin:end], known
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -83,22 +90,38 @@ def _near_marks(lower: str, marks: Sequence[str]) -> list[Span]:
                 those.setdefault(lower[place : place + TOLD_APART], place)
             place = lower.find(mark, place + NEAR)
     places = sorted(place for those in alike.values() for place in those.values())
-    return _joined((max(0, place - NEAR), place + 2 * NEAR) for place in places)
+    return _joined(((max(0, place - NEAR), place + 2 * NEAR) for place in places), GROUP)
 
 
+def _groups(spans: Sequence[Span]) -> Iterator[list[Span]]:
+    """Yield parts of a text in groups of about `GROUP` characters: who has read enough need not search the rest."""
+    group: list[Span] = []
+    for span in spans:
+        group.append(span)
+        if sum(end - begin for begin, end in group) >= GROUP:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+@lru_cache(maxsize=1)
 def _kinds_of_lines(lower: str) -> str:
-    """Return one line for all that are alike but for numbers, if the text repeats itself; otherwise the text."""
+    """Return one line for all that are alike but for numbers, if the text repeats itself; otherwise the text.
+
+    It is kept for the second search, for words that say less of an error.
+    """
     first = lower[:SHORT].translate(DIGITS).split("\n")
     if 2 * len({*first}) > len(first):
         return lower
     return "\n".join(dict.fromkeys(lower.translate(DIGITS).split("\n")))
 
 
-def _joined(spans: Iterator[Span]) -> list[Span]:
-    """Return parts of a text in order, those that touch as one, unless it would be too long to be read at once."""
+def _joined(spans: Iterator[Span], longest: int) -> list[Span]:
+    """Return parts of a text in order, those that touch as one, unless that would be longer than is read at once."""
     joined: list[Span] = []
     for begin, end in spans:
-        if joined and begin <= joined[-1][1] and end - joined[-1][0] <= SHORT:
+        if joined and begin <= joined[-1][1] and end - joined[-1][0] <= longest:
             joined[-1] = joined[-1][0], max(end, joined[-1][1])
         else:
             joined.append((begin, end))

@@ -7,7 +7,6 @@ several times as long. Source: APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12 and 4.
 from __future__ import annotations
 
 import os
-import stat
 from struct import Struct
 
 from shapecalc.engine.headers import AT_ONCE, OPENED, Found, plain_header
@@ -40,22 +39,19 @@ class _NotPlain(Exception):
 def plain_arrays(path: str, member: str = "") -> list[Found] | None:
     """Return what is found of the arrays of a plain archive, or of one of them; None if it is not plain.
 
-    Raises `OSError`, and `ValueError` for what is no regular file.
+    Raises `OSError` if it cannot be opened.
     """
     descriptor = os.open(path, OPENED)
     try:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise ValueError("it is no regular file")
         found: dict[str, Found] = {}
-        after, entries = _directory(descriptor, state.st_size)
+        after, entries = _directory(descriptor)
         for entry in reversed(entries):
             name = f"{path}:{entry[0].decode().removesuffix('.npy')}"
             if name in found:
                 return None
             found[name] = Found(name, *_array(descriptor, entry, after))
             after = entry[5]
-    except _NotPlain:
+    except (_NotPlain, OSError):  # a pipe has no end to go to
         return None
     finally:
         os.close(descriptor)
@@ -75,8 +71,9 @@ _bytes_at: Callable[[int, int, int], bytes] = getattr(os, "pread", _sought)
 """The same at once, where the system can."""
 
 
-def _directory(descriptor: int, held: int) -> tuple[int, list[Entry]]:
-    """Return where the directory starts, and its entries; raise `_NotPlain`."""
+def _directory(descriptor: int) -> tuple[int, list[Entry]]:
+    """Return where the directory starts, and its entries; raise `_NotPlain`, or `OSError` for what has no places."""
+    held = os.lseek(descriptor, 0, os.SEEK_END)
     first = max(0, held - AT_ONCE)
     last = _bytes_at(descriptor, AT_ONCE, first)
     if len(last) < END.size or first + len(last) != held:

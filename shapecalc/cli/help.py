@@ -33,7 +33,7 @@ COMMAND = Argument(
     "the command or the page",
     "[COMMAND]",
     required=False,
-    completions=lambda: [*OPS, *SPELLINGS, *COMMANDS, *PAGES],
+    completions=lambda: dict.fromkeys([*OPS, *SPELLINGS, *COMMANDS, *PAGES]),
 )
 PAGE = Option("page", "Print the page of the manual, also where a command has that name.", Takes.NOTHING)
 

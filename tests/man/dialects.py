@@ -35,7 +35,7 @@ a rule of it.
 TAIL = r"""
 .Sh SEE ALSO
 .Nm shapecalc Ns Pq 1 ,
-.Nm shapecalc-cases Ns Pq 5
+.Nm shapecalc-tutorial Ns Pq 7
 """
 EMPTY = "Where the known dims hold nothing, -1 is"
 RESHAPE = {
@@ -190,7 +190,7 @@ def filled(text):
 
 def escaped(text):
     """Return text with what a page would read as something else written out."""
-    text = text.replace("\\", r"\e").replace("'", r"\(aq")
+    text = text.replace("\\", r"\e").replace("'", r"\(aq").replace("()", r"\&()")
     return re.sub(r"-(?=[\d-]|\\-)|(?<=-)-", r"\-", text)
 
 

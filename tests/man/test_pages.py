@@ -6,11 +6,14 @@ import doctest
 import re
 import shutil
 import subprocess
+from io import StringIO
 
 import pytest
 from typer.main import get_command
 
 from shapecalc.cli.app import app
+from shapecalc.cli.help import run_help
+from shapecalc.cli.output import Exit, Output
 from shapecalc.cli.pages import ABOUT, file_name
 from shapecalc.cli.pages import PAGES as TOPICS
 from shapecalc.core.asking.rulebook import RULES
@@ -98,8 +101,6 @@ def test_every_command_is_explained_and_every_one_named_exists():
 
 
 def test_the_exit_codes_are_those_of_the_program():
-    from shapecalc.cli.output import Exit
-
     assert re.findall(r"^\.It (\d+)", section("EXIT STATUS"), re.M) == [
         str(code) for name, code in vars(Exit).items() if name.isupper()
     ]
@@ -208,6 +209,19 @@ def test_what_help_prints_is_the_page_or_the_help(shapecalc):
     ran = shapecalc("help", "tutorail")
     assert (ran.code, ran.out) == (2, "")
     assert "did you mean tutorial?" in ran.err
+
+
+def test_on_a_terminal_a_page_is_shown_by_the_pager(monkeypatch):
+    class Terminal(StringIO):
+        def isatty(self):
+            return True
+
+    shown = []
+    monkeypatch.setattr("pydoc.pager", shown.append)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("sys.stdout", Terminal())
+    assert run_help("tutorial", page=False, out=Output()) == 0
+    assert shown == [page_text(TEXTS["shapecalc-tutorial.7"])]
 
 
 def test_a_copy_without_pages_says_so(shapecalc, monkeypatch, tmp_path):

@@ -37,7 +37,7 @@ TAIL = r"""
 .Nm shapecalc Ns Pq 1 ,
 .Nm shapecalc-tutorial Ns Pq 7
 """
-EMPTY = "Where the known dims hold nothing, -1 is"
+EMPTY = "If the known dims multiply to 0, -1 is"
 RESHAPE = {
     Zero.COPIES: "0 copies the dim at the same index.",
     Zero.LITERAL: "0 is a dim of size zero.",

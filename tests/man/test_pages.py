@@ -106,6 +106,10 @@ def test_the_exit_codes_are_those_of_the_program():
     ]
 
 
+def test_the_overview_names_every_dialect():
+    assert {*DIALECTS} <= set(re.findall(r"^\.Li (\w+)", section("Rule options"), re.M))
+
+
 def test_the_keys_of_a_case_are_explained():
     explained = re.findall(r"^\.It Li (.*)", section("JSON lines", CASES), re.M)
     assert {key for line in explained for key in line.split(" , ")} == set(KEYS)

@@ -19,12 +19,20 @@ from tests.sessions import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PERMISSIVE = ("MIT", "BSD", "Apache")
-NEEDED = ("README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", ".pre-commit-hooks.yaml", ".ci/run")
+NEEDED = (
+    *("README.md", "CHANGELOG.md", ".github/CONTRIBUTING.md", "LICENSE"),
+    *("pyproject.toml", ".pre-commit-hooks.yaml", ".ci/run"),
+)
 """What the tests and the checks read beside `shapecalc`, `tests` and `man`."""
 
 
-def test_the_version_is_the_one_of_the_changelog():
-    assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M).group(1) == __version__
+def test_the_version_is_the_last_one_of_the_changelog_and_what_is_new_stands_in_order():
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    first, last = re.findall(r"^## (\S+)", text, re.M)[:2]
+    assert (first, last) == ("Unreleased", __version__)
+    unreleased = text.partition("## Unreleased")[2].partition("\n## ")[0]
+    titles = re.findall(r"^### (\w+)", unreleased, re.M)
+    assert titles == [title for title in ("Added", "Changed", "Fixed") if title in titles]
 
 
 def test_the_version_is_printed():
@@ -63,8 +71,10 @@ def files_below(*names):
 def test_the_wheel_holds_the_package_and_the_manual(built):
     (wheel,) = built.glob("*.whl")
     files = [name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name]
-    pages = {f"shapecalc-{__version__}.data/data/share/man/man{page[-1]}/{page[4:]}" for page in files_below("man")}
-    assert set(files) == files_below("shapecalc") | pages
+    pages = files_below("man")
+    for_man = {f"shapecalc-{__version__}.data/data/share/man/man{page[-1]}/{page[4:]}" for page in pages}
+    for_help = {f"shapecalc/{page}" for page in pages}
+    assert set(files) == files_below("shapecalc") | for_man | for_help
     assert "shapecalc/py.typed" in files
     kinds = {"py", "typed", "tcss", "toml", "html", "css", "js", "ttf", "txt", "1", "5", "7"}
     assert {name.rpartition(".")[2] for name in files} == kinds

@@ -34,8 +34,9 @@ What a tensor's shape becomes, and why, under the rules of a framework.
   shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
 
 shapecalc -h lists the commands, shapecalc reshape -h explains one,
-shapecalc why explains the rules. On Windows, shapes need
-double quotes: shapecalc reshape "2,3,4" "0,-1"."""
+shapecalc why explains the rules, shapecalc help tutorial begins at the
+beginning. On Windows, shapes need double quotes:
+shapecalc reshape "2,3,4" "0,-1"."""
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,10 +1,14 @@
-"""`shapecalc help`: the help of a command."""
+"""`shapecalc help`: the help of a command, or a page of the manual."""
 
 from __future__ import annotations
 
+import sys
+
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.app import COMMANDS, app
-from shapecalc.cli.options import Argument
+from shapecalc.cli.options import Argument, Option, Takes
+from shapecalc.cli.output import Exit, put
+from shapecalc.cli.pages import OVERVIEW, PAGES, page_about
 from shapecalc.cli.signature import make_command
 from shapecalc.core.asking.spellings import SPELLINGS, respelled
 from shapecalc.core.ops import OPS
@@ -17,28 +21,49 @@ if TYPE_CHECKING:
 
     from shapecalc.cli.output import Output
 
-SUMMARY = "Print a command's help, as -h after it does."
+SUMMARY = "Print a command's help, or a page of the manual."
 HELP = f"""\b
   shapecalc help reshape
-  shapecalc help
+  shapecalc help tutorial
+  shapecalc help model --page
 
-{SUMMARY}"""
+{SUMMARY} The pages are {", ".join(PAGES)}."""
 COMMAND = Argument(
-    "command", "the command", "[COMMAND]", required=False, completions=lambda: [*OPS, *SPELLINGS, *COMMANDS]
+    "command",
+    "the command or the page",
+    "[COMMAND]",
+    required=False,
+    completions=lambda: dict.fromkeys([*OPS, *SPELLINGS, *COMMANDS, *PAGES]),
 )
+PAGE = Option("page", "Print the page of the manual, also where a command has that name.", Takes.NOTHING)
 
 
 def add(to: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    to.command("help", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_help, [COMMAND]))
+    to.command("help", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_help, [COMMAND, PAGE]))
 
 
-def run_help(command: str | None, out: Output) -> int:
-    """Print the help of a command, or the list of commands."""
-    words = respelled([] if command is None else [command])[:1]
+def run_help(command: str | None, page: bool, out: Output) -> int:
+    """Print the help of a command, or the list of commands; a page if there is no such command, or if asked for one."""
+    asked = command or ""
+    page |= asked.startswith(f"{OVERVIEW}-")
+    words = respelled([asked.removeprefix(f"{OVERVIEW}-")] if asked else [])[:1]
     try:
         for word in words:
-            lookup(word, dict.fromkeys([*OPS, *COMMANDS]), "command")
+            lookup(word, dict.fromkeys([*OPS, *COMMANDS, *PAGES]), "command")
+        if page or any(word not in OPS and word not in COMMANDS for word in words):
+            show_text(page_about(words[0] if words else OVERVIEW))
+            return Exit.YES
     except ShapeError as error:
         return print_error(error, "help", {"command": command}, out)
     return int(app(words)([*words, "--help"], prog_name="shapecalc", standalone_mode=False) or 0)
+
+
+def show_text(text: str) -> None:
+    """Print a long text: on a terminal by the pager, so that it can be read from its beginning."""
+    if sys.stdin is not None and sys.stdout is not None and sys.stdin.isatty() and sys.stdout.isatty():
+        from pydoc import pager
+
+        pager(text)
+    else:
+        put(text)

@@ -634,9 +634,9 @@ def test_the_pre_commit_hook_runs(tmp_path):
             assert (tmp_path / name).read_text() == text
 
 
-def test_the_steps_of_the_workflow_in_the_readme_run(tmp_path):
-    readme = (ROOT / "README.md").read_text("utf-8")
-    (line,) = [line for line in readme.splitlines() if line.startswith("- run: shapecalc check")]
+def test_the_steps_of_the_workflow_on_the_page_run(tmp_path):
+    page = (ROOT / "man" / "shapecalc-check.1").read_text("utf-8")
+    (line,) = [line for line in page.splitlines() if line.startswith("- run: shapecalc check")]
     words = line.removeprefix("- run: shapecalc ").replace("*.shapes", "a.shapes").split()
     for text, code, shown in ((PASSES, 0, ""), (FAILS, 1, "::error file=a.shapes,line=1::expected 2,13")):
         (tmp_path / "a.shapes").write_text(text)
@@ -647,9 +647,10 @@ def test_the_steps_of_the_workflow_in_the_readme_run(tmp_path):
         assert (tmp_path / "shapes.xml").exists()
 
 
-def test_the_hook_in_the_readme_is_the_one_that_is_defined():
+def test_the_hook_on_the_page_is_the_one_that_is_defined():
     hooks = (ROOT / ".pre-commit-hooks.yaml").read_text()
-    assert "      - id: shapecalc-check\n" in (ROOT / "README.md").read_text("utf-8")
+    page = (ROOT / "man" / "shapecalc-check.1").read_text("utf-8")
+    assert "      - id: shapecalc-check\n" in page
     assert "- id: shapecalc-check\n" in hooks
 
 

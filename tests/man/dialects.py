@@ -35,9 +35,9 @@ a rule of it.
 TAIL = r"""
 .Sh SEE ALSO
 .Nm shapecalc Ns Pq 1 ,
-.Nm shapecalc-cases Ns Pq 5
+.Nm shapecalc-tutorial Ns Pq 7
 """
-EMPTY = "Where the known dims hold nothing, -1 is"
+EMPTY = "If the known dims multiply to 0, -1 is"
 RESHAPE = {
     Zero.COPIES: "0 copies the dim at the same index.",
     Zero.LITERAL: "0 is a dim of size zero.",
@@ -190,7 +190,7 @@ def filled(text):
 
 def escaped(text):
     """Return text with what a page would read as something else written out."""
-    text = text.replace("\\", r"\e").replace("'", r"\(aq")
+    text = text.replace("\\", r"\e").replace("'", r"\(aq").replace("()", r"\&()")
     return re.sub(r"-(?=[\d-]|\\-)|(?<=-)-", r"\-", text)
 
 

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import shutil
 import subprocess
+from io import StringIO
 
 import pytest
 from typer.main import get_command
 
 from shapecalc.cli.app import app
+from shapecalc.cli.help import run_help
+from shapecalc.cli.output import Exit, Output
+from shapecalc.cli.pages import ABOUT, file_name
+from shapecalc.cli.pages import PAGES as TOPICS
 from shapecalc.core.asking.rulebook import RULES
 from shapecalc.core.cases.case import KEYS
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.teaching.lesson_faults import OPTIONAL, OPTIONAL_OF_WRONG, REQUIRED, REQUIRED_OF_WRONG
+from shapecalc.view.mdoc import page_text
 from tests.man import dialects
-from tests.sessions import ROOT, commands, folder_with_shapecalc, printed
+from tests.models import detector
+from tests.sessions import ROOT, commands, folder_with_shapecalc, literal, printed
 
 PAGES = sorted((ROOT / "man").glob("shapecalc*.[157]"))
 TEXTS = {page.name: page.read_text("utf-8") for page in PAGES}
-MANUAL, CASES, LESSONS = (TEXTS[f"shapecalc{name}"] for name in (".1", "-cases.5", "-lessons.5"))
+MANUAL, CHECK, CASES, LESSONS = (TEXTS[f"shapecalc{name}"] for name in (".1", "-check.1", "-cases.5", "-lessons.5"))
+OF_COMMANDS = "".join(text for name, text in TEXTS.items() if name.endswith(".1"))
 HELP = {"-h", "--help"}
 
 
@@ -38,17 +47,23 @@ def options(command):
     return {flag for param in command.params for flag in (*param.opts, *param.secondary_opts) if flag[0] == "-"}
 
 
-def synopses(text=MANUAL):
-    """Return the options of every command in the synopsis; the program's own under the empty name."""
+def synopses(text=OF_COMMANDS):
+    """Return the options of every command in the synopses; the program's own under the empty name."""
     groups = {
-        "rule-options": {"-d", "--dialect", "--dtype", "--where"},
-        "output-options": flags(section("Output options", text)),
+        name: flags("\n".join(re.findall(r"^\.It (Fl .*)", section(title, text), re.M)))
+        for name, title in (
+            ("rule-options", "Rule options"),
+            ("switches", "Switches"),
+            ("output-options", "Output options"),
+        )
     }
+    groups["options"] = groups["rule-options"] | groups["output-options"]
     found = {}
-    for part in section("SYNOPSIS", text).split(".Nm\n")[1:]:
-        name = re.match(r"\.Cm (\S+)", part)
-        named = [group for title, group in groups.items() if f".Ar {title}\n" in part or f"Op Ar {title}\n" in part]
-        found[name.group(1) if name else ""] = flags(part).union(*named)
+    for synopsis in re.findall(r"^\.Sh SYNOPSIS\n(.*?)(?=^\.Sh )", text, re.M | re.S):
+        for part in re.split(r"^\.Nm.*\n", synopsis, flags=re.M)[1:]:
+            name = re.match(r"\.Cm (\S+)", part)
+            named = [group for title, group in groups.items() if f"Op Ar {title}\n" in part]
+            found[name.group(1) if name else ""] = flags(part).union(*named)
     return found
 
 
@@ -63,30 +78,36 @@ def test_the_synopsis_has_every_command_with_every_option_and_no_other():
 
 
 def test_the_synopsis_would_tell_what_is_missing_or_made_up():
-    assert synopses(MANUAL.replace(".Op Fl -strict\n", "", 1)) != tree()
-    assert synopses(MANUAL.replace(".Cm repl", ".Cm repl\n.Op Fl -made-up")) != tree()
-    assert synopses(MANUAL.replace(".It Fl -force\n", "")) != tree()
+    assert synopses(OF_COMMANDS.replace(".Op Fl -strict\n", "", 1)) != tree()
+    assert synopses(OF_COMMANDS.replace(".Cm repl", ".Cm repl\n.Op Fl -made-up")) != tree()
+    assert synopses(OF_COMMANDS.replace(".It Fl -force\n", "")) != tree()
 
 
-def test_every_option_is_explained_and_every_one_named_exists():
+def test_every_option_is_explained_where_its_command_stands_and_every_one_named_exists():
     known = set().union(*tree().values())
-    assert flags("\n".join(re.findall(r"^\.It (Fl .*)", MANUAL, re.M))) == known
-    assert flags(MANUAL) == known
-    assert flags(CASES) | flags(LESSONS) <= known
+    in_overview = flags("\n".join(re.findall(r"^\.It (Fl .*)", MANUAL, re.M)))
+    for name, text in TEXTS.items():
+        assert flags(text) <= known, name
+        if name.endswith(".1"):
+            explained = flags("\n".join(re.findall(r"^\.It (Fl .*)", text, re.M)))
+            assert flags(section("SYNOPSIS", text)) <= explained | in_overview, name
 
 
 def test_every_command_is_explained_and_every_one_named_exists():
     known = set(tree()) - {""}
-    assert set(re.findall(r"^\.It Ic (\S+)", MANUAL, re.M)) == known
-    assert set(re.findall(r"\bIc (\S+)", MANUAL)) == known
+    explained = re.findall(r"\bIc (\S+)", "\n".join(re.findall(r"^\.It (Ic .*)", MANUAL, re.M)))
+    assert sorted(explained) == sorted(known)
+    assert set(re.findall(r"\bIc (\S+)", OF_COMMANDS)) == known
 
 
 def test_the_exit_codes_are_those_of_the_program():
-    from shapecalc.cli.output import Exit
-
     assert re.findall(r"^\.It (\d+)", section("EXIT STATUS"), re.M) == [
         str(code) for name, code in vars(Exit).items() if name.isupper()
     ]
+
+
+def test_the_overview_names_every_dialect():
+    assert {*DIALECTS} <= set(re.findall(r"^\.Li (\w+)", section("Rule options"), re.M))
 
 
 def test_the_keys_of_a_case_are_explained():
@@ -120,13 +141,12 @@ def test_mandoc_finds_nothing(page):
     assert (ran.returncode, ran.stdout + ran.stderr) == (0, "")
 
 
-def literal(text):
-    """Return the literal blocks of a page as they are shown."""
-    blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", text, re.M | re.S)
-    return [block.replace(r"\(aq", "'").replace(r"\e", "\\") for block in blocks]
-
-
-SHOWN = [pair for text in TEXTS.values() for pair in commands(literal(text))]
+SESSIONS = {
+    f"{name}: {block[2 : block.index(chr(10))]}": block
+    for name, text in TEXTS.items()
+    for block in literal(text)
+    if block.startswith("$ ")
+}
 FILES = [
     (re.match(r"# file: (\S+)", block).group(1), block)
     for text in (CASES, LESSONS)
@@ -135,12 +155,81 @@ FILES = [
 ]
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(("command", "shown"), SHOWN, ids=[command for command, _ in SHOWN])
-def test_a_command_prints_what_the_page_shows(command, shown, tmp_path):
-    assert printed(command, folder_with_shapecalc(tmp_path, FILES)) == shown
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS)
+def test_a_session_prints_what_the_page_shows(session, tmp_path):
+    folder = folder_with_shapecalc(tmp_path, FILES)
+    detector.write(folder / "yolo.onnx")
+    for command, shown in commands([session]):
+        assert printed(command, folder) == shown
+
+
+def test_the_python_of_the_pages_is_right():
+    (shown,) = [block for block in literal(OF_COMMANDS) if block.startswith(">>> ")]
+    test = doctest.DocTestParser().get_doctest(shown, {}, "shapecalc.1", None, None)
+    assert doctest.DocTestRunner().run(test).failed == 0
 
 
 def test_the_pages_show_commands():
-    assert len(SHOWN) > 6
+    assert len(SESSIONS) > 20
     assert [name for name, _ in FILES] == ["model.shapes", "week3.toml"]
+
+
+def words(text):
+    """Return the words of a page as they are printed, whatever the signs of its quotes and dashes."""
+    return text.translate(str.maketrans("\u2018\u2019\u2013", "''-")).split()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_without_man_says_what_mandoc_says(page):
+    if shutil.which("mandoc") is None:
+        pytest.skip("mandoc is not installed")
+    ran = subprocess.run(["mandoc", "-Tutf8", str(page)], capture_output=True, encoding="utf-8", check=True)
+    body = re.sub(".\b", "", ran.stdout).strip().splitlines()[1:-1]
+    assert words(page_text(TEXTS[page.name])) == words("\n".join(body))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_without_man_has_all_its_words_within_its_width(page):
+    source = TEXTS[page.name]
+    filled = re.sub(r"^\.Bd.*?^\.Ed", "", re.sub(r"^\.Dl.*", "", source, flags=re.M), flags=re.M | re.S)
+    text = page_text(filled, 78)
+    assert max(map(len, text.splitlines())) <= 78
+    assert not re.search(r"\\|^\.[A-Z]", text, re.M)
+    assert [block for block in literal(source) if block.splitlines()[0] not in page_text(source)] == []
+
+
+def test_the_pages_are_those_that_help_prints():
+    assert sorted(map(file_name, TOPICS)) == sorted(TEXTS)
+    assert {*ABOUT} <= set(tree())
+    assert all(f".Cm {command}\n" in TEXTS[file_name(topic)] for command, topic in ABOUT.items())
+
+
+def test_what_help_prints_is_the_page_or_the_help(shapecalc):
+    for words, page in ((["tutorial"], "tutorial"), (["shapecalc-model"], "model"), (["--page", "film"], "tui")):
+        assert shapecalc("help", *words).out.rstrip("\n") == page_text(TEXTS[file_name(page)])
+    assert shapecalc("help", "--page", "permute") == shapecalc("help", "--page")
+    assert shapecalc("help", "model") == shapecalc("model", "-h")
+    ran = shapecalc("help", "tutorail")
+    assert (ran.code, ran.out) == (2, "")
+    assert "did you mean tutorial?" in ran.err
+
+
+def test_on_a_terminal_a_page_is_shown_by_the_pager(monkeypatch):
+    class Terminal(StringIO):
+        def isatty(self):
+            return True
+
+    shown = []
+    monkeypatch.setattr("pydoc.pager", shown.append)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("sys.stdout", Terminal())
+    assert run_help("tutorial", page=False, out=Output()) == 0
+    assert shown == [page_text(TEXTS["shapecalc-tutorial.7"])]
+
+
+def test_a_copy_without_pages_says_so(shapecalc, monkeypatch, tmp_path):
+    monkeypatch.setattr("shapecalc.cli.pages.files", lambda _package: tmp_path / "package")
+    ran = shapecalc("help", "tutorial")
+    assert (ran.code, ran.out) == (4, "")
+    assert "shapecalc-tutorial.7 is not installed with this copy" in ran.err

@@ -1,4 +1,4 @@
-"""The pictures that the README shows are what the app shows now."""
+"""The screenshots are what the app shows now."""
 
 from __future__ import annotations
 

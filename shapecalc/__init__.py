@@ -416,7 +416,7 @@ def swapaxes(
     dtype: str | None = None,
     where: Mapping[str, int] | None = None,
 ) -> Trace:
-    """Let two axes change places.
+    """Swap two axes.
 
     Source: numpy.swapaxes, torch.swapaxes, paddle.swapaxes. Raises `ShapeError`.
 

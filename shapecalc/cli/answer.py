@@ -67,7 +67,9 @@ def answer_lines(answer: Callable[[str, Output], int], op: str, texts: dict[str,
     try:
         if out.out is not None or out.picture is not None:
             name = "--out" if out.out is not None else "--picture"
-            raise misuse(f"{name} takes one input, and - may be many lines", "give the file or the shape in place of -")
+            raise misuse(
+                f"{name} takes one input, but - can bring many lines", "give the file or the shape in place of -"
+            )
         lines = input_lines()
         first = next(lines)
         refused = answer(first, replace(out, quiet=True)) != Exit.YES

@@ -48,7 +48,7 @@ def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> 
     Raises `ShapeError` (usage) for options that ask for data if there is none, or for an element that there is not.
     """
     if out.out is not None and source is None:
-        raise misuse("--out carries data out, and the input is a shape only", "give a file: x.npy")
+        raise misuse("--out needs data, and the input is only a shape", "give a file: x.npy")
     if out.backend != "auto":
         _check_backend(out.backend)
     return {} if answer.output is None else _element_paths(answer, out)
@@ -113,8 +113,10 @@ def tell_plan(answer: Trace | Chain, source: Source | None, out: Output) -> None
     unit = "elements" if source is None else "bytes"
     if plan.copies:
         culprits = plan.copies[0].culprits
-        why = f"goes {culprits[0]} and then {culprits[1]} {unit}" if culprits else "goes round the end of an axis"
-        tell(f"engine: copy of {plan.bytes_moved} {unit}; no one step {why}")
+        why = (
+            f"covers one dim: it needs {culprits[0]} and {culprits[1]}" if culprits else "goes round the end of an axis"
+        )
+        tell(f"engine: copy of {plan.bytes_moved} {unit}; no single stride {why}")
     else:
         tell("engine: view, nothing moves")
     for stage in plan.stages:

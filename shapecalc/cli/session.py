@@ -46,7 +46,7 @@ COMMANDS = {
     "quit": "leave; so does ^D",
 }
 HELP = """\
-  2,3,4               set the current shape; every answer becomes the next one, also called ans
+  2,3,4               set the current shape; every answer becomes the new one, also called ans
   transpose 1,0,2     carry the current shape through an op; its options are the command's
   reshape ans 0,-1    the same, with the input named
   ans | flatten       several ops in a row

@@ -46,7 +46,7 @@ def plain_arrays(path: str, member: str = "") -> list[Found] | None:
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         found: dict[str, Found] = {}
         after, entries = _directory(descriptor, state.st_size)
         for entry in reversed(entries):

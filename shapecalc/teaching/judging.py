@@ -17,7 +17,7 @@ from shapecalc.core.sizes.text import read_axes, shape_text
 from shapecalc.teaching.tasks import Prediction, Task, prediction_of, prediction_text, read_prediction
 from shapecalc.view.hints import hint_of
 
-COUNT_AGAIN = "hold each number of the request against the input, then count the elements"
+COUNT_AGAIN = "compare each number of the request with the input, then count the elements"
 FOLLOW_AGAIN = "count the elements that come before it, in reading order, before and after each stage"
 EVERY_RULE = "it is not refused: no rule forbids it, so begin with dim 0"
 
@@ -61,7 +61,7 @@ def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     if prediction is None:
         return EVERY_RULE
     if any(isinstance(dim, int) and dim < 0 for dim in prediction):
-        return "nothing in an answer is negative: -1 asks for a size, and the answer has it"
+        return "no size in an answer is negative: -1 asks for a size, and the answer names it"
     if right is None:
         return f"{count}; {COUNT_AGAIN}" if (count := _miscount(answer, prediction)) else COUNT_AGAIN
     if task.follow:

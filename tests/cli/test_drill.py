@@ -157,7 +157,7 @@ MISUSED = [
     (["drill", "--print", "0"], "--print is a whole number from 1 to 1000"),
     (["drill", "--print", "3", "--format", "pdf"], "there is no format 'pdf' (there are text, markdown, html)"),
     (["drill", "--print", "3", "-o", "sheet.pdf"], "a worksheet ends with .txt, .md, .html, .htm, not '.pdf'"),
-    (["drill", "--check-lessons", "x", "--print", "3"], "--check-lessons and --print do not go together"),
+    (["drill", "--check-lessons", "x", "--print", "3"], "--check-lessons and --print cannot be combined"),
 ]
 
 
@@ -204,7 +204,7 @@ def test_on_a_terminal_it_prompts_asks_again_and_ends_with_the_score(tmp_path):
     until(b"score: 1 of 1 right, streak 1")
     assert running.wait(30) == 0
     os.close(parent)
-    assert shown.startswith(b"shapecalc: type the output shape, or error; ? helps")
+    assert shown.startswith(b"shapecalc: type the output shape, or error; ? gives a hint")
 
 
 def test_a_closed_input_is_told(tmp_path):

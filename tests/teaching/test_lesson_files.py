@@ -62,7 +62,7 @@ WRONG = [
     ('id = "heads"\n', "", 2, "id is missing"),
     ('"heads"', '"Heads 1"', 3, "an id is made of small letters"),
     ('"heads"', "[1]", 3, "id is a text, not a list"),
-    ('id = "last"', 'id = "heads"', 22, "the id 'heads' is that of lesson 1, too"),
+    ('id = "last"', 'id = "heads"', 22, "lesson 1 also has the id 'heads'"),
     ('"Splitting heads"', '""', 4, "title is empty"),
     ('"Splitting heads"', f'"{"x" * 61}"', 4, "title has 61 characters, and 60 are the most"),
     ('"Splitting heads"', r'"\u001b[31m"', 4, "title holds a character that cannot be shown"),
@@ -93,10 +93,10 @@ WRONG = [
         17,
         "there is no key 'wrong'",
     ),
-    ("# week 3", "[[lesson", 1, "it is no TOML: expected ']]'"),
+    ("# week 3", "[[lesson", 1, "it is not TOML: expected ']]'"),
     ("# week 3", "x = " + "[" * 5000, 1, "it is nested too deeply"),
-    ("# week 3", "x = " + "9" * 5000, None, "it is no TOML: "),
-    ('"It moves."', '"""', 28, "it is no TOML: "),
+    ("# week 3", "x = " + "9" * 5000, None, "it is not TOML: "),
+    ('"It moves."', '"""', 28, "it is not TOML: "),
 ]
 
 

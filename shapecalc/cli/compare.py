@@ -85,7 +85,7 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
     if out.json and not out.quiet:
         put_json(comparison.as_json())
     elif not out.quiet:
-        _print_comparison(comparison, explain=out.explain)
+        _print_comparison(comparison, explain=out.explain > 0)
         if not as_expected:
             tell(f"shapecalc: not every dialect answers {expected}")
     return Exit.YES if agreed else Exit.NO

@@ -32,10 +32,15 @@ class Takes(Choice):
     """What an option takes on a command line."""
 
     NOTHING = "nothing: it is there or not"
+    MORE = "nothing, or =all, which asks for everything"
     SWITCH = "nothing: it is on, or off as --no-..."
     TEXT = "a text"
     TEXTS = "a text each time that it is written"
     NUMBER = "a whole number"
+
+
+ALL = "=all"
+"""What follows the name of an option that asks for everything; Typer is told it as the option twice."""
 
 
 class Option(Record):
@@ -162,7 +167,12 @@ MOST_STEPS = 99_999
 """The last step that may be asked for; more than an answer has."""
 THEME = Option("theme", "The background of a picture: light or dark.", completions=_themes)
 PRINTING = by_name(
-    Option("explain", "Tell every step, on standard error.", Takes.NOTHING, short="-e"),
+    Option(
+        "explain",
+        "Tell every step and the picture that shows most, on standard error; with =all, every picture.",
+        Takes.MORE,
+        short="-e",
+    ),
     Option("json", "Print the answer as JSON, with everything that led to it.", Takes.NOTHING),
     Option("expect", "Exit 1 unless the answer is this shape, or fits this pattern: N,?,...", metavar="SHAPE"),
     Option("quiet", "Print nothing; the exit code is the answer.", Takes.NOTHING, short="-q"),

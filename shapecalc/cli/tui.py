@@ -95,7 +95,7 @@ HELP = f"""\b
   s=$(shapecalc tui reshape 2,3,4 0,-1)
 
 {SUMMARY} It opens at the first step and asks; ^G reveals all. F10 quits and prints the answer, F1 lists the keys."""
-INSTEAD = "shapecalc OP ... --explain prints the same pictures"
+INSTEAD = "shapecalc OP ... --explain=all prints the same pictures"
 UNKNOWN = {"ignore_unknown_options": True}
 """The words after `tui` are an op's command line, which the core reads."""
 LESSONS = (

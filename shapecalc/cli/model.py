@@ -49,7 +49,7 @@ FILE = Argument("file", "the ONNX model", "FILE.onnx")
 ASKED = (
     Option("batch", "The batch's name, and the sizes to judge: N,1,2,8.", metavar="NAME[,SIZE...]"),
     Option("shapes", "An input's shape: x=N,3,H,W; may be repeated.", Takes.TEXTS, "INPUT=SHAPE", "--set"),
-    Option("where", "Sizes to put in for other names: H=640.", metavar="SIZES"),
+    Option("where", "Sizes for other names: H=640.", metavar="SIZES"),
 )
 """The options that say at which sizes a model is judged."""
 NODE = Option("node", "Show this node in full; '#18' is a path.", metavar="NAME|PATH")

@@ -142,7 +142,7 @@ ASKING = by_name(
         "The element type, in NumPy's or the framework's spelling; refused if the operator refuses it.",
         completions=lambda: sorted(KNOWN),
     ),
-    Option("where", "Sizes to put in for names: N=8,C=3.", metavar="SIZES"),
+    Option("where", "Sizes for names: N=8,C=3.", metavar="SIZES"),
 )
 """The options that decide whose rules apply, and to which sizes."""
 DIALECTS_ONLY = Option(

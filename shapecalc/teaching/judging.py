@@ -38,13 +38,13 @@ def unread(typed: str) -> str:
     """Return why a text is no prediction; empty if it is one.
 
     >>> unread("2,,2"), unread("2,6,2")
-    ("that is no answer yet: a dim is missing in '2,,2'", '')
+    ("that is not an answer yet: a dim is missing in '2,,2'", '')
     """
     try:
         read_prediction(typed)
     except ShapeError as error:
         hint = f" ({error.problem.hint})" if error.problem.hint else ""
-        return f"that is no answer yet: {error.problem.message}{hint}"
+        return f"that is not an answer yet: {error.problem.message}{hint}"
     return ""
 
 

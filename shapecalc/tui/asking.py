@@ -101,7 +101,7 @@ def _wrong(state: State, hole: Hole) -> str:
     mine, typed = state.predictions, visible(state.predictions.texts[hole])
     axis = mine.taken_for(hole)
     if mine.dim(hole) is None:
-        return f"'{typed}' is no size"
+        return f"'{typed}' is not a size"
     return f"{typed} is not it" if axis is None else f"{typed} is dim {axis}"
 
 

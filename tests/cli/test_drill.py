@@ -60,7 +60,7 @@ def test_help_goes_a_rung_further_each_time_and_costs_nothing(shapecalc):
 def test_what_is_no_answer_is_a_wrong_one_in_a_pipe(shapecalc):
     found = shapecalc("drill", "--seed", "a", stdin="2,,\x1b[31m\n\n\udcff\n")
     assert found.code == 1
-    assert "wrong: that is no answer yet: " in found.out
+    assert "wrong: that is not an answer yet: " in found.out
     assert found.out.replace("\n", "").isprintable()
     assert "0 of 3 right" in found.out
 

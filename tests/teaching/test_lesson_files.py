@@ -72,7 +72,12 @@ WRONG = [
     ('"Say it twice."', "1979-05-27", 11, "notes is a text, not a date"),
     ("0,0,8,-1", "0,0,9,,", 9, "the question cannot be read: a dim is missing"),
     ("reshape N,S,512", "reshap N,S,512", 9, "the question cannot be read: there is no operation 'reshap'"),
-    ("reshape N,S,512", "reshape x.npy", 9, "the question cannot be read: the input is no shape that is written out"),
+    (
+        "reshape N,S,512",
+        "reshape x.npy",
+        9,
+        "the question cannot be read: the input must be a shape that is written out",
+    ),
     ('notes = "Say', 'stage = "first"\nnotes = "Say', 11, "there is no stage 'first': there are reshape"),
     ('follow = "0,2"', 'follow = "0,3"', 26, "index 3 is outside of dim 1, which is 3"),
     ('follow = "0,2"', 'follow = "x"', 26, "an axis is a whole number, not x"),

@@ -416,7 +416,7 @@ def swapaxes(
     dtype: str | None = None,
     where: Mapping[str, int] | None = None,
 ) -> Trace:
-    """Let two axes change places.
+    """Swap two axes.
 
     Source: numpy.swapaxes, torch.swapaxes, paddle.swapaxes. Raises `ShapeError`.
 
@@ -619,10 +619,10 @@ def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:
     return trace
 
 
-def _shown_as(answer: Trace | Chain, kind: str, encoding: str | None) -> str:
+def _shown_as(answer: Trace | Chain, kind: str, encoding: str | None, *, everything: bool = False) -> str:
     from shapecalc.view.notebook import shown_as
 
-    return shown_as(answer, kind, encoding)
+    return shown_as(answer, kind, encoding, everything=everything)
 
 
 Answer.shown_as = _shown_as

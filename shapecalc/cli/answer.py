@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from shapecalc.view.code import Code
 
 
+REPORT_LINES = 7
+"""The lines that the report of a refusal takes under a story."""
+
+
 def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
     """Ask the question that an op's texts make, of every line if the input is `-`; return the largest exit code."""
     options = {name: value for name, value in texts.items() if name != "input"}
@@ -67,7 +71,9 @@ def answer_lines(answer: Callable[[str, Output], int], op: str, texts: dict[str,
     try:
         if out.out is not None or out.picture is not None:
             name = "--out" if out.out is not None else "--picture"
-            raise misuse(f"{name} takes one input, and - may be many lines", "give the file or the shape in place of -")
+            raise misuse(
+                f"{name} takes one input, but - can bring many lines", "give the file or the shape in place of -"
+            )
         lines = input_lines()
         first = next(lines)
         refused = answer(first, replace(out, quiet=True)) != Exit.YES
@@ -160,16 +166,18 @@ def _unexpected(answer: Trace | Chain, text: str, asked: Iterable[Mapping[str, o
 
 
 def _explain(answer: Trace | Chain, out: Output, source: Source | None) -> None:
-    """Tell the pictures of an answer, then every step in words, then whether the data would move."""
-    from shapecalc.cli.data import tell_plan
-    from shapecalc.view.pictures import explain
-    from shapecalc.view.steps import steps_text
+    """Tell the story of an answer, then whether the data would move; on one screen, unless everything is asked for."""
+    from shapecalc.cli.data import plan_lines
+    from shapecalc.view.story import story
     from shapecalc.view.strokes import strokes_for
 
-    show(explain(answer, width=story_width(), strokes=strokes_for(getattr(sys.stderr, "encoding", None))))
-    tell("")
-    show(steps_text(answer))
-    tell_plan(answer, source, out)
+    planned = plan_lines(answer, source, out)
+    strokes = strokes_for(getattr(sys.stderr, "encoding", None))
+    below = len(planned) + (REPORT_LINES if answer.output is None else 1)
+    more = "" if out.explains_all else "--explain=all"
+    show(story(answer, width=story_width(), strokes=strokes, below=below, more=more))
+    for line in planned:
+        tell(line)
 
 
 def _tell_limits(answer: Trace | Chain, out: Output, coded: Code | None) -> None:

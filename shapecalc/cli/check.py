@@ -50,7 +50,7 @@ HELP = f"""\b
   {{"op": "reshape", "input": [2, 3, 4], "target": [0, -1], "expect": [2, 12]}}
   @default dialect=tensorrt
 
-Without an expectation the answer is printed. Exit 0: all passed; 1: some did not; 2: some lines
+A case without an expectation prints its answer. Exit 0: all passed; 1: some did not; 2: some lines
 could not be read; 3: some without an expectation could not be resolved; 4: a file could not be read."""
 MOST_JOBS = 8
 """The most processes that are started without being asked for."""
@@ -59,9 +59,9 @@ MOST_JOBS = 8
 FILES = Argument("files", "files of cases; - is standard input", "FILE...", repeated=True)
 OPTIONS = (
     Option("fail_fast", "Stop at the first line that fails.", Takes.NOTHING, short="-x"),
-    Option("update", "Write what was got in place of what was expected, in the files.", Takes.NOTHING),
-    Option("junit", "Write the results as JUnit's XML, too.", metavar="FILE"),
-    Option("github", "Write failures as annotations of GitHub Actions.", Takes.NOTHING),
+    Option("update", "Replace the expectations in the files by the actual answers.", Takes.NOTHING),
+    Option("junit", "Also write the results as JUnit XML.", metavar="FILE"),
+    Option("github", "Print failures as annotations of GitHub Actions.", Takes.NOTHING),
     Option(
         "jobs",
         "How many processes, 1 to 256; by default all cores for large files.",
@@ -87,7 +87,7 @@ def run_check(
     clash = [name for name, both in (("--fail-fast", fail_fast), ("-", "-" in files)) if update and both]
     clash += ["--github"] if out.json and github else []
     if clash:
-        error = misuse(f"{'--update' if update else '--json'} does not go with {clash[0]}")
+        error = misuse(f"{'--update' if update else '--json'} cannot be combined with {clash[0]}")
         return print_error(error, "check", {}, out)
     style = Style(out.json, out.quiet, out.strict, github, junit is not None, fail_fast, update)
     gc.freeze()  # what is here now stays: collections need not look at it
@@ -129,7 +129,7 @@ class _Run:
                 stream = _open_file(file, closing_all)
                 size = regular_size(stream)
                 if self.style.update and not size:
-                    raise OSError(0, "only a regular file that holds something can be updated")
+                    raise OSError(0, "only a regular file that is not empty can be updated")
                 updated = closing_all.enter_context(self._updated_file(file)) if self.style.update else None
                 for block, result in closing_all.enter_context(closing(self._results(file, stream, size))):
                     self.out.put(result.shown)
@@ -187,7 +187,10 @@ def _checked_text(stream: BufferedReader, file: str) -> BufferedReader:
     """Return a file that is open; raise `OSError` if it begins as no text does."""
     if b"\0" in stream.peek():
         raise OSError(
-            0, "it holds no cases but an array: shapecalc match" if names_array(file) else "it is no text in UTF-8"
+            0,
+            "it holds an array, not cases; for arrays: shapecalc match"
+            if names_array(file)
+            else "it is not UTF-8 text",
         )
     return stream
 

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from shapecalc.cli.output import Output
     from shapecalc.core.sizes.dims import Shape
 
-SUMMARY = "Answer a line of PyTorch, NumPy, TensorFlow or JAX, which is read and never run."
+SUMMARY = "Answer a line of PyTorch, NumPy, TensorFlow or JAX; it is read, never run."
 HELP = f"""\b
   shapecalc code 'x.view(B, T, h, C // h).transpose(1, 2)' --input x=B,T,C
   shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
   shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e
 
-{SUMMARY} It answers as chain does. Names that are not the tensor's are sizes; --where
-gives them numbers. Without --dialect, the modules and methods of the line tell whose rules apply."""
+{SUMMARY} It answers as chain does. Every name but the tensor's is a size; --where gives
+numbers to names. Without --dialect, the modules and methods in the line decide whose rules apply."""
 LINE = Argument(
-    "line", "an expression over one tensor, or assignments that end in one; - reads it from standard input", "'LINE'"
+    "line", "an expression with one tensor, or assignments that end with one; - reads it from standard input", "'LINE'"
 )
 INPUT = Option("input", "The tensor's name and shape: x=N,C,H,W, or the shape alone.", metavar="[NAME=]SHAPE")
 

@@ -41,10 +41,10 @@ HELP = f"""\b
   shapecalc compare chain '2,3 | transpose | reshape 0,-1'
 
 {SUMMARY} Exit 1 if the answers differ at the dialects' default settings; refusals agree with each
-other. Rows that differ from what most answer are marked with *."""
+other. * marks rows that differ from the most common answer."""
 WORDS = Argument(
     "words",
-    "an op's command line, or chain's; without an op, a reshape's",
+    "the command line of an op or of chain; without an op, of reshape",
     "[OP] INPUT ...",
     repeated=True,
     completions=lambda: OPS,
@@ -85,7 +85,7 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
     if out.json and not out.quiet:
         put_json(comparison.as_json())
     elif not out.quiet:
-        _print_comparison(comparison, explain=out.explain)
+        _print_comparison(comparison, explain=out.explain > 0)
         if not as_expected:
             tell(f"shapecalc: not every dialect answers {expected}")
     return Exit.YES if agreed else Exit.NO
@@ -118,7 +118,9 @@ def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
     """
     *before, text = words
     if before not in ([], ["chain"]):
-        raise misuse(f"a chain is one word, and there are {len(words)}", "write compare chain 'INPUT | OP ...'")
+        raise misuse(
+            f"a chain is one word in quotes, and here are {len(words)} words", "write compare chain 'INPUT | OP ...'"
+        )
     shape, stages = read_chain(text)
     for _, given in stages:
         check_settings(given)
@@ -129,7 +131,7 @@ def check_settings(options: Mapping[str, object]) -> None:
     """Raise `ShapeError` (usage) for an option that a request or a stage has no say in here."""
     for name in options:
         if name in COMMON:
-            raise misuse(f"compare asks under every {name}, so it takes none", argument=name)
+            raise misuse(f"compare asks under every {name}, so leave it out", argument=name)
 
 
 def _is_expected(expected: ShapePattern, trace: Trace | Chain, options: Mapping[str, object]) -> bool:
@@ -145,6 +147,6 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
         show(steps_text(row.trace))
     show_table(comparison_table(comparison))
     if comparison.unasked:
-        tell(f"shapecalc: left out, since they cannot be asked so: {', '.join(comparison.unasked)}")
-    differ = "differ (* is a minority)"
+        tell(f"shapecalc: left out, because they do not take these arguments: {', '.join(comparison.unasked)}")
+    differ = "differ (* marks the less common answers)"
     tell(f"shapecalc: the dialects {'agree' if comparison.agree else differ}")

@@ -48,7 +48,7 @@ def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> 
     Raises `ShapeError` (usage) for options that ask for data if there is none, or for an element that there is not.
     """
     if out.out is not None and source is None:
-        raise misuse("--out carries data out, and the input is a shape only", "give a file: x.npy")
+        raise misuse("--out needs data, and the input is only a shape", "give a file: x.npy")
     if out.backend != "auto":
         _check_backend(out.backend)
     return {} if answer.output is None else _element_paths(answer, out)
@@ -99,28 +99,31 @@ def tell_elements(answer: Trace | Chain, source: Source | None, paths: Paths, *,
             tell(f"{title} {shape_text(sample.shape)}\n{values_text(sample.elements, sample.gaps)}")
 
 
-def tell_plan(answer: Trace | Chain, source: Source | None, out: Output) -> None:
-    """Tell whether the data would move, how much of it, and why; strides are in elements, of a file in bytes."""
+def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> list[str]:
+    """Return whether the data would move, how much of it, and why; strides are in elements, of a file in bytes."""
     from shapecalc.engine.plan import plan_moves
 
     if not answer.concrete or not answer.moves:
-        return
+        return []
     if isinstance(answer.moves[-1], Slice):
-        return
+        return []
     shape: Any = answer.input
     itemsize = 1 if source is None else source.kind.itemsize
     plan = plan_moves(answer.moves, shape, _strides(answer, source), itemsize)
     unit = "elements" if source is None else "bytes"
     if plan.copies:
         culprits = plan.copies[0].culprits
-        why = f"goes {culprits[0]} and then {culprits[1]} {unit}" if culprits else "goes round the end of an axis"
-        tell(f"engine: copy of {plan.bytes_moved} {unit}; no one step {why}")
+        why = (
+            f"covers one dim: it needs {culprits[0]} and {culprits[1]}" if culprits else "goes round the end of an axis"
+        )
+        lines = [f"engine: copy of {plan.bytes_moved} {unit}; no single stride {why}"]
     else:
-        tell("engine: view, nothing moves")
-    for stage in plan.stages:
-        tell(f"engine: {shape_text(stage.shape)} with strides {shape_text(stage.strides)}")
+        lines = ["engine: view, nothing moves"]
+    for stage in plan.stages if out.explains_all else ():
+        lines.append(f"engine: {shape_text(stage.shape)} with strides {shape_text(stage.strides)}")
     if source is not None:
-        tell(f"engine: backend {'numpy' if out.backend == 'auto' else out.backend}")
+        lines.append(f"engine: backend {'numpy' if out.backend == 'auto' else out.backend}")
+    return lines
 
 
 def _strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:

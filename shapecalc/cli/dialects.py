@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shapecalc.cli.output import Output
     from shapecalc.core.dialects.dialect import Dialect
 
-SUMMARY = "Print the dialects: what each says of 0 and -1, its limits, its source."
+SUMMARY = "Print the dialects: how each reads 0 and -1, its limits, its source."
 HELP = f"""\b
   shapecalc dialects
   shapecalc dialects --json
@@ -29,9 +29,9 @@ LEGEND = """\
   0           copies the dim at the same index, or is a dim of size zero
   infers      the negative values that stand for a dim to infer
   0 and -1    whether a 0 of size zero may stand beside -1
-  -1 of none  what -1 is if the known dims hold no elements: refused, or the
-              quotient of the products without the zeros, or without the copied
-              dims; 0/0 is then 1
+  -1 of none  what -1 is if the known dims hold no elements: refused, or both
+              products leave out the zeros, or the copied dims, and are then
+              divided; 0/0 is 1
 """
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shapecalc.cli.options import Option
     from shapecalc.core.ops.op import Op
 
-    Known = Mapping[str, tuple[Option, bool | None]]
+    Known = Mapping[str, tuple[Option, int | None]]
 
 STARTS = ("-", "?", "[", "(", "{")
 """What a shape begins with, if that is no digit and no name."""
@@ -92,13 +92,16 @@ def _options_of(op: Op) -> Known:
 
     The table of options is imported here, because it names every dialect's and a bare question has none.
     """
-    from shapecalc.cli.options import Option, Takes, parameters_of
+    from shapecalc.cli.options import ALL, Option, Takes, parameters_of
 
-    known: dict[str, tuple[Option, bool | None]] = {}
+    known: dict[str, tuple[Option, int | None]] = {}
     for option in parameters_of(op):
         if not isinstance(option, Option):
             continue
-        setting = None if option.takes in (Takes.TEXT, Takes.NUMBER) else True
+        setting: int | None = None if option.takes in (Takes.TEXT, Takes.NUMBER) else True
+        if option.takes is Takes.MORE:
+            setting = 1
+            known[f"{option.spelling}{ALL}"] = option, 2
         known[option.spelling] = option, setting
         if option.short:
             known[option.short] = option, setting
@@ -116,12 +119,12 @@ def _value_of(option: Option, text: str) -> str | int | None:
 
 def _read_option(word: str, waiting: Iterator[str], known: Known, given: dict[str, Any]) -> bool:
     """Put an option into `given`, with its value if it takes one; return False if Typer is to read it."""
-    spelling, equals, text = word.partition("=")
+    spelling, equals, text = (word, "", "") if word in known else word.partition("=")
     if spelling not in known or (equals and not spelling.startswith("--")):
         return False
     option, setting = known[spelling]
     if setting is not None:
-        given[option.name] = setting
+        given[option.name] = setting if isinstance(setting, bool) else given.get(option.name, 0) + setting
         return not equals
     value = text if equals else next(waiting, None)
     if value is None or not (equals or is_value(value)):

@@ -24,14 +24,14 @@ HELP = f"""\b
   shapecalc doctor run.log --model yolo.onnx
   trtexec --onnx=model.onnx 2>&1 | shapecalc doctor - --json
 
-{SUMMARY} It reads a whole log, and answers which framework and op failed, on which node,
-with which shapes, and why; what would mend it, the command line that reproduces it, and what the
-message does not tell. With --model the node that it names is shown as the model has it. On a
-terminal: paste, then Ctrl-D. Exit 0: understood; 1: not about a shape, or not known."""
+{SUMMARY} It reads a whole log, and says which framework, op and node failed, with which
+shapes and why; what would mend it; a command line that reproduces it; and which facts the message
+leaves out. With --model it also shows the node as it is in the model. On a terminal: paste, then
+Ctrl-D. Exit 0: understood; 1: not about a shape, or not known."""
 TEXT = Argument(
-    "file", "the file of a log or a message; - is standard input, also without it", "[FILE]", required=False
+    "file", "a file with a log or a message; without it, or with -, standard input", "[FILE]", required=False
 )
-MODEL = Option("model", "Show the node that the message names, as this model has it.", metavar="FILE.onnx")
+MODEL = Option("model", "Also show the node of the message as it is in this model.", metavar="FILE.onnx")
 LONGEST = 1 << 28
 """How many bytes of a log are read."""
 

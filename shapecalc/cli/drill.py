@@ -28,12 +28,14 @@ HELP = f"""\b
   shapecalc drill all --print 20 --with-answers -o sheet.html
   shapecalc drill --check-lessons week3.toml
 
-{SUMMARY} Each line is an answer: an output shape, or error if the request is refused. ? helps, one step further each
-time; an empty line shows the answer; Ctrl-D ends. What was missed comes back soon, what was known later and harder.
-The same seed asks the same. Exit 0: all right; 1: some wrong, or lessons with a mistake."""
+{SUMMARY} Each line is an answer: an output shape, or error if the request is refused. ? gives a hint, a stronger
+one each time; an empty line shows the answer; Ctrl-D ends. Missed questions come back soon, known ones later and
+harder. The same seed gives the same questions. Exit 0: all right; 1: some wrong, or lessons with a mistake."""
 TOPIC = Argument("topic", f"one of {', '.join(TOPICS)}", "[TOPIC]", required=False, completions=lambda: TOPICS)
-SEED = Option("seed", "Ask what others with the same seed are asked.", metavar="WORD")
-PRINT = Option("count", "Print a worksheet of so many.", Takes.NUMBER, metavar="N", long="--print", least=1, most=1000)
+SEED = Option("seed", "Ask the same questions as everybody with this seed.", metavar="WORD")
+PRINT = Option(
+    "count", "Print a worksheet of that many questions.", Takes.NUMBER, metavar="N", long="--print", least=1, most=1000
+)
 ANSWERS = Option("with_answers", "With the answers, on a page of their own.", Takes.NOTHING)
 FORMAT = Option(
     "form",
@@ -45,11 +47,11 @@ FORMAT = Option(
 )
 FILE = Option("out", "Write the worksheet into this file.", metavar="FILE", short="-o")
 FORCE = Option("force", "Write over a file that exists.", Takes.NOTHING)
-CHECK = Option("check_lessons", "Tell what is wrong in a file of lessons, with its lines.", metavar="FILE")
+CHECK = Option("check_lessons", "Print the mistakes in a file of lessons, with their lines.", metavar="FILE")
 LONGEST_SEED = 40
 LONGEST_LINE = 1 << 16
 """How many characters of a line are read at once."""
-OPENING = "shapecalc: type the output shape, or error; ? helps, an empty line shows the answer, Ctrl-D ends"
+OPENING = "shapecalc: type the output shape, or error; ? gives a hint, an empty line shows the answer, Ctrl-D ends"
 HELP_MARK = "?"
 
 
@@ -86,13 +88,13 @@ def run_drill(
 def _check_together(
     count: int | None, form: str | None, check_lessons: str | None, out: Output, *, with_answers: bool
 ) -> None:
-    """Raise `ShapeError` (usage) for options that do not go together."""
+    """Raise `ShapeError` (usage) for options that cannot be combined."""
     of_sheets = {"--with-answers": with_answers, "--format": form, "-o": out.out, "--force": out.force}
     given = [name for name, value in of_sheets.items() if value]
     if count is None and given:
         raise misuse(f"{given[0]} is for worksheets", "write --print 20 with it")
     if check_lessons is not None and count is not None:
-        raise misuse("--check-lessons and --print do not go together")
+        raise misuse("--check-lessons and --print cannot be combined")
 
 
 def _check_seed(seed: str) -> None:
@@ -139,7 +141,10 @@ def _format_of(file: str | None) -> str:
 
     ending = Path(file or "").suffix.lower()
     if ending and ending not in ENDINGS:
-        raise misuse(f"a worksheet ends with {', '.join(ENDINGS)}, not '{visible(brief(ending))}'", "or write --format")
+        raise misuse(
+            f"the name of a worksheet ends with {', '.join(ENDINGS)}, not '{visible(brief(ending))}'",
+            "or write --format",
+        )
     return ENDINGS.get(ending, "text")
 
 

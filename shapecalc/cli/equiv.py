@@ -34,7 +34,7 @@ alone is a chain that does nothing. The answer is same, same when a condition ho
 (with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1:
 different, or same under conditions with --strict; 3: undecided, or a chain is refused."""
 FIRST = Argument("first", "a chain", "'INPUT | OP ...'")
-SECOND = Argument("second", "the chain to hold against it", "'| OP ...'")
+SECOND = Argument("second", "the chain to compare it with", "'| OP ...'")
 CODES = {Verdict.SAME: Exit.YES, Verdict.DIFFERENT: Exit.NO, Verdict.UNDECIDED: Exit.UNRESOLVED}
 UNREAD: dict[str, object] = {
     "verdict": None,

@@ -39,8 +39,8 @@ HELP = f"""\b
 
 {SUMMARY}
 .svg moves without a script, .gif needs the extra film, .html is a page with a slider,
-.cast is for asciinema, .txt has every frame as text. A refused request is drawn as far as
-it got. The answer is printed as always. Pictures that stand still: --picture of every op."""
+.cast is for asciinema, .txt has every frame as text. A refused request is drawn up to
+the step that fails. The answer is printed as always. For a still picture, use an op's --picture."""
 UNKNOWN = {"ignore_unknown_options": True}
 """The words after `film` are an op's command line, which the core reads."""
 CHAIN = "chain"
@@ -104,7 +104,9 @@ def _answer_chain(words: Sequence[str], out: Output) -> Chain:
         case [stages, "--where", where]:
             pass
         case _:
-            raise misuse("a chain is one text, and --where is all it takes here", "write 'INPUT | OP ... | OP ...'")
+            raise misuse(
+                "a chain is one text in quotes, and the only option here is --where", "write 'INPUT | OP ... | OP ...'"
+            )
     try:
         shape, asked = read_chain(stages)
         defaults = told_defaults(asked, {}, out)

@@ -31,18 +31,18 @@ HELP = f"""\b
   shapecalc find --before x.npy --after y.npy
   shapecalc find B,H*W,C B,C,H,W --before x.npy --after y.npy
 
-{SUMMARY} First the one that moves nothing, then those with one transpose. How many functions fit is told,
-too: the reshape alone, and each split into the fewest parts, one transpose, and one merge. Each part takes
-all that is left of an axis on one side; others, such as 6,10 to 2,3,2,5 to 4,15, are not looked for. With
-arrays, only what turns --before into --after is listed. The elements of --before must all differ;
-0, 1, 2 and so on will do. If several pairs differ in a size, it gets a name. Exit 1 if there is none."""
+{SUMMARY} The chain that moves no element comes first, then those with one transpose. It also says how many
+functions fit. It tries a reshape alone, and a split into the fewest parts, one transpose and one merge. It
+does not split further: it does not find 6,10 to 2,3,2,5 to 4,15. With arrays, it lists only the chains that
+turn --before into --after. The elements of --before must all differ, as 0, 1, 2 and so on do. A size that
+differs between pairs gets a name. Exit 1 if there is no such chain."""
 SHAPES = (
     Argument("input", "the shape to start from", "[INPUT]", required=False),
     Argument("output", "the shape to arrive at", "[OUTPUT]", required=False),
 )
 PAIRS = (
     Option("before", "An array of INPUT's shape; may be repeated.", Takes.TEXTS, metavar="FILE"),
-    Option("after", "What that array is to become; may be repeated.", Takes.TEXTS, metavar="FILE"),
+    Option("after", "The array that it must become; may be repeated.", Takes.TEXTS, metavar="FILE"),
 )
 LONGEST_COPY = 1 << 28
 """Up to this many bytes of an array are read into memory, more into a scratch file."""

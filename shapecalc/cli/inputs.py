@@ -76,7 +76,7 @@ def input_lines() -> Iterator[str]:
     held, mark = False, BOM
     while raw := read_stdin(line=True):
         if len(raw) > LONGEST_INPUT:
-            raise misuse(f"a line holds more than {LONGEST_INPUT} bytes, which is no shape", argument="input")
+            raise misuse(f"a line holds more than {LONGEST_INPUT} bytes, too many for a shape", argument="input")
         line, mark = raw.removeprefix(mark).decode("utf-8", "surrogateescape").strip(), b""
         if line:
             held = True

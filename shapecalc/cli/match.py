@@ -32,13 +32,13 @@ HELP = f"""\b
   shapecalc match 'float32[N,...]' data/*.safetensors store.zarr
   shapecalc match '?,3,224,224' x.npz:images --json
 
-{SUMMARY} Headers alone are read, of .npy, .npz and .safetensors files and of Zarr stores. In the
-pattern ? is any dim and ... any number of dims; a name takes the size that it first meets, and has it in
-every file; a type may stand before brackets. Each array that differs is a line. Exit 0: all match; 1: some
-differ; 2: the pattern cannot be read; 4: a file cannot be read, and the others are still told."""
+{SUMMARY} It reads only the headers of .npy, .npz and .safetensors files and of Zarr stores. In the
+pattern ? is any dim and ... any number of dims. A name has the same size in every file. A type may stand
+before brackets. Each array that differs gets a line. Exit 0: all match; 1: some differ; 2: the pattern
+cannot be read; 4: a file cannot be read, and the others are still checked."""
 PATTERN = Argument("pattern", "what the shapes must be: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")
 FILES = Argument("files", "files, arrays of files (x.npz:w), and Zarr stores", "FILE...", repeated=True)
-JUNIT = Option("junit", "Write the results as JUnit's XML, too.", metavar="FILE")
+JUNIT = Option("junit", "Also write the results as JUnit XML.", metavar="FILE")
 VERDICTS = {Exit.YES: Verdict.PASSED, Exit.NO: Verdict.FAILED, Exit.FILE: Verdict.UNREAD}
 
 

@@ -25,9 +25,9 @@ HELP = f"""\b
   shapecalc mcp
   claude mcp add shapecalc -- shapecalc mcp
 
-{SUMMARY} An agent starts it and speaks to it on standard input and output. It has a tool for every
-op, and chain, compare and doctor; the answers are those of --json with the text beside it. It reads
-the headers of arrays in the folder in which it was started, and no file outside of it.
+{SUMMARY} An agent starts it and talks to it on standard input and output. It has a tool for every
+op, and chain, compare and doctor; each answers with text and with the JSON of --json. It reads
+only the headers of arrays, and only in the folder in which it was started.
 Needs: pip install 'shapecalc[mcp]'."""
 INSTRUCTIONS = (
     "Ask before you write a reshape or transpose, and when a runtime refuses one: the answers are worked out by the "

@@ -30,9 +30,9 @@ HELP = f"""\b
   shapecalc model yolo.onnx --fix -o fixed.onnx
 
 {SUMMARY} It lists each Reshape, Transpose, Shape, Flatten, Squeeze, Unsqueeze, Expand, Tile, DepthToSpace
-and SpaceToDepth with its shapes, and says of each: safe; only, it runs at the declared batch alone;
-swallows, the batch gets into another axis, and nothing fails; scrambles, no axis holds the samples apart any
-more; fails; sometimes; unknown. --fix writes the model with other targets, and proves it with onnxruntime.
+and SpaceToDepth with its shapes and a verdict: safe; only (it runs at the declared batch only);
+swallows (the batch moves into another axis, and nothing fails); scrambles (no axis separates the samples
+any more); fails; sometimes; unknown. --fix writes the model with other targets, and proves it with onnxruntime.
 Exit 0: read, and of --fix all mended; 1: --lint found offenders, --fix left some, or its proof failed; 4: a
 file cannot be used. It needs pip install 'shapecalc[onnx]'."""
 
@@ -49,7 +49,7 @@ FILE = Argument("file", "the ONNX model", "FILE.onnx")
 ASKED = (
     Option("batch", "The batch's name, and the sizes to judge: N,1,2,8.", metavar="NAME[,SIZE...]"),
     Option("shapes", "An input's shape: x=N,3,H,W; may be repeated.", Takes.TEXTS, "INPUT=SHAPE", "--set"),
-    Option("where", "Sizes to put in for other names: H=640.", metavar="SIZES"),
+    Option("where", "Sizes for other names: H=640.", metavar="SIZES"),
 )
 """The options that say at which sizes a model is judged."""
 NODE = Option("node", "Show this node in full; '#18' is a path.", metavar="NAME|PATH")
@@ -59,10 +59,10 @@ SHOWN = (
     NODE,
     Option("lint", "Print one line for each offender, worst first; exit 1 if there is one.", Takes.NOTHING),
     Option("github", "The same, as annotations of GitHub Actions.", Takes.NOTHING),
-    Option("strict", "Let a node that cannot be judged offend, too.", Takes.NOTHING),
+    Option("strict", "Count a node that cannot be judged as an offender.", Takes.NOTHING),
     Option(
         "dialect",
-        "Write each run of transposes and reshapes as the fewest layers",
+        "Write each series of transposes and reshapes as the fewest layers",
         short="-d",
         completions=lambda: DIALECTS,
         lists_completions=True,
@@ -72,7 +72,7 @@ FIXING = (
     Option("fix", "Write the model with the offenders mended, into the file of -o.", Takes.NOTHING),
     Option("out", "The file that --fix writes.", metavar="FILE", short="-o"),
     PRINTING["force"],
-    Option("fix_as", "Mend a node by this target; may be repeated.", Takes.TEXTS, "NODE=TARGET"),
+    Option("fix_as", "Mend a node with this target; may be repeated.", Takes.TEXTS, "NODE=TARGET"),
     Option("no_prove", "Do not run the mended model.", Takes.NOTHING),
 )
 
@@ -100,18 +100,18 @@ def run_model(file: str, out: Output, **given: Any) -> int:
 
 
 def _check_together(given: Mapping[str, Any], out: Output) -> None:
-    """Raise `ShapeError` (usage) for options that do not go together, and for a dialect that has no layers."""
+    """Raise `ShapeError` (usage) for options that cannot be combined, and for a dialect that has no layers."""
     fixing = {"-o": out.out is not None, "--force": out.force}
     fixing |= {"--fix-as": bool(given["fix_as"]), "--no-prove": given["no_prove"]}
     showing = {f"--{name}": given[name] for name in ("op", "offenders", "node", "lint", "github", "dialect")}
     if given["fix"] and out.out is None:
         raise misuse("--fix needs a file to write", "write --fix -o fixed.onnx")
     for name in [name for name, there in (showing if given["fix"] else fixing).items() if there]:
-        raise misuse(f"--fix does not go with {name}" if given["fix"] else f"{name} goes with --fix alone")
+        raise misuse(f"--fix cannot be combined with {name}" if given["fix"] else f"{name} needs --fix")
     for name in [name for name, there in showing.items() if there and given["dialect"] and name != "--dialect"]:
-        raise misuse(f"--dialect does not go with {name}")
+        raise misuse(f"--dialect cannot be combined with {name}")
     if out.json and given["github"]:
-        raise misuse("--json does not go with --github")
+        raise misuse("--json cannot be combined with --github")
     if given["dialect"] not in (None, *DIALECTS):
         shown = visible(brief(given["dialect"]))
         raise misuse(f"--dialect takes {', '.join(DIALECTS)}, not '{shown}'", argument="dialect")

@@ -32,10 +32,15 @@ class Takes(Choice):
     """What an option takes on a command line."""
 
     NOTHING = "nothing: it is there or not"
+    MORE = "nothing, or =all, which asks for everything"
     SWITCH = "nothing: it is on, or off as --no-..."
     TEXT = "a text"
     TEXTS = "a text each time that it is written"
     NUMBER = "a whole number"
+
+
+ALL = "=all"
+"""What follows the name of an option that asks for everything; Typer is told it as the option twice."""
 
 
 class Option(Record):
@@ -137,7 +142,7 @@ ASKING = by_name(
         "The element type, in NumPy's or the framework's spelling; refused if the operator refuses it.",
         completions=lambda: sorted(KNOWN),
     ),
-    Option("where", "Sizes to put in for names: N=8,C=3.", metavar="SIZES"),
+    Option("where", "Sizes for names: N=8,C=3.", metavar="SIZES"),
 )
 """The options that decide whose rules apply, and to which sizes."""
 DIALECTS_ONLY = Option(
@@ -145,8 +150,8 @@ DIALECTS_ONLY = Option(
 )
 SWITCH_HELP = {
     "allowzero": "ONNX, since opset 14: 0 is a dim of size zero.",
-    "special_zero": "oneDNN, OpenVINO, required there: 0 copies.",
-    "zero_is_placeholder": "TensorRT, on by default: 0 copies.",
+    "special_zero": "oneDNN and OpenVINO, required there: 0 copies a dim.",
+    "zero_is_placeholder": "TensorRT, on by default: 0 copies a dim.",
 }
 
 
@@ -160,19 +165,24 @@ SWITCHING = by_name(*(Option(name, _switch_help(name), Takes.SWITCH) for name in
 """The dialects' switches."""
 MOST_STEPS = 99_999
 """The last step that may be asked for; more than an answer has."""
-THEME = Option("theme", "The page of a picture: light or dark.", completions=_themes)
+THEME = Option("theme", "The background of a picture: light or dark.", completions=_themes)
 PRINTING = by_name(
-    Option("explain", "Tell every step, on standard error.", Takes.NOTHING, short="-e"),
+    Option(
+        "explain",
+        "Tell every step and the picture that shows most, on standard error; with =all, every picture.",
+        Takes.MORE,
+        short="-e",
+    ),
     Option("json", "Print the answer as JSON, with everything that led to it.", Takes.NOTHING),
-    Option("expect", "Exit 1 if the answer is not this shape, or not of this pattern: N,?,...", metavar="SHAPE"),
+    Option("expect", "Exit 1 unless the answer is this shape, or fits this pattern: N,?,...", metavar="SHAPE"),
     Option("quiet", "Print nothing; the exit code is the answer.", Takes.NOTHING, short="-q"),
-    Option("strict", "Exit 1 if the answer holds under conditions only.", Takes.NOTHING),
+    Option("strict", "Exit 1 if the answer holds only under conditions.", Takes.NOTHING),
     Option("values", "Show elements before and after: 0, 1, 2 ... or the file's.", Takes.NOTHING),
     Option("follow", "Tell where this input element goes, stage by stage.", metavar="INDEX"),
     Option("follow_out", "Tell where this output element came from.", metavar="INDEX"),
-    Option("out", "Carry it out on INPUT's data, into this .npy file.", metavar="FILE", short="-o"),
+    Option("out", "Do it to the data of INPUT, and write this .npy file.", metavar="FILE", short="-o"),
     Option("force", "Write over an output or a picture that exists.", Takes.NOTHING),
-    Option("backend", "What carries it out: auto, numpy or cupy.", default="auto", completions=_backends),
+    Option("backend", "What moves the data: auto, numpy or cupy.", default="auto", completions=_backends),
     Option(
         "code",
         "Print code that does the same, in place of the answer",

@@ -37,7 +37,8 @@ class Exit:
 class Output(Record):
     """What a command is to print, what decides its exit code, and whether defaults count."""
 
-    explain: bool = False
+    explain: int = 0
+    """1 for the steps of an answer with one picture, more for every picture."""
     json: bool = False
     expect: str | None = None
     quiet: bool = False
@@ -56,6 +57,11 @@ class Output(Record):
     place: str = ""
     """What its messages begin with: the line of standard input, if there are several."""
     no_config: bool = False
+
+    @property
+    def explains_all(self) -> bool:
+        """Whether every picture is asked for."""
+        return self.explain > 1
 
     @property
     def about_data(self) -> bool:

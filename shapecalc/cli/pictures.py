@@ -16,7 +16,7 @@ def write_picture(answer: Trace | Chain, out: Output) -> None:
     Raises `ShapeError`: usage for options that cannot be met, file if the file cannot be written.
     """
     if out.picture is None:
-        raise misuse("--step, --theme and --width are about a picture", "write --picture FILE too")
+        raise misuse("--step, --theme and --width need a picture", "add --picture FILE")
     from shapecalc.view.still import WIDTH, still
 
     data = still(answer, out.picture, out.step, theme=out.theme, width=out.width or WIDTH)

@@ -26,7 +26,7 @@ HELP = f"""\b
   shapecalc repl
   printf '2,3,4\\nreshape 0,-1\\n' | shapecalc repl
 
-{SUMMARY} Exit code, from a pipe: the largest of its lines."""
+{SUMMARY} From a pipe, the exit code is the largest of its lines."""
 LINES: list[Stage] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
 """Stages of which each default changes one: it is told before the first line."""
 

@@ -35,7 +35,7 @@ HELP = f"""\b
 
 {SUMMARY} Whoever has the address that is printed can use it.
 Needs: pip install 'shapecalc[serve]'."""
-WORDS = replace(PARAMETERS[0], help="what to open with")
+WORDS = replace(PARAMETERS[0], help="the request to open with")
 HOST = Option("host", "The address to listen on.", metavar="ADDRESS", default="127.0.0.1", shows_default=True)
 PORT = Option(
     "port",
@@ -50,7 +50,7 @@ PORT = Option(
 
 
 ALLOW_HOST = Option(
-    "allow_host", "A further name by which browsers come; may be repeated.", Takes.TEXTS, metavar="NAME"
+    "allow_host", "Another host name that browsers may use; may be repeated.", Takes.TEXTS, metavar="NAME"
 )
 SESSIONS = Option(
     "sessions",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from difflib import get_close_matches
 
 from shapecalc.cli.output import Exit, problem_code
@@ -27,7 +28,7 @@ from shapecalc.core.sizes.conditions import Conditions
 from shapecalc.core.sizes.dims import Shape
 from shapecalc.core.sizes.lookup import lookup, suggestion
 from shapecalc.core.sizes.problem import Problem, ShapeError, misuse
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import FrozenDict, Record
 from shapecalc.core.sizes.text import read_shape, shape_text
 
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
 NONE: FrozenDict = FrozenDict()
 COMMANDS = {
-    "explain": "tell every step of the last answer",
+    "explain": "tell the last answer's steps and a picture",
+    "explain all": "the same, with every picture",
     "undo": "go back one answer",
     "dialect NAME": "ask that framework from now on",
     "why RULE": "explain a rule",
@@ -46,7 +48,7 @@ COMMANDS = {
     "quit": "leave; so does ^D",
 }
 HELP = """\
-  2,3,4               set the current shape; every answer becomes the next one, also called ans
+  2,3,4               set the current shape; every answer becomes the new one, also called ans
   transpose 1,0,2     carry the current shape through an op; its options are the command's
   reshape ans 0,-1    the same, with the input named
   ans | flatten       several ops in a row
@@ -155,9 +157,13 @@ class Session:
     def _reply_to_explain(self, words: list[str]) -> Reply:
         if self._last is None:
             raise misuse("there is no answer to explain yet", "carry a shape through an op first: reshape 0,-1")
-        from shapecalc.view.steps import steps_text
+        if words not in ([], ["all"]):
+            raise misuse(f"explain takes nothing, or all, and not '{visible(brief(words[0]))}'")
+        from shapecalc.view.story import story
+        from shapecalc.view.strokes import strokes_for
 
-        return Reply(str(steps_text(self._last)))
+        strokes = strokes_for(getattr(sys.stdout, "encoding", None))
+        return Reply(str(story(self._last, strokes=strokes, more="" if words else "explain all")))
 
     def _reply_to_undo(self, words: list[str]) -> Reply:
         if len(self._past) < 2:

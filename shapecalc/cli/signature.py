@@ -20,6 +20,7 @@ BY_NAME = "_by_name"
 """What Typer's name of an option ends with if there is an argument of its name."""
 KINDS: dict[Takes, tuple[Any, Any]] = {
     Takes.NOTHING: (bool, False),
+    Takes.MORE: (int, 0),
     Takes.SWITCH: (bool | None, None),
     Takes.TEXT: (str | None, None),
     Takes.TEXTS: (list[str] | None, None),
@@ -109,7 +110,8 @@ def _typer_option(option: Option) -> tuple[Any, Any]:
     info = typer.Option(
         *spellings,
         help=f"{option.help}: {', '.join(names)}" if names else option.help,
-        metavar=None if kind is bool or option.takes is Takes.SWITCH else option.metavar,
+        metavar=option.metavar if option.takes in (Takes.TEXT, Takes.TEXTS, Takes.NUMBER) else None,
+        count=option.takes is Takes.MORE,
         autocompletion=_completion(option),
         show_default=option.shows_default,
     )

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from shapecalc.core.algebra.simplify import Simplification
     from shapecalc.view.code import Code
 
-SUMMARY = "Print the shortest chain that is proved to be equal to one."
+SUMMARY = "Print the shortest chain that is proved to do the same."
 HELP = f"""\b
   shapecalc simplify 'N,C,H | transpose 2,0,1 | transpose 0,2,1'
   shapecalc simplify 'B*8,S,D | reshape B,8,S,D | transpose 0,2,1,3 | reshape B,S,8*D' --for shuffles
   shapecalc simplify 'N,C,H | transpose 0,2,1 | reshape N,C*H | reshape N,H,C' --check --quiet
 
 {SUMMARY} It has the fewest transposes, TensorRT Shuffles or bytes moved, and then the fewest
-stages; it is defined at least where the chain is, and asks in the chain's own dialect. A chain
-that cannot be shorter is printed as it is. What both take is told on standard error. Bytes are
-those that the stages that copy read and write, of elements of --dtype, float32 by default."""
+stages. It is defined wherever the chain is, and uses the dialect of the chain. A chain that cannot
+be shorter is printed as it is. The costs of both are printed on standard error. Bytes are those
+that copying stages read and write; --dtype is the type of the elements, float32 by default."""
 STAGES = Argument("stages", "the input shape and the stages", "'INPUT | OP ... | OP ...'")
 GOALS = ("transposes", "shuffles", "bytes")
 OWN = (

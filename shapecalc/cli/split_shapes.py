@@ -43,7 +43,8 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
         return None
     line = " ".join(map(_quoted, ["shapecalc", *words[:start], *bare, *options]))
     return misuse(
-        "a shape is one word, and these are more: some shells split at commas", f"in quotes it stays whole: {line}"
+        "a shape is one word, and here are several: some shells split words at commas",
+        f"in quotes it stays whole: {line}",
     )
 
 

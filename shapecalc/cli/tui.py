@@ -95,7 +95,7 @@ HELP = f"""\b
   s=$(shapecalc tui reshape 2,3,4 0,-1)
 
 {SUMMARY} It opens at the first step and asks; ^G reveals all. F10 quits and prints the answer, F1 lists the keys."""
-INSTEAD = "shapecalc OP ... --explain prints the same pictures"
+INSTEAD = "shapecalc OP ... --explain=all prints the same pictures"
 UNKNOWN = {"ignore_unknown_options": True}
 """The words after `tui` are an op's command line, which the core reads."""
 LESSONS = (
@@ -152,7 +152,9 @@ def run_tui(
     try:
         if model is not None or node is not None:
             if model is None or words or any(given.values()):
-                raise misuse("--model goes with --node alone", "shapecalc tui --model FILE.onnx --node NAME")
+                raise misuse(
+                    "the only option that --model takes here is --node", "shapecalc tui --model FILE.onnx --node NAME"
+                )
             return _run_model(app, model, node)
         question = opening_question(app, words, out)
         if question.texts.get("input", "").strip() == "-":
@@ -242,7 +244,7 @@ def _shape_from_stdin() -> str:
     try:
         os.dup2(os.open("/dev/tty", os.O_RDWR), 0)
     except OSError:
-        raise misuse("there is no terminal for the app to take its keys from", INSTEAD) from None
+        raise misuse("the app needs a terminal to read its keys from", INSTEAD) from None
     return text
 
 

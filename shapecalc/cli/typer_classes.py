@@ -13,6 +13,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from shapecalc.cli.inputs import is_value
+from shapecalc.cli.options import ALL
 
 
 def take_as_typed(command: Any, context: Any) -> None:
@@ -36,9 +37,18 @@ class ShapeCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put a blank before values that look like options; whoever reads the value drops it."""
         take_as_typed(self, ctx)
+        twice = {f"{name}{ALL}": name for param in self.params if getattr(param, "count", False) for name in param.opts}
+        args = [each for word in args for each in ([twice[word]] * 2 if word in twice else [word])]
         end = args.index("--") if "--" in args else len(args)
         padded = [f" {word}" if word[:1] == "-" != word and is_value(word) else word for word in args[:end]]
         return super().parse_args(ctx, padded + args[end:])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return what a shell offers for a word: of an option that can ask for everything, both ways to write it."""
+        counted = [name for param in self.params if getattr(param, "count", False) for name in param.opts]
+        offered = super().shell_complete(ctx, incomplete)
+        more = [type(each)(f"{each.value}{ALL}", help=each.help) for each in offered if each.value in counted]
+        return [*offered, *(each for each in more if each.value[:2] == "--")]
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the command's name in its usage. From 0.29 on Typer puts more brackets there."""

@@ -20,7 +20,7 @@ HELP = f"""\b
   shapecalc vectors --dialect tensorrt --dialect onednn
   shapecalc vectors | shapecalc check -
 
-{SUMMARY} Each has an id, the source of its rules, and what it must come to."""
+{SUMMARY} Each has an id, the source of its rules, and the right answer."""
 
 
 def add(app: typer.Typer, cls: type) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shapecalc.cli.output import Output
     from shapecalc.core.sizes.rule import Rule
 
-SUMMARY = "Explain a rule, with an example to run; find rules by a word of theirs; list them."
+SUMMARY = "Explain a rule with an example, list all rules, or those with a certain word."
 HELP = f"""\b
   shapecalc why indivisible
   shapecalc why copy-zero
@@ -29,7 +29,7 @@ HELP = f"""\b
 {SUMMARY}"""
 RULE = Argument(
     "rule",
-    "the id of a rule or of a cause that the doctor finds, or a word of a rule's texts",
+    "the id of a rule, or of a cause that doctor names, or a word to search for",
     "[RULE]",
     required=False,
     completions=lambda: RULES,

@@ -42,7 +42,7 @@ IN_WORDS = {
     "zero-out-of-range": "write the size itself; in ONNX since opset 14, allowzero=1 makes 0 a dim of size zero",
     "zero-literal": "write the size that 0 was to copy, as x.shape[0]",
     "stride-incompatible": COPY_FIRST,
-    "bad-perm": "name each axis once: if the tensor has a dim more or less than was thought, mend that first",
+    "bad-perm": "name each axis once: if the tensor has a dim more or less than expected, mend that first",
     "not-one": "name only an axis whose size is 1; PyTorch's squeeze leaves others alone, ONNX's refuses them",
     "not-broadcastable": "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow",
     "hard-coded-batch": "export the model again with a dynamic batch, or change the constant of this node",
@@ -178,7 +178,7 @@ def _counts(read: Reading) -> Iterator[str]:
     elif more == 1 and less <= LARGEST_RATIO:
         yield f"the target takes {less} times as many{_meaning(less, read)}"
     else:
-        yield f"the counts are as {more} to {less}"
+        yield f"the counts are in the ratio {more} to {less}"
 
 
 def _meaning(ratio: int, read: Reading) -> str:
@@ -200,7 +200,7 @@ def _differing(read: Reading) -> Iterator[str]:
     elif read.cause == "count-mismatch" and count_of(read.input) and count_of(read.target):
         _, ours, theirs = differing(as_dims(read.input), as_dims(read.target))
         if ours and theirs and len(ours) < len(read.input):
-            yield f"all but this agrees: {text_of(ours)} in the input, {text_of(theirs)} in the target"
+            yield f"only this differs: {text_of(ours)} in the input, {text_of(theirs)} in the target"
 
 
 def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
@@ -208,13 +208,13 @@ def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
     if trace is None:
         return
     if read.input is None:
-        yield "the shape of the input is not told, so its count stands for it as one dim"
+        yield "the message does not tell the shape of the input, so one dim of its count is used"
     if trace.problem is not None and (read.strides or read.op == "expand"):
         yield trace.problem.message
     if trace.output is not None and trace.conditions:
         yield f"it holds when {' and '.join(condition.words for condition in trace.conditions)}"
     elif trace.output is not None:
-        yield f"as it was read it would be {text_of(trace.output)}, so the message hides something{_hidden(read)}"
+        yield f"these rules give {text_of(trace.output)}, so the message hides something{_hidden(read)}"
     if read.framework == "numpy" and read.cause == "count-mismatch" and read.target:
         yield "NumPy does not print a -1 that stands first, so the code may begin with one"
     if read.dialect in ZEROS_REPLACED and read.input and read.target and _same_places(read):

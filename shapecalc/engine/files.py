@@ -132,7 +132,7 @@ def regular_file(path: str) -> Iterator[IO[bytes]]:
     """Yield a file to read; raise `ValueError` for a pipe or a device, which may never come to an end."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         yield file
 
 

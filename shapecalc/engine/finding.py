@@ -103,7 +103,8 @@ def _positions(before: Any, after: Any) -> Any:
     ordered = before[order]
     if (ordered[1:] == ordered[:-1]).any():
         raise misuse(
-            "elements of the first array are equal, so nothing tells them apart", "give one of positions: 0, 1, 2 ..."
+            "elements of the first array are equal, so nothing tells them apart",
+            "give an array of positions: 0, 1, 2 ...",
         )
     places = np.minimum(np.searchsorted(ordered, after), max(len(ordered) - 1, 0))
     return order[places] if (ordered[places] == after).all() else None

@@ -58,7 +58,7 @@ def first_bytes(path: str, most: int = AT_ONCE) -> tuple[bytes, int]:
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         return os.read(descriptor, min(most, state.st_size)), state.st_size
     finally:
         os.close(descriptor)

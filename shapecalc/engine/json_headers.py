@@ -28,11 +28,11 @@ def read_object(data: bytes) -> dict[str, Any]:
     try:
         found = READER.decode(data.decode("utf-8"))
     except UnicodeDecodeError:
-        raise ValueError("its header is no UTF-8") from None
+        raise ValueError("its header is not UTF-8") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"its header is no JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+        raise ValueError(f"its header is not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
     if not isinstance(found, dict):
-        raise ValueError("its header is no JSON object")
+        raise ValueError("its header is not a JSON object")
     return found
 
 
@@ -41,5 +41,5 @@ def checked_shape(value: object) -> tuple[int, ...]:
     sizes = value if isinstance(value, list) else [None]
     for size in sizes:
         if type(size) is not int or not 0 <= size <= INT64_MAX:
-            raise ValueError(f"its header gives {brief(repr(value))} for a shape, which is no list of sizes")
+            raise ValueError(f"its header gives {brief(repr(value))} for a shape, which is not a list of sizes")
     return tuple(sizes)

@@ -130,7 +130,7 @@ def _read_text(file: Any, version: tuple[int, int]) -> tuple[str, int]:
 def _checked_shape(shape: object) -> tuple[int, ...]:
     """Return a shape that a header gives; raise `ValueError` if it is none."""
     if not isinstance(shape, tuple) or any(type(size) is not int for size in shape):
-        raise ValueError(f"its header gives {brief(repr(shape))} for a shape, which is no tuple of whole numbers")
+        raise ValueError(f"its header gives {brief(repr(shape))} for a shape, which is not a tuple of whole numbers")
     if any(size < 0 for size in shape):
         raise ValueError("its header gives a negative size")
     return shape

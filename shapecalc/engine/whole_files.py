@@ -86,7 +86,7 @@ def _check_place(place: Path, *, force: bool) -> None:
     if not os.path.lexists(place):
         return
     if not place.is_file() and (force or place.exists()):
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     if not force:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
 

@@ -52,8 +52,8 @@ def arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
 def _no_store(path: str) -> ValueError:
     """Return the error for what is no store; raise `OSError` if it is not there."""
     if S_ISDIR(Path(path).stat().st_mode):
-        return ValueError(f"it is a folder, and no Zarr store; name its files: {path.rstrip('/')}/*.npy")
-    return ValueError("it is no .npy, .npz or .safetensors file, and no Zarr store")
+        return ValueError(f"it is a folder, but not a Zarr store; name its files: {path.rstrip('/')}/*.npy")
+    return ValueError("it is not a .npy, .npz or .safetensors file, nor a Zarr store")
 
 
 def _metadata(path: str) -> dict[str, Any] | None:

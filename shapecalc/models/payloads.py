@@ -27,7 +27,7 @@ LARGE = 32 * 1024
 DEEPEST = 100
 """How deep messages nest at most. Source: the limit of protobuf's own readers."""
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
-CUT = "it is no ONNX model, or it is cut short"
+CUT = "it is not an ONNX model, or it is cut short"
 
 TENSOR: dict[int, object] = {}
 SPARSE = {1: TENSOR, 2: TENSOR}

@@ -123,7 +123,7 @@ class Proof:
         except Exception as error:  # ONNX Runtime raises many kinds
             raise wrong(_line(error)) from None
         if not all(hasattr(each, "dtype") for each in found):
-            raise NotProved("an output is no tensor")
+            raise NotProved("an output is not a tensor")
         return found
 
 

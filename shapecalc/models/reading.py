@@ -67,7 +67,7 @@ def _mapped_message(path: str | Path) -> tuple[bytes, dict[int, Payload]]:
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT)) as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         if not found.st_size:
             raise ValueError("it is empty")
         return without_payloads(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))

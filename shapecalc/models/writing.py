@@ -106,7 +106,7 @@ def written(
     walk = outcome.walk
     _check_place(walk.model, target)
     found = whole(walk, outcome.kept, chosen)
-    proof = Proof(None, "nothing was to be mended")
+    proof = Proof(None, "there was nothing to mend")
     content = pieces(walk.model, found.proto) if found.changed else [walk.model.path.read_bytes()]
     with whole_file(target, force=force, wanted=lambda: proof.proved is not False) as file:
         for piece in content:

@@ -34,7 +34,7 @@ class Ending(Record):
 DONE = Ending(1000, "the app has ended")
 LEFT = Ending(1000, "the page was closed")
 IDLE = Ending(1000, "nothing was typed for a long time")
-GARBAGE = Ending(1008, "the page sent what no page sends")
+GARBAGE = Ending(1008, "the page sent something unexpected")
 
 
 async def attend(

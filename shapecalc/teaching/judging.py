@@ -17,7 +17,7 @@ from shapecalc.core.sizes.text import read_axes, shape_text
 from shapecalc.teaching.tasks import Prediction, Task, prediction_of, prediction_text, read_prediction
 from shapecalc.view.hints import hint_of
 
-COUNT_AGAIN = "hold each number of the request against the input, then count the elements"
+COUNT_AGAIN = "compare each number of the request with the input, then count the elements"
 FOLLOW_AGAIN = "count the elements that come before it, in reading order, before and after each stage"
 EVERY_RULE = "it is not refused: no rule forbids it, so begin with dim 0"
 
@@ -38,13 +38,13 @@ def unread(typed: str) -> str:
     """Return why a text is no prediction; empty if it is one.
 
     >>> unread("2,,2"), unread("2,6,2")
-    ("that is no answer yet: a dim is missing in '2,,2'", '')
+    ("that is not an answer yet: a dim is missing in '2,,2'", '')
     """
     try:
         read_prediction(typed)
     except ShapeError as error:
         hint = f" ({error.problem.hint})" if error.problem.hint else ""
-        return f"that is no answer yet: {error.problem.message}{hint}"
+        return f"that is not an answer yet: {error.problem.message}{hint}"
     return ""
 
 
@@ -61,7 +61,7 @@ def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     if prediction is None:
         return EVERY_RULE
     if any(isinstance(dim, int) and dim < 0 for dim in prediction):
-        return "nothing in an answer is negative: -1 asks for a size, and the answer has it"
+        return "no size in an answer is negative: -1 asks for a size, and the answer names it"
     if right is None:
         return f"{count}; {COUNT_AGAIN}" if (count := _miscount(answer, prediction)) else COUNT_AGAIN
     if task.follow:

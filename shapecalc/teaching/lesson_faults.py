@@ -52,7 +52,7 @@ def faults_in(text: str) -> tuple[int, list[Fault]]:
         table = tomllib.loads(text)
     except ValueError as error:
         line, said = syntax_line(str(error), text)
-        return 0, [Fault(line, f"it is no TOML: {said}")]
+        return 0, [Fault(line, f"it is not TOML: {said}")]
     except RecursionError:
         return 0, [Fault(1, "it is nested too deeply")]
     lessons, places = table.get("lesson"), places_in(text)
@@ -74,7 +74,7 @@ def _faults_around(table: dict[str, Any], lessons: list[dict[str, Any]]) -> Iter
     for number, lesson in enumerate(lessons):
         name = str(lesson.get("id"))
         if "id" in lesson and first.setdefault(name, number) != number:
-            yield ("lesson", number, "id"), f"the id '{brief(name)}' is that of lesson {first[name] + 1}, too"
+            yield ("lesson", number, "id"), f"lesson {first[name] + 1} also has the id '{brief(name)}'"
 
 
 def _faults_of(lesson: dict[str, Any]) -> Iterator[tuple[Place, str]]:

@@ -19,7 +19,7 @@ def read_lesson_file(name: str) -> str:
         with Path(name).open("rb") as file:
             read = file.read(LARGEST + 1)
         if len(read) > LARGEST:
-            raise ValueError(f"it holds more than {LARGEST} bytes, which are no lessons")
+            raise ValueError(f"it holds more than {LARGEST} bytes, too many for lessons")
         return read.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeError:
         said = "it is not UTF-8"

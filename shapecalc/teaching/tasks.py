@@ -57,7 +57,7 @@ def answer_line(question: str) -> Trace | Chain:
 def _written(shape: str) -> str:
     """Return an input that is written out; raise `ShapeError` (usage) for one that is to be read from elsewhere."""
     if is_file(shape) or shape.strip() == "-":
-        raise misuse("the input is no shape that is written out", "write one, such as 2,3,4", argument="input")
+        raise misuse("the input must be a shape that is written out", "write one, such as 2,3,4", argument="input")
     return shape
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Hole = tuple[int, int]
 
-OPENING = "Type the size that belongs into the lit hole. Enter helps, PgDn shows it and goes on, ^G shows all."
+OPENING = "Type the size for the lit hole. Enter gives a hint, PgDn shows it and goes on, ^G shows all."
 GOING_ON = "PgDn goes on. The arrow keys choose a hole to type into."
 WIDEST_TEXT = 12
 """The most characters of what was typed that a hole shows."""
@@ -101,7 +101,7 @@ def _wrong(state: State, hole: Hole) -> str:
     mine, typed = state.predictions, visible(state.predictions.texts[hole])
     axis = mine.taken_for(hole)
     if mine.dim(hole) is None:
-        return f"'{typed}' is no size"
+        return f"'{typed}' is not a size"
     return f"{typed} is not it" if axis is None else f"{typed} is dim {axis}"
 
 

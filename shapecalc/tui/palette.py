@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from shapecalc.tui.screens.explore import Explore
 
 SETTINGS = {
-    "opset": "the version of ONNX's operators that rules",
+    "opset": "the version of ONNX's operators to follow",
     "dtype": "the type of the elements, in the spelling of the framework",
-    "where": "sizes to put in for names: N=8,C=3",
+    "where": "sizes for names: N=8,C=3",
 }
 """The settings that are typed, in words."""
 SWITCHED = {True: "on", False: "off", None: "as the dialect has it"}

@@ -197,7 +197,9 @@ def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Que
         case [text, "--where", sizes]:
             settings = {"where": sizes}
         case _:
-            raise misuse("a chain is one text, and --where is all it takes here", "write 'INPUT | OP ... | OP ...'")
+            raise misuse(
+                "a chain is one text in quotes, and the only option here is --where", "write 'INPUT | OP ... | OP ...'"
+            )
     shape, _, stages = _with_defaults(text, defaults).partition("|")
     return Question(CHAIN, {"input": shape.strip(), "stages": stages.strip()}, settings)
 

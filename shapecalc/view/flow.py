@@ -116,11 +116,12 @@ def _notes(shown: tuple[Layout, ...], placed: Spread, stages: int, strokes: Stro
             sizes = number_text(len(layout.cells), "size", "sizes")
             notes.append(f"{strokes.size} copies a size: the answer is a vector of {sizes}")
         for out in sorted(layout.parted)[:1]:
-            notes.append(f"{gap.tokens[out]} copies the size alone; elements come along {strokes.lines[LEFT | RIGHT]}")
+            line = strokes.lines[LEFT | RIGHT]
+            notes.append(f"{gap.tokens[out]} copies only the size; elements come along {line}")
         if gap.wired.knot:
             notes.append("no room for lines: follow the letters")
     if any(layout.mixed for layout in shown):
-        notes.append("~ is no axis of the input")
+        notes.append("~ mixes axes of the input")
     notes = notes if explained else []
     if placed.window != (0, stages):
         notes.append(f"{strokes.dots} stages {first + 1} to {last} of {stages}")

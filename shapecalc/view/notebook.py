@@ -9,9 +9,7 @@ from zlib import crc32
 from rich.console import Console
 from rich.text import Text
 
-from shapecalc.view.canvas import stack
-from shapecalc.view.pictures import explain
-from shapecalc.view.steps import steps_text
+from shapecalc.view.story import story
 from shapecalc.view.strokes import strokes_for
 
 TYPE_CHECKING = False
@@ -33,6 +31,8 @@ FONTS = "'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace"
 """The fonts that are asked for; the first is the package's own, which pictures in pixels are made with."""
 MOST_LINES = 400
 """The most lines of a picture; of more, the last says how many are left out."""
+MORE = "explain(everything=True)"
+"""How every picture is asked for in Python."""
 PAPERS: dict[str, tuple[Colour, Colour, Colour]] = {
     "light": ((255, 255, 255), (31, 31, 31), (90, 90, 90)),
     "dark": ((24, 24, 24), (230, 230, 230), (165, 165, 165)),
@@ -42,14 +42,14 @@ CONTRAST = 4.5
 """The least contrast of text with the page. Source: WCAG 2.1, 1.4.3."""
 
 
-def shown_as(answer: Trace | Chain, kind: str, encoding: str | None = "utf-8") -> str:
-    """Return the pictures and the steps of an answer, as SVG or as text with the characters of an encoding.
+def shown_as(answer: Trace | Chain, kind: str, encoding: str | None = "utf-8", *, everything: bool = False) -> str:
+    """Return the story of an answer, as SVG or as text with the characters of an encoding.
 
     >>> import shapecalc as sc
     >>> print(shown_as(sc.reshape((2, 3), (3, 2)), "text/plain").splitlines()[-2])
     reshape         all  3,2  6 elements in and out: axes 0,1 mix into axes 0,1  [regroup]
     """
-    text = stack([explain(answer, strokes=strokes_for(encoding)), Text(""), steps_text(answer)])
+    text = story(answer, strokes=strokes_for(encoding), more="" if everything else MORE)
     return svg(text, str(answer)) if kind == SVG else text.plain
 
 

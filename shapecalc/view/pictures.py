@@ -1,4 +1,4 @@
-"""Which picture shows a step, and which pictures `--explain` prints."""
+"""Which picture shows a step, and which pictures an answer has."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 COUNTED = (INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER)
 """The rules of refusals about element counts."""
 MOST_PICTURES = 4
-"""The most pictures that `--explain` prints under the flow."""
+"""The most pictures of an answer under the flow."""
 
 
 def picture(
@@ -83,11 +83,30 @@ def _rulers(answer: Trace | Chain, layout: Layout, _at: int, width: int, height:
 def explain(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE) -> Text:
     """Return the flow of an answer, and the pictures of the steps that the flow does not show."""
     parts = [flow(answer, width=width, strokes=strokes)]
-    for at in _steps_to_show(answer, width)[:MOST_PICTURES]:
-        each = picture(answer, at, width=width, strokes=strokes)
-        if each.plain:
-            parts += [Text(""), each]
+    for each in _drawn(answer, _steps_to_show(answer, width), width, strokes):
+        parts += [Text(""), each]
     return stack(parts)
+
+
+def pictures(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE) -> list[Text]:
+    """Return the pictures of the steps that the flow does not show, the one that shows most first."""
+    numbers = _steps_to_show(answer, width)
+    return _drawn(answer, sorted(numbers, key=lambda at: _weight(answer, at)), width, strokes)
+
+
+def _weight(answer: Trace | Chain, at: int) -> int:
+    """Return how late a picture comes: a refusal is first, then axes that mix, a -1, and all others."""
+    if at >= len(answer.steps):
+        return 0
+    made = layouts(answer)
+    if regroups(answer.steps[at]) and made[place_of(made, at)].mixed:
+        return 1
+    return 2 if isinstance(answer.steps[at].facts, INFERS) else 3
+
+
+def _drawn(answer: Trace | Chain, numbers: list[int], width: int, strokes: Strokes) -> list[Text]:
+    drawn = (picture(answer, at, width=width, strokes=strokes) for at in numbers[:MOST_PICTURES])
+    return [each for each in drawn if each.plain]
 
 
 def _steps_to_show(answer: Trace | Chain, width: int) -> list[int]:

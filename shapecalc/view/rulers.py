@@ -280,7 +280,7 @@ def _conclusion(made: Rulers, *, to_scale: bool) -> str:
     """Say whether axes mix, and why."""
     exact = "to scale: " if to_scale else ""
     if made.clash is None:
-        happen = "happen to line up at these sizes: mostly axes mix" if made.mixes else "line up"
+        happen = "line up by chance at these sizes: at most sizes axes mix" if made.mixes else "line up"
         return f"{exact}old and new cuts {happen}"
     old, new = made.clash
     first = next(cut for cut in range(new, made.volume, new) if cut % old)

@@ -49,7 +49,7 @@ def ending_of(name: str, endings: Iterable[str], kind: str) -> str:
     found = [ending for ending in endings if name.lower().endswith(ending) and len(name) > len(ending)]
     if not found:
         shown = visible(brief(name))
-        raise misuse(f"'{shown}' is no {kind}", f"end it in {', '.join(endings)}")
+        raise misuse(f"'{shown}' is not a {kind}", f"end it in {', '.join(endings)}")
     return found[0]
 
 

@@ -115,7 +115,7 @@ OBJECTS = [
     ({"input": [2**64, 2], "target": [-1], "expect": {"error": "overflow"}}, "", 0),
     ({"input": [10**1001], "target": [-1]}, "-:1: usage: a dim is", 2),
     ({"dialect": ["onnx"]}, "-:1: usage: there is no dialect", 2),
-    ({"expect": {"error": ["x"]}}, "-:1: usage: {'error': ['x']} is no expectation", 2),
+    ({"expect": {"error": ["x"]}}, "-:1: usage: {'error': ['x']} is not an expectation", 2),
 ]
 
 
@@ -130,17 +130,17 @@ def test_a_json_line(check, changed, shown, code):
 BROKEN = [
     ('{"op": "reshape", "op": "shape", "input": [2]}', "the key 'op' is there twice"),
     ('{"op": "shape", "input": [2], "expect": {"error": "x", "error": "y"}}', "the key 'error' is there twice"),
-    ('{"op": "shape", "input": [2]} {}', "it is no JSON: extra data at character 31"),
-    ('{"op": "shape", "input": [2', "it is no JSON: expecting ',' delimiter"),
-    ('{"op": "shape", "input": [NaN]}', "it is no JSON: NaN is no number"),
+    ('{"op": "shape", "input": [2]} {}', "it is not JSON: extra data at character 31"),
+    ('{"op": "shape", "input": [2', "it is not JSON: expecting ',' delimiter"),
+    ('{"op": "shape", "input": [NaN]}', "it is not JSON: NaN is no number"),
     ('{"op": "shape", "input": [2], "id": 1e999}', "1e999 is larger than any float"),
     ('{"op": "shape", "input": [' + "9" * 5000 + "]}", "it holds a number of too many digits"),
     ('{"a":' * 100_000, "it is nested too deeply"),
     ('{"op": "shape", "input": ' + "[" * 100_000 + "]" * 100_000 + "}", "it is nested too deeply"),
     ("{}", "a case needs an op"),
     ("[2, 3]", "there is no operation '[2, 3]'"),
-    ("\udcff\udcfe", "it is no UTF-8: byte 0xff at character 1"),
-    ('{"op": "shape", "input": [2], "id": "\udcc3"}', "it is no UTF-8: byte 0xc3"),
+    ("\udcff\udcfe", "it is not UTF-8: byte 0xff at character 1"),
+    ('{"op": "shape", "input": [2], "id": "\udcc3"}', "it is not UTF-8: byte 0xc3"),
     ("x" * (LONGEST_LINE + 1), f"a line is longer than {LONGEST_LINE} bytes"),
 ]
 
@@ -184,7 +184,7 @@ def test_strict_takes_conditions_for_a_no(check):
     assert check("reshape N,4 2,6 => 2,6", "--strict").out == "-:1: expected 2,6, got 2,6 when N == 3\n"
     assert check("reshape N,4 2,6 => 2,6 when N == 3", "--strict").code == 0
     ran = check("reshape N,4 2,6", "--strict")
-    assert (ran.code, ran.out) == (1, "2,6 when N == 3\n-:1: 2,6 when N == 3 holds under conditions only\n")
+    assert (ran.code, ran.out) == (1, "2,6 when N == 3\n-:1: 2,6 when N == 3 holds only under conditions\n")
 
 
 def test_defaults_hold_for_the_lines_below_where_they_have_a_say(check):
@@ -657,8 +657,8 @@ def test_the_hook_on_the_page_is_the_one_that_is_defined():
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("x.npy", b"\x93NUMPY\x01\0v\0{'descr'", "it holds no cases but an array: shapecalc match"),
-        ("cases.txt", "reshape 2,3 6 => 6\n".encode("utf-16"), "it is no text in UTF-8"),
+        ("x.npy", b"\x93NUMPY\x01\0v\0{'descr'", "it holds an array, not cases; for arrays: shapecalc match"),
+        ("cases.txt", "reshape 2,3 6 => 6\n".encode("utf-16"), "it is not UTF-8 text"),
     ],
 )
 def test_what_is_no_text_is_told_in_one_line(name, content, said, shapecalc, tmp_path):

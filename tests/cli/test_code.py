@@ -68,4 +68,4 @@ def test_a_mistake_is_one_line_and_json_has_its_place(shapecalc):
 def test_parts_that_nobody_takes_name_the_stage_that_does(line, stage, shapecalc):
     ran = shapecalc("code", line, "--input", "x=6,6", "-d", "torch")
     assert (ran.code, ran.out) == (2, "")
-    assert f"parts, not in one tensor (take one of them, as [0] does, or write the stage: {stage})" in ran.err
+    assert f"parts, not with one tensor (take one of them, as [0] does, or write the stage: {stage})" in ran.err

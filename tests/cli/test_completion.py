@@ -36,6 +36,7 @@ COMPLETED = [
     (["chain", "'2,3 | flatten'", "--dialect", "nu"], ["numpy"]),
     (["reshape", "2,3", "--opset", "2"], ["2", *(str(opset) for opset in range(20, 29))]),
     (["reshape", "2,3", "--dtype", "float16"], ["float16"]),
+    (["reshape", "2,3", "--expl"], ["--explain", "--explain=all"]),
     (["transpose", "--dtype", ""], sorted(KNOWN)),
     (["help", "per"], ["permute"]),
     (["why", "zero-"], [rule for rule in RULES if rule.startswith("zero-")]),

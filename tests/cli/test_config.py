@@ -144,16 +144,16 @@ def test_compare_takes_the_opset(shapecalc, project):
 BAD = [
     ("dialect = 'torhc'", "there is no dialect 'torhc' (did you mean torch?)"),
     ("dialect = 3", "dialect is a name, not 3"),
-    ("opset = 0", "there are the opsets 1 to 28, not 0"),
+    ("opset = 0", "opsets run from 1 to 28, and this is 0"),
     ("opset = true", "opset is one whole number, not True"),
     ("opset = 1.5", "opset is one whole number, not 1.5"),
     ("opsets = 13", "tool.shapecalc has no opsets (did you mean opset?)"),
-    ("opset = ", "it is no TOML: Invalid value (at line 2, column 9)"),
-    ("[[tool.shapecalc]]", "it is no TOML: "),
+    ("opset = ", "it is not TOML: Invalid value (at line 2, column 9)"),
+    ("[[tool.shapecalc]]", "it is not TOML: "),
     ("'\\u001b[31m' = 1", "tool.shapecalc has no "),
-    (f"opset = {'[' * 10_000}", "it is no TOML: "),
-    (f"opset = {'9' * 5_000}", "it is no TOML: "),
-    (b"opset = '\xff'", "it is no TOML: "),
+    (f"opset = {'[' * 10_000}", "it is not TOML: "),
+    (f"opset = {'9' * 5_000}", "it is not TOML: "),
+    (b"opset = '\xff'", "it is not TOML: "),
 ]
 
 

@@ -50,7 +50,7 @@ def test_a_mended_model_is_written_unchanged_and_said_to_be(shapecalc, yolo):
     fixed, again = yolo.with_name("fixed.onnx"), yolo.with_name("again.onnx")
     shapecalc("model", str(yolo), "--fix", "-o", str(fixed))
     ran = shapecalc("model", str(fixed), "--fix", "-o", str(again))
-    assert (ran.code, ran.out) == (0, f"nothing was to be mended. Wrote {again}, unchanged\n")
+    assert (ran.code, ran.out) == (0, f"there was nothing to mend. Wrote {again}, unchanged\n")
     assert again.read_bytes() == fixed.read_bytes()
     ran = shapecalc("model", str(fixed), "--fix", "-o", str(again))
     assert (ran.code, ran.err) == (4, f"shapecalc: file: {again}: it exists; --force writes over it\n")

@@ -60,7 +60,7 @@ def test_help_goes_a_rung_further_each_time_and_costs_nothing(shapecalc):
 def test_what_is_no_answer_is_a_wrong_one_in_a_pipe(shapecalc):
     found = shapecalc("drill", "--seed", "a", stdin="2,,\x1b[31m\n\n\udcff\n")
     assert found.code == 1
-    assert "wrong: that is no answer yet: " in found.out
+    assert "wrong: that is not an answer yet: " in found.out
     assert found.out.replace("\n", "").isprintable()
     assert "0 of 3 right" in found.out
 
@@ -157,7 +157,7 @@ MISUSED = [
     (["drill", "--print", "0"], "--print is a whole number from 1 to 1000"),
     (["drill", "--print", "3", "--format", "pdf"], "there is no format 'pdf' (there are text, markdown, html)"),
     (["drill", "--print", "3", "-o", "sheet.pdf"], "a worksheet ends with .txt, .md, .html, .htm, not '.pdf'"),
-    (["drill", "--check-lessons", "x", "--print", "3"], "--check-lessons and --print do not go together"),
+    (["drill", "--check-lessons", "x", "--print", "3"], "--check-lessons and --print cannot be combined"),
 ]
 
 
@@ -204,7 +204,7 @@ def test_on_a_terminal_it_prompts_asks_again_and_ends_with_the_score(tmp_path):
     until(b"score: 1 of 1 right, streak 1")
     assert running.wait(30) == 0
     os.close(parent)
-    assert shown.startswith(b"shapecalc: type the output shape, or error; ? helps")
+    assert shown.startswith(b"shapecalc: type the output shape, or error; ? gives a hint")
 
 
 def test_a_closed_input_is_told(tmp_path):

@@ -130,7 +130,7 @@ def test_cases_may_expect_another_chain(shapecalc):
         ("2,3 | transpose => same as | nothing", 2, "there is no operation 'nothing'"),
         ("2,3 | transpose => same as", 2, "a chain is missing after same as"),
         ("C,H | reshape C/2,2,H | reshape -1 => same as | reshape -1", 1, "got same when 2 divides C"),
-        ('{"op": "reshape", "input": [6], "target": [-1], "expect": {"same_as": 6}}', 2, "is no expectation"),
+        ('{"op": "reshape", "input": [6], "target": [-1], "expect": {"same_as": 6}}', 2, "is not an expectation"),
     ],
 )
 def test_a_case_that_is_not_the_same_says_why(shapecalc, case, code, said):

@@ -62,7 +62,7 @@ def test_a_refused_request_is_drawn_and_exits_3(shapecalc, folder):
     ("words", "code", "said"),
     [
         (("reshape", "2,3", "6"), 2, "usage: a film needs a file to be written to"),
-        (("reshape", "2,3", "6", "-o", "x.png"), 2, "usage: 'x.png' is no film (end it in .svg, .gif,"),
+        (("reshape", "2,3", "6", "-o", "x.png"), 2, "usage: 'x.png' is not a film (end it in .svg, .gif,"),
         (("reshape", "2,3", "6", "-o", "x.svg", "--theme", "blue"), 2, "usage: there is no theme 'blue'"),
         (
             ("reshape", "2,3", "6", "-o", "x.cast", "--theme", "dark"),
@@ -160,16 +160,16 @@ def test_a_picture_is_drawn_as_asked(by_typer, shapecalc, folder, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--picture", "x.gif"), 2, "usage: 'x.gif' is no picture (end it in .svg, .png, .html)"),
+        (("--picture", "x.gif"), 2, "usage: 'x.gif' is not a picture (end it in .svg, .png, .html)"),
         (("--picture", "x.svg", "--step", "4"), 2, "usage: there is no step 4 (the answer has 3 steps)"),
         (("--picture", "x.svg", "--step", "0"), 2, "usage: --step is a whole number from 1 to 99999, not '0'"),
         (("--picture", "x.svg", "--step", "two"), 2, "usage: --step is a whole number from 1 to 99999, not 'two'"),
         (("--picture", "x.svg", "--width", "39"), 2, "usage: --width is a whole number from 40 to 400, not '39'"),
         (("--picture", "x.svg", "--theme", "blue"), 2, "usage: there is no theme 'blue'"),
-        (("--step", "1"), 2, "usage: --step, --theme and --width are about a picture (write --picture FILE too)"),
-        (("--theme", "dark"), 2, "usage: --step, --theme and --width are about a picture"),
+        (("--step", "1"), 2, "usage: --step, --theme and --width need a picture (add --picture FILE)"),
+        (("--theme", "dark"), 2, "usage: --step, --theme and --width need a picture"),
         (("--picture", "none/x.svg"), 4, "file: none/x.svg: No such file or directory"),
-        (("--picture", "."), 2, "usage: '.' is no picture"),
+        (("--picture", "."), 2, "usage: '.' is not a picture"),
     ],
 )
 def test_a_picture_that_cannot_be_drawn_is_one_clear_line(words, code, said, shapecalc, folder):

@@ -106,8 +106,8 @@ def test_a_pattern_that_cannot_be_read_is_usage(pattern, shapecalc):
     ("name", "said"),
     [
         ("", "the name of a file is empty"),
-        (".", ".: it is a folder, and no Zarr store; name its files: ./*.npy"),
-        ("notes.txt", "notes.txt: it is no .npy, .npz or .safetensors file, and no Zarr store"),
+        (".", ".: it is a folder, but not a Zarr store; name its files: ./*.npy"),
+        ("notes.txt", "notes.txt: it is not a .npy, .npz or .safetensors file, nor a Zarr store"),
         ("gone.zarr", "gone.zarr: no such file or directory"),
         ("notes.txt:w", "notes.txt:w: no such file or directory"),
     ],

@@ -218,7 +218,7 @@ WRONG = [
     ("model", {"file": 7}, "file is a text"),
     ("model", {"file": "yolo.onnx", "node": 7}, "node is a text"),
     ("model", {"file": "yolo.onnx", "node": "/Nobody"}, "no listed node is called '/Nobody'"),
-    ("model", {"file": "yolo.onnx", "batch": "N,1"}, "two sizes are needed"),
+    ("model", {"file": "yolo.onnx", "batch": "N,1"}, "one size is not enough"),
 ]
 
 

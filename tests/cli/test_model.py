@@ -18,8 +18,8 @@ yolo.onnx  opset 11, 47 nodes, 4 shown   images (N,3,640,640)   judged at N = 1,
    3  /Transpose  Transpose  N,3,85,80,80  0,1,3,4,2     N,3,80,80,85  safe
   18  /Reshape_1  Reshape    N,3,80,80,85  1,-1,85       1,19200*N,85  swallows
   19              Shape      1,19200*N,85                3             safe
-1 fails at N > 1, 1 puts the batch elsewhere without an error. The runtime would have named /Reshape alone.
-What is below an offender is judged as if that one were mended.   Next: shapecalc model yolo.onnx --fix -o fixed.onnx
+1 fails at N > 1, 1 puts the batch elsewhere without an error. The runtime would have named only /Reshape.
+Nodes below an offender are judged as if it were mended.   Next: shapecalc model yolo.onnx --fix -o fixed.onnx
 """
 NODE = """\
 /Reshape_1  Reshape 5   in  /Concat_output_0   (N,3,80,80,85)
@@ -80,7 +80,7 @@ def test_an_unknown_node_offends_under_strict_alone(model):
     assert model("--lint", report=report).code == 0
     ran = model("--lint", "--strict", report=report)
     assert (ran.code, ran.out) == (1, "yolo.onnx: /Transpose: unknown: size from data\n")
-    assert "1 cannot be told." in model(report=report).out
+    assert "1 cannot be judged." in model(report=report).out
 
 
 def test_a_node_that_stops_is_told_last(model):
@@ -124,7 +124,7 @@ def test_the_list_is_narrowed_to_an_operator_and_to_offenders(model):
     assert len(model("--lint", "--node", "2").out.splitlines()) == 1
     assert model("--offenders", report=replace(YOLO, nodes=(TURNED,))).out.splitlines() == [
         "yolo.onnx  opset 11, 47 nodes, 0 shown   images (N,3,640,640)   judged at N = 1, 2, 3",
-        "No listed node minds another N.",
+        "No listed node breaks at another N.",
     ]
 
 
@@ -149,18 +149,18 @@ def test_what_is_asked_for_is_read_from_the_options(model):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-o", "x.onnx"], "-o goes with --fix alone"),
-        (["--force"], "--force goes with --fix alone"),
-        (["--no-prove"], "--no-prove goes with --fix alone"),
-        (["--fix-as", "a=1"], "--fix-as goes with --fix alone"),
+        (["-o", "x.onnx"], "-o needs --fix"),
+        (["--force"], "--force needs --fix"),
+        (["--no-prove"], "--no-prove needs --fix"),
+        (["--fix-as", "a=1"], "--fix-as needs --fix"),
         (["--fix"], "--fix needs a file to write (write --fix -o fixed.onnx)"),
-        (["--fix", "-o", "x", "--lint"], "--fix does not go with --lint"),
+        (["--fix", "-o", "x", "--lint"], "--fix cannot be combined with --lint"),
         (["--fix", "-o", "x", "--fix-as", "a"], "'a' is not NODE=TARGET (write /Reshape=0,-1,85)"),
-        (["--fix", "-o", "x", "--fix-as", "a=N"], "a target of a file is of numbers, not 'N'"),
-        (["--batch", "N,2"], "one size says nothing of another: two sizes are needed (write N,1,8)"),
-        (["--batch", "N,0,1"], "'0' is no batch size from 1 to 4096 (write N or N,1,2,8)"),
-        (["--batch", "N,1,99999999999"], "'99999999999' is no batch size from 1 to 4096 (write N or N,1,2,8)"),
-        (["--batch", "\x1b"], "'\\x1b' is no batch size from 1 to 4096 (write N or N,1,2,8)"),
+        (["--fix", "-o", "x", "--fix-as", "a=N"], "a target in a file is made of numbers, not 'N'"),
+        (["--batch", "N,2"], "one size is not enough: write two sizes or more (write N,1,8)"),
+        (["--batch", "N,0,1"], "'0' is not a batch size from 1 to 4096 (write N or N,1,2,8)"),
+        (["--batch", "N,1,99999999999"], "'99999999999' is not a batch size from 1 to 4096 (write N or N,1,2,8)"),
+        (["--batch", "\x1b"], "'\\x1b' is not a batch size from 1 to 4096 (write N or N,1,2,8)"),
         (["--set", "N,3"], "'N,3' is not INPUT=SHAPE (write images=N,3,H,W)"),
         (["--set", "x=N*2"], "'N*2' is neither a size nor a name (write images=N,3,H,W)"),
         (["--set", "x=1", "--set", "x=2"], "x is given two shapes"),
@@ -181,7 +181,7 @@ def test_what_is_wrong_is_told_in_one_line(model, words, said):
 def test_a_refusal_is_json_where_that_is_asked_for(model):
     ran = model("--json", "--github")
     assert (ran.code, ran.err) == (2, "")
-    assert json.loads(ran.out)["problem"]["message"] == "--json does not go with --github"
+    assert json.loads(ran.out)["problem"]["message"] == "--json cannot be combined with --github"
 
 
 def test_a_name_of_several_nodes_lists_their_paths(model):
@@ -250,7 +250,7 @@ def test_a_fix_tells_what_it_did(shapecalc, monkeypatch, fixed, code, last):
 def test_the_app_opens_a_model_alone(shapecalc, words):
     ran = shapecalc("tui", *words)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("shapecalc: usage: --model goes with --node alone")
+    assert ran.err.startswith("shapecalc: usage: the only option that --model takes here is --node")
 
 
 def test_the_app_needs_a_terminal_for_a_model_too(shapecalc, monkeypatch):

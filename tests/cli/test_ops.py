@@ -204,6 +204,34 @@ def test_explain_is_a_story_on_stderr(shapecalc):
     assert "source: TensorRT operator document: Shuffle" in ran.err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["reshape", "2,3,4", "0,-1"],
+        ["reshape", "N,C,H,W", "0,-1,64"],
+        ["reshape", "2,2,3,2", "-1,0,0"],
+        ["shuffle", "2,3,4", "--first", "1,0,2", "--to", "2,-1,3"],
+        ["flatten", "N,C,H,W", "--axis", "2"],
+        ["chain", "N,C,H,W | reshape 0,0,-1 | transpose 0,2,1"],
+    ],
+    ids=" ".join,
+)
+def test_explain_fits_on_a_screen_and_all_of_it_is_a_word_away(words, shapecalc):
+    short, whole = (shapecalc(*words, explain) for explain in ("--explain", "--explain=all"))
+    assert short.out == whole.out
+    lines = (short.err + short.out).splitlines()
+    assert sum(max(1, -(-len(line) // 80)) for line in lines) <= 24
+    left_out = {*whole.err.splitlines()} - {*lines}
+    assert [line for line in lines if line.endswith(": --explain=all")] or all("engine" in line for line in left_out)
+    assert "more picture" not in whole.err
+
+
+def test_explain_takes_all_and_no_other_word(shapecalc):
+    ran = shapecalc("reshape", "2,3", "6", "--explain=most")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--explain" in ran.err
+
+
 REFUSED = [
     (["reshape", "2,3,4", "5,-1"], "indivisible"),
     (["reshape", "2,3,4", "2,5"], "volume-mismatch"),

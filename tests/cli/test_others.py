@@ -56,7 +56,10 @@ def test_compare_takes_every_op(shapecalc):
     assert (found["of"], found["request"]) == ("flatten", {"axis": 2})
     assert [row["dialect"] for row in found["rows"]] == ["onnx", "coreml", "onnxruntime"]
     assert "torch" in found["unasked"]
-    assert "left out, since they cannot be asked so" in shapecalc("compare", "flatten", "2,3,4", "--axis", "2").err
+    assert (
+        "left out, because they do not take these arguments"
+        in shapecalc("compare", "flatten", "2,3,4", "--axis", "2").err
+    )
 
 
 def test_compare_takes_chains(shapecalc):
@@ -174,6 +177,15 @@ def test_the_prompt_carries_a_shape_and_an_error_leaves_it(shapecalc):
     assert ran.code == 3
 
 
+def test_the_prompt_explains_with_one_picture_or_with_all(shapecalc):
+    short, whole = (
+        shapecalc("repl", stdin=f"2,3,4\nreshape 4,-1\n{asked}\n").out for asked in ("explain", "explain all")
+    )
+    assert "1 more picture: explain all" in short
+    assert ("axes mix" in short, "have " in short) == (True, False)
+    assert "have " in whole
+
+
 def test_every_line_of_the_prompt_gets_a_reply_and_no_traceback(shapecalc):
     lines = [
         "help",
@@ -185,6 +197,8 @@ def test_every_line_of_the_prompt_gets_a_reply_and_no_traceback(shapecalc):
         "dialect zzz",
         "undo",
         "explain",
+        "explain all",
+        "explain x",
         "ans",
         "|",
         "'",

@@ -93,7 +93,7 @@ def test_a_layer_of_the_code_may_be_the_tensor():
     shape = read_shape("2,3,4")
     stages = (("flatten", {"start_dim": 1, "end_dim": -1, "dialect": "torch"}),)
     assert read_code(line, "model.stem(x,3)", shape, None, {}).stages == stages
-    with pytest.raises(ShapeError, match="is no name of a tensor"):
+    with pytest.raises(ShapeError, match="is not a name for a tensor"):
         read_code(line, "x + 1", shape, None, {})
 
 
@@ -116,13 +116,13 @@ REFUSED = [
     ("torch.cat([x, x]).view(-1)", "torch.cat([x, x])", "it joins tensors"),
     ("x.view_as(y)", "x.view_as(y)", "write view with its dims"),
     ("x.view(C + 1, -1)", "C + 1", "never a sum"),
-    ("x[:, 1:n]", "x[:, 1:n]", "a slice has whole numbers"),
+    ("x[:, 1:n]", "x[:, 1:n]", "a slice takes whole numbers"),
     ("x[[0, 1]]", "x[[0, 1]]", "a list of positions"),
     ("x[0, 0, 0, 0]", "x[0, 0, 0, 0]", "4 indices for 3 dims"),
-    ("y.view(2, -1) if x else 0", "y.view(2, -1) if x else 0", "not read here"),
+    ("y.view(2, -1) if x else 0", "y.view(2, -1) if x else 0", "not supported here"),
     ("x.view(2, -1) + x", "x.view(2, -1) + x", "about one tensor"),
-    ("x.view(lambda: 1)", "lambda: 1", "not read here"),
-    ("x.view(7 / 2)", "7 / 2", "no whole number"),
+    ("x.view(lambda: 1)", "lambda: 1", "not supported here"),
+    ("x.view(7 / 2)", "7 / 2", "not a whole number"),
     ("x.view(7 // 0)", "7 // 0", "a division by 0"),
     ("x.view(9 ** 9 ** 9)", "9 ** 9 ** 9", "never a sum"),
     ("x.view(" + "9" * 1000 + " * 10)", "9" * 1000 + " * 10", "more digits"),
@@ -131,16 +131,16 @@ REFUSED = [
     ("x.transpose(0, 9)", "x.transpose(0, 9)", "there is no axis 9 among 3"),
     ("x.nope()", "x.nope()", "nope is not known here"),
     ("x.view(6, -1).mean(-1)", "x.view(6, -1).mean(-1)", "one position of many"),
-    ("x.view(int(math.sqrt(2)))", "math.sqrt(2)", "a root is read of a square"),
+    ("x.view(int(math.sqrt(2)))", "math.sqrt(2)", "a root needs a square"),
     ("a, b, c = x", "a, b, c", "3 names for 2 values"),
     ("x.split(-1)[0]", "x.split(-1)[0]", "no such part among -2"),
     ("x.chunk(0)[0]", "x.chunk(0)[0]", "no such part among 0"),
     ("a, b = x.chunk(10**30)", "a, b", "2 names for 1000"),
-    ("x.shape", None, "ends in no tensor"),
+    ("x.shape", None, "does not end with a tensor"),
     ("x.float()", None, "nothing in the code changes"),
-    ("x.T\nfor i in x: pass", "for i in x: pass", "this statement is not read"),
-    ("", None, "ends in no tensor"),
-    ("x.view(2", "(", "this is no Python"),
+    ("x.T\nfor i in x: pass", "for i in x: pass", "this statement is not supported"),
+    ("", None, "does not end with a tensor"),
+    ("x.view(2", "(", "this is not Python"),
     ("x.view('\N{GREEK SMALL LETTER LAMDA}', -1) ; x.T", "x.view('\N{GREEK SMALL LETTER LAMDA}', -1)", "sizes"),
 ]
 

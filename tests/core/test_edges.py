@@ -77,7 +77,7 @@ def test_a_message_is_exact(op, shape, target, message):
 
 def test_an_axis_that_comes_too_early_is_told_with_those_that_exist_then():
     message = answer("unsqueeze", "2,3", axes="1,0,9", dialect="paddle").problem.message
-    assert message == "axis 9 does not exist when its turn comes: axes run from -5 to 4 then"
+    assert message == "axis 9 does not exist when it is inserted: axes then run from -5 to 4"
 
 
 @pytest.mark.parametrize("dialect", ["paddle", "openvino"])
@@ -92,7 +92,7 @@ def test_dims_that_do_not_lie_as_one_are_told_with_their_strides():
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [("", "'a' cannot stand in"), ("a", f"{LONGEST_WORD + 1} characters are no")]
+    ("more", "said"), [("", "'a' cannot stand in"), ("a", f"{LONGEST_WORD + 1} characters are too many")]
 )
 def test_the_longest_word_is_looked_at(more, said):
     with pytest.raises(sc.ShapeError, match=said):
@@ -116,7 +116,7 @@ def test_sizes_of_a_thousand_digits_are_the_largest():
     product = "*".join(["N"] * 39 + ["M"])
     with pytest.raises(sc.ShapeError, match="more digits than any size"):
         sc.reshape((product,), (-1,), where={"N": 10**25, "M": 10**25})
-    with pytest.raises(sc.ShapeError, match="is over int64"):
+    with pytest.raises(sc.ShapeError, match="is too large for int64"):
         sc.reshape((product,), (-1,), where={"N": 10**25, "M": 10**25 - 1})
 
 
@@ -318,7 +318,7 @@ def test_what_changes_the_text_around_it_is_escaped_and_what_stands_beside_it_is
 
 def test_a_merge_of_no_axes_says_so():
     assert [step.why for step in sc.flatten((2, 3), axis=0).steps[:2]] == [
-        "no axis is left for output dim 0: 1",
+        "no axis is left for output dim 0, so it is 1",
         "output dim 1 is 2*3 = 6",
     ]
 
@@ -488,7 +488,7 @@ def test_a_stage_is_found_without_its_blanks(number):
 
 def test_nothing_comes_after_a_shape():
     assert sc.chain((2, 3), "flatten", "shape").output == (2, 3)
-    with pytest.raises(sc.ShapeError, match="shape ends a chain: it returns the dims as a vector"):
+    with pytest.raises(sc.ShapeError, match="shape must be the last stage: it returns the dims as a vector"):
         sc.chain((2, 3), "shape", "flatten")
 
 

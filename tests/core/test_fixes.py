@@ -302,7 +302,7 @@ def test_where_strides_forbid_a_view_the_hint_says_what_copies():
 
 def test_where_no_one_size_helps_the_hint_says_which_factors_are_missing():
     assert answer_to("reshape 1600 8,3,64").problem.hint == (
-        "no one size helps: 1600 = 2^6*5^2 has no factor 2^9 and no factor 3"
+        "no single size helps: 1600 = 2^6*5^2 has no factor 2^9 and no factor 3"
     )
     assert answer_to("reshape 8921088 16,34,34,512").problem.hint.endswith("no factor 17^2; try 16,33,33,512")
     assert answer_to("reshape 24 7,5,-1").problem.hint.endswith("24 = 2^3*3 has no factor 5 and no factor 7")

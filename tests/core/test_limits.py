@@ -33,9 +33,9 @@ WITHIN = [
 ]
 BEYOND = [
     (lambda: read_dims("1," * 65_536 + "1"), "65537 dims, and no shape has more than 65536"),
-    (lambda: read_dims("9" * 1001), "a number of 1001 digits is no dim"),
+    (lambda: read_dims("9" * 1001), "a number of 1001 digits is too long for a dim"),
     (lambda: read_dims("2*" + "9" * 1000), "has more digits than any size"),
-    (lambda: read_dims("N" * 200_001), "200001 characters are no dim"),
+    (lambda: read_dims("N" * 200_001), "200001 characters are too many for a dim"),
     (lambda: whole_number("7" * 1001, "axis"), "axis is one whole number"),
     (lambda: whole_number(2**3320, "axis"), "axis is one whole number, not about 10"),
     (lambda: read_sizes(f"N={'9' * 31}"), "is not NAME=SIZE"),

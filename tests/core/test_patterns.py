@@ -26,11 +26,11 @@ MISREAD = [
     ("a -> a ...", "...", "on the right only"),
     ("a (... b) -> a ... b", "(... b)", "in brackets on the left"),
     ("a 3 -> a", "3", "a length on the left"),
-    ("a b-c -> a", "b-c", "'b-c', which is no axis"),
-    ("a _b -> a _b", "_b", "which is no axis"),
-    ("a 0 -> a", "0", "which is no axis"),
-    ("a \x1b -> a", "\x1b", r"'\\x1b', which is no axis"),
-    ("a -> a " + "9" * 19, "9" * 19, "which is no axis"),
+    ("a b-c -> a", "b-c", "'b-c', which is not an axis"),
+    ("a _b -> a _b", "_b", "which is not an axis"),
+    ("a 0 -> a", "0", "which is not an axis"),
+    ("a \x1b -> a", "\x1b", r"'\\x1b', which is not an axis"),
+    ("a -> a " + "9" * 19, "9" * 19, "which is not an axis"),
 ]
 
 

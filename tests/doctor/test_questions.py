@@ -16,11 +16,11 @@ QUESTIONS = {
     ),
     "it works with the size of the sample alone": (
         RESHAPE % ("1,18,80,80", "1,2,9,20,20"),
-        ["all but this agrees: 80,80 in the input, 20,20 in the target", "write 1,2,9,80,80"],
+        ["only this differs: 80,80 in the input, 20,20 in the target", "write 1,2,9,80,80"],
     ),
     "it works with the length of the sample alone": (
         RESHAPE % ("1,4,64,64", "1,4,1,256"),
-        ["all but this agrees: 64,64 in the input, 256 in the target", "write 1,4,1,-1"],
+        ["only this differs: 64,64 in the input, 256 in the target", "write 1,4,1,-1"],
     ),
     "which dim is missing in a permute": (
         "RuntimeError: permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
@@ -38,7 +38,7 @@ QUESTIONS = {
     "-1 with an empty tensor": (
         "RuntimeError: cannot reshape tensor of 0 elements into shape [0, -1] because the unspecified dimension size "
         "-1 can be any value and is ambiguous",
-        ["any size would do, so none can be inferred", "write the size in place of -1"],
+        ["-1 could be any size", "write the size in place of -1"],
     ),
     "which operand of an expand is wrong": (
         "RuntimeError: The expanded size of the tensor (7) must match the existing size (6) at non-singleton "

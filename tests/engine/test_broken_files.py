@@ -143,8 +143,8 @@ def test_a_damaged_header_is_read_as_numpy_reads_it_or_refused(data):
 
 
 REFUSED = {
-    "a truth value for a size": (header(shape="(True,)"), "no tuple of whole numbers"),
-    "no tuple": (header(shape="(3)"), "no tuple of whole numbers"),
+    "a truth value for a size": (header(shape="(True,)"), "not a tuple of whole numbers"),
+    "no tuple": (header(shape="(3)"), "not a tuple of whole numbers"),
     "negative": (header(shape="(-2, 3)"), "a negative size"),
     "huge": (header(shape="(99999999999999999999,)"), "more elements than a file can hold"),
     "huge and empty": (header(shape="(0, 9223372036854775807, 2)"), "more elements than a file can hold"),
@@ -276,14 +276,14 @@ def test_a_pipe_with_a_name_is_refused_at_once(tmp_path, name):
     if "safetensors" in name:
         pytest.importorskip("safetensors", reason="safetensors is not installed")
     os.mkfifo(tmp_path / name.partition(":")[0])
-    with pytest.raises(FileError, match="no regular file"):
+    with pytest.raises(FileError, match="not a regular file"):
         open_array(str(tmp_path / name))
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="this system has no endless device")
 def test_a_device_is_refused(tmp_path):
     (tmp_path / "x.npy").symlink_to("/dev/zero")
-    with pytest.raises(FileError, match="no regular file"):
+    with pytest.raises(FileError, match="not a regular file"):
         open_array(str(tmp_path / "x.npy"))
 
 

@@ -267,7 +267,7 @@ def test_backends_are_listed_where_the_system_does_not_tell_its_memory(shapecalc
 
 
 def test_the_strides_that_a_view_names_are_those_of_the_data(shapecalc):
-    ran = shapecalc("view", "3,4", "3,2,2", "--strides", "1,3", "--explain")
+    ran = shapecalc("view", "3,4", "3,2,2", "--strides", "1,3", "--explain=all")
     assert "engine: view, nothing moves\nengine: 3,2,2 with strides 1,6,3\n" in ran.err
 
 

@@ -178,7 +178,7 @@ def test_elements_of_any_type_are_told_apart(kind):
         (["2,,3", "6"], 2, "a dim is missing"),
         (["2,3", "5"], 1, "6 elements in, 5 out"),
         (["N,4", "2,6"], 1, "(as many when N is 3)"),
-        (["99999999999,9999999999", "9999999999,99999999999"], 3, "over int64"),
+        (["99999999999,9999999999", "9999999999,99999999999"], 3, "too many for int64"),
         (["--before", "x.npy"], 2, "--after 0 times"),
         (["--before", "x.npy", "--after", "none.npy"], 4, "none.npy"),
         (["--before", "same.npy", "--after", "same.npy"], 2, "nothing tells them apart"),

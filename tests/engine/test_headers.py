@@ -125,20 +125,20 @@ def test_tensors_are_read_as_the_library_writes_them(tmp_path):
 
 
 REFUSED_TENSORS = {
-    "nothing": (b"", b"", None, "is no JSON"),
+    "nothing": (b"", b"", None, "is not JSON"),
     "a length of all bits": (b"{}", b"", 2**64 - 1, "ends before its header"),
     "one byte too long": (b"{}", b"", 3, "ends before its header"),
-    "a list": (b"[]", b"", None, "no JSON object"),
-    "no UTF-8": (b'{"\xff": 1}', b"", None, "no UTF-8"),
+    "a list": (b"[]", b"", None, "not a JSON object"),
+    "not UTF-8": (b'{"\xff": 1}', b"", None, "not UTF-8"),
     "nested deep": (b"[" * 50_000, b"", None, "nested too deeply"),
     "digits": (b'{"a": ' + b"9" * 5000 + b"}", b"", None, ""),
     "twice": (b'{"a": 1, "a": 1}', b"", None, "one thing twice"),
     "a number for a tensor": ({"a": 3}, b"", None, "does not state dtype"),
     "no offsets": ({"a": {"dtype": "F32", "shape": []}}, b"", None, "does not state dtype"),
-    "a negative size": ({"a": tensor((-1, 3))}, bytes(24), None, "no list of sizes"),
-    "a truth value": ({"a": tensor((True, 6))}, bytes(24), None, "no list of sizes"),
-    "a fraction": ({"a": tensor((2.0, 3))}, bytes(24), None, "no list of sizes"),
-    "huge": ({"a": tensor((2**70,))}, bytes(24), None, "no list of sizes"),
+    "a negative size": ({"a": tensor((-1, 3))}, bytes(24), None, "not a list of sizes"),
+    "a truth value": ({"a": tensor((True, 6))}, bytes(24), None, "not a list of sizes"),
+    "a fraction": ({"a": tensor((2.0, 3))}, bytes(24), None, "not a list of sizes"),
+    "huge": ({"a": tensor((2**70,))}, bytes(24), None, "not a list of sizes"),
     "data cut short": ({"a": tensor()}, bytes(23), None, "bytes 0 to 24 of 23"),
     "backwards": ({"a": tensor(offsets=(24, 0))}, bytes(24), None, "bytes 24 to 0"),
     "other bytes": ({"a": tensor((2, 2))}, bytes(24), None, "ask for 16 bytes, and it has 24"),
@@ -178,7 +178,7 @@ def test_the_arrays_of_stores_of_both_versions_are_found_in_their_groups(tmp_pat
     second = store(tmp_path / "2.zarr", {".zgroup": {"zarr_format": 2}, "a/.zarray": array, "b/.zarray": "{"})
     good, bad = found_in(str(second))
     assert good == Found(str(second / "a"), (7,), "float64")
-    assert bad.problem.startswith("its header is no JSON")
+    assert bad.problem.startswith("its header is not JSON")
     assert one(second / "a").shape == (7,)
 
 
@@ -191,20 +191,20 @@ def test_a_store_that_the_library_wrote_is_read(tmp_path):
 
 
 def test_an_array_of_version_2_without_a_shape_is_refused(tmp_path):
-    assert "no list of sizes" in one(store(tmp_path / "x.zarr", {".zarray": {"zarr_format": 2}})).problem
+    assert "not a list of sizes" in one(store(tmp_path / "x.zarr", {".zarray": {"zarr_format": 2}})).problem
 
 
 @pytest.mark.parametrize(
     ("metadata", "reason"),
     [
-        ("", "no JSON"),
-        ("[1]", "no JSON object"),
+        ("", "not JSON"),
+        ("[1]", "not a JSON object"),
         ("[" * 50_000, "nested too deeply"),
         ({"zarr_format": 4, "node_type": "array"}, "version 4"),
         ({"zarr_format": 3}, "array or a group"),
-        ({**ARRAY, "shape": "4,5"}, "no list of sizes"),
-        ({**ARRAY, "shape": [-1]}, "no list of sizes"),
-        ({**ARRAY, "shape": [2**63]}, "no list of sizes"),
+        ({**ARRAY, "shape": "4,5"}, "not a list of sizes"),
+        ({**ARRAY, "shape": [-1]}, "not a list of sizes"),
+        ({**ARRAY, "shape": [2**63]}, "not a list of sizes"),
     ],
 )
 def test_metadata_that_lie_are_refused_in_one_line(metadata, reason, tmp_path):
@@ -232,7 +232,7 @@ def test_stores_inside_each_other_without_end_come_to_one(tmp_path):
 def test_a_pipe_is_refused_at_once(tmp_path, name):
     (tmp_path / "x.zarr").mkdir()
     os.mkfifo(tmp_path / name)
-    assert one(tmp_path / name.removesuffix("/zarr.json")).problem == "it is no regular file"
+    assert one(tmp_path / name.removesuffix("/zarr.json")).problem == "it is not a regular file"
 
 
 def test_ordinary_headers_are_read_without_numpy_and_archives_unopened(tmp_path):

@@ -186,18 +186,18 @@ def test_what_is_no_regular_file_is_not_written_over(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "device").symlink_to(os.devnull)
     for name in ("pipe", "loop", "device", "."):
-        with pytest.raises(OSError, match="it is no regular file"):
+        with pytest.raises(OSError, match="it is not a regular file"):
             write(tmp_path / name, force=True)
     assert names(tmp_path) == ["device", "loop", "pipe"]
     with report_file(tmp_path / "device") as file:
         file.write(b"new")
-    with pytest.raises(OSError, match="it is no regular file"), report_file(tmp_path):
+    with pytest.raises(OSError, match="it is not a regular file"), report_file(tmp_path):
         pass
 
 
 @every_system
 def test_a_pipe_that_comes_while_a_file_is_written_stays(tmp_path):
-    with pytest.raises(OSError, match="it is no regular file"), whole_file(tmp_path / "y", force=True):
+    with pytest.raises(OSError, match="it is not a regular file"), whole_file(tmp_path / "y", force=True):
         os.mkfifo(tmp_path / "y")
     assert (tmp_path / "y").is_fifo()
     assert names(tmp_path) == ["y"]
@@ -290,7 +290,7 @@ def test_the_command_line_refuses_what_is_no_regular_file(shapecalc, tmp_path):
         for force in ((), ("--force",)):
             ran = shapecalc(*words, *force)
             assert (ran.code, ran.out) == (4, "")
-            assert ran.err == f"shapecalc: file: {tmp_path / name}: it is no regular file\n"
+            assert ran.err == f"shapecalc: file: {tmp_path / name}: it is not a regular file\n"
 
 
 def test_of_two_command_lines_one_is_refused(tmp_path):

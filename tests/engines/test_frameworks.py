@@ -57,11 +57,11 @@ DISAGREEMENTS = {
     "tensorflow": {
         "an axis of a scalar": ("flip", (), {"axes": (7,)}, ()),
         "an axis that is named twice, of nothing": ("flip", (0,), {"axes": (0, 0)}, (0,)),
-        "a -1 beside 0 that is no whole number": ("reshape", (0, 4), {"target": (0, 3, -1)}, (0, 3, 1)),
+        "a -1 beside 0 that is not a whole number": ("reshape", (0, 4), {"target": (0, 3, -1)}, (0, 3, 1)),
         "the whole of a tensor of many dims is a slice": ("slice", (2,) * 9, {"slices": ":"}, (2,) * 9),
     },
     "tflite": {
-        "a -1 beside 0 that is no whole number": ("reshape", (0, 4), {"target": (0, 3, -1)}, (0, 3, 1)),
+        "a -1 beside 0 that is not a whole number": ("reshape", (0, 4), {"target": (0, 3, -1)}, (0, 3, 1)),
         "an axis that a permutation names twice": ("transpose", (2, 3, 4), {"perm": (0, 1, 1)}, (2, 3, 3)),
         "an index that lies outside": ("select", (2, 3), {"axis": 1, "index": 7}, (2,)),
         "a slice of an axis that does not exist": ("slice", (2, 3), {"slices": ":,:,:"}, (2, 3)),

@@ -125,8 +125,8 @@ def deep(levels):
     ("content", "said"),
     [
         (b"", "it is empty"),
-        (b"hello, world\n" * 20, "it is no ONNX model, or it is cut short"),
-        (loaded().SerializeToString()[:-7], "it is no ONNX model, or it is cut short"),
+        (b"hello, world\n" * 20, "it is not an ONNX model, or it is cut short"),
+        (loaded().SerializeToString()[:-7], "it is not an ONNX model, or it is cut short"),
         (b"\x08\x07", "it holds no graph"),
         (deep(40), "nested deeper than protobuf reads"),
         (deep(400), "nested deeper than protobuf reads"),

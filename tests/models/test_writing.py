@@ -93,7 +93,7 @@ def test_mended_twice_nothing_changes(tmp_path):
     report, again = mend(target.read_bytes(), second)
     assert again.read_bytes() == target.read_bytes()
     assert (report.fixed.mended, report.fixed.proved) == ((), None)
-    assert report.fixed.why == "nothing was to be mended"
+    assert report.fixed.why == "there was nothing to mend"
 
 
 def test_nothing_but_targets_and_declared_dims_is_touched(tmp_path):

@@ -62,7 +62,7 @@ WRONG = [
     ('id = "heads"\n', "", 2, "id is missing"),
     ('"heads"', '"Heads 1"', 3, "an id is made of small letters"),
     ('"heads"', "[1]", 3, "id is a text, not a list"),
-    ('id = "last"', 'id = "heads"', 22, "the id 'heads' is that of lesson 1, too"),
+    ('id = "last"', 'id = "heads"', 22, "lesson 1 also has the id 'heads'"),
     ('"Splitting heads"', '""', 4, "title is empty"),
     ('"Splitting heads"', f'"{"x" * 61}"', 4, "title has 61 characters, and 60 are the most"),
     ('"Splitting heads"', r'"\u001b[31m"', 4, "title holds a character that cannot be shown"),
@@ -72,7 +72,12 @@ WRONG = [
     ('"Say it twice."', "1979-05-27", 11, "notes is a text, not a date"),
     ("0,0,8,-1", "0,0,9,,", 9, "the question cannot be read: a dim is missing"),
     ("reshape N,S,512", "reshap N,S,512", 9, "the question cannot be read: there is no operation 'reshap'"),
-    ("reshape N,S,512", "reshape x.npy", 9, "the question cannot be read: the input is no shape that is written out"),
+    (
+        "reshape N,S,512",
+        "reshape x.npy",
+        9,
+        "the question cannot be read: the input must be a shape that is written out",
+    ),
     ('notes = "Say', 'stage = "first"\nnotes = "Say', 11, "there is no stage 'first': there are reshape"),
     ('follow = "0,2"', 'follow = "0,3"', 26, "index 3 is outside of dim 1, which is 3"),
     ('follow = "0,2"', 'follow = "x"', 26, "an axis is a whole number, not x"),
@@ -93,10 +98,10 @@ WRONG = [
         17,
         "there is no key 'wrong'",
     ),
-    ("# week 3", "[[lesson", 1, "it is no TOML: expected ']]'"),
+    ("# week 3", "[[lesson", 1, "it is not TOML: expected ']]'"),
     ("# week 3", "x = " + "[" * 5000, 1, "it is nested too deeply"),
-    ("# week 3", "x = " + "9" * 5000, None, "it is no TOML: "),
-    ('"It moves."', '"""', 28, "it is no TOML: "),
+    ("# week 3", "x = " + "9" * 5000, None, "it is not TOML: "),
+    ('"It moves."', '"""', 28, "it is not TOML: "),
 ]
 
 

@@ -121,7 +121,7 @@ async def test_help_is_about_what_has_the_focus(user):
     assert "input: The shape of the input" in user.text
     assert "quit and print the answer on standard output" in user.text
     await user.press("escape", "tab", "tab", "f1")
-    assert "to: the reshape: the shape asked for" in user.text
+    assert "to: the reshape: the requested shape" in user.text
     await user.press("f1", "f3", "f1")
     assert "The picture of the step at hand." in user.text
 

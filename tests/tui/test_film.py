@@ -200,7 +200,7 @@ async def test_what_cannot_be_saved_is_said_and_can_be_mended(user, tmp_path, mo
     await save(user, "film", "a.svg")
     assert "a.svg: it exists" in user.text
     assert (tmp_path / "a.svg").read_text() == "mine"
-    for name, said in (("a.png", "'a.png' is no film. end it in .svg"), ("no/a.txt", "no/a.txt: No such file")):
+    for name, said in (("a.png", "'a.png' is not a film. end it in .svg"), ("no/a.txt", "no/a.txt: No such file")):
         await user.wipe()
         await user.type(name)
         await user.press("enter")

@@ -76,7 +76,7 @@ async def test_enter_helps_three_times_and_never_says_the_size(user):
         await user.press("enter")
         seen.append(user.text)
         assert not re.search(r"\b12\b", user.text.replace("F12", ""))
-    assert "-1 is the elements there are, divided by the product of the known dims" in seen[0]
+    assert "-1 is the element count divided by the product of the known dims" in seen[0]
     assert re.search(r"index\s+0\s+1\s+2\n input\s+2\s+3\s+4\n", seen[1])
     assert "-1 is 24 elements (2*3*4) / 2 known = ?" in seen[2]
     assert seen[3] == seen[2]

@@ -62,7 +62,7 @@ async def test_what_is_no_prediction_is_told(user):
     await user.press("enter")
     await user.type("2,,x[")
     await user.press("enter")
-    assert "✗ that is no answer yet" in user.text
+    assert "✗ that is not an answer yet" in user.text
 
 
 @driven(lesson=True)
@@ -284,7 +284,7 @@ async def test_a_miss_is_explained_and_its_question_can_be_played_with(user):
     assert user.text.count("Exercise 1, all") == 1
     await user.type("2,,")
     await user.press("enter")
-    assert "✗ that is no answer yet: a dim is missing" in user.text
+    assert "✗ that is not an answer yet: a dim is missing" in user.text
     await user.wipe()
     await user.press("f1")
     assert screen.drill.answered == 0

@@ -251,7 +251,7 @@ def test_a_pipe_without_a_terminal_behind_it_is_told():
         start_new_session=True,
     )
     assert ran.returncode == 2
-    assert "there is no terminal for the app to take its keys from" in ran.stderr
+    assert "the app needs a terminal to read its keys from" in ran.stderr
 
 
 def test_opening_a_question_reads_no_numpy():

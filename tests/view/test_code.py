@@ -365,7 +365,7 @@ def test_an_opset_that_cannot_be_is_refused(shapecalc, request_line, said):
 WARNED = [
     ("reshape 0,3,4 3,4,0 --allowzero", "onnx", "0 is a dim of size zero here, so allowzero is on"),
     ("reshape 0,3 5,0 -d numpy", "tensorrt", "0 is a dim of size zero here, so zero_is_placeholder is off"),
-    ("reshape 0,3,4 0,-1 -d openvino --special-zero", "numpy", "-1 is written as 12: numpy infers no dim if"),
+    ("reshape 0,3,4 0,-1 -d openvino --special-zero", "numpy", "-1 is written as 12: numpy cannot infer a dim if"),
     ("reshape N,C,H 0,-1,64", "torch", "holds when 64 divides C*H"),
     ("reshape N,C M,-1", "numpy", "M is a size that the code must be given"),
     ("reshape 6 x,-1", "tensorrt", "x_ is the size x, which the code must be given"),

@@ -294,9 +294,9 @@ def test_a_picture_of_a_step_shows_that_step():
 
 @pytest.mark.parametrize("name", ["x.bmp", "x", ".svg", "svg", "x.svg.gz", ""])
 def test_names_that_are_no_pictures_are_refused(name):
-    with pytest.raises(ShapeError, match="is no film"):
+    with pytest.raises(ShapeError, match="is not a film"):
         film_file(SMALL, name)
-    with pytest.raises(ShapeError, match="is no picture"):
+    with pytest.raises(ShapeError, match="is not a picture"):
         still(SMALL, name)
 
 

@@ -48,7 +48,7 @@ def requests(draw):
 
 def mixing(words, drawn, ruled, pattern):
     """Return what each of four says of mixing; rulers that are not drawn say nothing."""
-    said = [" mix into " in words, "~ is no axis" in drawn, "the reshape mixes axes" in pattern]
+    said = [" mix into " in words, "~ mixes axes" in drawn, "the reshape mixes axes" in pattern]
     return said if ruled in NO_RULERS else [*said, "axes mix" in ruled]
 
 
@@ -107,7 +107,7 @@ def test_a_chain_whose_axes_all_stay_axes_of_the_input_has_a_pattern(line):
         ("reshape N,2 2,N", "! 3 lies inside an old block of 2: axes mix"),
         ("reshape 2,3,4 2,6,2", "old and new cuts line up"),
         ("reshape 2,3,4 2,2,6", "! 6 lies inside an old block of 4: axes mix"),
-        ("reshape N/1000,2 2,N/1000", "old and new cuts happen to line up at these sizes: mostly axes mix"),
+        ("reshape N/1000,2 2,N/1000", "old and new cuts line up by chance at these sizes: at most sizes axes mix"),
         ("chain 6,N | reshape N,6 | reshape N,2,3", "old and new cuts line up"),
         ("reshape 2,3,100,3,2 6,100,2,3", "! 3 lies inside an old block of 2: axes mix"),
     ],

@@ -53,6 +53,16 @@ def test_explain_prints_the_text(make, capsys):
     assert capsys.readouterr().out.rstrip() == answer._repr_mimebundle_()["text/plain"].rstrip()
 
 
+def test_explain_prints_every_picture_if_asked(capsys):
+    answer = sc.reshape((2, 2, 3, 2), (-1, 0, 0))
+    answer.explain()
+    short = capsys.readouterr().out
+    answer.explain(everything=True)
+    assert "more pictures: explain(everything=True)" in short
+    assert "axes mix" in capsys.readouterr().out
+    assert "axes mix" not in short
+
+
 def test_explain_prints_what_the_stream_can_show(monkeypatch):
     import io
 

@@ -92,7 +92,7 @@ def _defaults_below(text: str, defaults: Mapping[str, object]) -> Mapping[str, o
 
 
 def _too_long() -> Problem:
-    return misuse(f"a line is longer than {LONGEST_LINE} bytes, the most that is read").problem
+    return misuse(f"a line is longer than {LONGEST_LINE} bytes, which is the limit").problem
 
 
 class _Judge:
@@ -161,7 +161,7 @@ class _Judge:
         try:
             self._judge_whole(number, text, line, case)
         except RecursionError:
-            self.report.add_unread(number, text, misuse("it is nested too deep to be read").problem, case.id)
+            self.report.add_unread(number, text, misuse("it is nested too deeply").problem, case.id)
 
     def _with_defaults(self, case: dict[str, Any]) -> dict[str, Any]:
         return {**with_defaults(case.get("op", ""), self.defaults, case)}
@@ -206,4 +206,4 @@ def _check_bytes(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         byte = ord(text[error.start]) & 0xFF
-        raise misuse(f"it is no UTF-8: byte {byte:#04x} at character {error.start + 1}") from None
+        raise misuse(f"it is not UTF-8: byte {byte:#04x} at character {error.start + 1}") from None

@@ -127,7 +127,7 @@ def updated_file(path: Path, changed: Callable[[], bool]) -> Iterator[IO[bytes]]
 
     def wanted() -> bool:
         if changed() and _state(path) != before:
-            raise OSError(0, "it was changed by somebody else meanwhile")
+            raise OSError(0, "another program has changed it in the meantime")
         return changed()
 
     with whole_file(path, force=True, wanted=wanted) as file:

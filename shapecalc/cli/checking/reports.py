@@ -111,7 +111,7 @@ class Report:
         elif passed is False and case.expected:
             message = _difference(case.expected, answer)
         else:
-            message = f"{answer_text(answer)} holds under conditions only" if doubtful else ""
+            message = f"{answer_text(answer)} holds only under conditions" if doubtful else ""
         self._count(number, text, case.id, verdict, message)
 
     def add_misuse(self, number: int, text: str, case: Case, problem: Problem) -> None:

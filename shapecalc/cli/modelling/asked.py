@@ -40,7 +40,7 @@ def _batch(text: str) -> tuple[str | None, tuple[int, ...]]:
     name = words.pop(0) if words[0].isidentifier() else None
     sizes = [_size(word) for word in words]
     if words and len({*sizes}) < 2:
-        raise misuse("one size says nothing of another: two sizes are needed", "write N,1,8", argument="batch")
+        raise misuse("one size is not enough: write two sizes or more", "write N,1,8", argument="batch")
     return name, tuple(sorted({*sizes})) or Asked().sizes
 
 
@@ -48,7 +48,7 @@ def _size(word: str) -> int:
     if word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS and 0 < int(word) <= LARGEST_BATCH:
         return int(word)
     shown = visible(brief(word))
-    raise misuse(f"'{shown}' is no batch size from 1 to {LARGEST_BATCH}", "write N or N,1,2,8", argument="batch")
+    raise misuse(f"'{shown}' is not a batch size from 1 to {LARGEST_BATCH}", "write N or N,1,2,8", argument="batch")
 
 
 def _input_shape(text: str) -> tuple[str, tuple[int | str, ...]]:
@@ -85,5 +85,5 @@ def targets_of(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
             raise misuse(f"{visible(brief(node))} is given two targets", argument="fix_as")
         targets[node] = tuple([dim for dim in dims if isinstance(dim, int)])
         if len(targets[node]) < len(dims):
-            raise misuse(f"a target of a file is of numbers, not '{visible(brief(target))}'", argument="fix_as")
+            raise misuse(f"a target in a file is made of numbers, not '{visible(brief(target))}'", argument="fix_as")
     return targets

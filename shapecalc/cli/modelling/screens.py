@@ -41,7 +41,7 @@ FROM = {
 }
 """Where a target comes from, around the name of its tensor."""
 FAILING = (Verdict.FAILS, Verdict.ONLY)
-UNCHANGED = "nothing was to be mended"
+UNCHANGED = "there was nothing to mend"
 """Why a model that is written as it was is not proved."""
 MOST_STOPS = 8
 """Of how many nodes that stop and are not listed the table says why."""
@@ -96,16 +96,16 @@ def _conclusion(report: Report) -> Iterator[str]:
     offenders = worst_first(report.nodes)
     unknown = sum(judged.verdict is Verdict.UNKNOWN for judged in report.nodes)
     counted = _counted(report, offenders)
-    told = f"{', '.join(counted)}." if counted else f"No listed node minds another {report.batch}."
-    told += f" {unknown} cannot be told." if unknown else ""
+    told = f"{', '.join(counted)}." if counted else f"No listed node breaks at another {report.batch}."
+    told += f" {unknown} cannot be judged." if unknown else ""
     first = _first_failure(report)
     if first and len(offenders) + len(report.stops) > 1:
-        told += f" The runtime would have named {first} alone."
+        told += f" The runtime would have named only {first}."
     yield told
     yield from stop_lines(report, report.stops[:MOST_STOPS])
     if offenders:
         words = join(["shapecalc", "model", report.model, "--fix", "-o", "fixed.onnx"])
-        yield f"What is below an offender is judged as if that one were mended.   Next: {words}"
+        yield f"Nodes below an offender are judged as if it were mended.   Next: {words}"
 
 
 def _counted(report: Report, offenders: Sequence[Judged]) -> list[str]:

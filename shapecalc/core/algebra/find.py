@@ -50,7 +50,7 @@ class Way(Record):
 
     @property
     def moves(self) -> int:
-        """How many transposes it takes. Where a dim of 1 goes moves nothing."""
+        """How many transposes it takes. Where a dim of 1 is dropped moves nothing."""
         moving = [axis for axis in self.perm if self.split[axis] != 1]
         return int(moving != sorted(moving))
 

@@ -171,7 +171,7 @@ def regrouping(before: Shape, after: Shape) -> str:
     'axes 0,1 split and merge into axes 0,1'
     """
     if before == after:
-        return "the shape is the one it was"
+        return "the shape stays the same"
     return "; ".join(_sentence(group) for group in groups(before, after))
 
 

@@ -16,7 +16,7 @@ from shapecalc.core.sizes.text import shape_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, ClassVar
+    from typing import ClassVar
 
     from shapecalc.core.answers.moves import Move
     from shapecalc.core.answers.request import Request
@@ -36,7 +36,7 @@ class Answer(Record):
     problem: Problem | None
     conditions: Conditions
     """What the named sizes must satisfy for the output to hold. Together they are necessary and sufficient."""
-    shown_as: ClassVar[Callable[[Any, str, str | None], str]]
+    shown_as: ClassVar[Callable[..., str]]
     """What shows an answer as a MIME type. The package sets it, since pictures are made on a floor above."""
 
     def __init__(
@@ -101,11 +101,12 @@ class Answer(Record):
             self._concrete = self.output is not None and all_known(self.input + self.output)
         return self._concrete
 
-    def explain(self) -> None:
-        """Print the pictures of the answer and every step."""
+    def explain(self, *, everything: bool = False) -> None:
+        """Print the flow of the answer, the picture that shows most, and every step; or every picture."""
         import sys
 
-        print(type(self).shown_as(self, "text/plain", getattr(sys.stdout, "encoding", None)))
+        encoding = getattr(sys.stdout, "encoding", None)
+        print(type(self).shown_as(self, "text/plain", encoding, everything=everything))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Return the answer as a notebook shows it: a picture, and the same as text."""

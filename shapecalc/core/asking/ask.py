@@ -210,7 +210,7 @@ def _with_sizes(dims: Shape, sizes: Mapping[str, int], argument: str) -> Shape:
         raise misuse(f"a dim would divide by 0: {error}", argument="where") from None
     for before, after in zip(dims, filled, strict=True):
         if isinstance(after, Monomial) and not after.powers:
-            raise refusal(INDIVISIBLE, f"{before} would be {after}, which is no whole number", argument=argument)
+            raise refusal(INDIVISIBLE, f"{before} would be {after}, which is not a whole number", argument=argument)
         if isinstance(after, int) and after >= TOO_LARGE:
             raise misuse(f"{brief(str(before))} would have more digits than any size", argument=argument)
     return filled

@@ -110,11 +110,11 @@ def _parsed(text: str) -> ast.Module:
     except SyntaxError as error:
         line, column = error.lineno or 1, max(0, (error.offset or 1) - 1)
         start = min(_line_start(text, line) + column, max(0, len(text) - 1))
-        raise misuse(f"this is no Python: {error.msg}", argument="line", span=(start, start + 1)) from None
+        raise misuse(f"this is not Python: {error.msg}", argument="line", span=(start, start + 1)) from None
     except (RecursionError, MemoryError):
         raise misuse("the code is nested too deep", argument="line") from None
     except ValueError as error:
-        raise misuse(f"this is no Python: {visible(str(error))}", argument="line") from None
+        raise misuse(f"this is not Python: {visible(str(error))}", argument="line") from None
 
 
 def _as_written(name: str) -> str:
@@ -125,7 +125,7 @@ def _as_written(name: str) -> str:
     match _parsed(name).body:
         case [ast.Expr(value=ast.Name() | ast.Attribute() | ast.Call() as node)]:
             return ast.unparse(node)
-    raise misuse(f"'{visible(brief(name))}' is no name of a tensor", "write --input x=N,C,H,W", argument="input")
+    raise misuse(f"'{visible(brief(name))}' is not a name for a tensor", "write --input x=N,C,H,W", argument="input")
 
 
 def _line_start(text: str, line: int) -> int:
@@ -208,10 +208,10 @@ class Reader:
             return Read(shape, refused.stages, tuple(self.notes))
         check_names_known(self.sizes, [*known, *sorted(self.met)])
         if isinstance(value, Parts):
-            raise misuse(f"the code ends in {value.count} parts, not in one tensor", value.hint, argument="line")
+            raise misuse(f"the code ends with {value.count} parts, not with one tensor", value.hint, argument="line")
         if not isinstance(value, Tensor):
             raise misuse(
-                "the code ends in no tensor", f"it is read as a line about {brief(self.name)}", argument="line"
+                "the code does not end with a tensor", f"it is read as a line about {brief(self.name)}", argument="line"
             )
         if not value.stages:
             raise misuse(f"nothing in the code changes the shape of {brief(self.name)}", argument="line")
@@ -229,7 +229,7 @@ class Reader:
                 for target in targets:
                     self.assign(target, value)
                 return value
-        raise self.error(statement, "this statement is not read; an expression is, or an assignment")
+        raise self.error(statement, "this statement is not supported; write an expression or an assignment")
 
     def assign(self, target: ast.expr, value: Value) -> None:
         """Give a name its value, or each of several names its part."""
@@ -269,7 +269,7 @@ class Reader:
                 return slice(*ends)
             case ast.Call():
                 return self.called(node)
-        raise self.error(node, "this is not read here")
+        raise self.error(node, "this is not supported here")
 
     def values(self, nodes: list[ast.expr]) -> Iterator[Value]:
         """Yield the values of expressions, those of a starred one each by itself."""
@@ -295,7 +295,7 @@ class Reader:
                 if isinstance(base, Tensor):
                     found = measure(base, node.attr)
                     return flipped(base, node.attr, self.failing(node)) if found is None else found
-                raise self.error(node, f".{brief(node.attr)} of this is not read")
+                raise self.error(node, f".{brief(node.attr)} of this is not supported")
         return self.size(node, name.rpartition(".")[2])
 
     def is_assigned(self, name: str) -> bool:
@@ -315,7 +315,7 @@ class Reader:
             if isinstance(one, Tensor):
                 if is_number(other):
                     return one
-                raise self.error(node, f"{sign} of tensors is not read: a line is about one tensor")
+                raise self.error(node, f"{sign} of tensors is not supported: a line is about one tensor")
         found = arithmetic(left, sign, right, self.failing(node))
         if sign == "//" and isinstance(found, Monomial):
             self.notes[f"{brief(self.segment(node))} is read as {brief(str(found))}: other sizes are left out"] = None
@@ -361,7 +361,7 @@ class Reader:
         base = self.value(function.value)
         if is_number(base) and not isinstance(base, tuple):
             shown = brief(self.segment(function.value))
-            raise self.error(function.value, f"{shown} is no tensor here: the input is {brief(self.name)}")
+            raise self.error(function.value, f"{shown} is not the tensor: the input is {brief(self.name)}")
         return call_tensor(function.attr, [base, *args], keywords, self.failing(node))
 
     def failing(self, node: ast.AST) -> Failing:

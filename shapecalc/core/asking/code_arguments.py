@@ -30,11 +30,11 @@ class Arguments(Record):
         """
         known = {spelled: place for place, name in enumerate(names) for spelled in name.split("/")}
         if len(self.values) > len(names):
-            raise self.failing(f"{self.name} has {len(names)} arguments at most")
+            raise self.failing(f"{self.name} takes at most {len(names)} arguments")
         found: list[Value] = [*self.values, *[None] * (len(names) - len(self.values))]
         for name, value in self.keywords.items():
             if name not in known:
-                raise self.failing(f"the argument {visible(brief(name))} of {self.name} is not read")
+                raise self.failing(f"the argument {visible(brief(name))} of {self.name} is not supported")
             found[known[name]] = value
         return found
 
@@ -42,7 +42,7 @@ class Arguments(Record):
         """Return the one argument that is a list, given by place, by one of these names, or as several arguments."""
         named = [value for name, value in self.keywords.items() if name in names]
         if len(named) < len(self.keywords):
-            raise self.failing(f"only {' or '.join(names)} of {self.name} is read by name")
+            raise self.failing(f"only {' or '.join(names)} of {self.name} can be given by name")
         match (*self.values, *named):
             case (tuple() as only,):
                 return only
@@ -65,11 +65,11 @@ class Arguments(Record):
         if value is None and default is not None:
             return default
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self.failing(f"{self.name} is read with whole numbers here")
+            raise self.failing(f"{self.name} needs whole numbers here")
         return value
 
     def dim(self, value: Value) -> Dim:
         """Return a size; raise `ShapeError` (usage) for anything else."""
         if not is_dim(value):
-            raise self.failing(f"{self.name} is read with sizes here")
+            raise self.failing(f"{self.name} needs sizes here")
         return value

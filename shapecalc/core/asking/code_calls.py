@@ -43,13 +43,13 @@ def call_tensor(name: str, values: Sequence[Value], keywords: Mapping[str, Value
     if not is_known(name):
         raise failing(f"{visible(brief(name))} is not known here")
     if not isinstance(first, Tensor):
-        raise failing(f"{name} is read of the tensor only")
+        raise failing(f"{name} works on the tensor only")
     return first if name in KEEPS else READINGS[name](first, arguments)
 
 
 def _shape_of(value: Value, given: Arguments) -> Value:
     if not isinstance(value, Tensor):
-        raise given.failing(f"{given.name} is read of the tensor only")
+        raise given.failing(f"{given.name} works on the tensor only")
     (axis,) = given.named("dim/axis")
     if axis is None:
         return value.shape
@@ -78,7 +78,7 @@ def _count(value: Value, given: Arguments) -> Value:
 def _all_dims(value: Value, given: Arguments) -> Shape:
     dims = value.shape if isinstance(value, Tensor) else value
     if not isinstance(dims, tuple) or not all(map(is_dim, dims)):
-        raise given.failing(f"{given.name} is read of a shape or of the tensor only")
+        raise given.failing(f"{given.name} works on a shape or on the tensor only")
     return dims  # type: ignore[return-value]
 
 
@@ -89,7 +89,7 @@ def _root(value: Value, given: Arguments) -> Value:
 def _same(value: Value, given: Arguments) -> Value:
     if isinstance(value, tuple) or is_dim(value):
         return value
-    raise given.failing(f"{given.name} is read of sizes only")
+    raise given.failing(f"{given.name} works on sizes only")
 
 
 def _contiguous(tensor: Tensor, _given: Arguments) -> Tensor:
@@ -141,7 +141,7 @@ def _axis(tensor: Tensor, axis: int, given: Arguments, rank: int | None = None) 
 def _reversed(tensor: Tensor, given: Arguments) -> Tensor:
     given.named()
     if tensor.rank > 2:
-        raise given.failing(f"t() is of a matrix, and this tensor has {tensor.rank} dims")
+        raise given.failing(f"t() needs a matrix, and this tensor has {tensor.rank} dims")
     return tensor.moved(range(tensor.rank)[::-1])
 
 
@@ -273,7 +273,7 @@ def _split(tensor: Tensor, given: Arguments) -> Parts:
     size, axis = given.named("split_size/split_size_or_sections", "dim")
     place = _axis(tensor, given.whole(axis, 0), given)
     if given.dim(size) == 0:
-        raise given.failing("a part of no positions")
+        raise given.failing("a part would be empty")
     count = quotient(tensor.shape[place], given.dim(size))
     if not isinstance(count, int):
         raise given.failing(f"parts of {size} are not all equal in {tensor.shape[place]}, or their count is not known")
@@ -297,7 +297,7 @@ def _roll(tensor: Tensor, given: Arguments) -> Tensor:
     shift, axis = given.named("shifts/shift", "dims/axis")
     shifts, axes = (value if isinstance(value, tuple) else (value,) for value in (shift, axis))
     if len(shifts) != len(axes):
-        raise given.failing("roll is read with an axis for every shift")
+        raise given.failing("roll needs an axis for every shift")
     for each, along in zip(shifts, axes, strict=True):
         tensor = tensor.after("roll", shift=given.whole(each), axis=given.whole(along))
     return tensor
@@ -356,14 +356,14 @@ MEASURES: dict[str, Callable[[Value, Arguments], Value]] = {
     **dict.fromkeys(("numel", "prod", "nelement"), _count),
 }
 """The calls that return sizes."""
-OTHERS = "the other tensor's shape is not here: write {} with its dims"
+OTHERS = "the other tensor's shape is not known here: write {} with its dims"
 JOINS, MULTIPLIES = (f"it {verb} tensors, and a line is about one" for verb in ("joins", "multiplies"))
-REDUCES, ADDS = "it makes one position of many, which has no op here", "it adds positions, which has no op here"
+REDUCES, ADDS = "it makes one position of many, and no op here does that", "it adds positions, and no op here does that"
 SAID = {
     "view_as": OTHERS.format("view"),
     "reshape_as": OTHERS.format("reshape"),
     "expand_as": OTHERS.format("expand"),
-    "unfold": "windows that overlap have no op here",
+    "unfold": "no op here makes windows that overlap",
     **dict.fromkeys(("cat", "concat", "concatenate", "stack", "hstack", "vstack"), JOINS),
     **dict.fromkeys(("matmul", "einsum", "bmm", "mm", "dot", "tensordot"), MULTIPLIES),
     **dict.fromkeys(("mean", "sum", "max", "min", "amax", "argmax", "any", "all", "norm", "reduce"), REDUCES),

@@ -124,7 +124,7 @@ def flipped(tensor: Tensor, name: str, failing: Failing) -> Tensor:
         return tensor.moved([*axes[:-2], axes[-1], axes[-2]])
     if name == "data":
         return tensor
-    raise failing(f".{name[:40]} of a tensor is not read")
+    raise failing(f".{name[:40]} of a tensor is not supported")
 
 
 def indexed(tensor: Tensor, key: Value, failing: Failing) -> Tensor:
@@ -138,7 +138,7 @@ def indexed(tensor: Tensor, key: Value, failing: Failing) -> Tensor:
     if any(each != slice(None) for each in slices):
         for each in slices:
             if not all(end is None or isinstance(end, int) for end in (each.start, each.stop, each.step)):
-                raise failing("a slice has whole numbers", "give sizes with --where")
+                raise failing("a slice takes whole numbers", "give sizes with --where")
         tensor = tensor.after("slice", slices=tuple(slices))
     for axis in reversed(range(len(axes))):
         if isinstance(axes[axis], int):

@@ -31,7 +31,7 @@ def negated(value: Value, failing: Failing) -> Value:
     """Return a number with its sign changed; raise `ShapeError` (usage) for anything else."""
     if isinstance(value, int | float):
         return -value
-    raise failing("a size has no minus sign, only a number")
+    raise failing("a minus sign stands before numbers only, not before sizes")
 
 
 def arithmetic(left: Value, sign: str, right: Value, failing: Failing) -> Value:
@@ -46,7 +46,7 @@ def arithmetic(left: Value, sign: str, right: Value, failing: Failing) -> Value:
     if sign == "**" and right == 0.5:
         return root(left, failing)
     if not (is_dim(left) and is_dim(right)):
-        raise failing(f"{sign} is read between sizes only")
+        raise failing(f"{sign} works between sizes only")
     found = _computed(left, sign, right, failing)
     if isinstance(found, int) and abs(found) >= TOO_LARGE:
         raise failing("the number has more digits than any size")
@@ -63,7 +63,7 @@ def _computed(left: Dim, sign: str, right: Dim, failing: Failing) -> Dim:
             return left // right
         found = quotient(left, right)
         if isinstance(found, Monomial) and not found.powers:
-            raise failing(f"{found} is no whole number", "// divides and rounds down")
+            raise failing(f"{found} is not a whole number", "// divides and rounds down")
         return found
     if sign == "**" and isinstance(right, int) and 0 <= right <= HIGHEST_POWER:
         return product([left] * right)
@@ -76,7 +76,7 @@ def root(value: Value, failing: Failing) -> int:
     """Return the square root of a square; raise `ShapeError` (usage) for anything else."""
     if isinstance(value, int) and value >= 0 and isqrt(value) ** 2 == value:
         return isqrt(value)
-    raise failing("a root is read of a square number", "give sizes with --where")
+    raise failing("a root needs a square number", "give sizes with --where")
 
 
 def measure(tensor: Tensor, name: str) -> Value:

@@ -107,7 +107,7 @@ def _dialect(value: object) -> str:
 def _opset(value: object) -> int:
     opset, newest = whole_number(value, "opset"), max(row.newest_opset or 0 for row in DIALECTS.values())
     if not 1 <= opset <= newest:
-        raise misuse(f"there are the opsets 1 to {newest}, not {brief(str(opset))}")
+        raise misuse(f"opsets run from 1 to {newest}, and this is {brief(str(opset))}")
     return opset
 
 
@@ -122,10 +122,10 @@ def read_table(text: bytes, place: str) -> Mapping[str, object]:
     try:
         tool = loads(text.decode()).get("tool")
     except (ValueError, RecursionError) as error:
-        raise misuse(f"{place}: it is no TOML: {' '.join(str(error).split())}") from None
+        raise misuse(f"{place}: it is not TOML: {' '.join(str(error).split())}") from None
     table = tool.get("shapecalc", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
-        raise misuse(f"{place}: tool.shapecalc is no table")
+        raise misuse(f"{place}: tool.shapecalc is not a table")
     for name in table:
         if name not in SETTABLE:
             raise misuse(f"{place}: tool.shapecalc has no {visible(brief(name))}", suggestion(name, SETTABLE))

@@ -136,7 +136,7 @@ def _fractions(request: Request) -> tuple[Step, ...]:
             try:
                 conditions = divides(dim, 1)
             except Never:
-                message = f"{brief(str(dim))} is a whole number for no sizes"
+                message = f"{brief(str(dim))} is not a whole number for any sizes"
                 raise refusal(INDIVISIBLE, message, argument=argument, index=index) from None
             if conditions:
                 steps.append(Step(WRITTEN_FRACTION, None, (), dim, conditions))
@@ -218,7 +218,7 @@ def ask_chain(
         raise misuse("a chain needs at least one stage", "write INPUT | reshape TARGET")
     for request in requests[:-1]:
         if OPS[request.op].ends_chain:
-            raise misuse(f"{request.op} ends a chain: it returns the dims as a vector, not a tensor to go on with")
+            raise misuse(f"{request.op} must be the last stage: it returns the dims as a vector, not a tensor")
     check_names_known(sizes, names(_dims(requests)))
     return tuple([with_sizes(request, sizes) for request in requests] if sizes else requests)
 

@@ -17,7 +17,7 @@ ELSEWHERE = {
     "view_as": ("it takes the shape of another tensor", "write that shape: view INPUT TARGET"),
     "expand_as": ("it takes the shape of another tensor", "write that shape: expand INPUT TARGET"),
     "repeat": (
-        "it means three things",
+        "it can mean three things",
         "PyTorch's, the whole again: tile 2,3 2,1; NumPy's, each element: rearrange 2,3 'a b -> (a r) b' r=2; einops', "
         "a pattern: rearrange 2,3 'a b -> r a b' r=2",
     ),

@@ -171,7 +171,7 @@ def read_object(text: str) -> dict[str, Any]:
     try:
         case = _CAREFUL.decode(text)
     except JSONDecodeError as error:
-        raise misuse(f"it is no JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+        raise misuse(f"it is not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
     except RecursionError:
         raise misuse("it is nested too deeply") from None
     except ShapeError:
@@ -200,7 +200,7 @@ def _finite(text: str) -> float:
 
 
 def _no_constant(text: str) -> None:
-    raise misuse(f"it is no JSON: {text} is no number")
+    raise misuse(f"it is not JSON: {text} is not a number")
 
 
 _CAREFUL = JSONDecoder(object_pairs_hook=_without_repeats, parse_float=_finite, parse_constant=_no_constant)

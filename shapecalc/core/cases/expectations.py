@@ -103,7 +103,7 @@ def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expec
         case {"output": list(output), "conditions": list(conditions), **rest} if not rest:
             return Expectation(str(pattern_of_dims(output, "expect")), _condition_texts(conditions))
     hint = 'write [2, 12], "error", {"error": RULE} or {"output": [2, 6], "conditions": ["N == 3"]}'
-    raise misuse(f"{describe(value)} is no expectation", hint, argument="expect")
+    raise misuse(f"{describe(value)} is not an expectation", hint, argument="expect")
 
 
 def _refusal(words: list[str]) -> Expectation:
@@ -172,7 +172,7 @@ def _condition(text: str) -> Conditions:
         if there:
             return relation(_dim(left, text), _dim(right, text))
     raise misuse(
-        f"'{visible(brief(text))}' is no condition",
+        f"'{visible(brief(text))}' is not a condition",
         "write N == 3, C*H % 64 == 0 or N != 1, or N is 3, 64 divides C*H or N is not 1",
         argument="expect",
     )
@@ -181,7 +181,9 @@ def _condition(text: str) -> Conditions:
 def _dim(text: str, condition: str) -> Dim:
     dims = read_dims(text, "expect")
     if len(dims) != 1:
-        raise misuse(f"'{visible(brief(condition))}' is no condition", "it has one dim on each side", argument="expect")
+        raise misuse(
+            f"'{visible(brief(condition))}' is not a condition", "it has one dim on each side", argument="expect"
+        )
     return dims[0]
 
 

@@ -22,7 +22,7 @@ SOURCE = "Core ML Tools, MIL operators of iOS 17: reshape"
 KEEPS_NOTHING = Rule(
     "keeps-nothing",
     "the operator keeps at least one position of every axis",
-    "Core ML has no tensors that hold nothing.",
+    "Core ML has no empty tensors.",
     "shapecalc slice 2,3 :,3: --dialect coreml",
     "MIL slice_by_index, run",
 )
@@ -34,8 +34,9 @@ class CopiedFromRight(Facts):
     name = "copy 0"
     rule = Rule(
         "copy-from-right",
-        "0 copies the dim that lines up with it at the right",
-        "In Core ML since iOS 17. Before, a 0 needs as many dims as the input has: left and right are then the same.",
+        "0 copies the dim at the same place, counted from the right",
+        "Core ML does so since iOS 17. Before, a 0 needed a target with as many dims as the input, so left and right "
+        "were the same.",
         "shapecalc reshape 2,50 1,0,-1,0 --dialect coreml",
         SOURCE,
     )
@@ -52,14 +53,14 @@ class FilledOne(Facts):
     rule = Rule(
         "fill-one",
         "0 to the left of all dims of the input is 1",
-        "Lined up at the right, no dim of the input stands there, and a dim of 1 holds nothing more.",
+        "The shapes are aligned at the right, and the input has no dim there. A dim of 1 adds no elements.",
         "shapecalc reshape 2,50 1,0,-1,0 --dialect coreml",
         SOURCE,
     )
 
     def why(self, _step: Step) -> str:
         """Return the step's sentence."""
-        return "0 lines up with no dim of the input, and is 1"
+        return "the input has no dim there, so 0 is 1"
 
 
 COPIED_FROM_RIGHT, FILLED_ONE = CopiedFromRight(), FilledOne()
@@ -93,7 +94,7 @@ def slice_(shape: Shape, _at: Any, slices: str) -> Reasons | None:
     """Refuse a slice that keeps nothing of a dim; the rest is left to the op."""
     for axis, (dim, ends) in enumerate(zip(shape, slices_of(slices), strict=False)):
         if isinstance(dim, int) and dim > 0 and ends[2] != 0 and not range(dim)[slice(*ends)]:
-            error = refusal(KEEPS_NOTHING, f"nothing of dim {axis} is kept", argument="slices", index=axis)
+            error = refusal(KEEPS_NOTHING, f"no position of dim {axis} is kept", argument="slices", index=axis)
             return refused(Stage(Kind.SLICE, "slice", "slices", shape), error)
     return None
 
@@ -126,8 +127,8 @@ COREML = Dialect(
     lacks_types=dict.fromkeys(("flatten", "shape", "split"), INTEGERS),
     spellings={"fp16": "float16", "fp32": "float32", "i32": "int32", "half": "float16", "float": "float32"},
     note="a 0 counts from the right; before iOS 17 it needs as many dims as the input has, and there are no integers "
-    "of 8 and 16 bits; refused is what coremltools lets pass: axes named twice or out of range, an index outside of "
-    "its dim, and more than 5 dims, which Core ML does not run",
+    "of 8 and 16 bits; axes named twice or out of range, an index outside of its dim, and more than 5 dims are "
+    "refused, although coremltools accepts them",
     facts=(CopiedFromRight, FilledOne),
     refusals=(KEEPS_NOTHING,),
 )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def below_minus_one(dim: int, argument: str, index: int) -> ShapeError:
     """Return the error for a negative number that asks for nothing."""
-    message = f"{dim} is below -1, the only negative that has a meaning"
+    message = f"{dim} is below -1, the only negative number with a meaning"
     return refusal(BELOW_MINUS_ONE, message, argument=argument, index=index)
 
 
@@ -102,7 +102,7 @@ def _inferred(shape: Shape, others: Shape, hole: int, sources: tuple[int, ...], 
     """Return the step that infers -1: the elements there are, divided by the product of the other dims."""
     have, known = product(shape), checked_volume(others, "target")
     if known == 0:
-        message = "the other dims hold 0 elements, so no size of -1 can be told from another"
+        message = "-1 could be any size, because the other dims multiply to 0"
         raise refusal(ZERO_VOLUME_INFER, message, argument="target", index=index)
     try:
         conditions = divides(have, known)

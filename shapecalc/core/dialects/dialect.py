@@ -109,7 +109,7 @@ class TileRepeats(Choice):
 
     EACH = "one for each dim"
     AT_LEAST = "one for each dim, or more in front"
-    ANY = "any number; those of the last dims count, and 1 stands for those left out"
+    ANY = "any number: they are for the last dims, and the other dims get 1"
 
 
 class Outside(Choice):

@@ -24,7 +24,7 @@ def check_sizes(dims: Shape, argument: str) -> None:
     """Raise `ShapeError` (overflow) if a dim is over int64 whatever the names are."""
     for index, dim in enumerate(dims):
         if exceeds(dim, INT64_MAX):
-            message = f"{dim_text(dim)} is over int64, whose largest is {INT64_MAX}"
+            message = f"{dim_text(dim)} is too large for int64, whose limit is {INT64_MAX}"
             raise refusal(OVERFLOW, message, argument=argument, index=index)
 
 
@@ -53,6 +53,6 @@ def checked_volume(dims: Shape, argument: str) -> Dim:
         return volume
     check_sizes(dims, argument)
     if exceeds(volume, INT64_MAX) or monomial(volume).denominator > INT64_MAX:
-        message = f"{count_text(dims, volume)} are over int64, whose largest is {INT64_MAX}"
+        message = f"{count_text(dims, volume)} are too many for int64, whose limit is {INT64_MAX}"
         raise refusal(OVERFLOW, message, argument=argument)
     return volume

@@ -61,7 +61,8 @@ class CopiedNext(Facts):
     rule = Rule(
         "copy-next",
         "0 copies the next dim of the input",
-        "Each entry of the requested shape passes the dims of the input that it stands for. So 0 copies the dim at its "
+        "The entries of the requested shape use up the dims of the input from left to right, each as many as it "
+        "stands for. So 0 copies the dim at its "
         "own index only if no -2, -3 or -4 comes before it.",
         "shapecalc reshape 2,3,4 -3,0 --dialect mxnet",
         SOURCE,
@@ -154,31 +155,32 @@ class KeptLast(KeptDim):
     rule = Rule(
         "keep-one",
         "a squeeze keeps at least one dim",
-        "If every dim is 1 and would go, the answer has one dim of 1.",
+        "If every dim would be dropped, the answer has one dim of 1.",
         "shapecalc squeeze 1,1 --dialect mxnet",
         "MXNet 1.9.1, run",
     )
 
     def why(self, step: Step) -> str:
         """Return the step's sentence."""
-        return f"dim {step.sources[0]} is {step.value} and stays: one dim has to"
+        return f"dim {step.sources[0]} is {step.value} and stays: one dim must"
 
 
 COPIED_NEXT, COPIED_REST, UNCHECKED_COUNT, KEPT_LAST = CopiedNext(), CopiedRest(), UncheckedCount(), KeptLast()
 
 SHIFTED_INFER = Rule(
     "shifted-infer",
-    "-1 behind entries that ask for more or fewer dims than they are",
-    "MXNet keeps the index of -1 in the requested shape, and writes the inferred size to the output dim of that index. "
-    "Behind a -4, which is three entries for two dims, or a -2 for other than one dim, that is another dim or memory "
-    "behind the shape. It fails, or gives a shape that its document does not mean, or is right by chance.",
+    "-1 after entries that stand for more or fewer dims than there are entries",
+    "MXNet writes the inferred size to the output dim at the index of -1 in the requested shape. After a -4 (three "
+    "entries for two dims), or a -2 that does not stand for exactly one dim, this is the wrong dim, or memory "
+    "outside of the shape. Then MXNet fails, or gives a wrong shape, or is right by chance.",
     "shapecalc reshape 2,3,4 -2,-1 --dialect mxnet",
     "MXNet 1.9.1, run; its document allows it",
 )
 NO_DIM_LEFT = Rule(
     "no-dim-left",
     "-3 or -4 needs a dim that is not left in the input",
-    "-3 merges the next two dims and -4 splits the next one; the entries before them have passed them already.",
+    "-3 merges the next two dims and -4 splits the next one, but the entries before have used up the dims of the "
+    "input.",
     "shapecalc reshape 2,3,4 -3,-3 --dialect mxnet",
     SOURCE,
 )
@@ -199,8 +201,8 @@ SPLIT_MISMATCH = Rule(
 UNKNOWN_SHAPE = Rule(
     "unknown-shape",
     "an operator of MXNet takes no scalar and no empty array",
-    "In its shapes no dims, and a dim of 0, mean that they are not known yet. NDArray.reshape is no operator and takes "
-    "both; shape_array takes empty arrays.",
+    "MXNet takes a shape without dims, and a dim of 0, for one that is not known yet. NDArray.reshape is not an "
+    "operator and takes both; shape_array takes empty arrays.",
     "shapecalc transpose 0,3 --dialect mxnet",
     "MXNet 1.9.1, run without np_shape",
 )
@@ -348,7 +350,7 @@ def _split(asked: Asked, place: int, cursor: int) -> list[Read]:
         raise asked.refused(NO_DIM_LEFT, message, place)
     dim = asked.shape[cursor]
     if parts == [-1, -1]:
-        raise asked.refused(TWO_INFERS, "of the two parts of a split one can be inferred, and both are -1", place)
+        raise asked.refused(TWO_INFERS, "only one of the two parts of a split can be -1, and both are", place)
     if any(isinstance(part, int) and part < -1 for part in parts):
         raise asked.refused(BELOW_MINUS_ONE, "a part of a split is a size or -1", place)
     inferred = parts.index(-1) if -1 in parts else None
@@ -372,7 +374,9 @@ def _made_up(asked: Asked, parts: list[Dim], dim: Dim, place: int) -> Conditions
 def _other_part(asked: Asked, part: Dim, dim: Dim, place: int) -> tuple[Dim, Conditions]:
     """Return the part of a dim that is inferred beside another, and the conditions under which it is whole."""
     if part == 0:
-        raise asked.refused(ZERO_VOLUME_INFER, f"no part of {dim} can be told from another beside a part of 0", place)
+        raise asked.refused(
+            ZERO_VOLUME_INFER, f"the -1 in the split of {dim} could be any size, because the other part is 0", place
+        )
     try:
         return quotient(dim, part), divides(dim, part)
     except Never:
@@ -393,7 +397,7 @@ def _inferred(asked: Asked, read: list[Read], hole: int, have: Dim, known: Dim) 
     """Return the step that infers -1: the elements there are, divided by the product of the known dims."""
     place = asked.from_left(hole, len(read))  # as many dims are in front of it as entries
     if known == 0:
-        message = "the known dims hold 0 elements, so no size of -1 can be told from another: MXNet divides by 0"
+        message = "-1 could be any size, because the known dims multiply to 0: MXNet divides by 0"
         raise asked.refused(ZERO_VOLUME_INFER, message, place)
     shape, rank = asked.in_order(asked.shape), len(asked.shape)
     try:
@@ -436,10 +440,10 @@ def shape_array(shape: Shape, _at: Any) -> Reasons | None:
 def _unknown(shape: Shape) -> ShapeError | None:
     """Return the error for a shape that means to MXNet's operators that it is not known; None for any other."""
     if not shape:
-        return refusal(UNKNOWN_SHAPE, "a scalar's shape means to MXNet that it is not known", argument="input")
+        return refusal(UNKNOWN_SHAPE, "MXNet takes the shape of a scalar for one that is not known", argument="input")
     if 0 in shape:
         place = shape.index(0)
-        message = f"dim {place} is 0, which means to MXNet that it is not known"
+        message = f"dim {place} is 0, and MXNet takes 0 for a size that is not known"
         return refusal(UNKNOWN_SHAPE, message, argument="input", index=place)
     return None
 

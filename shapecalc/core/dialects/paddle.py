@@ -100,7 +100,7 @@ def _inferred(shape: Shape, target: Shape, hole: int, known: Dim) -> Step:
     try:
         conditions = divides(have, known)
     except Never:
-        message = f"the input's {have} cannot be divided by {known}, the zeros of both left out"
+        message = f"the input's {have} cannot be divided by {known}, both without their zeros"
         raise refusal(INDIVISIBLE, message, argument="target", index=hole) from None
     return Step(InferredEmpty(have, known, LeftOut.ZEROS), hole, axes, quotient(have, known), conditions)
 
@@ -125,7 +125,7 @@ def _insert_in_turn(shape: Shape, axes: tuple[int, ...]) -> Reasons:
     for index, axis in enumerate(axes):
         count = len(sources)
         if not -count - 1 <= axis <= count:
-            message = f"axis {axis} does not exist when its turn comes: axes run from {-count - 1} to {count} then"
+            message = f"axis {axis} does not exist when it is inserted: axes then run from {-count - 1} to {count}"
             raise refusal(AXIS_OUT_OF_RANGE, message, argument="axes", index=index)
         sources.insert(axis % (count + 1), None)
     output = tuple([1 if axis is None else shape[axis] for axis in sources])

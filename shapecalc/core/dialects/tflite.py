@@ -52,7 +52,7 @@ def reverse(shape: Shape, at: Any, axes: Axes) -> Reasons | None:
         return refused(stage, refusal(MISSING_ARGUMENT, "REVERSE_V2 takes at least one axis", argument="axes"))
     places = sorted({axis % rank for axis in axes if -rank <= axis < rank})
     if len(places) == len(axes) and places[-1] - places[0] >= len(places):
-        message = f"{shape_text(axes)} are no neighbours among {rank} axes"
+        message = f"{shape_text(axes)} are not neighbours among {rank} axes"
         return refused(stage, refusal(APART, message, argument="axes"))
     return too_many(stage, MOST, at.row)
 
@@ -94,8 +94,8 @@ TFLITE = Dialect(
         "split": PACKED | UNSIGNED | COMPLEX | FLOAT8 | {"bool", "bfloat16", "string", "float16", "float64"},
         "flip": PACKED | UNSIGNED | COMPLEX | FLOAT8 | {"bfloat16", "string", "float64"},
     },
-    note="transpose, squeeze and flip take at most 8 dims; refused is what TensorFlow Lite lets pass: repeated axes of "
-    "a transpose, an index outside of its dim, slices of axes that do not exist, and a -1 beside 0 that is no whole "
-    "number",
+    note="transpose, squeeze and flip take at most 8 dims; repeated axes of a transpose, an index outside of its "
+    "dim, slices of axes that do not exist, and a -1 beside 0 that is not a whole number are refused, although "
+    "TensorFlow Lite accepts them",
     refusals=(APART,),
 )

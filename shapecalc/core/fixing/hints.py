@@ -134,7 +134,7 @@ def _lacking(at: Refused) -> str:
     if not isinstance(have, int) or not isinstance(asked, int) or not have or not asked:
         return ""
     missing = missing_factors(have, asked)
-    return f"no one size helps: {factored(have)} has {missing}" if missing else ""
+    return f"no single size helps: {factored(have)} has {missing}" if missing else ""
 
 
 def _missing(trace: Trace, problem: Problem) -> str:

@@ -67,7 +67,7 @@ def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at
     if dim is not None and wanted == KEEPS.get(at.row.broadcast):
         return Step(KEPT_DIM, out, (axis,), dim)
     if isinstance(wanted, int) and wanted < 0:
-        raise refusal(NEGATIVE_SIZE, f"{wanted} is no size to expand to", argument="target", index=index)
+        raise refusal(NEGATIVE_SIZE, f"{wanted} is not a size to expand to", argument="target", index=index)
     if dim is None:
         return Step(NEW_DIM, out, (), wanted)
     both = at.row.broadcast is Broadcast.BOTH_WAYS
@@ -77,7 +77,7 @@ def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at
         message = f"input dim {axis} is {dim}, {wanted} is requested, and only {grown} can grow"
         raise refusal(NOT_BROADCASTABLE, message, argument="target", index=index)
     if len(answers) > 1:
-        message = f"input dim {axis}, {dim}, becomes {wanted} for some sizes only"
+        message = f"input dim {axis}, {dim}, becomes {wanted} only for some sizes"
         raise refusal(NEEDS_SIZE, message, argument="target", index=index)
     value, conditions = answers[0]
     return Step(Stretched(dim), out, (axis,), value, conditions)

@@ -45,7 +45,7 @@ class Flipped(Facts):
     rule = Rule(
         "flip",
         "the elements along the named axes come in reverse",
-        "To flip all axes is to read all elements backwards. An empty list changes nothing.",
+        "Flipping all axes reads all elements backwards. An empty list changes nothing.",
         "shapecalc flip 2,3 0,1",
         SOURCE,
     )

@@ -196,7 +196,7 @@ def _axes_of(dim: Dim, axis: int, out: int, plan: Plan) -> list[Step]:
         return [Step(KEPT_DIM, out, (axis,), dim)]
     if lengths.count(None) > 1:
         open_names = " and ".join(name for name, length in zip(names, lengths, strict=True) if length is None)
-        raise _refused(f"{brief(open_names)} both lack a length, and one at most can be found", _span(part))
+        raise _refused(f"{brief(open_names)} both need a length: only one can be computed", _span(part))
     known = prod(length for length in lengths if length is not None)
     left, conditions = _left_of(dim, known, axis, part, whole=None not in lengths)
     if not names:

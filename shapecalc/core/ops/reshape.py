@@ -141,7 +141,7 @@ class Target:
         """Return the two products to divide if the known dims hold nothing and the dialect has an answer."""
         reading, shape, settled = self.reading, self.shape, self.dims
         if reading.zero is Zero.LITERAL and reading.zero_beside is ZeroBeside.REFUSED:
-            message = f"0 is a dim of size zero here, and -1 at index {hole} beside it has no single answer"
+            message = f"0 is a dim of size zero here, so -1 at index {hole} could be any size"
             raise self._refused(ZERO_BESIDE_INFER, message, self.target.index(0))
         if reading.empty is EmptyInfer.WITHOUT_COPIES:
             have = product(dim for axis, dim in enumerate(shape) if axis not in self.copied)
@@ -152,11 +152,11 @@ class Target:
             have, known = (product(dim for dim in dims if dim != 0) for dims in (shape, settled))
             return have, known, LeftOut.ZEROS
         zero = settled.index(0)
-        message = f"the known dims hold 0 elements (dim {zero} is 0), so no size of -1 can be told from another"
+        message = f"-1 could be any size, because the known dims multiply to 0 (dim {zero} is 0)"
         raise self._refused(ZERO_VOLUME_INFER, message, hole)
 
     def _indivisible(self, hole: int, have: Dim, known: Dim) -> ShapeError:
-        """Return the error for a -1 that is no whole number."""
+        """Return the error for a -1 that is not a whole number."""
         over = f", {have % known} left over" if isinstance(have, int) and isinstance(known, int) else ""
         others = self.dims[:hole] + self.dims[hole + 1 :]
         factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
@@ -201,7 +201,7 @@ def fast_reshape(at: Setting) -> FastAnswer:
     return answer
 
 
-TARGET = "the shape asked for, 0 and -1 as the dialect reads them"
+TARGET = "the requested shape; the dialect decides what 0 and -1 mean"
 
 RESHAPE = Op(
     name="reshape",

@@ -25,8 +25,8 @@ class RolledAxis(Facts):
     rule = Rule(
         "roll-axis",
         "the positions of an axis move on by a shift, and those at its end come to its start",
-        "The size stays, so the answer holds for names as well. A negative shift moves back. No strides read an axis "
-        "so: carried out on data, a roll is a copy.",
+        "The size stays, so the answer holds for names as well. A negative shift moves back. No strides can read an "
+        "axis in this order, so a roll copies the data.",
         "shapecalc roll 2,3,4 1 -1",
         "numpy.roll, torch.roll, OpenVINO Roll, paddle.roll",
     )

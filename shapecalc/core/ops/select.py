@@ -42,9 +42,9 @@ class TakenIndex(Facts):
     name = "take index"
     rule = Rule(
         "take-index",
-        "one position of an axis is taken, and the axis goes",
-        "The other axes stay as they are. Of an axis with a name there is a first and a last position, and whether "
-        "there are others depends on its size.",
+        "one position of an axis is taken, and the axis is dropped",
+        "The other axes stay as they are. An axis with a name has a first and a last position; whether it has others "
+        "depends on its size.",
         "shapecalc select 2,3,4 1 -1",
         SOURCE,
     )
@@ -56,7 +56,7 @@ class TakenIndex(Facts):
     def why(self, step: Step) -> str:
         """Return the step's sentence."""
         counted = "" if self.index == self.place else f", which is {self.place},"
-        return f"index {self.index}{counted} of dim {step.sources[0]} is taken, and the dim goes"
+        return f"index {self.index}{counted} of dim {step.sources[0]} is taken, and the dim is dropped"
 
 
 def select(shape: Shape, at: Setting, axis: int, index: int) -> Reasons:
@@ -132,8 +132,8 @@ SELECT = Op(
     name="select",
     summary="Take one index of one axis, and drop the axis.",
     params=(
-        Param("axis", Holds.INT, "the axis that goes", positional=True, required=True),
-        Param("index", Holds.INT, "the position of it that is taken; -1 is the last", positional=True, required=True),
+        Param("axis", Holds.INT, "the axis to drop", positional=True, required=True),
+        Param("index", Holds.INT, "the position to take; -1 is the last", positional=True, required=True),
     ),
     steps=select,
     fast=fast_select,

@@ -35,7 +35,7 @@ STEPS_SINCE = 10
 
 BAD_STEP = Rule(
     "bad-step",
-    "a step is not 0, and some take none below 0",
+    "a step is never 0, and in some frameworks never negative",
     "A negative step goes backwards. PyTorch's slices never do.",
     "shapecalc slice 2,3,4 ::0",
     "ONNX Slice: 'steps cannot be 0'",
@@ -43,7 +43,8 @@ BAD_STEP = Rule(
 SLICE_OUT_OF_BOUNDS = Rule(
     "slice-out-of-bounds",
     "the operator reads no position outside of the dim",
-    "Most move a start and a stop to the ends of the dim. TensorRT's Slice counts from 0 and refuses what is outside.",
+    "Most operators move a start or a stop outside of the dim to its end. TensorRT's Slice counts from 0 and refuses "
+    "them.",
     "shapecalc slice 2,3 :,1:9 --dialect tensorrt",
     "TensorRT Slice: 'STRICT_BOUNDS ... otherwise issue error'",
 )
@@ -56,9 +57,10 @@ class KeptPositions(Facts):
     rule = Rule(
         "keep-positions",
         "the positions from start up to, but not including, stop, by a step",
-        "Negative numbers count from the end, and what lies outside is moved to the ends: in ONNX a start to the first "
-        "position even if the step is below 0, where Python keeps nothing. Of a dim with a name there "
-        "is the whole, also backwards, the first, the last, and every k-th if k divides it; the rest needs its size.",
+        "Negative numbers count from the end. Numbers outside of the dim are moved to its ends. If a start lies in "
+        "front of the dim and the step is negative, ONNX keeps the first position, and Python keeps nothing. Of a "
+        "dim with a name a slice can take all positions, also backwards, the first, the last, or every k-th if k "
+        "divides it; other slices need its size.",
         "shapecalc slice 2,3,4 :,::2,1:3",
         SOURCE,
     )

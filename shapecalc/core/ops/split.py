@@ -45,8 +45,8 @@ class SplitAxis(Facts):
     rule = Rule(
         "split-axis",
         "an axis is cut into equal parts, and one of them is kept",
-        "The count of parts must divide the size. ONNX since Split 18 and PyTorch's chunk would make the last part "
-        "smaller otherwise; that is refused here in every dialect.",
+        "The count of parts must divide the size. If it does not, ONNX since Split 18 and PyTorch's chunk make the "
+        "last part smaller; here every dialect refuses it.",
         "shapecalc split 6,4 0 3 --part 1",
         SOURCE,
     )

@@ -50,7 +50,7 @@ def fast_swapaxes(_at: Setting) -> FastAnswer:
 
 SWAPAXES = Op(
     name="swapaxes",
-    summary="Let two axes change places.",
+    summary="Swap two axes.",
     params=(
         Param("axis1", Holds.INT, "one of the axes", positional=True, required=True),
         Param("axis2", Holds.INT, "the other axis", positional=True, required=True),

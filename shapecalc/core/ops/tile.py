@@ -33,9 +33,9 @@ PADDLE_MOST = 7
 BAD_REPEATS = Rule(
     "bad-repeats",
     "the repeats do not fit the tensor",
-    "A repeat is a whole number, and 0 leaves nothing. ONNX takes one for each dim, in Tile 1 for one axis alone. "
-    "PyTorch's repeat takes more as well: each repeats the whole in front. NumPy, OpenVINO and Paddle also take fewer, "
-    "which are those of the last dims.",
+    "A repeat is a whole number, and 0 leaves nothing. ONNX takes one for each dim, and Tile 1 repeats one axis "
+    "only. PyTorch's repeat also takes more: each extra one adds a dim in front. NumPy, OpenVINO and Paddle also "
+    "take fewer, and apply them to the last dims.",
     "shapecalc tile 2,3 2",
     "ONNX Tile, Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile",
 )

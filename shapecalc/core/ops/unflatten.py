@@ -42,7 +42,7 @@ def unflatten(shape: Shape, at: Setting, axis: int, sizes: Shape) -> Reasons:
     yield Stage(Kind.RESHAPE, "unflatten", "sizes", shape)
     cut = existing_axis(axis, shape, at)
     if not sizes:
-        raise refusal(MISSING_ARGUMENT, "an axis is cut into one size at least", argument="sizes")
+        raise refusal(MISSING_ARGUMENT, "an axis is cut into at least one size", argument="sizes")
     asked = (*shape[:cut], *sizes, *shape[cut + 1 :])
     yield Stage(Kind.RESHAPE, "unflatten", "sizes", shape, asked)
     check_rank(asked, at.row, "sizes")
@@ -94,7 +94,7 @@ def _same_size(dim: Dim, axis: int, made: Dim) -> Conditions:
     try:
         return equal(dim, made)
     except Never:
-        message = f"dim {axis} is {brief(str(dim))}, and the sizes make {brief(str(made))}"
+        message = f"dim {axis} is {brief(str(dim))}, and the sizes multiply to {brief(str(made))}"
         raise refusal(VOLUME_MISMATCH, message, argument="sizes") from None
 
 

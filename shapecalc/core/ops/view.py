@@ -27,9 +27,10 @@ SOURCE = "Tensor.view, and at::detail::computeStride of PyTorch 2.13.0"
 
 STRIDE_INCOMPATIBLE = Rule(
     "stride-incompatible",
-    "no strides would read the requested shape from the same memory",
-    "A dim of a view lies inside one input dim, or spans dims that lie in memory as one: the stride of each is the "
-    "stride times the size of the next. Where it would span others, contiguous() or reshape makes a copy first.",
+    "no strides can read the requested shape from the same memory",
+    "A dim of a view lies inside one input dim, or spans neighbouring dims that are contiguous in memory: the stride "
+    "of each is the size of the next times its stride. To span other dims, make a copy first with contiguous() or "
+    "reshape.",
     "shapecalc view 3,4 12 --strides 1,3",
     "Tensor.view: 'the new view size must be compatible with its original size and stride'",
 )
@@ -43,7 +44,7 @@ BAD_STRIDES = Rule(
 )
 
 
-COPY_FIRST = "write reshape in place of view, or contiguous() before it: they copy where no view will do"
+COPY_FIRST = "write reshape in place of view, or contiguous() before it: they copy if no view exists"
 """What mends a view that strides forbid."""
 
 
@@ -54,8 +55,9 @@ class ViewStrides(Facts):
     rule = Rule(
         "view-strides",
         "a view reads the same memory with strides of its own",
-        "Dims that lie in memory as one are a chunk, which can be cut anew: a new dim has the stride of the last dim "
-        "of the chunk, times what follows it there. A tensor without elements always has a view.",
+        "Dims that are contiguous in memory form a chunk, which can be cut into new dims. The stride of a new dim is "
+        "the stride of the chunk's last dim, times the sizes of the new dims after it in the chunk. A tensor without "
+        "elements always has a view.",
         "shapecalc view 3,4 3,2,2 --strides 1,3",
         SOURCE,
     )
@@ -112,7 +114,7 @@ def _strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
         return numbers
     found = view_after(shape, strides, Reshape(target), Known((*shape, *target)))
     if found is None:
-        message = f"with strides {shape_text(strides)} no view is sure for every size"
+        message = f"with strides {shape_text(strides)} a view is not certain for every size"
         raise refusal(NEEDS_SIZE, message, argument="strides")
     return found
 
@@ -215,7 +217,7 @@ VIEW = Op(
         Param(
             "strides",
             Holds.AXES,
-            "the input's strides in elements; left out, it is contiguous, or has those that the chain gave it",
+            "the input's strides in elements; by default those of a contiguous tensor, or those that the chain gave it",
         ),
     ),
     steps=view,

@@ -7,7 +7,7 @@ from shapecalc.core.sizes.rule import Rule
 
 INDIVISIBLE = Rule(
     "indivisible",
-    "a dim would be no whole number",
+    "a dim would not be a whole number",
     "The product of the known dims must divide the number of elements that -1 is computed from.",
     "shapecalc reshape 2,3,4 5,-1",
     "ONNX Reshape: 'required to have the same number of elements'",
@@ -15,8 +15,8 @@ INDIVISIBLE = Rule(
 VOLUME_MISMATCH = Rule(
     "volume-mismatch",
     "the requested shape does not hold as many elements as the input",
-    "Reshape neither makes nor drops elements. Often the batch is written as a number, and another batch came: 0 or -1 "
-    "in its place is right for all. A comment in the ONNX documents that (0,3,4) reshaped to (3,4,0) "
+    "Reshape neither makes nor drops elements. Often the target holds one batch size, and the input has another: 0 "
+    "or -1 in its place fits every batch. A comment in the ONNX documents that (0,3,4) reshaped to (3,4,0) "
     "gives (3,4,4) without allowzero describes an impossible result: 0 elements cannot fill 48 places.",
     "shapecalc reshape 0,3,4 3,4,0",
     "ONNX Reshape: 'required to have the same number of elements'",
@@ -31,15 +31,15 @@ ZERO_OUT_OF_RANGE = Rule(
 ZERO_BESIDE_INFER = Rule(
     "zero-beside-infer",
     "a literal 0 and -1 in one requested shape",
-    "With a dim of size zero, as of allowzero, the product is 0 whatever -1 is.",
+    "If a dim has size zero, as with allowzero, the product is 0 for every size of -1, so none can be computed.",
     "shapecalc reshape 0,3,4 0,-1 --allowzero",
     "ONNX Reshape 14: 'it is invalid for the specified shape to contain both a zero value and -1'",
 )
 ZERO_VOLUME_INFER = Rule(
     "zero-volume-infer",
     "-1 beside known dims that hold no elements",
-    "The elements must be divided by the product of the known dims, and that is 0. Some runtimes have an answer all "
-    "the same: see `shapecalc compare 0,3,4 0,-1`.",
+    "-1 could be any size, because the known dims multiply to 0. Some runtimes still have an answer: see `shapecalc "
+    "compare 0,3,4 0,-1`.",
     "shapecalc reshape 0,3,4 0,-1",
     "TensorRT Shuffle: 'the solution for -1 becomes indeterminate and TensorRT will report an error'",
 )
@@ -53,13 +53,13 @@ TWO_INFERS = Rule(
 BELOW_MINUS_ONE = Rule(
     "below-minus-one",
     "a value below -1 in a requested shape",
-    "Only -1 has a meaning, unless the dialect has codes of its own or, as NumPy, takes any negative as -1.",
+    "Only -1 has a meaning, unless the dialect has codes of its own or, like NumPy, reads every negative number as -1.",
     "shapecalc reshape 2,3,4 -2,4",
     "oneDNN StaticReshape: 'values >= -1'",
 )
 INFER_LIMIT = Rule(
     "infer-limit",
-    "the inferred dim is larger than the dialect infers",
+    "the inferred dim is larger than the dialect allows",
     "TensorRT's inferred dim must fit 32 bits.",
     "shapecalc reshape 65536,65536 -1 --dialect tensorrt",
     "TensorRT, run",
@@ -81,23 +81,23 @@ RANK_LIMIT = Rule(
 NOT_A_PERMUTATION = Rule(
     "not-a-permutation",
     "a permutation names every axis exactly once",
-    "One axis too few, too many, out of range or twice, and elements would be lost or made up.",
+    "If an axis were missing, repeated or out of range, elements would be lost or invented.",
     "shapecalc transpose 2,3,4 1,0,1",
     "ONNX Transpose",
 )
 NEGATIVE_AXIS = Rule(
     "negative-axis",
     "the dialect counts these axes from 0",
-    "ONNX takes negative axes for flatten, squeeze and unsqueeze since opset 11, and never in a permutation; "
-    "TensorRT and OpenVINO neither. oneDNN, NumPy and PyTorch do.",
+    "ONNX takes negative axes for flatten, squeeze and unsqueeze since opset 11, but never in a permutation. "
+    "TensorRT and OpenVINO take none in a permutation; oneDNN, NumPy and PyTorch do.",
     "shapecalc transpose 2,3,4 -1,0,1",
     "ONNX Transpose, ONNX Squeeze 11",
 )
 AXIS_OUT_OF_RANGE = Rule(
     "axis-out-of-range",
     "there is no such axis",
-    "Axes run from 0 to rank - 1, or from -rank where negatives are taken. The axes of unsqueeze count the output's "
-    "dims.",
+    "Axes run from 0 to rank - 1, or from -rank if the dialect takes negative axes. The axes of unsqueeze count the "
+    "output's dims.",
     "shapecalc squeeze 1,3 --axes 2",
     "ONNX Squeeze, ONNX Unsqueeze, ONNX Flatten",
 )
@@ -112,7 +112,7 @@ REPEATED_AXIS = Rule(
 AXIS_NOT_ONE = Rule(
     "axis-not-one",
     "only a dim of 1 can be squeezed",
-    "Some leave other dims alone instead, PyTorch and OpenVINO among them.",
+    "Some frameworks leave other dims as they are, such as PyTorch and OpenVINO.",
     "shapecalc squeeze 1,3 --axes 1",
     "ONNX Squeeze: 'if an axis is selected with shape entry not equal to one, an error is raised'",
 )
@@ -126,7 +126,7 @@ START_AFTER_END = Rule(
 NOT_BROADCASTABLE = Rule(
     "not-broadcastable",
     "a dim that is not 1 cannot become another",
-    "Aligned at the right, each pair of dims must be equal or have a 1 on a side that may grow.",
+    "The shapes are aligned at the right. The dims of each pair must be equal, or one must be a 1 that may grow.",
     "shapecalc expand 3 2",
     "ONNX Expand, numpy.broadcast_to",
 )
@@ -140,8 +140,8 @@ NEGATIVE_SIZE = Rule(
 NEEDS_SIZE = Rule(
     "needs-size",
     "the answer depends on what a named size is",
-    "Expanding N to M repeats where N is 1 and does nothing where N is M; whether strides in numbers fit a dim N is as "
-    "open. Put sizes in with --where.",
+    "Expanding N to M repeats if N is 1, and does nothing if N is M. It also depends on N whether given strides fit "
+    "a dim N. Give the sizes with --where.",
     "shapecalc expand N,4 8,4",
     "ONNX Expand",
 )
@@ -149,7 +149,7 @@ NEEDS_SUM = Rule(
     "needs-sum",
     "a dim would be a sum or a difference",
     "A dim is a number, or a product such as 3*H*W/64. What is left of a dim L after its first position is L - 1, "
-    "which is none. Put sizes in with --where.",
+    "which is neither. Give the sizes with --where.",
     "shapecalc slice N,L :,1:",
     "arithmetic",
 )
@@ -170,8 +170,8 @@ MISSING_ARGUMENT = Rule(
 NO_SUCH_ATTRIBUTE = Rule(
     "no-such-attribute",
     "the operator, or its version, does not have that attribute",
-    "allowzero came with Reshape 14, start and end with Shape 15. The model's opset selects the version: the newest "
-    "at or below it.",
+    "allowzero came with Reshape 14, start and end with Shape 15. The model's opset decides the version: the newest "
+    "one that is not above the opset.",
     "shapecalc reshape 2,3,4 0,-1 --allowzero --opset 13",
     "ONNX Reshape 14, ONNX Shape 15",
 )

@@ -67,7 +67,7 @@ class Given(Facts):
     rule = Rule(
         "given",
         "a number or a name in the requested shape is taken as it is",
-        "What is no code, as 0 and -1 are, stands for itself. Whether all fit is known once the counts are compared.",
+        "0 and -1 are codes; every other entry stands for itself. At the end the element counts are compared.",
         "shapecalc reshape 2,3,4 4,6",
         "ONNX Reshape: 'second input is a shape tensor which specifies the output shape'",
     )
@@ -83,9 +83,9 @@ class Inferred(Facts):
     name = "solve -1"
     rule = Rule(
         "infer",
-        "-1 is the elements there are, divided by the product of the known dims",
-        "Whatever makes the element count come out right. At most one dim can be inferred, and the division must "
-        "leave nothing over.",
+        "-1 is the element count divided by the product of the known dims",
+        "-1 is computed so that the element count stays the same. At most one dim can be inferred, and the division "
+        "must leave no remainder.",
         "shapecalc reshape 2,3,4 0,-1",
         "ONNX Reshape: 'the value is inferred from the size of the tensor and the remaining dimensions'",
     )
@@ -108,8 +108,8 @@ class InferredEmpty(Facts):
     rule = Rule(
         "infer-empty",
         "-1 beside a dim of zero, in the runtimes that have an answer",
-        "The products of both sides are zero and say nothing. OpenVINO leaves the dims that 0 copies out of both "
-        "sides, and takes 0/0 as 1; ONNX Runtime leaves all zeros out of both sides. Most refuse.",
+        "Both products are 0, so they do not decide -1. OpenVINO leaves the dims that 0 copies out of both products, "
+        "and takes 0/0 as 1. ONNX Runtime leaves all zeros out of both. Most runtimes refuse.",
         "shapecalc reshape 0,3,4 0,-1 --dialect openvino --special-zero",
         "measured: OpenVINO 2026.4.1, ONNX Runtime 1.31.1",
     )
@@ -129,8 +129,9 @@ class Regrouped(Facts):
     rule = Rule(
         "regroup",
         "the elements keep their order; only the cuts between dims move",
-        "Axes correspond where the running products of both shapes agree. Between two such places they stay, merge "
-        "or split, and they mix where a new cut falls across old ones. Reshape never swaps axes: that is transpose.",
+        "If the products of the first dims of both shapes are equal, both shapes have a cut there. Between two such "
+        "cuts axes stay, merge or split; if a new cut falls inside an old block, they mix. Reshape never swaps axes: "
+        "transpose does.",
         "shapecalc reshape 2,3,4 6,2,2",
         "ONNX Reshape: 'required to have the same number of elements'",
     )
@@ -163,7 +164,7 @@ class Merged(Facts):
     def why(self, step: Step) -> str:
         """Return the step's sentence."""
         if not self.dims:
-            return f"no axis is left for output dim {step.out}: 1"
+            return f"no axis is left for output dim {step.out}, so it is 1"
         factors = "*".join(map(str, self.dims))
         return f"output dim {step.out} is {factors}" + (f" = {step.value}" if len(self.dims) > 1 else "")
 
@@ -174,15 +175,15 @@ class DroppedOne(Facts):
     name = "drop 1"
     rule = Rule(
         "drop-one",
-        "a dim of 1 goes",
-        "Squeeze removes dims that hold a single position: those that are named, or all of them.",
+        "a dim of 1 is dropped",
+        "Squeeze drops dims of 1: those that are named, or all of them.",
         "shapecalc squeeze 1,3,1 --axes 0",
         "ONNX Squeeze",
     )
 
     def why(self, step: Step) -> str:
         """Return the step's sentence."""
-        return f"dim {step.sources[0]} is {step.value} and goes"
+        return f"dim {step.sources[0]} is {step.value} and is dropped"
 
 
 class KeptDim(Facts):
@@ -192,8 +193,8 @@ class KeptDim(Facts):
     rule = Rule(
         "keep-dim",
         "a dim stays as it is",
-        "PyTorch and OpenVINO leave a dim alone that is named for squeeze and is not 1. In expand, -1 "
-        "keeps a dim in PyTorch, and 0 in MXNet.",
+        "If squeeze names a dim that is not 1, PyTorch and OpenVINO leave it as it is. In expand, -1 keeps a dim in "
+        "PyTorch, and 0 in MXNet.",
         "shapecalc squeeze 1,3,1 --axes 1 --dialect torch",
         "torch.squeeze, Tensor.expand, OpenVINO Squeeze, MXNet broadcast_to",
     )
@@ -226,8 +227,8 @@ class Stretched(Facts):
     name = "stretch"
     rule = Rule(
         "stretch",
-        "a dim of 1 is repeated; any other must be what is asked for",
-        "Shapes are aligned at the right. In ONNX the target's dims of 1 give way too.",
+        "a dim of 1 is repeated; any other must already have the requested size",
+        "Shapes are aligned at the right. In ONNX a 1 in the target also takes the input's size.",
         "shapecalc expand 3,1 3,4",
         "ONNX Expand, numpy.broadcast_to, Tensor.expand",
     )
@@ -265,7 +266,7 @@ class Broadcasted(Facts):
     rule = Rule(
         "broadcast",
         "the tensor is read as if it had the larger shape",
-        "No element is made up: those along a dim of 1 are read again and again.",
+        "No element is copied: those along a dim of 1 are read again and again.",
         "shapecalc expand 8,1,1 1,2",
         "ONNX Expand",
     )
@@ -281,8 +282,8 @@ class WrittenFraction(Facts):
     name = "fraction"
     rule = Rule(
         "written-fraction",
-        "a written fraction carries its own divisibility",
-        "A dim such as C*H*W/64 is a size, so 64 must divide C*H*W whatever else is asked.",
+        "a fraction in the request must be a whole number",
+        "A dim such as C*H*W/64 is a size, so 64 must divide C*H*W.",
         "shapecalc reshape N,C/2 -1",
         "arithmetic",
     )

@@ -109,7 +109,7 @@ def _axis(token: Token, argument: str) -> Token:
     name = word.isascii() and word.isidentifier() and word.strip("_") == word
     if not (number or name or word == ELLIPSIS):
         shown = visible(brief(word))
-        raise unreadable(f"'{shown}', which is no axis (a name, a whole number above 0, or ...)", token, argument)
+        raise unreadable(f"'{shown}', which is not an axis (a name, a whole number above 0, or ...)", token, argument)
     return token
 
 

@@ -12,23 +12,22 @@ if TYPE_CHECKING:
 USAGE = Rule(
     "usage",
     "the question cannot be read",
-    "A shape that is no shape, an option that does not exist, a dialect that does not have the operation.",
+    "A shape that cannot be read, an option that does not exist, a dialect that does not have the operation.",
     "shapecalc reshape 2,,4 -1",
     "shapecalc",
 )
 FILE = Rule(
     "file",
     "a file or a device cannot be used",
-    "A file that does not exist, is no array, holds pickled objects or is cut short; an output that exists and is "
-    "not to be written over, or is the input itself; a backend that is not installed.",
+    "A file that does not exist, is not an array, holds pickled objects or is cut short; an output that exists "
+    "(without --force), or is the input itself; a backend that is not installed.",
     "shapecalc reshape missing.npy -1",
     "shapecalc",
 )
 DIFFERS = Rule(
     "differs",
-    "a shape is not that of a pattern",
-    "? is any dim, ... any number of dims, and a name takes one size: wherever it stands, and in all the files of one "
-    "run.",
+    "a shape does not fit a pattern",
+    "? is any dim, ... any number of dims, and a name has the same size everywhere, in all files of one run.",
     "shapecalc reshape 2,3,4 0,-1 --expect N,N",
     "shapecalc",
 )

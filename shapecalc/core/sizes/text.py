@@ -276,9 +276,11 @@ def _unreadable_error(part: Token, whole: Token, argument: str, index: int) -> S
     """Return the error for text that is not a dim. It names the first character that does not fit."""
     text, shown = part.text, visible(brief(whole.text))
     if text.lstrip("-").isdigit() and len(text) > MAX_DIGITS:
-        return misuse(f"a number of {len(text)} digits is no dim", argument=argument, index=index, span=part.span)
+        return misuse(
+            f"a number of {len(text)} digits is too long for a dim", argument=argument, index=index, span=part.span
+        )
     if len(text) > LONGEST_WORD:
-        return misuse(f"{len(text)} characters are no dim", argument=argument, index=index, span=part.span)
+        return misuse(f"{len(text)} characters are too many for a dim", argument=argument, index=index, span=part.span)
     place = part.start + _first_misfit(text)
     message = (
         f"'{visible(text[_first_misfit(text)])}' cannot stand in '{shown}'"

@@ -53,7 +53,7 @@ class Choose(ModalScreen[Question | None]):
                     yield Field(name, str(self.question.settings.get(name, "")))
             yield Static("", id="about", markup=False)
             yield Static("", id="preview", markup=False)
-            yield KeyWords("tab goes on, enter takes it, escape leaves all as it was")
+            yield KeyWords("tab goes on, enter takes it, escape changes nothing")
 
     def on_mount(self) -> None:
         """Start at what is chosen now."""

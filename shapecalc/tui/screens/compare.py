@@ -88,7 +88,7 @@ class Compare(ModalScreen[Question | None]):
     def compose(self) -> ComposeResult:
         """Put the table under a line that says what to do with it."""
         with Vertical(classes="dialog"):
-            yield KeyWords("enter goes to a row, at the step where the two part; escape closes")
+            yield KeyWords("enter opens a row, at the step where the two differ; escape closes")
             yield DataTable(cursor_type="row", zebra_stripes=True)
 
     def on_mount(self) -> None:

@@ -17,8 +17,8 @@ from shapecalc.tui.screens.task import KEYS, TaskPane, TaskScreen, bindings_of
 from shapecalc.tui.widgets import ClickableText
 
 ABOUT = (
-    "Random requests, which get harder. What is missed comes back soon, what is known later each time. "
-    "To show the answer counts as a miss; a hint counts as nothing."
+    "Random requests, which get harder. A missed one comes back soon, a known one later each time. Showing the "
+    "answer counts as a miss; a hint does not count."
 )
 
 

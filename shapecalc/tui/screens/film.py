@@ -193,7 +193,7 @@ class FilmScreen(ModalScreen[None]):
         if not event.value.strip():
             self.player.reveal()
         elif not self.player.is_right(event.value):
-            self.query_one("#asked", Label).update(f"It is not that. {self.player.question.question} ")
+            self.query_one("#asked", Label).update(f"That is not right. {self.player.question.question} ")
             return
         self.show()
 
@@ -251,7 +251,7 @@ def _keys_text(player: Player, width: int) -> Text:
     line = Text(" ", no_wrap=True, end="")
     shown: tuple[tuple[str, str, str], ...] = KEYS
     if player.question is not None:
-        shown = (("step(1)", "enter", "answer; with nothing typed, it is shown"), KEYS[-1])
+        shown = (("step(1)", "enter", "answer; if nothing is typed, show it"), KEYS[-1])
     for action, key, label in shown:
         words = f"{label}: on" if action == "ask" and player.asks else label
         if len(line) + len(key) + len(words) + 3 <= width:

@@ -36,8 +36,8 @@ FLOW = (
     "keys light another dim, and what it comes from."
 )
 MORE = (
-    "tab goes on to the next field. Whatever is shown can be clicked: a dim shows what it comes from, a step is gone "
-    "to, a key is pressed. ^P finds all of this by a word, and what has no key: another chain to compare with, the "
+    "tab goes on to the next field. Everything can be clicked: a dim shows what it comes from, a step opens, a key "
+    "is pressed. ^P finds all of this by name, and also what has no key: another chain to compare with, the "
     "themes, the fields, the settings, and what was asked before."
 )
 
@@ -73,7 +73,7 @@ class Help(ModalScreen[None]):
         """Return what is said of the widget that has the focus.
 
         >>> Help("field-to", "shuffle").focus_help()
-        'to: the reshape: the shape asked for, 0 and -1 as the dialect reads them'
+        'to: the reshape: the requested shape; the dialect decides what 0 and -1 mean'
         """
         if self.focused_id == "picture":
             return PICTURE

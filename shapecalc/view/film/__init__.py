@@ -36,7 +36,7 @@ def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tup
     >>> import shapecalc as sc
     >>> film_file(sc.reshape((2, 3), (3, 2)), "x.png")
     Traceback (most recent call last):
-    shapecalc.core.sizes.problem.ShapeError: usage: 'x.png' is no film (end it in .svg, .gif, .html, .cast, .txt)
+    shapecalc.core.sizes.problem.ShapeError: usage: 'x.png' is not a film (end it in .svg, .gif, .html, .cast, .txt)
     """
     write = _writer(name, theme)
     film = film_of(answer)

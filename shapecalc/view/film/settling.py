@@ -115,7 +115,7 @@ def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: 
     board.put("sum", 0, SUM, f"have    {factors} = {total}" if len(layout.before) > 1 else f"have    {total}")
     board.put("part", 0, PART, f"{divided} {UNICODE.hole}")
     bar = _put_budget(board, have) if isinstance(facts, Inferred) else None
-    board.frame("-1 is what there is, divided by what is known.", at)
+    board.frame("-1 is the elements divided by the known dims.", at)
     asks = _ask(board, layout, [out])
     if bar and isinstance(step.value, int):
         _fill_bar(board, bar, step.value, at, asks)

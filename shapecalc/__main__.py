@@ -81,6 +81,10 @@ def _run(words: list[str]) -> int:
         from shapecalc.cli.app import run_typer
 
         return run_typer(words, TerminalApp())
+    except ImportError as error:
+        from shapecalc.cli.missing import missing_error
+
+        raise missing_error(error) from None
     except OSError as error:
         abandon_stdout()
         raise stream_error("stdout", error.strerror) from None

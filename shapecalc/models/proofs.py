@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
+from importlib.resources import as_file, files
 
 from shapecalc.core.sizes.record import Record
 from shapecalc.models.editing import graphs
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Marks = tuple[Mark, ...]
 
+PROVING = files("shapecalc.models") / "proving.py"
+"""The program of the other process."""
 SECONDS = 300
 """How long a proof may take."""
 LARGEST = 2**31 - 1
@@ -59,9 +61,10 @@ def proof_of(model: Model, walk: Walk, marks: Callable[[int], Marks | None], men
     if isinstance(task, str):
         return Proof(None, task)
     mended.seek(0)
-    command = [sys.executable, "-P", str(Path(__file__).with_name("proving.py")), json.dumps(task)]
     try:
-        ended = subprocess.run(command, stdin=mended, capture_output=True, timeout=SECONDS, check=False)
+        with as_file(PROVING) as program:
+            command = [sys.executable, "-P", str(program), json.dumps(task)]
+            ended = subprocess.run(command, stdin=mended, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return Proof(None, f"it takes longer than {SECONDS} seconds")
     try:

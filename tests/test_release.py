@@ -20,11 +20,13 @@ from tests.sessions import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PERMISSIVE = ("MIT", "BSD", "Apache")
 NEEDED = ("README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", ".pre-commit-hooks.yaml", ".ci/run")
+NEEDED += (".github/CONTRIBUTING.md",)
 """What the tests and the checks read beside `shapecalc`, `tests` and `man`."""
 
 
-def test_the_version_is_the_one_of_the_changelog():
-    assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M).group(1) == __version__
+def test_the_version_is_the_newest_of_the_changelog():
+    unreleased, newest = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)[:2]
+    assert (unreleased, newest) == ("Unreleased", __version__)
 
 
 def test_the_version_is_printed():

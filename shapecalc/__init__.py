@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Dims = str | Iterable[int | str | None]
     Axes = str | int | Iterable[int]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "match", "moveaxis"]
 __all__ += ["rearrange", "reshape", "roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice"]

@@ -11,6 +11,7 @@ import sys
 
 from shapecalc.cli.direct import answer_directly, asked_words
 from shapecalc.cli.output import Exit, RunEnded, abandon_stdout, escape_what_cannot_be_written, stream_error
+from shapecalc.core.sizes.quoting import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,9 +82,13 @@ def _run(words: list[str]) -> int:
         from shapecalc.cli.app import run_typer
 
         return run_typer(words, TerminalApp())
+    except ImportError as error:
+        from shapecalc.cli.missing import missing_error
+
+        raise missing_error(error) from None
     except OSError as error:
         abandon_stdout()
-        raise stream_error("stdout", error.strerror) from None
+        raise stream_error(visible(str(error.filename or "stdout")), error.strerror) from None
 
 
 if __name__ == "__main__":

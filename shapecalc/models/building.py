@@ -27,7 +27,10 @@ NO_ATTRIBUTES: FrozenDict = FrozenDict()
 
 
 def model_of(proto: Any, path: Path, payloads: Mapping[int, Payload]) -> Model:
-    """Return the model of a parsed message; raise `ValueError` for a cycle, and for a function that calls itself."""
+    """Return the model of a parsed message.
+
+    Raises `ValueError` for a cycle, for a function that calls itself, and for a name that is no text.
+    """
     opset = {_domain(each.domain): each.version for each in proto.opset_import}
     build = _Builder(proto, opset)
     graph = build.body(proto.graph, "", "", _Scope({}, None), NO_ATTRIBUTES)
@@ -42,9 +45,16 @@ def model_of(proto: Any, path: Path, payloads: Mapping[int, Payload]) -> Model:
     return Model(path, told, tuple(build.names), tuple(inputs), tuple(outputs), graph, proto, payloads)
 
 
+def _text(written: str | bytes) -> str:
+    """Return a name; raise `ValueError` for one that is not UTF-8, which protobuf hands out as bytes."""
+    if isinstance(written, bytes):
+        raise ValueError("a name in it is not UTF-8")
+    return written
+
+
 def _domain(written: str) -> str:
     """Return the name of a domain; ONNX's own is empty."""
-    return "" if written == "ai.onnx" else written
+    return "" if written == "ai.onnx" else _text(written)
 
 
 def _declared(value: Any, number: int) -> Declared:
@@ -59,7 +69,7 @@ def _dim(dim: Any) -> int | str | None:
     """Return a declared dim; None if it is not told, as -1 and an empty name do not tell it."""
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
-    return dim.dim_param or None
+    return _text(dim.dim_param) or None
 
 
 class _Scope:
@@ -96,7 +106,7 @@ class _Builder:
         if not name:
             return ABSENT
         number = scope.names[name] = len(self.names)
-        self.names.append(name)
+        self.names.append(_text(name))
         return number
 
     def body(self, graph: Any, name: str, path: str, scope: _Scope, bound: Bound) -> Body:
@@ -141,7 +151,8 @@ class _Builder:
         """Return a node, with the graphs in its attributes or the function that it calls."""
         names = scope.names
         inputs = tuple([names.get(name) or self._used(name, scope) for name in proto.input])
-        domain, op = _domain(proto.domain), proto.op_type
+        _text(proto.name)
+        domain, op = _domain(proto.domain), _text(proto.op_type)
         bodies: tuple[Body, ...] = ()
         attributes: Mapping[str, Any] = NO_ATTRIBUTES
         if len(proto.attribute):
@@ -166,15 +177,15 @@ class _Builder:
         values, bodies = {}, []
         for each in proto.attribute:
             if each.HasField("g"):
-                name = each.name
+                name = _text(each.name)
                 bodies.append(self.body(each.g, name, f"{path}/{name}/", _Scope({}, scope), bound))
             elif not each.ref_attr_name:
-                values[each.name] = attribute_value(each)
+                values[_text(each.name)] = attribute_value(each)
         return values, tuple(bodies)
 
     def _called(self, function: Any, call: Any, path: str, inputs: tuple[int, ...]) -> tuple[Body, ...]:
         """Return the body of a function in one call; none if it is beyond what is put in."""
-        key = (_domain(function.domain), function.name, function.overload)
+        key = (_domain(function.domain), _text(function.name), function.overload)
         if key in self.calling:
             raise ValueError(f"the function {visible(brief(function.name))} calls itself")
         self.called += len(function.node)

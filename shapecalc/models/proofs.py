@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
+from importlib.resources import as_file, files
 
 from shapecalc.core.sizes.record import Record
 from shapecalc.models.editing import graphs
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
     Marks = tuple[Mark, ...]
 
+PROVING = files("shapecalc.models") / "proving.py"
+"""The program of the other process."""
+SILENT = {"ORT_DISABLE_TELEMETRY": "1"}
+"""What keeps ONNX Runtime from telling its makers of each run, for which it also leaves a file behind."""
 SECONDS = 300
 """How long a proof may take."""
 LARGEST = 2**31 - 1
@@ -59,9 +63,12 @@ def proof_of(model: Model, walk: Walk, marks: Callable[[int], Marks | None], men
     if isinstance(task, str):
         return Proof(None, task)
     mended.seek(0)
-    command = [sys.executable, "-P", str(Path(__file__).with_name("proving.py")), json.dumps(task)]
     try:
-        ended = subprocess.run(command, stdin=mended, capture_output=True, timeout=SECONDS, check=False)
+        with as_file(PROVING) as program:
+            command = [sys.executable, "-P", str(program), json.dumps(task)]
+            ended = subprocess.run(
+                command, stdin=mended, env={**os.environ, **SILENT}, capture_output=True, timeout=SECONDS, check=False
+            )
     except subprocess.TimeoutExpired:
         return Proof(None, f"it takes longer than {SECONDS} seconds")
     try:
@@ -95,6 +102,7 @@ def _task(walk: Walk, marks: Callable[[int], Marks | None]) -> dict[str, Any] | 
         "places": [each[0] for each in places],
         "home_places": [each[1] for each in places],
         "memory": _most_memory(),
+        "parent": os.getpid(),
     }
 
 

@@ -6,6 +6,9 @@ import asyncio
 import json
 import logging
 from contextlib import suppress
+from functools import partial
+from importlib.resources import files
+from mimetypes import guess_type
 from pathlib import Path
 from secrets import token_urlsafe
 
@@ -21,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
+    from importlib.resources.abc import Traversable
 
     from aiohttp.typedefs import Handler
 
@@ -47,7 +51,7 @@ HEADERS = {
 }
 """What every answer says: this page runs and loads nothing else, and no other page may hold it."""
 CLOSED = Ending(1001, "the server has ended")
-OWN = Path(__file__).parent / "page"
+OWN = files("shapecalc.serving") / "page"
 TERMINAL = Path(textual_serve.__file__).parent / "static"
 """The terminal for browsers, as textual-serve installs it."""
 
@@ -80,8 +84,8 @@ class Server:
         made = web.Application(middlewares=[self.guard])
         made.add_routes(
             [web.get("/", self.page), web.get("/ws", self.socket), web.get("/download/{key}", self.picture)]
+            + [web.get(f"/page/{file.name}", partial(_own_file, file)) for file in OWN.iterdir()]
         )
-        made.router.add_static("/page", OWN)
         made.router.add_static("/terminal", TERMINAL)
         made.on_response_prepare.append(_add_headers)
         made.on_shutdown.append(self.end_sessions)
@@ -154,6 +158,10 @@ class Server:
     async def end_sessions(self, _: web.Application) -> None:
         """Close every socket, and with it every app."""
         await asyncio.gather(*(_close(each, CLOSED) for each in self._sockets))
+
+
+async def _own_file(file: Traversable, _: web.Request) -> web.Response:
+    return web.Response(body=file.read_bytes(), content_type=guess_type(file.name)[0], charset="utf-8")
 
 
 async def _close(socket: web.WebSocketResponse, ending: Ending) -> None:

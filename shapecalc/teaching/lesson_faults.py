@@ -50,9 +50,11 @@ def faults_in(text: str) -> tuple[int, list[Fault]]:
     """
     try:
         table = tomllib.loads(text)
-    except ValueError as error:
+    except tomllib.TOMLDecodeError as error:
         line, said = syntax_line(str(error), text)
         return 0, [Fault(line, f"it is not TOML: {said}")]
+    except ValueError:  # Python reads no number of more digits than `sys.get_int_max_str_digits`
+        return 0, [Fault(1, "it holds a number of too many digits")]
     except RecursionError:
         return 0, [Fault(1, "it is nested too deeply")]
     lessons, places = table.get("lesson"), places_in(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
@@ -16,7 +18,9 @@ LARGEST = 1 << 16
 def read_lesson_file(name: str) -> str:
     """Return the text of a file of lessons; raise `ShapeError` (file) if it cannot be read."""
     try:
-        with Path(name).open("rb") as file:
+        with open(name, "rb", opener=_opened_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("it is no regular file")
             read = file.read(LARGEST + 1)
         if len(read) > LARGEST:
             raise ValueError(f"it holds more than {LARGEST} bytes, too many for lessons")
@@ -26,6 +30,11 @@ def read_lesson_file(name: str) -> str:
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)
     raise ShapeError(Problem(FILE, f"{name}: {said}"))
+
+
+def _opened_at_once(name: str, flags: int) -> int:
+    """Open a file without waiting for the writer of a pipe."""
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def own_lessons(name: str, text: str) -> tuple[Lesson, ...]:

@@ -7,6 +7,7 @@ import gc
 import signal
 import sys
 from contextlib import suppress
+from importlib.resources import files
 
 from textual import events, on
 from textual.app import App, SystemCommand
@@ -50,7 +51,7 @@ class ShapecalcApp(App[Outcome]):
     """Opens at a question, or at the lessons; ends with the answer if it is asked for."""
 
     TITLE = "shapecalc"
-    CSS_PATH = "app.tcss"
+    CSS = (files("shapecalc.tui") / "app.tcss").read_text("utf-8")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 

@@ -178,8 +178,9 @@ def _fault(request: Request, stage: Stage, cells: Sequence[Cell], problem: Probl
     What is refused may be a dim of the input. Then it is the dim that could not be made of it. An entry of the
     requested shape may stand for other than one dim. Then it is the dim for which that entry is still written.
     """
-    if problem.argument != stage.argument and stage.steps:
-        return next((out for out, cell in enumerate(cells) if cell.dim is None), None)
+    if problem.argument != stage.argument:
+        made = next((out for out, cell in enumerate(cells) if cell.dim is None), None)
+        return made if stage.steps else problem.index
     given = request.arguments.get(stage.argument)
     if problem.index is None or given == stage.asked or not isinstance(given, tuple):
         return problem.index

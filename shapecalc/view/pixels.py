@@ -5,11 +5,11 @@ The font is given as a file. By its name alone resvg would draw no text on most 
 
 from __future__ import annotations
 
-from pathlib import Path
+from importlib.resources import as_file, files
 
 from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
 
-FONT = Path(__file__).with_name("fonts") / "DejaVuSansMono.ttf"
+FONT = files("shapecalc.view") / "fonts" / "DejaVuSansMono.ttf"
 """DejaVu Sans Mono, with the letters, lines and arrows that pictures are made of."""
 FAMILY = "DejaVu Sans Mono"
 SHARP = 2
@@ -22,7 +22,9 @@ def png(svg: str, zoom: int = SHARP) -> bytes:
         from resvg_py import svg_to_bytes
     except ModuleNotFoundError as error:
         raise not_installed(error) from None
-    made = svg_to_bytes(svg_string=svg, zoom=zoom, skip_system_fonts=True, font_files=[str(FONT)], font_family=FAMILY)
+    with as_file(FONT) as font:
+        own = [str(font)]
+        made = svg_to_bytes(svg_string=svg, zoom=zoom, skip_system_fonts=True, font_files=own, font_family=FAMILY)
     return bytes(made)
 
 

@@ -129,3 +129,9 @@ def test_completion_is_shown_and_installed_for_the_shell_that_asks(shell):
         '. ~/.bashrc; COMP_WORDS=(shapecalc wh) COMP_CWORD=1; _shapecalc_completion shapecalc; echo "${COMPREPLY[@]}"'
     )
     assert offered.stdout == "why\n"
+
+
+def test_a_home_that_is_no_folder_is_named(shell):
+    told = shell("HOME=/dev/null shapecalc --install-completion bash 2>&1; exit $?")
+    assert (told.returncode, told.stdout.count("\n")) == (4, 1)
+    assert told.stdout.startswith("shapecalc: /dev/null")

@@ -29,11 +29,17 @@ WRITERS = {
     "report": (["check", "cases", "--junit", "report.xml"], "report.xml", True, 1),
     "progress": (["mark", "lessons.json"], "lessons.json", True, 0),
     "picture": (["picture", "picture.svg"], "picture.svg", False, 0),
+    "picture of a step": (["reshape", "2,3", "6", "--picture", "step.svg", "--force"], "step.svg", True, 0),
+    "film": (["film", "reshape", "2,3", "6", "-o", "film.svg"], "film.svg", False, 0),
+    "sheet": (["drill", "--print", "3", "--seed", "a", "-o", "sheet.md", "--force"], "sheet.md", True, 0),
+    "model": (["model", "model.onnx", "--fix", "-o", "mended.onnx"], "mended.onnx", False, 0),
 }
 """Command lines, what each writes, whether that takes the place of an old file, and its exit code."""
 ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LONGEST = 0.4
 """Seconds in which the first signal comes."""
+LONGEST_PROOF = 1.5
+"""The same for a model, which is also proved."""
 PATIENCE = 30
 TRIALS = range(4)
 
@@ -44,9 +50,23 @@ def prepare(folder, writer):
         path.unlink()
     np.save(folder / "x.npy", np.ones((1 << 10, 3 << 9), np.float32))
     (folder / "cases").write_text("reshape 2,3 -1 => 7\n" * 3)
+    if writer == "model":
+        (folder / "model.onnx").write_bytes(swallowing_model())
     _, target, exists, _ = WRITERS[writer]
     if exists and target != "cases":
         (folder / target).write_text('{"done": []}')
+
+
+def swallowing_model():
+    """Return a model whose one target puts the batch into another axis."""
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed, which proves a model")
+    from onnx import TensorProto, helper, numpy_helper
+
+    values = [helper.make_tensor_value_info(*each) for each in (("x", TensorProto.FLOAT, ["N", 4]), ("y", 1, None))]
+    target = numpy_helper.from_array(np.array([1, -1]), "t")
+    graph = helper.make_graph([helper.make_node("Reshape", ["x", "t"], ["y"])], "g", values[:1], values[1:], [target])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return made.SerializeToString()
 
 
 def started(folder, writer, system):
@@ -67,13 +87,13 @@ def started(folder, writer, system):
     return running
 
 
-def send_signals(running, random):
+def send_signals(running, random, longest):
     """Send signals to a writer, or to it and its children, at random moments; return which ask for an end."""
     sent = random.choice(
         [[signal.SIGKILL], [random.choice(ASKED)], random.choices(ASKED, k=3), [*ASKED, signal.SIGKILL]]
     )
     send = random.choice([os.kill, os.killpg])
-    time.sleep(random.uniform(0, LONGEST))
+    time.sleep(random.uniform(0, longest))
     for number in (signal.SIGSTOP, signal.SIGCONT, *sent) if random.random() < 0.5 else sent:
         if running.poll() is None:
             send(running.pid, number)
@@ -113,7 +133,8 @@ def check_trial(folder, writer, system, seed):
     prepare(folder, writer)
     before, old = {path.name for path in folder.iterdir()}, content(folder, writer)
     running = started(folder, writer, system)
-    sent = send_signals(running, Random(f"{writer} {system} {seed}"))
+    longest = LONGEST_PROOF if writer == "model" else LONGEST
+    sent = send_signals(running, Random(f"{writer} {system} {seed}"), longest)
     code, told = wait_for_all(running)
     found, names = content(folder, writer), {path.name for path in folder.iterdir()}
     trial = (writer, system, seed, sent, code, told, names)

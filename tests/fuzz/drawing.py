@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from shapecalc.cli.app import COMMANDS
 from shapecalc.cli.options import Argument, Takes, parameters_of
 from shapecalc.core.asking.rulebook import RULES
 from shapecalc.core.ops import OPS
+from shapecalc.teaching.topics import TOPICS
 from tests.fuzz.running import Attempt
 
 DIMS = [*"0123468", "12", "64", "-1", "-1", "-2", "-4", "N", "C", "H*W", "3*H*W", "C*H*W/64", "N/N", "?", "1/N"]
@@ -74,8 +76,16 @@ def _any(random, known):
         return _match(random)
     if chosen < 0.95:
         return Attempt(("compare", _shape(random), _shape(random), *_options(random, "reshape", 1)))
-    if chosen < 0.98:
-        return Attempt(("repl",), "\n".join(_line(random) for _ in range(random.randint(1, 6))))
+    return random.choice([_film, _sheet, _lessons, _model, _prompt, _prompt, _other, _other])(random)
+
+
+def _prompt(random):
+    """Return some lines of the prompt."""
+    return Attempt(("repl",), "\n".join(_line(random) for _ in range(random.randint(1, 6))))
+
+
+def _other(random):
+    """Return a command with words that it seldom takes."""
     return Attempt((random.choice(OTHERS), *_some(random, [*RULES, "--json", "-h", *ODD])))
 
 
@@ -146,6 +156,67 @@ def _match(random):
     held = [name for name in names if name[:2] in ("x.", "y.") and random.random() < 0.9]
     data = {name.partition(":")[0]: _file(random, name) for name in held}
     return Attempt(("match", pattern, *names, *_some(random, ["--json", "-q", "--junit=r.xml"])), "", data)
+
+
+def _film(random):
+    """Return a film, or a picture that stands still."""
+    file = random.choice(["f.svg", "f.txt", "f.cast", "f.html", "f", "f.gi", random.choice(ODD)])
+    options = [*_some(random, ["--json", "-q", "--force", "--theme=dark", "--theme=light", *ODD])]
+    if random.random() < 0.2:
+        return Attempt(("film", "chain", f"{_shape(random)} | {_stage(random)}", "-o", file, *options))
+    if random.random() < 0.4:
+        steps = _some(random, ["--step=1", "--step=2", "--step=9", "--width=40", "--width=400", "--width=7"])
+        return Attempt((*_question(random).words, "--picture", file, *steps, *options))
+    question = _question(random)
+    return replace(question, words=("film", *question.words, "-o", file, *options))
+
+
+def _sheet(random):
+    """Return a worksheet."""
+    topic = random.choice([*TOPICS, "all", random.choice(ODD)])
+    options = ["--with-answers", "--force", "--seed=a", "--format=html", "--format=markdown", "--out=s.txt", *ODD]
+    return Attempt(("drill", topic, f"--print={random.choice([1, 2, 7, _dim(random)])}", *_some(random, options)))
+
+
+def _lessons(random):
+    """Return a check of lessons that are nearly right."""
+    texts = {name: random.choice(["a", "b-2", _shape(random)]) for name in ("id", "title", "text", "point")}
+    texts |= {"question": f"{_stage(random).partition(' ')[0]} {_shape(random)} {_shape(random)}"}
+    texts |= {random.choice(["stage", "follow", "notes", "wrong", "more"]): _shape(random)}
+    lines = ["[[lesson]]", *(f"{name} = {json.dumps(text)}" for name, text in texts.items() if random.random() < 0.95)]
+    lines += ["[[lesson.wrong]]", f"typed = '{_shape(random)}'", "said = 'no'"] if random.random() < 0.5 else []
+    written = "\n".join(lines)
+    text = _edited(random, written) if random.random() < 0.5 else written
+    return Attempt(
+        ("drill", "--check-lessons=l.toml"), "", {"l.toml": text.encode("utf-8", "replace").decode("latin-1")}
+    )
+
+
+def _model(random):
+    """Return a model that is read or mended, its bytes sometimes broken."""
+    data = bytearray(_swallowing())
+    for _ in range(random.choice([0, 0, 1, 3])):
+        data[random.randrange(len(data))] = random.randrange(256)
+    cut = data[: random.choice([len(data), len(data), random.randrange(len(data))])].decode("latin-1")
+    options = ["--json", "--lint", "--github", "--strict", "--batch=N,1,2,8", "--set=x=N,4", "--where=N=3", *ODD]
+    fixing = ["--fix", "--no-prove", "-o", random.choice(["y.onnx", "m.onnx", random.choice(ODD)])]
+    chosen = fixing if random.random() < 0.5 else []
+    return Attempt(("model", "m.onnx", *chosen, *_some(random, options)), "", {"m.onnx": cut})
+
+
+@cache
+def _swallowing():
+    """Return the bytes of a model whose one target puts the batch into another axis; junk where there is no onnx."""
+    try:
+        from onnx import TensorProto, helper, numpy_helper
+    except ImportError:
+        return b"onnx"
+    named = ["N", 4, 4]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in (("x", named), ("y", None))]
+    target = numpy_helper.from_array(np.array([1, -1]), "t")
+    graph = helper.make_graph([helper.make_node("Reshape", ["x", "t"], ["y"])], "g", ends[:1], ends[1:], [target])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return made.SerializeToString()
 
 
 def _file(random, name):

@@ -95,7 +95,8 @@ def prepared(folder):
     before = os.getcwd()
     os.chdir(folder)
     made = cache(partial(_typer_command, typer_app.app))
-    with warnings.catch_warnings(), mock.patch.object(typer_app, "app", lambda words: made(*words[:1])):
+    nowhere = mock.patch.dict(os.environ, XDG_DATA_HOME=os.devnull)  # what is drilled is no progress of whoever runs it
+    with warnings.catch_warnings(), nowhere, mock.patch.object(typer_app, "app", lambda words: made(*words[:1])):
         warnings.simplefilter("error")
         if hasattr(signal, "SIGALRM"):
             signal.signal(signal.SIGALRM, _hang)

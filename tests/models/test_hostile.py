@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.models.building import model_of
 from shapecalc.models.judging import judged_model
+from shapecalc.models.reading import read_model
 from shapecalc.models.report import Verdict
 
 HUGE = 2**62
@@ -81,3 +83,21 @@ def test_what_asks_for_too_much_is_judged_or_unknown(what):
 def test_a_node_without_its_inputs_or_attributes_is_no_error(op):
     report = report_of([node(op), node(op, "x", outputs=("z",)), node("Flatten", "z", outputs=("f",))])
     assert [each.node.op for each in report.nodes if each.node.op == "Flatten"] == ["Flatten"]
+
+
+NAMED = {"node": b"reshape_1", "op_type": b"Flatten", "tensor": b"inner_t", "dim": b"batch_n", "attribute": b"axis"}
+
+
+@pytest.mark.parametrize("which", NAMED)
+def test_a_name_that_is_not_utf_8_is_refused_in_one_line(which, tmp_path):
+    """protobuf hands out such a name as bytes."""
+    relu = node("Relu", "x", outputs=("inner_t",), name="reshape_1")
+    nodes = [relu, node("Flatten", "inner_t", axis=1)]
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch_n", 4])
+    proto = helper.make_model(helper.make_graph(nodes, "g", [given], [helper.make_empty_tensor_value_info("y")]))
+    data = proto.SerializeToString()
+    (tmp_path / "m.onnx").write_bytes(data.replace(NAMED[which], b"\xff" + NAMED[which][1:]))
+    with pytest.raises(ShapeError, match="a name in it is not UTF-8"):
+        read_model(tmp_path / "m.onnx")
+    (tmp_path / "m.onnx").write_bytes(data)
+    assert read_model(tmp_path / "m.onnx").outputs

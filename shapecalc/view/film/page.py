@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from html import escape
-from pathlib import Path
+from importlib.resources import files
 from string import Template
 
 from shapecalc.view.film.frames import tracks
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.view.film.frames import Film
 
-PAGE = Path(__file__).with_name("page.html")
+PAGE = files("shapecalc.view.film") / "page.html"
 
 
 def page(film: Film, theme: str | None) -> bytes:

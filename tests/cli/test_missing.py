@@ -1,0 +1,120 @@
+"""The program without the packages that it needs: bare questions are answered, the rest says what to install."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, requires
+
+import pytest
+
+from shapecalc.cli import missing
+from shapecalc.cli.output import RunEnded
+from tests.cli.conftest import environment
+
+
+def alone(*words, **more):
+    """Run a command line in a Python that sees the package, and no other."""
+    command = [sys.executable, "-S", "-m", "shapecalc", *words]
+    return subprocess.run(
+        command,
+        env=environment() | more,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("2,3,4 0,-1", 0, "2,12\n"),
+        ("reshape 2,3,4 0,-1 --expect 2,12", 0, "2,12\n"),
+        ("reshape 2,3,4 0,-1 --expect 2,...", 0, "2,12\n"),
+        ("reshape 2,3,4 0,-1 --expect 2,13", 1, "2,12\n"),
+        ("reshape 2,3,4 0,-1 --quiet", 0, ""),
+        ("reshape N,C,4 0,-1 --where N=3", 0, "3,4*C\n"),
+        ("reshape 2,3,4 5,-1", 3, ""),
+        ("reshape 2,3,4 0,-1 --dialect nunpy", 2, ""),
+        ("shuffle 2,3,4 --first 1,0,2 --to 0,-1", 0, "3,8\n"),
+        ("transpose N,C,H,W 0,2,3,1 -d torch", 0, "N,H,W,C\n"),
+        ("permute 2,3,4 2,0,1", 0, "4,2,3\n"),
+        ("reshape 2,3 6 --as torch", 0, "# x: 2,3 -> y: 6\ny = x.reshape(6)\n"),
+        ("reshape absent.npy 6", 4, ""),
+    ],
+)
+def test_bare_questions_are_answered(words, code, said):
+    done = alone(*words.split(" "))
+    assert (done.returncode, done.stdout) == (code, said)
+    assert "Traceback" not in done.stderr
+    assert "install" not in done.stderr
+
+
+def test_json_is_answered():
+    done = alone("reshape", "2,3,4", "0,-1", "--json")
+    assert (done.returncode, done.stdout[:17], done.stderr) == (0, '{"op": "reshape",', "")
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize(
+    ("words", "package"),
+    [
+        ("", "typer"),
+        ("-h", "typer"),
+        ("--version", "typer"),
+        ("help", "typer"),
+        ("reshape -h", "typer"),
+        ("reshape 2,3", "typer"),
+        ("nonsense", "typer"),
+        ("tui", "typer"),
+        ("check x.shapes", "typer"),
+        ("--show-completion bash", "typer"),
+        ("reshape 2,3 6 --explain", "rich"),
+        ("reshape 2,3 6 --picture absent/x.svg", "rich"),
+        ("reshape 2,3 6 --values", "numpy"),
+    ],
+)
+def test_the_rest_says_what_to_install(words, package):
+    done = alone(*words.split())
+    assert (done.returncode, done.stdout) == (4, "")
+    said, _, wanted = done.stderr.partition("; pip install ")
+    assert (said, wanted.count("\n")) == (f"shapecalc: {package} is not installed", 1)
+    assert package in wanted
+
+
+def test_completion_says_it_too():
+    done = alone(_SHAPECALC_COMPLETE="complete_bash", COMP_WORDS="shapecalc res", COMP_CWORD="1")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1)
+
+
+def test_all_that_is_missing_is_said_with_its_versions(monkeypatch, capsys):
+    stated = ["typer>=0.27.2", "prompt-toolkit>=3", "textual<9,>=8", "onnx>=1; extra == 'onnx'"]
+    there = {"textual"}
+    monkeypatch.setattr(missing, "requires", lambda _name: stated)
+    monkeypatch.setattr(missing, "find_spec", lambda name: name in there or None)
+    ended = missing.missing_error(ModuleNotFoundError("", name="typer.exceptions"))
+    assert isinstance(ended, RunEnded)
+    wanted = "pip install 'prompt-toolkit>=3' 'typer>=0.27.2'"
+    assert capsys.readouterr().err == f"shapecalc: typer is not installed; {wanted}\n"
+    there |= {"typer", "prompt_toolkit"}
+    missing.missing_error(ModuleNotFoundError("", name="typer.exceptions"))
+    assert capsys.readouterr().err == "shapecalc: typer is too old; pip install 'typer>=0.27.2'\n"
+
+
+@pytest.mark.parametrize("name", [None, "shapecalc.core.nowhere"])
+def test_a_mistake_of_our_own_is_raised(name):
+    error = ImportError("", name=name)
+    with pytest.raises(ImportError) as raised:
+        missing.missing_error(error)
+    assert raised.value is error
+
+
+def test_what_is_installed_is_stated_under_the_names_of_its_modules():
+    try:
+        requires("shapecalc")
+    except PackageNotFoundError:
+        pytest.skip("shapecalc is not installed, only on the path")
+    for name in missing._requirements():
+        __import__(name)

@@ -45,6 +45,7 @@ MORE = (
 class Help(ModalScreen[None]):
     """A text to read and close."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape,f1,enter", "dismiss", "close")]
 
     def __init__(self, focused: str, op: str) -> None:

@@ -140,6 +140,7 @@ class TaskPane(Vertical):
 class TaskScreen(ModalScreen[Question | None]):
     """A screen with a thing to predict. It covers the main screen, whose keys do not act here."""
 
+    CSS_PATH = "dialogs.tcss"
     KEYS: tuple[Key, ...] = KEYS
 
     @property

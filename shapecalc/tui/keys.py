@@ -53,6 +53,9 @@ KEYS = (
 
 FOLLOWING = Key("", "←→↑↓", "follow", "", "follow another element", -1)
 """The keys of the grid, while it has the focus."""
+BESIDE = "m"
+COMPARING = Key("", BESIDE, "mistake", "", "draw the mistake that gives the same sizes beside it", -1)
+"""The key of the grid that draws a reshape beside a transpose, and the other way round."""
 
 
 def keys_line(working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()) -> Text:

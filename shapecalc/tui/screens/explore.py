@@ -26,7 +26,7 @@ from shapecalc.core.sizes.record import replace
 from shapecalc.tui import story
 from shapecalc.tui.asking import hidden_text
 from shapecalc.tui.files import CLOSED, may_open
-from shapecalc.tui.keys import FOLLOWING, KEYS, keys_line
+from shapecalc.tui.keys import BESIDE, COMPARING, FOLLOWING, KEYS, keys_line
 from shapecalc.tui.question import CHAIN, Question, caret, command, element_reader, question_of
 from shapecalc.tui.snapshots import save
 from shapecalc.tui.state import ARROWS, State, first_difference
@@ -209,14 +209,22 @@ class Explore(Screen[None]):
             self.action_big()
             return
         if isinstance(self.focused, Pane) and not (self.state.big and not self.state.gridded):
-            acted = self.state.gridded and event.key in ARROWS
-            if acted:
-                self.state.move(event.key)
+            acted = self.state.gridded and self._take_key_of_grid(event.key)
         else:
             acted = isinstance(self.focused, FocusableText) and self._take_key(event)
         if acted:
             self.show_soon()
             event.stop()
+
+    def _take_key_of_grid(self, key: str) -> bool:
+        """Take a key for the grid; say whether it means anything there."""
+        if key == BESIDE and self.state.twin is not None:
+            self.state.beside = not self.state.beside
+        elif key in ARROWS:
+            self.state.move(key)
+        else:
+            return False
+        return True
 
     def _take_key(self, event: events.Key) -> bool:
         """Take a key for the flow; say whether it means anything there."""
@@ -254,8 +262,15 @@ class Explore(Screen[None]):
         """Show the elements in place of the picture, and with them the answer, or the picture again."""
         if self.state.holes:
             self.state.hide_or_reveal()
-        self.state.gridded = not self.state.gridded
+        self.state.gridded, self.state.beside = not self.state.gridded, False
         (self.query_one(Pane) if self.state.gridded else self.query(Input).first()).focus()
+        self.show_soon()
+
+    def action_mistake(self) -> None:
+        """Show the elements beside those of the mistake that gives the same sizes."""
+        if not self.state.gridded:
+            self.action_grid()
+        self.state.beside = True
         self.show_soon()
 
     def action_hide(self) -> None:
@@ -497,7 +512,8 @@ class Explore(Screen[None]):
         self._put("sentence", story.sentence(state, width))
         self._put("command", line)
         follows = state.gridded and isinstance(self.focused, Pane)
-        self._put("keys", keys_line(works, width, focused=(FOLLOWING,) if follows else ()))
+        of_grid = (FOLLOWING, COMPARING) if follows and state.twin else (FOLLOWING,) if follows else ()
+        self._put("keys", keys_line(works, width, focused=of_grid))
         self.set_class(state.outcome.answer is None, "-stale")
         self._put_answer(width)
         if state.outcome.answer is not None:

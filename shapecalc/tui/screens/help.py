@@ -29,7 +29,7 @@ FIELDS = {
 """What is said of the fields that are no parameters of an op."""
 PICTURE = (
     "The picture of the step at hand. F3 shows the elements in its place; the arrow keys then follow one of them "
-    "through every stage."
+    "through every stage. Where a mistake gives the same sizes, as a reshape for a transpose does, m draws it beside."
 )
 FLOW = (
     "The flow: what becomes of each dim. Type a size into the hole that is lit; enter helps, three times. The arrow "

@@ -173,9 +173,10 @@ class _Flow:
 
     def draw_column(self, column: Column, number: int, x: int) -> int:
         """Write the dims of a column at cell `x`; return the cell at which the lines after it start."""
-        width = column.width - (column.mark_width + 1 if column.mark_width else 0)
+        marks = column.mark_width
+        width = column.width - (marks + 1 if marks else 0)
         for row, (cell, mark, dim) in enumerate(zip(column.cells, column.marks, column.dims, strict=True)):
-            marked = f"{mark.ljust(column.mark_width)} " if column.mark_width else ""
+            marked = f"{mark.ljust(marks)} " if marks else ""
             self.canvas.put(x, self._line(row), f"{marked}{dim.rjust(width)}", self._dim_style(cell, (number, row)))
         if column.scalar:
             self.canvas.put(x, 1, SCALAR)

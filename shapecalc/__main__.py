@@ -79,9 +79,7 @@ def _run(words: list[str]) -> int:
         if code is not None:
             atexit.register(gc.freeze)  # the process ends sooner if it need not search for garbage
             return code
-        from shapecalc.cli.app import run_typer
-
-        return run_typer(words, TerminalApp())
+        return _run_other(words, TerminalApp())
     except ImportError as error:
         from shapecalc.cli.missing import missing_error
 
@@ -89,6 +87,18 @@ def _run(words: list[str]) -> int:
     except OSError as error:
         abandon_stdout()
         raise stream_error(visible(str(error.filename or "stdout")), error.strerror) from None
+
+
+def _run_other(words: list[str], app: TerminalApp) -> int:
+    """Run a command line that asks no op: the terminal app's without options at once, and others with Typer."""
+    from shapecalc.cli.opening import open_directly
+
+    code = open_directly(words, app)
+    if code is not None:
+        return code
+    from shapecalc.cli.app import run_typer
+
+    return run_typer(words, app)
 
 
 if __name__ == "__main__":

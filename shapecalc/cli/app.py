@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.cli.tui import TerminalApp
+    from shapecalc.cli.opening import TerminalApp
 
 HELP = """\
 What a tensor's shape becomes, and why, under the rules of a framework.

@@ -6,11 +6,12 @@ import socket
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.inputs import input_text
+from shapecalc.cli.opening import opening_course, opening_question
 from shapecalc.cli.options import Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, stream_error, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
-from shapecalc.cli.tui import LESSONS, PARAMETERS, UNKNOWN, opening_course, opening_question
+from shapecalc.cli.tui import LESSONS, PARAMETERS, UNKNOWN
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import replace
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
     import typer
 
+    from shapecalc.cli.opening import TerminalApp
     from shapecalc.cli.output import Output
-    from shapecalc.cli.tui import TerminalApp
     from shapecalc.teaching.lessons import Course
 
 SUMMARY = "Serve the terminal app to a browser on this machine."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shapecalc.core.answers.element_path import follow_back
 from shapecalc.core.answers.stage import Kind, Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.fixing.mistakes import misplacement_of, mistake_of
+from shapecalc.core.fixing.mistakes import Mistake, misplacement_of, mistake_of
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.transpose import TakenAxis
 from shapecalc.core.rules.steps import CopiedZero, Given, Inferred, Regrouped, Stretched
@@ -76,15 +76,19 @@ def mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     >>> mistake(Task("reshape 2,2,3,2 -1,0,0"), answer_line("reshape 2,2,3,2 -1,0,0"), (4, 3, 2))
     '0 was counted from the right: a 0 at index i copies dim i, counted from the left'
     """
-    if task.stage:
-        return ""
-    if not task.follow:
-        found = mistake_of(answer, prediction)
-    elif answer.output is None or prediction is None or not all(isinstance(at, int) for at in prediction):
-        found = None
-    else:
-        found = misplacement_of(answer, read_axes(task.follow), read_axes(shape_text(prediction)))
+    found = mistake_in(task, answer, prediction)
     return found.said if found else ""
+
+
+def mistake_in(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mistake | None:
+    """Return the mistake that a wrong prediction shows; None if it shows none that is known."""
+    if task.stage:
+        return None
+    if not task.follow:
+        return mistake_of(answer, prediction)
+    if answer.output is None or prediction is None or not all(isinstance(at, int) for at in prediction):
+        return None
+    return misplacement_of(answer, read_axes(task.follow), read_axes(shape_text(prediction)))
 
 
 def rungs(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from rich.style import Style
 from rich.text import Text
 
@@ -53,8 +55,12 @@ KEYS = (
 
 FOLLOWING = Key("", "←→↑↓", "follow", "", "follow another element", -1)
 """The keys of the grid, while it has the focus."""
+BESIDE = "m"
+COMPARING = Key("", BESIDE, "mistake", "", "draw the mistake that gives the same sizes beside it", -1)
+"""The key of the grid that draws a reshape beside a transpose, and the other way round."""
 
 
+@lru_cache(maxsize=16)
 def keys_line(working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()) -> Text:
     """Return the keys of what has the focus and those of a screen whose actions are `working`, as many as fit.
 

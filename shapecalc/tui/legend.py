@@ -11,6 +11,7 @@ LEGEND = (
     ("_", "a dim that is not settled yet"),
     ("?", "a dim that nobody knows"),
     ("─ ╮ ├ ┤", "the way of an axis; where ways join or part, axes are merged or split; one that ends is dropped"),
+    ("•", "where ways meet from all sides: old axes become new ones together"),
     ("╲ ╱ ╳", "axes that cross: a transpose"),  # noqa: RUF001
     ("┄", "a size that is copied, where the elements go another way"),
     ("0 ▸", "a copied 0: the size at the same index, counted from the left"),

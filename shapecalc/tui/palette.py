@@ -39,6 +39,9 @@ def commands(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
     if explore.state.works("against"):
         said = "say whether it is the same function, and show where they differ"
         yield SystemCommand("compare with another chain", said, explore.action_against)
+    if explore.state.works("grid") and explore.state.twin:
+        said = "draw what a mistake gives that has the same sizes; m in the grid of F3"
+        yield SystemCommand("the mistake beside the truth", said, explore.action_mistake)
     for kind in ("film", "picture") if explore.state.works("save") else ():
         said = f"write the {kind} of the {'request' if kind == 'film' else 'step'} into a file"
         yield SystemCommand(f"save the {kind}", said, partial(explore.action_save, kind))

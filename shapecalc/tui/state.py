@@ -58,11 +58,15 @@ class State:
         self._scored = Score()
         self._mistake: tuple[object, object, Mistake | None] | None = None
         """The answer and the prediction that a mistake was looked for in, and what was found."""
+        self._twin: tuple[object, Mistake | None] | None = None
+        """The answer that a twin was looked for to, and what was found."""
         self.chosen: tuple[int, int] | None = None
         """The dim of the flow that is lit up, by column and index."""
         self._in_use: tuple[int, int] | None = None
         """The hole that was typed into last; it stays the one at hand, right or wrong, until it is left."""
         self.gridded = False
+        self.beside = False
+        """Whether the elements are drawn beside those of a mistake that gives the same sizes."""
         self.big = False
         """Whether the step at hand is drawn in large figures."""
         self._fix: tuple[Outcome, int, Fix | None] | None = None
@@ -97,7 +101,7 @@ class State:
         if self.outcome.answer is None or self.outcome.answer == self.good:
             return
         self.good, self.chosen, self.cursor = self.outcome.answer, None, None
-        self.gridded = self.gridded and self.has_elements
+        self.gridded, self.beside = self.gridded and self.has_elements, False
         self._looks_back = False
         self._forget()
 
@@ -116,7 +120,7 @@ class State:
             self.place = max(0, at)
         elif not (self.good and self.good.problem):
             self.place = None
-        self.gridded, self.chosen, self._in_use = False, None, None
+        self.gridded, self.beside, self.chosen, self._in_use = False, False, None, None
 
     def step(self, by: int) -> None:
         """Go a step back, or show the step at hand if it is hidden, or go a step on."""
@@ -196,6 +200,17 @@ class State:
         if self._mistake is None or self._mistake[:2] != (self.good, predicted):
             self._mistake = self.good, predicted, mistake_of(self.good, predicted)
         return self._mistake[2]
+
+    @property
+    def twin(self) -> Mistake | None:
+        """The mistake that no size shows, since it gives the same sizes; None if there is none."""
+        from shapecalc.core.fixing.mistakes import twin_of  # only who looks at elements needs them
+
+        if self.good is None:
+            return None
+        if self._twin is None or self._twin[0] is not self.good:
+            self._twin = self.good, twin_of(self.good)
+        return self._twin[1]
 
     @property
     def is_answered(self) -> bool:

@@ -92,7 +92,7 @@ def sentence(state: State, width: int) -> Text:
     if answer is None:
         return Text()
     if state.gridded:
-        return _lines(FOLLOWING, width)
+        return _lines(sentence_of(state.twin) if state.beside and state.twin else FOLLOWING, width)
     if state.asking:
         said = question_text(state, width, MOST_LINES) if state.big else OPENING
         return _lines(sentence_of(state.mistake) if state.mistake else str(said), width)
@@ -196,6 +196,10 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
     from shapecalc.engine.files import FileError
 
     try:
+        if state.beside and state.twin:
+            from shapecalc.view.beside import beside
+
+            return beside(state.good, state.twin.answer, width=width, height=height)
         return grid(state.good, state.cursor, width=width, height=height, value=value)
     except ShapeError as error:
         said = error.problem.message

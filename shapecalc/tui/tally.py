@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.fixing.mistakes import Mistake, mistakes
 from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.sizes.quoting import brief, number_text, visible
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import shape_text
 
@@ -50,7 +50,9 @@ def read_counts(text: str, most: int) -> tuple[int, ...]:
         if not (word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS):
             raise misuse(f"a count is a whole number, not '{visible(brief(word))}'", "write one for each: 14 12 4")
     if len(words) > most:
-        raise misuse(f"there are {most} predictions, and {len(words)} counts")
+        raise misuse(
+            f"{number_text(len(words), 'count', 'counts')} for {number_text(most, 'prediction', 'predictions')}"
+        )
     return tuple(map(int, words))
 
 

@@ -7,21 +7,20 @@ from itertools import zip_longest
 from rich.segment import Segment
 from rich.text import Span, Text
 from textual import events
-from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input, Label
+from textual.widgets import Input
 
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.view.strokes import UNICODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from rich.console import Console
@@ -46,6 +45,8 @@ class MarkClicked(Message):
         self.value = value
 
 
+BETWEEN_FIELDS = 2
+"""The blanks before the name of a field."""
 SENT = "sent to the terminal's clipboard"
 """What is said of a copy. Whether the terminal takes it is the terminal's own setting."""
 
@@ -156,6 +157,9 @@ class TextField(Input):
         super().__init__(value, compact=True, select_on_focus=False, **options)
         self.cursor_blink = False
 
+    def validate(self, value: str) -> None:
+        """Check nothing: what is typed is judged as a question, and styles that tell so are for no use."""
+
     class Diagnosed(Message):
         """A runtime's error message was pasted."""
 
@@ -205,19 +209,46 @@ class TextField(Input):
         self.cursor_position = at
 
 
-class Field(Horizontal):
-    """One input of the question with its name before it."""
+class Field(TextField):
+    """One input of a question, with room for its name before it."""
 
-    def __init__(self, name: str, value: str) -> None:
+    def __init__(self, name: str, value: str = "") -> None:
         """Make a field of that name."""
-        super().__init__(classes=f"-{name}")
-        self.text_field = TextField(value, id=f"field-{name}")
+        super().__init__(value, id=f"field-{name}", classes=f"-{name}")
         self.field_name = name
+        self.label = name.replace("_", "-")
 
-    def compose(self) -> ComposeResult:
-        """Put the name before the input."""
-        yield Label(f"{self.field_name.replace('_', '-')} ", markup=False)
-        yield self.text_field
+    def on_resize(self) -> None:
+        """Have its name drawn where it is now."""
+        if isinstance(self.parent, Fields):
+            self.parent.refresh()
+
+
+class Fields(Horizontal):
+    """Fields in a row. It draws the name of each before it, so that no name is a widget of its own."""
+
+    def __init__(self, *fields: Field) -> None:
+        """Make a row of fields."""
+        super().__init__(*_spaced(fields))
+
+    async def show_others(self, fields: Sequence[Field]) -> None:
+        """Show other fields in place of those."""
+        await self.remove_children()
+        await self.mount(*_spaced(fields))
+
+    def render_line(self, y: int) -> Strip:
+        """Return the names, each before its field."""
+        style, line, width = self.visual_style.rich_style, "", self.size.width
+        for field in self.query_children(Field) if y == 0 else ():
+            line = line.ljust(field.region.x - self.region.x - len(field.label) - 1) + field.label
+        return Strip([Segment(line.ljust(width), style)]).adjust_cell_length(width, style)
+
+
+def _spaced(fields: Sequence[Field]) -> Sequence[Field]:
+    """Return fields with room for their names, and between them."""
+    for place, field in enumerate(fields):
+        field.styles.margin = 0, 0, 0, len(field.label) + 1 + BETWEEN_FIELDS * bool(place)
+    return fields
 
 
 class Enlarge(Widget):

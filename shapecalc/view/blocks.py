@@ -161,11 +161,20 @@ def _left_out(table: Table, down: range, across: range, width: int) -> list[str]
     """Return the lines that say which rows and columns are shown: one if it fits, none if all are shown."""
     parts = []
     if len(down) < table.rows:
-        parts.append(f"rows {down[0]}-{down[-1]} of {table.rows}")
+        parts.append(f"{_numbers('row', down)} of {table.rows}")
     if len(across) < table.columns:
-        parts.append(f"columns {across[0]}-{across[-1]} of {table.columns}")
+        parts.append(f"{_numbers('column', across)} of {table.columns}")
     joined = ", ".join(parts)
     return [joined] if parts and len(joined) + 4 <= width else parts
+
+
+def _numbers(word: str, shown: range) -> str:
+    """Return which rows or columns are shown.
+
+    >>> _numbers("row", range(1, 2)), _numbers("column", range(4))
+    ('row 1', 'columns 0-3')
+    """
+    return f"{word} {shown[0]}" if len(shown) == 1 else f"{word}s {shown[0]}-{shown[-1]}"
 
 
 def _column_labels(table: Table, across: range, label: int, strokes: Strokes) -> Text:

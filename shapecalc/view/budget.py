@@ -15,7 +15,7 @@ from shapecalc.core.sizes.quoting import dim_text
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.layout import INFERS, Cell, Layout, regroups
-from shapecalc.view.marks import colour, mark_text
+from shapecalc.view.marks import colour
 from shapecalc.view.strokes import Strokes, clip
 
 TYPE_CHECKING = False
@@ -117,7 +117,7 @@ def _factors(dims: Sequence[Dim], strokes: Strokes) -> str:
 def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], strokes: Strokes) -> list[Text] | None:
     """Return the bars of two counts; None if they are too long for `width`.
 
-    A block stands for one element, or for the most elements that divide both counts.
+    A block stands for one element, or for the fewest that divide both counts and leave the bars room.
     """
     width, height = size
     word = "known" if asked.hole is not None else "want"
@@ -126,8 +126,8 @@ def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], stro
         rows.append(("-1", f"{have} / {known}", "?" if have % known else str(have // known)))
     texts = [_align(rows, row) for row in rows]
     room = width - max(map(len, texts)) - 2
-    unit = 1 if max(have, known) <= room else gcd(have, known)
-    if room < LEAST_BAR or max(have, known) // unit > room:
+    unit = _least_unit(have, known, room)
+    if room < LEAST_BAR or unit is None:
         return None
     have, known = have // unit, known // unit
     bars = [
@@ -148,7 +148,19 @@ def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], stro
     lines = [Text(text).append("  ").append_text(bar) for text, bar in zip(texts, bars, strict=True)]
     if height >= SPACIOUS:
         lines = [line for each in lines for line in (each, _without_words(each, len(texts[0])), Text())][:-2]
-    return _add_words(lines, _conclusion(asked, have * unit, known * unit, over), unit, width, texts)
+    lines = _add_words(lines, _conclusion(asked, have * unit, known * unit, over), width, texts)
+    return lines if unit == 1 else [*lines, Text(f"each {strokes.block} is {unit} elements", "dim")]
+
+
+def _least_unit(have: int, known: int, room: int) -> int | None:
+    """Return the fewest elements that a block can stand for; None if there is no such number.
+
+    >>> _least_unit(24, 6, 30), _least_unit(96, 24, 40), _least_unit(97, 24, 40)
+    (1, 3, None)
+    """
+    longest, common = max(have, known), gcd(have, known)
+    least = -(-longest // room) if room > 0 else common + 1
+    return next((unit for unit in range(least, min(common, longest) + 1) if common % unit == 0), None)
 
 
 def _widened(bar: Text, cells: int) -> Text:
@@ -180,20 +192,19 @@ def _run_bar(runs: int, known: int, rest: int, strokes: Strokes) -> Text:
 def _conclusion(asked: Budget, have: int, known: int, over: int) -> str:
     if asked.hole is not None:
         times = "once" if have // known == 1 else f"{dim_text(have // known)} times"
-        return f"{known} fits {times}, {dim_text(over) if over else 'nothing'} left over"
+        left = f"{dim_text(over)} left over: no size fits" if over else "nothing left over"
+        return f"{known} fits {times}, {left}"
     if over:
         return f"{over} too many" if known > have else f"{over} left over"
     return "as many as there are"
 
 
-def _add_words(lines: list[Text], words: str, unit: int, width: int, texts: list[str]) -> list[Text]:
+def _add_words(lines: list[Text], words: str, width: int, texts: list[str]) -> list[Text]:
     """Return the bars with their conclusion beside the last bar, or under it if there is no room."""
     if len(lines[-1]) + 2 + len(words) <= width:
         lines[-1].append(f"  {words}")
     else:
         lines.append(Text(" " * (len(texts[0]) + 2) + words))
-    if unit > 1:
-        lines.append(Text(f"one block is {unit} elements", "dim"))
     return lines
 
 
@@ -201,10 +212,9 @@ def _factor_lines(asked: Budget, layout: Layout, width: int, strokes: Strokes) -
     """Return both sides as factors, with equal ones under each other, and the factors that are left."""
     have, known = asked.counts
     below, extra = _pair_dims(asked)
-    marks = [mark_text(cell.mark, strokes) for cell in layout.before]
     cells = []
     for place, dim in enumerate(asked.have):
-        top, skipped = f"{marks[place]} {dim}", place in asked.left_out[0]
+        top, skipped = str(dim), place in asked.left_out[0]
         cancelled = below[place] is not None
         low = str(asked.known[below[place] or 0]) if cancelled else ""
         cells.append((f"({top})" if skipped else top, low, "" if cancelled or skipped else top))
@@ -212,15 +222,18 @@ def _factor_lines(asked: Budget, layout: Layout, width: int, strokes: Strokes) -
         skipped, dim = place in asked.left_out[1], asked.known[place]
         cells.append(("", f"({dim})" if skipped else str(dim), "" if skipped or dim == 1 else f"/ {dim}"))
     widths = [max(map(len, column)) for column in cells]
-    words = ("have", "known" if asked.hole is not None else "want", "left")
+    words = ("have", "known", "-1") if asked.hole is not None else ("have", "want", "left")
     lines = []
     for row, word in enumerate(words):
-        line = Text(f"{word.ljust(5)}  ")
+        line, first = Text(f"{word.ljust(5)}  "), True
         for place, (column, size) in enumerate(zip(cells, widths, strict=True)):
             style = colour(layout.before[place].mark) if place < len(asked.have) and row != 1 else ""
             cancelled = row < 2 and column[2] == ""
-            line.append(column[row].rjust(size), "dim" if cancelled else style).append("   ")
-        lines.append(line)
+            times = column[row] and not first and not column[row].startswith("/")
+            line.append(f" {strokes.times} " if times else "   " if place else "")
+            line.append(column[row].rjust(size), "dim" if cancelled else style)
+            first = first and not column[row]
+        lines.append(line.append("   "))
     total = _inferred_dim(asked, have, known)
     lines[2].append(f"= {total}" if total else "", "bold")
     if max(len(line.plain.rstrip()) for line in lines) > width:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 BLANK = "", ""
 """What stands in a cell in which nothing was written."""
+BARE = 0, ""
+"""The directions and the style of a cell that no line touches."""
 APART = 3
 """The blanks between two notes on one line."""
 WIDEST_PITCH = 3
@@ -34,8 +36,10 @@ class Canvas:
 
     def draw_across(self, y: int, left: int, right: int, style: Style | str | None = "") -> None:
         """Draw a line on row `y` from the left edge of cell `left` to the left edge of cell `right`."""
-        for x in range(left, right if y < len(self._lines) else left):
-            self._join(x, y, LEFT | RIGHT, style)
+        if y < len(self._lines) and style is not None:
+            line = self._lines[y]
+            for x in range(left, right):
+                line[x] = line.get(x, BARE)[0] | LEFT | RIGHT, style
 
     def join(self, x: int, y: int, directions: int, style: Style | str | None = "") -> None:
         """Add directions in which lines leave a cell: a sum of `UP`, `DOWN`, `LEFT` and `RIGHT`."""
@@ -71,7 +75,7 @@ class Canvas:
 
     def _join(self, x: int, y: int, directions: int, style: Style | str | None) -> None:
         if y < len(self._lines) and style is not None:
-            self._lines[y][x] = self._lines[y].get(x, (0, ""))[0] | directions, style
+            self._lines[y][x] = self._lines[y].get(x, BARE)[0] | directions, style
 
     def _row(self, y: int, width: int) -> tuple[str, list[tuple[int, int, Style | str]]]:
         """Return one row, and the runs of its cells that have one style, blanks between them as well if none is lit."""
@@ -82,7 +86,7 @@ class Canvas:
         for x in range(min(end, width)):
             char, next_style = chars.get(x, BLANK)
             if not char:
-                directions, next_style = lines.get(x, (0, ""))
+                directions, next_style = lines.get(x, BARE)
                 char = glyphs[directions]
             if next_style is not style and (char != " " or (isinstance(style, Style) and style.reverse)):
                 runs.append((start, x, style))

@@ -15,7 +15,7 @@ from shapecalc.view.ink import ink
 from shapecalc.view.layout import Cell, Layout, input_cells, layouts, place_of
 from shapecalc.view.marks import colour
 from shapecalc.view.strokes import LEFT, RIGHT, UNICODE, Strokes, clip
-from shapecalc.view.wires import draw
+from shapecalc.view.wires import draw, write_token
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class _Flow:
         An arrow shows the dim that the step at hand settles, and a cross the dim that was refused.
         """
         if token:
-            self.canvas.put(right - len(token) - 4, self._line(row), f" {token} ", "bold")
+            write_token(self.canvas, right, self._line(row), token)
         if cell.step == self.at and cell.dim is not None:
             self.canvas.put(right - 1, self._line(row), self.strokes.arrow, "bold")
         if layout.fault == row:

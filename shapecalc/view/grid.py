@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     Index = tuple[int, ...]
 
 LONGEST_VALUE = 8
+GIVES = " gives "
+"""What stands between a stage and the shape after it, which is not to be taken for its argument."""
 
 
 class Point(Record):
@@ -124,7 +126,7 @@ def grid(
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
     >>> print(grid(sc.transpose((2, 3)), (1, 0), strokes=ASCII))
-    input 2,3         transpose 3,2
+    input 2,3         transpose gives 3,2
     [1,0]             [0,1]
     a | b 0  1  2     b | a 0  1
     0 |   0  1  2     0 |   0 [3]
@@ -202,7 +204,7 @@ def _table(
         return Element(_text(journey, source, value, strokes), source, is_lit(at, source))
 
     return Table(
-        f"{point.name} {shape_text(point.shape)}",
+        f"{point.name}{GIVES if place else ' '}{shape_text(point.shape)}",
         index_text(index),
         point.shape,
         tuple(mark_text(mark, strokes) for mark in point.marks),

@@ -17,7 +17,7 @@ from shapecalc.view.ink import ink
 from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import colour, mark_text
 from shapecalc.view.strokes import Strokes, clip
-from shapecalc.view.wires import draw, wiring
+from shapecalc.view.wires import draw, wiring, write_token
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _put_arrival(canvas: Canvas, cell: Cell, at: int, place: tuple[int, int]) ->
     """Write what was asked for on the line into a dim, and an arrow if step `at` settles it."""
     right, y = place
     if cell.token:
-        canvas.put(right - len(cell.token) - 4, y, f" {cell.token} ", "bold")
+        write_token(canvas, right, y, cell.token)
     if cell.step == at and cell.dim is not None:
         canvas.put(right - 1, y, canvas.strokes.arrow, "bold")
 

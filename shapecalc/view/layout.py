@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 BEFORE_ALL = -1
 """The step number of the input's dims: they are there before the first step."""
+NEW_DIM = "new"
+"""What is written for a dim that was not there before, in place of what was asked for."""
 NEW = "+"
 """The mark of a dim that was not there before."""
 CUTTING = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE)
@@ -228,7 +230,7 @@ def _token(step: Step) -> str:
         case Inferred() | InferredEmpty():
             return "-1"
         case InsertedOne() | NewDim():
-            return "new"
+            return NEW_DIM
         case KeptPositions(text):
             return text
         case SplitAxis(part):

@@ -9,6 +9,7 @@ from zlib import crc32
 from rich.console import Console
 from rich.text import Text
 
+from shapecalc.view.ink import contrast
 from shapecalc.view.story import story
 from shapecalc.view.strokes import strokes_for
 
@@ -123,22 +124,6 @@ def readable(colour: Colour, page: Colour, ink: Colour) -> Colour:
 def _mixed(one: Colour, other: Colour, part: float) -> Colour:
     red, green, blue = (round(a + (b - a) * part) for a, b in zip(one, other, strict=True))
     return red, green, blue
-
-
-def contrast(one: Colour, other: Colour) -> float:
-    """Return the contrast of two colours, from 1 to 21. Source: WCAG 2.1, contrast ratio.
-
-    >>> contrast((0, 0, 0), (255, 255, 255))
-    21.0
-    """
-    darker, lighter = sorted((_luminance(one), _luminance(other)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def _luminance(colour: Colour) -> float:
-    parts = [part / 255 for part in colour]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def hexadecimal(colour: Colour) -> str:

@@ -110,7 +110,7 @@ def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, st
                        !       !
     after ~1 3 +-------+-------+-------+
           ~2 2 +---+---+---+---+---+---+
-               ! 2 lies inside an old block of 3: axes mix
+               ! new cut at 2, in an old block of 3: axes mix
     """
     try:
         sizes = example_sizes(answer) if not all_known(_dims(layout)) else {}
@@ -284,4 +284,4 @@ def _conclusion(made: Rulers, *, to_scale: bool) -> str:
         return f"{exact}old and new cuts {happen}"
     old, new = made.clash
     first = next(cut for cut in range(new, made.volume, new) if cut % old)
-    return f"{exact}! {first} lies inside an old block of {old}: axes mix"
+    return f"{exact}! new cut at {first}, in an old block of {old}: axes mix"

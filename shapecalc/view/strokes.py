@@ -21,6 +21,8 @@ class Strokes(Record):
     """The line of an axis that goes up."""
     crossing: str
     """The cell in which both meet."""
+    joint: str
+    """The cell in which ways of axes meet from all four sides."""
     arrow: str
     wall: str
     """The end of the line of an axis that is dropped."""
@@ -46,6 +48,7 @@ UNICODE = Strokes(
     falling="╲",
     rising="╱",  # noqa: RUF001
     crossing="╳",  # noqa: RUF001
+    joint="•",
     arrow="▸",
     wall="┤",
     block="█",
@@ -66,6 +69,7 @@ ASCII = Strokes(
     falling="\\",
     rising="/",
     crossing="X",
+    joint="*",
     arrow=">",
     wall="|",
     block="#",

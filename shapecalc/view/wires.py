@@ -9,6 +9,7 @@ from __future__ import annotations
 from shapecalc.core.answers.regrouping import Group
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.canvas import Canvas
+from shapecalc.view.layout import NEW_DIM
 from shapecalc.view.strokes import LEFT, RIGHT
 
 TYPE_CHECKING = False
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from rich.style import Style
 
+ARRIVAL = 2
+"""The cells of the line between what was asked for and the dim."""
 KNOT = 4
 """The cells that stand for lines that have no room to cross."""
 
@@ -117,6 +120,13 @@ def draw(
             _bracket(canvas, link, (left, left + 1 + walls + 2 * track, right), pitch, style)
 
 
+def write_token(canvas: Canvas, right: int, y: int, token: str) -> None:
+    """Write what was asked for before the dim at cell `right`, on the line into it; a new dim has that end alone."""
+    canvas.put(right - len(token) - 2 - ARRIVAL, y, f" {token} ", "bold")
+    if token == NEW_DIM:
+        canvas.draw_across(y, right - ARRIVAL, right)
+
+
 def _braid(
     canvas: Canvas, wired: Wiring, left: int, right: int, styles: Sequence[Style | str | None], pitch: int
 ) -> None:
@@ -165,3 +175,5 @@ def _bracket(canvas: Canvas, link: Group, xs: tuple[int, int, int], pitch: int, 
     for row in link.outs:
         canvas.join(bar, 1 + pitch * row, RIGHT, style)
         canvas.draw_across(1 + pitch * row, bar + 1, right, style)
+    for row in {*link.sources} & {*link.outs} - {min(rows), max(rows)}:
+        canvas.put(bar, 1 + pitch * row, canvas.strokes.joint, style)

@@ -86,6 +86,7 @@ class Terminal:
         self.parent, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         env = {**os.environ, "PYTHONPATH": ROOT, "TERM": "xterm-256color"}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled once
         self.running = subprocess.Popen(
             command, stdin=child, stdout=child, stderr=child, env=env, start_new_session=True
         )

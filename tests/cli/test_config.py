@@ -255,8 +255,8 @@ OPENED = [
 @pytest.mark.parametrize(("words", "line", "told"), OPENED)
 def test_tui_and_serve_open_with_it_and_tell_it_before(words, line, told, project, capsys):
     from shapecalc.__main__ import TerminalApp
+    from shapecalc.cli.opening import opening_question
     from shapecalc.cli.output import Output
-    from shapecalc.cli.tui import opening_question
     from shapecalc.tui.question import FIRST, command
 
     project(NUMPY)

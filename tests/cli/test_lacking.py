@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy
 import pytest
 
-from shapecalc.cli import tui
+from shapecalc.cli import opening
 from shapecalc.core.sizes.problem import ShapeError
 from tests import lacking
 from tests.cli.conftest import ROOT, environment
@@ -70,18 +70,18 @@ def test_it_is_taken_away():
 def terminal(monkeypatch):
     """Have all streams be a terminal in UTF-8, without TERM."""
     stream = SimpleNamespace(isatty=lambda: True, encoding="utf-8")
-    monkeypatch.setattr(tui, "sys", SimpleNamespace(stdin=stream, stderr=stream, stdout=stream))
+    monkeypatch.setattr(opening, "sys", SimpleNamespace(stdin=stream, stderr=stream, stdout=stream))
     monkeypatch.delenv("TERM", raising=False)
     monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
 
 
 @pytest.mark.usefixtures("terminal")
 def test_the_app_opens_without_term_where_there_is_no_termios(monkeypatch):
-    monkeypatch.setattr(tui, "find_spec", lambda _name: None)
-    tui._check_terminal()
-    monkeypatch.setattr(tui, "find_spec", lambda name: name == "termios")
+    monkeypatch.setattr(opening, "find_spec", lambda _name: None)
+    opening.check_terminal()
+    monkeypatch.setattr(opening, "find_spec", lambda name: name == "termios")
     with pytest.raises(ShapeError, match="of the kind TERM names"):
-        tui._check_terminal()
+        opening.check_terminal()
 
 
 def test_workers_start_without_fork(monkeypatch):

@@ -80,6 +80,12 @@ def test_an_op_imports_nothing_heavy(words):
     assert loaded(question, HEAVY) == []
 
 
+def test_the_terminal_app_opens_without_typer():
+    code = "from shapecalc.cli.opening import open_directly; import shapecalc.tui.app; open_directly(['tui'], None)"
+    wanted = f"try:\n    {code}\nexcept AttributeError:\n    pass"
+    assert loaded(wanted, ["typer", "shapecalc.cli.options", "shapecalc.view.notebook"]) == []
+
+
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "words",

@@ -85,7 +85,7 @@ async def test_the_tally_is_in_the_palette_and_says_what_is_no_count(user):
     assert "counts" in user.text
     await user.press("backspace")
     await user.type("1 2 3")
-    assert "there are 2 predictions, and 4 counts" in user.text
+    assert "4 counts for 2 predictions" in user.text
     await user.press("escape")
     assert user.title.endswith("answer 3,4,2")
 

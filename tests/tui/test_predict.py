@@ -110,6 +110,34 @@ async def test_the_grid_shows_the_answer_and_so_reveals_it(user):
     assert user.title.endswith("answer 2,12")
 
 
+@driven("transpose", "2,3", "1,0", step=0)
+async def test_a_reshape_in_place_of_a_transpose_is_drawn_beside_it(user):
+    await user.press("f3")
+    assert "m mistake" in user.lines[-1]
+    await user.press("m")
+    assert "asked 3,2" in user.text
+    assert "mistaken 3,2" in user.text
+    assert "[3]" in user.text, "the transpose has element 3 where the reshape has 1"
+    assert "[1]" in user.text
+    assert "kept in their reading order, as a reshape does" in user.text
+    await user.press("m")
+    assert "mistaken" not in user.text
+    await user.press("m", "pageup", "pagedown", "f3")
+    assert "mistaken" not in user.text, "the grid is drawn alone again"
+
+
+@driven("transpose", "40,50", "1,0", step=None)
+async def test_a_large_mistake_says_what_is_left_out(user):
+    await user.press("f3", "m")
+    assert user.text.count(" of 50, columns 0-") == 2
+
+
+@driven("squeeze", "1,3", step=None)
+async def test_where_sizes_show_every_mistake_no_key_is_offered(user):
+    await user.press("f3", "m")
+    assert "mistake" not in user.text
+
+
 @driven("reshape", "2,3,4", "0,-1", step=0)
 async def test_another_question_is_asked_anew_and_the_score_stays(user):
     await user.press("2", "shift+tab", "shift+tab")

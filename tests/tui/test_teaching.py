@@ -135,6 +135,29 @@ async def test_where_an_element_goes_is_shown_in_the_grid(user):
     assert "0 │   0  1 [2]     0 │    0  1" in user.text
 
 
+@driven(lesson=True)
+async def test_a_mistake_is_drawn_beside_the_truth_once_the_answer_is_shown(user):
+    place = [lesson.id for lesson in lessons()].index("zero-from-the-left")
+    await user.press("enter", *["pagedown"] * place)
+    await user.type("4,3,2")
+    await user.press("enter")
+    assert "mistaken" not in user.text, "the picture would give the answer away"
+    await user.press("ctrl+g")
+    assert "asked 4,2,3" in user.text
+    assert "mistaken 4,3,2" in user.text
+
+
+def test_elements_left_in_their_order_are_drawn_beside_those_that_move():
+    async def follow(user):
+        await user.type("1,0")
+        await user.press("enter")
+        assert "as a reshape does" in user.text
+        await user.press("ctrl+g")
+        assert "mistaken 3,2" in user.text
+
+    with_course(follow, text=OWN.replace("point =", 'follow = "0,2"\npoint ='))
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     "places", [pytest.param(PLACES[-4:], id="longest"), pytest.param(PLACES, id="all", marks=pytest.mark.slow)]
@@ -210,11 +233,11 @@ notes = "Whisper this."
 """
 
 
-def with_course(test, **opening):
+def with_course(test, text=OWN, **opening):
     """Run a test at an app whose lessons are a teacher's own."""
 
     async def run(user):
-        user.app.explore.course = Course(own_lessons("week3.toml", OWN), **opening)
+        user.app.explore.course = Course(own_lessons("week3.toml", text), **opening)
         await user.press("f5")
         await test(user)
 

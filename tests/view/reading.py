@@ -7,10 +7,10 @@ import re
 from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UNICODE, UP
 
 DIRECTIONS = {char: place for place, char in enumerate(UNICODE.lines) if char != " "}
-DIRECTIONS |= {UNICODE.size: LEFT | RIGHT, UNICODE.arrow: LEFT | RIGHT}
+DIRECTIONS |= {UNICODE.joint: UP | DOWN | LEFT | RIGHT, UNICODE.size: LEFT | RIGHT, UNICODE.arrow: LEFT | RIGHT}
 STEPS = {UP: (0, -1, DOWN), DOWN: (0, 1, UP), LEFT: (-1, 0, RIGHT), RIGHT: (1, 0, LEFT)}
 FALLING, RISING, CROSSING = UNICODE.falling, UNICODE.rising, UNICODE.crossing
-TOKEN = re.compile(rf"(?<=[^ ]) (\S+) (?=[{UNICODE.lines[12]}{UNICODE.size}{UNICODE.arrow}])")
+TOKEN = re.compile(rf"(?<=[^ ]) ((?!new )\S+) (?=[{UNICODE.lines[12]}{UNICODE.size}{UNICODE.arrow}])")
 
 
 class Wires:

@@ -24,7 +24,8 @@ from shapecalc.view.film.page import page
 from shapecalc.view.film.scenes import film_of
 from shapecalc.view.film.screen import screen
 from shapecalc.view.film.svg import LARGEST, moving
-from shapecalc.view.notebook import CONTRAST, contrast
+from shapecalc.view.ink import contrast
+from shapecalc.view.notebook import CONTRAST
 from shapecalc.view.still import ENDINGS, still
 from shapecalc.view.strokes import UNICODE
 from tests.cli.browser import WHY_NOT, opened

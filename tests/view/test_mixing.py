@@ -104,12 +104,12 @@ def test_a_chain_whose_axes_all_stay_axes_of_the_input_has_a_pattern(line):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("reshape N,2 2,N", "! 3 lies inside an old block of 2: axes mix"),
+        ("reshape N,2 2,N", "! new cut at 3, in an old block of 2: axes mix"),
         ("reshape 2,3,4 2,6,2", "old and new cuts line up"),
-        ("reshape 2,3,4 2,2,6", "! 6 lies inside an old block of 4: axes mix"),
+        ("reshape 2,3,4 2,2,6", "! new cut at 6, in an old block of 4: axes mix"),
         ("reshape N/1000,2 2,N/1000", "old and new cuts line up by chance at these sizes: at most sizes axes mix"),
         ("chain 6,N | reshape N,6 | reshape N,2,3", "old and new cuts line up"),
-        ("reshape 2,3,100,3,2 6,100,2,3", "! 3 lies inside an old block of 2: axes mix"),
+        ("reshape 2,3,100,3,2 6,100,2,3", "! new cut at 3, in an old block of 2: axes mix"),
     ],
 )
 def test_what_the_rulers_conclude(line, said):

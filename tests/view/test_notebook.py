@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 import shapecalc as sc
-from shapecalc.view.notebook import CONTRAST, MOST_LINES, contrast
+from shapecalc.view.ink import contrast
+from shapecalc.view.notebook import CONTRAST, MOST_LINES
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 

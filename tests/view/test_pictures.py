@@ -181,7 +181,7 @@ def check_rulers(text, before, after, why):
     cross = [(old, new) for old in steps["before"] for new in steps["after"] if old % new and new % old]
     assert ("axes mix" in text) == bool(cross) == (" mix into " in why), text
     assert cross or "old and new cuts line up" in text
-    for new, old in re.findall(r"! (\d+) lies inside an old block of (\d+)", text):
+    for new, old in re.findall(r"! new cut at (\d+), in an old block of (\d+)", text):
         assert any(step == int(old) and int(new) % other == 0 for step, other in cross), text
         assert int(new) % int(old)
 

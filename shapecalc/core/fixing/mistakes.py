@@ -69,6 +69,16 @@ def mistake_of(answer: Trace | Chain, predicted: Sequence[Dim | None] | None) ->
     return next((mistake for mistake in mistakes(answer) if _agrees(mistake.answer.output, predicted)), None)
 
 
+def twin_of(answer: Trace | Chain) -> Mistake | None:
+    """Return a mistake that leads to the same sizes with the elements elsewhere; None if there is none.
+
+    >>> import shapecalc as sc
+    >>> twin_of(sc.transpose((2, 3), (1, 0))).kind
+    'reshape for transpose'
+    """
+    return next((mistake for mistake in mistakes(answer) if mistake.answer.output == answer.output), None)
+
+
 def misplacement_of(answer: Trace | Chain, element: Index, predicted: Index) -> Mistake | None:
     """Return the mistake by which the input's element at an index goes to the predicted index; None if none does.
 

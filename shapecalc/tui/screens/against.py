@@ -16,13 +16,14 @@ from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.against import equiv_line, held_against, verdict_text
 from shapecalc.tui.key_words import KeyWords
-from shapecalc.tui.widgets import SENT, Field, Pane
+from shapecalc.tui.widgets import SENT, Field, Fields, Pane
 from shapecalc.view.grid import output_grids
 
 
 class Against(ModalScreen[str]):
     """The first chain, a field for the second, the verdict, and both outputs where they differ."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape", "leave", "close"), Binding("f7", "copy", "copy")]
 
     def __init__(self, answer: Trace | Chain, text: str) -> None:
@@ -37,7 +38,7 @@ class Against(ModalScreen[str]):
             with Horizontal(id="first"):
                 yield Label("first ")
                 yield Static(visible(chain_text(self.answer)), markup=False)
-            yield Field("second", self.text)
+            yield Fields(Field("second", self.text))
             yield Static("", id="verdict", markup=False)
             yield Pane("outputs")
             yield Static("", id="line", markup=False)

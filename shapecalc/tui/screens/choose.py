@@ -17,7 +17,7 @@ from shapecalc.tui import story
 from shapecalc.tui.choices import Choices
 from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.question import ASKABLE, Question, answer_question
-from shapecalc.tui.widgets import Field
+from shapecalc.tui.widgets import Field, Fields
 
 CHAIN_SUMMARY = "Several ops in a row."
 SWITCH_SETTINGS = {"as the dialect has it": None, "on": True, "off": False}
@@ -29,6 +29,7 @@ TYPED = ("opset", "dtype", "where")
 class Choose(ModalScreen[Question | None]):
     """Lists of operators and dialects, and the settings of the dialect."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "take", "take")]
 
     def __init__(self, question: Question, setting: str = "", hidden: str = "") -> None:
@@ -48,9 +49,7 @@ class Choose(ModalScreen[Question | None]):
                 yield Choices(*(Option(name, id=name) for name in ASKABLE), id="op")
                 yield Choices(id="dialect")
                 yield Choices(*(Option(said, id=f"s{n}") for n, said in enumerate(SWITCH_SETTINGS)), id="switch")
-            with Horizontal(id="typed"):
-                for name in TYPED:
-                    yield Field(name, str(self.question.settings.get(name, "")))
+            yield Fields(*(Field(name, str(self.question.settings.get(name, ""))) for name in TYPED))
             yield Static("", id="about", markup=False)
             yield Static("", id="preview", markup=False)
             yield KeyWords("tab goes on, enter takes it, escape changes nothing")

@@ -23,6 +23,7 @@ from shapecalc.view.code import TARGETS, code
 class CodeScreen(ModalScreen[None]):
     """The frameworks at the left, the code at the right; enter copies it."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape,f8", "dismiss", "close")]
 
     def __init__(self, answer: Trace | Chain) -> None:

@@ -77,6 +77,7 @@ def nearest(rows: list[Row], here: Row) -> int:
 class Compare(ModalScreen[Question | None]):
     """A table of answers."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape,f4", "dismiss", "close")]
 
     def __init__(self, question: Question) -> None:

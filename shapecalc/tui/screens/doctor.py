@@ -18,6 +18,7 @@ from shapecalc.tui.question import Question, question_of
 class DoctorScreen(ModalScreen[Question | None]):
     """What a runtime's message says; enter asks the request that it tells of."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("enter", "ask", "ask")]
 
     def __init__(self, found: Diagnosis) -> None:

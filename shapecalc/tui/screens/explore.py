@@ -15,11 +15,10 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input, Rule
+from textual.widgets import Input
 
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
@@ -27,16 +26,29 @@ from shapecalc.core.sizes.record import replace
 from shapecalc.tui import story
 from shapecalc.tui.asking import hidden_text
 from shapecalc.tui.files import CLOSED, may_open
-from shapecalc.tui.keys import FOLLOWING, KEYS, keys_line
+from shapecalc.tui.keys import BESIDE, COMPARING, FOLLOWING, KEYS, keys_line
 from shapecalc.tui.question import CHAIN, Question, caret, command, element_reader, question_of
 from shapecalc.tui.snapshots import save
 from shapecalc.tui.state import ARROWS, State, first_difference
 from shapecalc.tui.themes import theme_after
-from shapecalc.tui.widgets import SENT, ClickableText, Enlarge, Field, FocusableText, MarkClicked, Pane, TextField
+from shapecalc.tui.widgets import (
+    SENT,
+    ClickableText,
+    Enlarge,
+    Field,
+    Fields,
+    FocusableText,
+    MarkClicked,
+    Pane,
+    TextField,
+)
+from shapecalc.view.canvas import stack
 from shapecalc.view.rail import rail, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shapecalc.core.fixing.mistakes import Mistake
     from shapecalc.teaching.lessons import Course
     from shapecalc.teaching.progress import Progress
@@ -45,6 +57,8 @@ CALM = 0.05
 """Seconds without a picture after which the next key is drawn at once; a held key is drawn as often as it can be."""
 BESIDE_PICTURES = 12
 """Lines of the screen that are neither the flow nor the picture."""
+LINES = 2
+"""Those of them that are drawn across, where the screen is not low."""
 
 
 class Explore(Screen[None]):
@@ -82,19 +96,15 @@ class Explore(Screen[None]):
     def compose(self) -> ComposeResult:
         """Lay the screen out from top to bottom."""
         yield Enlarge(id="enlarge")
-        with Vertical(id="all"):
-            yield ClickableText("title", "choose")
-            yield Horizontal(*self._fields(), id="fields")
-            yield ClickableText("reason")
-            yield Rule()
-            yield FocusableText("flow")
-            yield Rule()
-            yield ClickableText("rail")
-            yield ClickableText("strip")
-            yield Pane("picture")
-            yield ClickableText("sentence", "fix")
-            yield ClickableText("command", "copy")
-            yield ClickableText("keys")
+        yield ClickableText("title", "choose")
+        yield Fields(*self._fields())
+        yield ClickableText("reason")
+        yield FocusableText("flow")
+        yield ClickableText("rail")
+        yield Pane("picture")
+        yield ClickableText("sentence", "fix")
+        yield ClickableText("command", "copy")
+        yield ClickableText("keys")
 
     def on_mount(self) -> None:
         """Show everything, with the cursor in the first hole, or in the first field."""
@@ -111,7 +121,7 @@ class Explore(Screen[None]):
         question = self.state.question
         fields = [Field(name, question.texts.get(name, "")) for name in question.fields]
         for field in fields:
-            self.watch(field.text_field, "value", partial(self.take_text, field.field_name), init=False)
+            self.watch(field, "value", partial(self.take_text, field.field_name), init=False)
         return fields
 
     # What the user does
@@ -199,14 +209,22 @@ class Explore(Screen[None]):
             self.action_big()
             return
         if isinstance(self.focused, Pane) and not (self.state.big and not self.state.gridded):
-            acted = self.state.gridded and event.key in ARROWS
-            if acted:
-                self.state.move(event.key)
+            acted = self.state.gridded and self._take_key_of_grid(event.key)
         else:
             acted = isinstance(self.focused, FocusableText) and self._take_key(event)
         if acted:
             self.show_soon()
             event.stop()
+
+    def _take_key_of_grid(self, key: str) -> bool:
+        """Take a key for the grid; say whether it means anything there."""
+        if key == BESIDE and self.state.twin is not None:
+            self.state.beside = not self.state.beside
+        elif key in ARROWS:
+            self.state.move(key)
+        else:
+            return False
+        return True
 
     def _take_key(self, event: events.Key) -> bool:
         """Take a key for the flow; say whether it means anything there."""
@@ -244,8 +262,15 @@ class Explore(Screen[None]):
         """Show the elements in place of the picture, and with them the answer, or the picture again."""
         if self.state.holes:
             self.state.hide_or_reveal()
-        self.state.gridded = not self.state.gridded
+        self.state.gridded, self.state.beside = not self.state.gridded, False
         (self.query_one(Pane) if self.state.gridded else self.query(Input).first()).focus()
+        self.show_soon()
+
+    def action_mistake(self) -> None:
+        """Show the elements beside those of the mistake that gives the same sizes."""
+        if not self.state.gridded:
+            self.action_grid()
+        self.state.beside = True
         self.show_soon()
 
     def action_hide(self) -> None:
@@ -376,8 +401,7 @@ class Explore(Screen[None]):
 
     def action_picture(self) -> None:
         """Save a picture of the screen in the folder one is in; from a browser, where it keeps its downloads."""
-        self.app.clear_notifications()
-        self.call_after_refresh(self._save_picture)
+        self._without_notifications(self._save_picture)
 
     def _save_picture(self) -> None:
         """Save a picture, in which no notification stands any more."""
@@ -388,8 +412,12 @@ class Explore(Screen[None]):
 
     def action_text(self) -> None:
         """Copy the screen as text, without notifications, and save it; from a browser, where it keeps its downloads."""
+        self._without_notifications(self._take_text_of_screen)
+
+    def _without_notifications(self, act: Callable[[], None]) -> None:
+        """Do something once no notification is on the screen; the app takes them away in its turn."""
         self.app.clear_notifications()
-        self.call_after_refresh(self._take_text_of_screen)
+        self.app.call_later(self.call_after_refresh, act)
 
     def _take_text_of_screen(self) -> None:
         text = "".join(f"{strip.text.rstrip()}\n" for strip in self._compositor.render_strips())
@@ -449,12 +477,11 @@ class Explore(Screen[None]):
         question, shown = self.state.question, {field.field_name: field for field in self.query(Field)}
         if (*shown,) == question.fields:
             for name, field in shown.items():
-                field.text_field.value = question.texts.get(name, "")
+                field.value = question.texts.get(name, "")
             self.show_soon()
             return
-        for fields in self.query("#fields"):  # there are none any more if the app is about to end
-            await fields.remove_children()
-            await fields.mount(*self._fields())
+        for fields in self.query(Fields):  # there are none any more if the app is about to end
+            await fields.show_others(self._fields())
             self.query(Input).first().focus()
             self.show_soon()
 
@@ -485,7 +512,8 @@ class Explore(Screen[None]):
         self._put("sentence", story.sentence(state, width))
         self._put("command", line)
         follows = state.gridded and isinstance(self.focused, Pane)
-        self._put("keys", keys_line(works, width, focused=(FOLLOWING,) if follows else ()))
+        of_grid = (FOLLOWING, COMPARING) if follows and state.twin else (FOLLOWING,) if follows else ()
+        self._put("keys", keys_line(works, width, focused=of_grid))
         self.set_class(state.outcome.answer is None, "-stale")
         self._put_answer(width)
         if state.outcome.answer is not None:
@@ -496,14 +524,13 @@ class Explore(Screen[None]):
         """Draw the flow, the rail and the picture of the last answer there was."""
         state, answer = self.state, self.state.good
         if answer is None:
-            for name in ("flow", "rail", "strip"):
+            for name in ("flow", "rail"):
                 self._put(name, Text())
             return
         at = None if state.settled else state.at
-        beside = BESIDE_PICTURES - len(self.query(Rule)) - 1 if self.has_class("-low") else BESIDE_PICTURES
+        beside = BESIDE_PICTURES - LINES - 1 if self.has_class("-low") else BESIDE_PICTURES
         self._put("flow", story.flow_text(state, width, story.flow_height(state, width, self.app.size.height - beside)))
-        self._put("rail", rail(answer, at, width=width))
-        self._put("strip", strip(answer, at, width=width))
+        self._put("rail", stack([rail(answer, at, width=width), strip(answer, at, width=width)]))
         self.query_one(Pane).draw(partial(story.picture_text, state, element_reader(state.outcome.source)))
 
     def _put(self, name: str, text: Text) -> None:

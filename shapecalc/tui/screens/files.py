@@ -22,6 +22,7 @@ from shapecalc.tui.key_words import KeyWords
 class Files(ModalScreen[str | None]):
     """A list of folders and arrays, and what the one under the cursor holds."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape,ctrl+o", "dismiss", "close"), Binding("backspace", "leave", "up")]
 
     def __init__(self, path: str) -> None:

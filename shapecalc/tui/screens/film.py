@@ -86,6 +86,7 @@ class Stage(Widget, can_focus=True):
 class FilmScreen(ModalScreen[None]):
     """One answer as a film in the whole terminal."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [
         Binding("escape,ctrl+r", "dismiss", "close"),
         Binding("space", "play", "play"),

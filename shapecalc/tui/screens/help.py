@@ -29,7 +29,7 @@ FIELDS = {
 """What is said of the fields that are no parameters of an op."""
 PICTURE = (
     "The picture of the step at hand. F3 shows the elements in its place; the arrow keys then follow one of them "
-    "through every stage."
+    "through every stage. Where a mistake gives the same sizes, as a reshape for a transpose does, m draws it beside."
 )
 FLOW = (
     "The flow: what becomes of each dim. Type a size into the hole that is lit; enter helps, three times. The arrow "
@@ -45,6 +45,7 @@ MORE = (
 class Help(ModalScreen[None]):
     """A text to read and close."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape,f1,enter", "dismiss", "close")]
 
     def __init__(self, focused: str, op: str) -> None:

@@ -20,6 +20,7 @@ from shapecalc.tui.widgets import TextField
 class Save(ModalScreen[None]):
     """A field for the name, and what is wrong with it."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, saved: Saved) -> None:

@@ -27,6 +27,7 @@ GOALS = (*Goal,)
 class Simplify(ModalScreen[str | None]):
     """Two chains, what there is to be the fewest of with the counts, and whether the short form is proved."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [
         Binding("escape,ctrl+l", "dismiss", "close"),
         Binding("f7", "copy", "copy"),

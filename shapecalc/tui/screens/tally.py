@@ -15,7 +15,7 @@ from shapecalc.core.fixing.mistakes import Mistake
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.tally import commonest_mistake, predictions_of, read_counts
-from shapecalc.tui.widgets import Field, Pane
+from shapecalc.tui.widgets import Field, Fields, Pane
 from shapecalc.view.tally import Bar, bars
 
 WORDS = "type how many predict each, enter shows the commonest mistake, escape closes"
@@ -25,6 +25,7 @@ NO_OTHER = "no known mistake gives another shape here"
 class Tally(ModalScreen[Mistake | None]):
     """The predictions with their bars, and a line for the counts."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, answer: Trace | Chain) -> None:
@@ -37,7 +38,7 @@ class Tally(ModalScreen[Mistake | None]):
         """Put the bars over the line of counts."""
         with Vertical(classes="dialog"):
             yield Pane("bars")
-            yield Field("counts", "")
+            yield Fields(Field("counts"))
             yield Static(self._words, id="words", markup=False)
 
     @property

@@ -11,15 +11,21 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from shapecalc.core.asking.command_line import split
+from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.text import read_axes
-from shapecalc.teaching.judging import rungs, unread
+from shapecalc.teaching.judging import mistake_in, rungs, unread
 from shapecalc.teaching.tasks import Prediction, Task, answer_line, read_prediction
 from shapecalc.tui.keys import Key, keys_line
 from shapecalc.tui.question import Question, question_of
 from shapecalc.tui.widgets import ClickableText, MarkClicked, TextField
+from shapecalc.view.beside import beside
 from shapecalc.view.canvas import stack
 from shapecalc.view.grid import grid
 from shapecalc.view.pictures import explain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.core.answers.trace import Chain, Trace
 
 LEAST_WIDTH = 20
 """The cells below which a picture is drawn no narrower."""
@@ -119,12 +125,25 @@ class TaskPane(Vertical):
         self.add_class("-revealed")
         answer = answer_line(self.asked.question)
         width = max(LEAST_WIDTH, self.size.width - 2)
-        parts = [explain(answer, width=width)]
+        parts = [*self._mistake_beside(answer, width), explain(answer, width=width)]
         if self.asked.follow:
             cursor = read_axes(self.asked.follow)
             parts = [grid(answer, cursor, width=width, height=GRID_HEIGHT), Text(""), *parts]
         self.query_one("#shown", Static).update(stack(parts))
         self.query_one("#pictures").scroll_home(animate=False)
+
+    def _mistake_beside(self, answer: Trace | Chain, width: int) -> list[Text]:
+        """Return what was predicted last beside the truth, if it is the right answer to another question."""
+        typed = self.field.value
+        if self.asked is None or unread(typed):
+            return []
+        found = mistake_in(self.asked, answer, read_prediction(typed))
+        if found is None:
+            return []
+        try:
+            return [beside(answer, found.answer, width=width, height=GRID_HEIGHT), Text("")]
+        except ShapeError:
+            return []
 
     def scroll_by(self, by: int) -> None:
         """Scroll the pictures; where there are none, the text."""
@@ -140,6 +159,7 @@ class TaskPane(Vertical):
 class TaskScreen(ModalScreen[Question | None]):
     """A screen with a thing to predict. It covers the main screen, whose keys do not act here."""
 
+    CSS_PATH = "dialogs.tcss"
     KEYS: tuple[Key, ...] = KEYS
 
     @property

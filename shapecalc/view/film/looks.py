@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 from shapecalc.core.sizes.record import Record
+from shapecalc.view.ink import contrast
 from shapecalc.view.marks import COLOURS
-from shapecalc.view.notebook import PAPERS, contrast, hexadecimal, readable
+from shapecalc.view.notebook import PAPERS, hexadecimal, readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from shapecalc.engine.backends import NUMPY, Backend, backend_for
 from shapecalc.engine.copying import SMALL
 from shapecalc.engine.plan import Plan, concrete_moves, plan_moves
 
-
 class Result:
     """An array, and the moves that made it.
 
@@ -50,10 +49,14 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     ([[0, 3], [1, 4], [2, 5]], 'view')
     """
     moves = answer.moves if answer.concrete else concrete_moves(answer)
-    used, source = NUMPY, array
-    if backend != "auto" or type(array) is not np.ndarray:
-        used = backend_for(array, backend)
-        source = used.asarray(array)
+    if backend == "auto" and type(array) is np.ndarray:
+        return _result(answer, moves, array, NUMPY, contiguous)
+    used = backend_for(array, backend)
+    with used.device_of(array):
+        return _result(answer, moves, used.asarray(array), used, contiguous)
+
+
+def _result(answer: Trace | Chain, moves: tuple[Move, ...], source: Any, used: Backend, contiguous: bool) -> Result:
     if source.shape != answer.input:
         raise shape_mismatch(answer.input, source.shape)
     small = source.nbytes <= SMALL

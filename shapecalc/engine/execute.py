@@ -12,8 +12,13 @@ from shapecalc.core.sizes.dims import Shape
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.engine.backends import NUMPY, Backend, backend_for
-from shapecalc.engine.copying import SMALL
 from shapecalc.engine.plan import Plan, concrete_moves, plan_moves
+
+SMALL = 1 << 18
+"""Up to this many bytes, NumPy's own moves are as fast as a plan, although they may copy twice."""
+TINY = 1 << 15
+"""Up to this many bytes, a copy is done before a way to copy is found."""
+
 
 class Result:
     """An array, and the moves that made it.
@@ -67,7 +72,7 @@ def _result(answer: Trace | Chain, moves: tuple[Move, ...], source: Any, used: B
     else:
         moved = apply_plan(plan_moves(moves, source.shape, source.strides, source.itemsize), source, used)
     if contiguous and not moved.flags.c_contiguous:
-        moved = moved.copy() if small else used.copy(moved)
+        moved = moved.copy() if source.nbytes <= TINY else used.copy(moved)
     result = Result()
     result.array, result.moves, result.source, result.backend = moved, moves, source, used.name
     return result

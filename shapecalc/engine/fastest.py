@@ -20,7 +20,9 @@ LASTS = {"few": 4, "some": 64}
 REACHES = {"32K": 1 << 15, "256K": 1 << 18, "2M": 1 << 21}
 """The most bytes of lines that are read between two reads of one line of the source; `more` are more."""
 NEAR = 1 << 20
-"""The bytes of a second cache. What is no larger, or is read in order within it, is always within the first reach."""
+"""The bytes of a second cache. What is no larger is always within the first reach."""
+SHORT = 4
+"""A row of fewer positions is read again too few times to matter, as are lines of which several elements are taken."""
 CROWD = 2
 """A tile's axis crowds if it has more than so many times the lines that fit into their sets of the first cache."""
 LONG = 32
@@ -46,7 +48,7 @@ some more  crowds  t  p  t  p  t
 more 32K           .  .  .  .  .
 more 32K   crowds  r  r  r  .  .
 more 256K          .  .  .  .  .
-more 256K  crowds  r  .  t  t  t
+more 256K  crowds  r  .  t  t  .
 more 2M            t  t  .  t  .
 more 2M    crowds  t  r  r  t  t
 more more          t  t  t  t  t

@@ -23,6 +23,7 @@ from shapecalc.engine.fastest import (
     LONG,
     NEAR,
     REACHES,
+    SHORT,
     TILES,
     WIDTHS,
     Place,
@@ -97,7 +98,7 @@ def place_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) ->
         return None
     between = [*zip(shape[running + 1 :], strides[running + 1 :], strict=True)]
     lines = prod(min(size, -(-size * abs(stride) // LINE)) for size, stride in between)
-    near = prod(shape) * itemsize <= NEAR or (abs(strides[-1]) < LINE and lines * LINE <= NEAR)
+    near = prod(shape) * itemsize <= NEAR or abs(strides[-1]) < LINE or shape[running] < SHORT
     reach = "32K" if near else _class(REACHES, lines * LINE)
     crowded = shape[running] >= LONG and any(
         min(size, ALONG) > CROWD * _lines_that_fit(stride) for size, stride in between

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 FEW = 1 << 15
 """Fewer elements are copied by NumPy before a way is found, unless its inner loop would be very short."""
+WORD = 8
+"""The most bytes of an element for which so short a loop costs more than to find a way."""
 
 
 def copy_into(target: Array, source: Array, tick: Callable[[int], object] | None = None) -> None:
@@ -53,7 +55,7 @@ def copy_into(target: Array, source: Array, tick: Callable[[int], object] | None
 def _is_soon_done(source: Array) -> bool:
     """Say whether NumPy copies faster than a way is found, or copies objects."""
     count = source.size
-    if count < FEW and (count < FEW // 8 or source.shape[-1] > LASTS["few"]):
+    if count < FEW and (count < FEW // 4 or source.shape[-1] > LASTS["few"] or source.itemsize > WORD):
         return True
     row = source.shape[-1] * source.itemsize
     if source.strides[-1] == source.itemsize and row >= LINE and source.nbytes < (SHARE if row > WIDE else NEAR):

@@ -1,9 +1,9 @@
 """Which way of a strided copy was fastest where, as measured.
 
 Source: `tests/benchmarks/ways.py` measures every way on copies that it draws, and prints this table. It names a way
-where that was faster on average, and nearly never slower than NumPy. What a run of `tests/benchmarks/engine.py` then
-showed to fall short is NumPy's own again. Measured with NumPy 2.4 on an AMD EPYC of 2024,
-with 48 KiB of first and 1 MiB of second cache a core.
+where that was faster on average, and nearly never slower than NumPy. What runs of `tests/benchmarks/engine.py` then
+showed to fall short is NumPy's own again. Measured with NumPy 2.4 on an AMD EPYC of 2024, with 48 KiB of first and
+1 MiB of second cache a core.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LONG = 32
 TABLE = """
 last reach         1  2  4  8  16
 few  32K           p  p  p  p  .
-few  32K   crowds  p  p  p  p  .
+few  32K   crowds  .  .  .  .  .
 few  256K          p  p  p  p  .
 few  256K  crowds  p  p  p  .  p
 few  2M            p  p  p  p  .

@@ -8,7 +8,9 @@ from __future__ import annotations
 from itertools import accumulate
 from operator import mul
 
-from shapecalc.core.answers.atoms import Atom, Known, cut, merge
+from shapecalc.core.answers.atoms import Atom, merge
+from shapecalc.core.answers.views import View
+from shapecalc.core.sizes.sums import total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,13 +18,20 @@ if TYPE_CHECKING:
 
     from shapecalc.core.answers.atoms import Axes
 
-NOTHING = Known()
-"""What is known of numbers."""
-
 
 def axes_of(shape: Sequence[int], strides: Sequence[int]) -> Axes:
     """Return the axes of an array from its shape and its strides in bytes: one atom each, none for a size of 1."""
     return tuple([(Atom(size, stride),) if size != 1 else () for size, stride in zip(shape, strides, strict=True)])
+
+
+def view_of(shape: Sequence[int], strides: Sequence[int]) -> View:
+    """Return an array as a view of its buffer, counted from its own first element.
+
+    >>> view_of((3,), (-4,)).first
+    0
+    """
+    view = View(axes_of(shape, strides))
+    return View(view.axes, total((-view.first,)))
 
 
 def contiguous_axes(shape: Sequence[int], itemsize: int) -> Axes:
@@ -48,15 +57,6 @@ def steps(axes: Axes) -> tuple[tuple[int, ...], tuple[int, ...]]:
     atoms = merge([atom for axis in axes for atom in axis])
     sizes, strides = tuple([atom.size for atom in atoms]), tuple([atom.stride for atom in atoms])
     return sizes, strides  # type: ignore[return-value]  # in memory, all of them are numbers
-
-
-def regroup(axes: Axes, shape: Sequence[int]) -> Axes | None:
-    """Return the axes cut into `shape`, which has the same volume; None if they mix.
-
-    >>> [steps((axis,)) for axis in regroup(((Atom(6, 4),),), (2, 3))]
-    [((2,), (12,)), ((3,), (4,))]
-    """
-    return cut(merge([atom for axis in axes for atom in axis]), shape, NOTHING)
 
 
 def blocking_pair(axes: Axes) -> tuple[int, int] | None:

@@ -7,7 +7,8 @@ is done differently.
 from __future__ import annotations
 
 import os
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +16,10 @@ from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape, R
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.copying import copy_into, roll_into
 from shapecalc.engine.plan import StridedView
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 NAMES = ("auto", "numpy", "cupy")
 
@@ -32,6 +37,12 @@ class Backend(Record):
     def asarray(self, array: Any) -> Any:
         """Return `array` as a plain array of this library. A mapped file stays mapped."""
         return self.namespace.asarray(array)
+
+    def device_of(self, array: Any) -> AbstractContextManager[object]:
+        """Return the device that an array lies on, to enter it: what is made of the array is to lie there, too."""
+        if self.name == "cupy" and isinstance(array, self.namespace.ndarray):
+            return cast("AbstractContextManager[object]", array.device)
+        return nullcontext()
 
     def view(self, array: Any, view: StridedView) -> Any:
         """Return a view of `array` with the sizes, the strides and the offset, in bytes, of `view`."""

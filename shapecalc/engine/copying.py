@@ -15,7 +15,8 @@ from threading import local
 import numpy as np
 
 from shapecalc.engine.cores import count_cores
-from shapecalc.engine.ways import LINE, better_by_position, way_of
+from shapecalc.engine.fastest import BY_POSITION, BY_ROWS, IN_ORDER, LASTS, NEAR, TILES
+from shapecalc.engine.ways import LINE, SHARE, WIDE, Way, way_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,26 +27,45 @@ if TYPE_CHECKING:
     Index = tuple[slice, ...]
     Fill = Callable[[Array, Array], object]
 
-SMALL = 1 << 18
-"""Up to this many bytes, NumPy's own moves are as fast, although they may copy twice."""
+FEW = 1 << 15
+"""Fewer elements are copied by NumPy before a way is found, unless its inner loop would be very short."""
+WORD = 8
+"""The most bytes of an element for which so short a loop costs more than to find a way."""
 
 
-def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int) -> None:
+def copy_into(target: Array, source: Array, tick: Callable[[int], object] | None = None) -> None:
     """Fill the C-contiguous `target` with `source`, of the same shape; call `tick` with the bytes of each tile."""
-    if source.nbytes <= SMALL or source.size == 1 or source.dtype.hasobject:
+    way = None if _is_soon_done(source) else _way(source)
+    if way is None or (way.fill == IN_ORDER and way.steps == way.shape):
         np.copyto(target, source)
-        tick(source.nbytes)
+        if tick:
+            tick(source.nbytes)
         return
-    way = way_of(source.shape, source.strides, source.itemsize, count_cores())
     source, target = source.reshape(way.shape), target.reshape(way.shape)
     if way.width != source.itemsize:
         source, target = source.view(f"V{way.width}")[..., 0], target.view(f"V{way.width}")[..., 0]
-    fill = FILLS[way.fill]
+    fill, tick = FILLS[way.fill], tick or int
     if way.steps == source.shape:
         fill(target, source)
         tick(source.nbytes)
     else:
         _copy_tiles(target, source, fill, list(tiles_of(source.shape, way.steps)), way.threads, tick)
+
+
+def _is_soon_done(source: Array) -> bool:
+    """Say whether NumPy copies faster than a way is found, or copies objects."""
+    count = source.size
+    if count < FEW and (count < FEW // 4 or source.shape[-1] > LASTS["few"] or source.itemsize > WORD):
+        return True
+    row = source.shape[-1] * source.itemsize
+    if source.strides[-1] == source.itemsize and row >= LINE and source.nbytes < (SHARE if row > WIDE else NEAR):
+        return True
+    return source.dtype.hasobject
+
+
+def _way(source: Array) -> Way:
+    cores = count_cores() if source.nbytes >= 2 * SHARE else 1
+    return way_of(source.shape, source.strides, source.itemsize, cores)
 
 
 def roll_into(target: Array, source: Array, axis: int, shift: int, tick: Callable[[int], object] = int) -> None:
@@ -109,11 +129,16 @@ def _fill_by_rows(target: Array, source: Array) -> None:
     near = _scratch_bytes(prod(padded) * source.itemsize).view(source.dtype).reshape(padded)[..., : rows.shape[-1]]
     np.copyto(near, rows)
     near = near.transpose(sorted(range(source.ndim), key=order.__getitem__))
-    fill = _fill_by_position if better_by_position(near.shape, near.strides, near.itemsize) else np.copyto
+    fill = _fill_by_position if near.shape[-1] <= LASTS["few"] else np.copyto
     fill(target, near)
 
 
-FILLS: dict[str, Fill] = {"in order": np.copyto, "by position": _fill_by_position, "by rows": _fill_by_rows}
+FILLS: dict[str, Fill] = {
+    IN_ORDER: np.copyto,
+    TILES: np.copyto,
+    BY_POSITION: _fill_by_position,
+    BY_ROWS: _fill_by_rows,
+}
 
 
 def _scratch_bytes(nbytes: int) -> Array:

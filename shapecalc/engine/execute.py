@@ -12,8 +12,12 @@ from shapecalc.core.sizes.dims import Shape
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.engine.backends import NUMPY, Backend, backend_for
-from shapecalc.engine.copying import SMALL
 from shapecalc.engine.plan import Plan, concrete_moves, plan_moves
+
+SMALL = 1 << 18
+"""Up to this many bytes, NumPy's own moves are as fast as a plan, although they may copy twice."""
+TINY = 1 << 15
+"""Up to this many bytes, a copy is done before a way to copy is found."""
 
 
 class Result:
@@ -50,10 +54,14 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     ([[0, 3], [1, 4], [2, 5]], 'view')
     """
     moves = answer.moves if answer.concrete else concrete_moves(answer)
-    used, source = NUMPY, array
-    if backend != "auto" or type(array) is not np.ndarray:
-        used = backend_for(array, backend)
-        source = used.asarray(array)
+    if backend == "auto" and type(array) is np.ndarray:
+        return _result(answer, moves, array, NUMPY, contiguous)
+    used = backend_for(array, backend)
+    with used.device_of(array):
+        return _result(answer, moves, used.asarray(array), used, contiguous)
+
+
+def _result(answer: Trace | Chain, moves: tuple[Move, ...], source: Any, used: Backend, contiguous: bool) -> Result:
     if source.shape != answer.input:
         raise shape_mismatch(answer.input, source.shape)
     small = source.nbytes <= SMALL
@@ -64,7 +72,7 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     else:
         moved = apply_plan(plan_moves(moves, source.shape, source.strides, source.itemsize), source, used)
     if contiguous and not moved.flags.c_contiguous:
-        moved = moved.copy() if small else used.copy(moved)
+        moved = moved.copy() if source.nbytes <= TINY else used.copy(moved)
     result = Result()
     result.array, result.moves, result.source, result.backend = moved, moves, source, used.name
     return result

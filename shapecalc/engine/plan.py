@@ -6,20 +6,19 @@ A plan works on strides alone, so it takes microseconds for data of any size.
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import prod
 
-from shapecalc.core.answers.atoms import Known, axes_after
-from shapecalc.core.answers.moves import Move, Pick, Reshape, Roll, Slice
+from shapecalc.core.answers.moves import Move, Roll, Slice
 from shapecalc.core.answers.trace import Trace
 from shapecalc.core.answers.views import View
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
-from shapecalc.engine.atoms import NOTHING, axes_of, blocking_pair, contiguous_axes, regroup, steps
+from shapecalc.engine.atoms import blocking_pair, contiguous_axes, steps, view_of
+from shapecalc.engine.legs import fewest_legs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.atoms import Axes
     from shapecalc.core.answers.trace import Chain
 
 
@@ -78,75 +77,49 @@ def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
 def plan_moves(moves: tuple[Move, ...], shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Plan:
     """Return the plan for `moves` on an array of `shape` and `strides` (in bytes).
 
-    >>> from shapecalc.core.answers.moves import Permute
+    >>> from shapecalc.core.answers.moves import Permute, Reshape
     >>> plan_moves((Permute((1, 0)), Reshape((6,))), (2, 3), (12, 4), 4).verdict
     'copy'
     >>> plan_moves((Reshape((3, 2)), Permute((1, 0))), (2, 3), (12, 4), 4).verdict
     'view'
     """
-    axes, copies, stages = axes_of(shape, strides), list[Copy](), list[StridedView]()
-    sizes, offset = shape, 0
-    for move in moves:
-        if isinstance(move, Slice):
-            break
-        if isinstance(move, Roll) and 0 not in sizes and move.shift % sizes[move.axis]:
-            copies += _roll_copies(axes, offset, sizes, itemsize, move)
-            axes, offset = contiguous_axes(sizes, itemsize), 0
-        after = _move_axes(axes, move, sizes)
-        if after is None:
-            copies.append(_copy(axes, offset))
-            after, offset = _move_axes(contiguous_axes(sizes, itemsize), move, sizes), 0
-        axes, further = after or ((), 0)
-        sizes, offset = _sizes(move, sizes), offset + further
-        stages.append(_strided_view(sizes, axes, itemsize, offset))
-    if 0 not in sizes and blocking_pair(axes):
-        copies.append(_copy(axes, offset))
-        axes, offset = contiguous_axes(sizes, itemsize), 0
-    return Plan(tuple(copies), _strided_view(sizes, axes, itemsize, offset), tuple(stages), itemsize)
+    moves = tuple([move for move in moves if not isinstance(move, Slice)])
+    shapes = tuple(accumulate(moves, _sizes, initial=shape))
+    copies, stages, view = list[Copy](), list[StridedView](), view_of(shape, strides)
+    for leg in fewest_legs(moves, shapes, view, itemsize):
+        stages += [_strided_view(shapes[at], found, itemsize) for at, found in leg.stages]
+        view = leg.view
+        if leg.roll:
+            copies.append(_rolled_copy(view, leg.roll))
+        elif leg.is_copied:
+            copies.append(_copy(view))
+        if leg.is_copied:
+            view = View(contiguous_axes(shapes[leg.end], itemsize))
+    return Plan(tuple(copies), _strided_view(shapes[-1], view, itemsize), tuple(stages), itemsize)
 
 
-def _move_axes(axes: Axes, move: Move, sizes: tuple[int, ...]) -> tuple[Axes, int] | None:
-    """Return the axes after a move of an array of `sizes`, and the bytes that its first element lies further on.
-
-    None for a move that needs a copy first.
-    """
-    wanted = _sizes(move, sizes)
-    if 0 in wanted:
-        return contiguous_axes(wanted, 1), 0
-    if isinstance(move, Pick):
-        whole = View(axes)
-        left = whole.after(move, sizes, Known())
-        return (left.axes, left.first - whole.first) if left.is_plain else None
-    if isinstance(move, Roll):  # the copy before it has rolled the axis
-        return axes, 0
-    after = regroup(axes, wanted) if isinstance(move, Reshape) else axes_after(axes, move, sizes, NOTHING)
-    return None if after is None else (after, 0)
+def _sizes(before: tuple[int, ...], move: Move) -> tuple[int, ...]:
+    return tuple([dim for dim in move.after(before) if isinstance(dim, int)])
 
 
-def _sizes(move: Move, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple([dim for dim in move.after(sizes) if isinstance(dim, int)])
+def _copy(view: View) -> Copy:
+    together = tuple([atom for axis in view.axes for atom in axis])
+    culprits = blocking_pair(view.axes) or blocking_pair((together,)) or (0, 0)
+    return Copy(StridedView(*steps(view.axes), view.first), culprits)
 
 
-def _copy(axes: Axes, offset: int) -> Copy:
-    together = tuple([atom for axis in axes for atom in axis])
-    return Copy(StridedView(*steps(axes), offset), blocking_pair(axes) or blocking_pair((together,)) or (0, 0))
+def _rolled_copy(view: View, roll: Roll) -> Copy:
+    """Return the copy that rolls an axis, which is a single step."""
+    cuts = (0, roll.axis, roll.axis + 1, len(view.axes))
+    (before, outer), (rolled, own), (after, inner) = (steps(view.axes[start:end]) for start, end in pairwise(cuts))
+    source = StridedView(before + rolled + after, outer + own + inner, view.first)
+    return Copy(source, None, (len(before), roll.shift % rolled[0]))
 
 
-def _roll_copies(axes: Axes, offset: int, sizes: tuple[int, ...], itemsize: int, move: Roll) -> list[Copy]:
-    """Return the copy that rolls an axis, after one that makes the axis a single step if it is not."""
-    copies = list[Copy]()
-    if blocking_pair((axes[move.axis],)):
-        copies.append(_copy(axes, offset))
-        axes, offset = contiguous_axes(sizes, itemsize), 0
-    cuts = (0, move.axis, move.axis + 1, len(axes))
-    (before, outer), (rolled, own), (after, inner) = (steps(axes[start:end]) for start, end in pairwise(cuts))
-    source = StridedView(before + rolled + after, outer + own + inner, offset)
-    return [*copies, Copy(source, None, (len(before), move.shift % sizes[move.axis]))]
-
-
-def _strided_view(sizes: tuple[int, ...], axes: Axes, itemsize: int, offset: int) -> StridedView:
+def _strided_view(sizes: tuple[int, ...], view: View, itemsize: int) -> StridedView:
     """Return the sizes with their strides. If an axis is more than one step, they are those of a contiguous array."""
-    strides = [steps((axis,))[1] for axis in axes]
-    if 0 in sizes or any(len(axis) > 1 for axis in strides):
-        strides, offset = [steps((axis,))[1] for axis in contiguous_axes(sizes, itemsize)], 0
-    return StridedView(sizes, tuple([axis[0] if axis else itemsize for axis in strides]), offset)
+    strides = [steps((axis,))[1] for axis in view.axes] if view.is_plain else []
+    if 0 in sizes or not view.is_plain or any(len(axis) > 1 for axis in strides):
+        view = View(contiguous_axes(sizes, itemsize))
+        strides = [steps((axis,))[1] for axis in view.axes]
+    return StridedView(sizes, tuple([axis[0] if axis else itemsize for axis in strides]), view.first)

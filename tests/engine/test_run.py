@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
+import random
 import signal
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from math import prod
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -126,9 +129,10 @@ CASES = [
 @pytest.fixture
 def tiny_chunks(monkeypatch):
     """Copy small arrays in tiles and by threads as well."""
-    for module, names in ((copying, ("SMALL",)), (ways, ("SHARE", "RUN", "TILE", "FAR"))):
-        for name in names:
-            monkeypatch.setattr(module, name, 1 << 10)
+    for module, name in ((copying, "FEW"), (copying, "SHARE"), (ways, "SHARE")):
+        monkeypatch.setattr(module, name, 1 << 10)
+    for fill in ways.ROOM:
+        monkeypatch.setitem(ways.ROOM, fill, 1 << 10)
     ways.way_of.cache_clear()
     yield
     ways.way_of.cache_clear()
@@ -149,6 +153,21 @@ def test_the_tiled_copy_is_the_copy(shape, perm, dtype):
         assert sum(ticks) == view.nbytes
 
 
+@pytest.mark.usefixtures("tiny_chunks")
+@pytest.mark.parametrize("fill", copying.FILLS)
+def test_every_way_fills_every_copy(monkeypatch, fill):
+    monkeypatch.setattr(ways, "fill_of", lambda _place: fill)
+    draw = random.Random(fill)
+    for _ in range(25):
+        shape = [draw.choice((2, 3, 5, 8, 17, 64)) for _ in range(draw.randint(2, 4))]
+        dtype = np.dtype(draw.choice(("u1", "f2", "S3", ">f4", "f8", "c16")))
+        whole = np.resize(np.arange(251, dtype=np.uint8), prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+        view = whole[:: draw.choice((1, -1))].transpose(draw.sample(range(len(shape)), len(shape)))
+        target = np.zeros(view.shape, dtype)
+        copying.copy_into(target, view)
+        assert target.tobytes() == view.tobytes(), (shape, view.strides, dtype)
+
+
 def test_objects_and_repeated_rows_are_copied_too():
     words = np.array([str(number) for number in range(300 * 300)], object).reshape(300, 300)
     found = run(sc.chain(words.shape, "transpose", "reshape -1"), words)
@@ -158,7 +177,7 @@ def test_objects_and_repeated_rows_are_copied_too():
 
 
 def test_a_thread_that_fails_is_heard_and_the_others_stop(monkeypatch):
-    monkeypatch.setattr(copying, "SMALL", 0)
+    monkeypatch.setattr(copying, "FEW", 0)
     source, ticks = np.zeros((4096, 1024)).T, []
 
     def tick(size):
@@ -169,6 +188,25 @@ def test_a_thread_that_fails_is_heard_and_the_others_stop(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         copying.copy_into(np.empty(source.shape), source, tick)
     assert len(ticks) < 3 + 2 * count_cores()
+
+
+@pytest.mark.usefixtures("tiny_chunks")
+def test_the_asking_thread_takes_back_the_tiles_that_nobody_has_started(monkeypatch):
+    leave, pool, ticks = Event(), ThreadPoolExecutor(1), []
+    pool.submit(leave.wait)  # the helpers have something else to do
+    monkeypatch.setattr(copying, "_threads", lambda: pool)
+    monkeypatch.setattr(copying, "count_cores", lambda: 4)
+    source = np.arange(1 << 16).reshape(1 << 8, 1 << 8).T
+    target = np.zeros(source.shape, source.dtype)
+    asking = Thread(target=copying.copy_into, args=(target, source, ticks.append), daemon=True)
+    asking.start()
+    asking.join(20)
+    waits = asking.is_alive()
+    leave.set()
+    pool.shutdown()
+    assert not waits
+    assert (target == source).all()
+    assert len(ticks) > 4
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

@@ -9,19 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.engine.ways import SHARE, TILE, way_of
+from shapecalc.engine.fastest import LASTS, REACHES, SIGNS, WIDTHS, rows
+from shapecalc.engine.ways import ROOM, SHARE, way_of
 
 
 @pytest.mark.parametrize(
     ("shape", "perm", "dtype", "together", "width", "fill"),
     [
         ((4096, 4096), (1, 0), "u1", (4096, 4096), 1, "by rows"),
-        ((4096, 4096), (1, 0), "f8", (4096, 4096), 8, "by rows"),
+        ((4096, 4096), (1, 0), "f8", (4096, 4096), 8, "tiles"),
         ((1000, 1001), (1, 0), "f4", (1001, 1000), 4, "in order"),
         ((8, 16, 1024, 64), (0, 2, 1, 3), "f4", (8, 1024, 16, 64), 256, "in order"),
         ((64, 512, 512, 3), (0, 3, 1, 2), "u1", (64, 3, 512 * 512), 1, "in order"),
         ((64, 3, 500, 500), (0, 2, 3, 1), "u1", (64, 500 * 500, 3), 1, "by position"),
-        ((16, 32, 64, 16, 8), (4, 2, 0, 3, 1), "u1", (8, 64, 16, 16, 32), 1, "by position"),
+        ((16, 32, 64, 16, 8), (4, 2, 0, 3, 1), "u1", (8, 64, 16, 16, 32), 1, "tiles"),
         ((500, 600, 3), (1, 0, 2), "u1", (600, 500, 3), 3, "in order"),
         ((500, 600, 4), (1, 0, 2), "u1", (600, 500, 4), 4, "in order"),
         ((500, 600, 1, 2), (1, 0, 2, 3), "f8", (600, 500, 2), 16, "in order"),
@@ -46,4 +47,11 @@ def test_tiles_stay_within_the_cache_and_threads_within_the_cores(shape, data, i
     assert len(way.steps) == len(sizes)
     assert all(1 <= step <= size for step, size in zip(way.steps, sizes, strict=True))
     assert way.threads == max(1, min(cores, prod(shape) * itemsize // SHARE))
-    assert way.fill == "in order" or prod(way.steps) * way.width <= TILE
+    assert prod(way.steps) * way.width <= max(ROOM[way.fill], way.width)
+
+
+def test_the_table_has_every_place():
+    places = {(last, reach, crowds) for last in (*LASTS, "more") for reach in (*REACHES, "more") for crowds in (0, 1)}
+    assert set(rows()) == places
+    assert {len(row) for row in rows().values()} == {len(WIDTHS)}
+    assert {fill for row in rows().values() for fill in row} <= set(SIGNS.values()) == set(ROOM)

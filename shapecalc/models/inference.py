@@ -8,13 +8,18 @@ from shapecalc.models.payloads import varint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from shapecalc.models.model import Node
     from shapecalc.models.walk import Sizes
 
-    Kind = tuple[int, Sizes | None] | bytes
-    """What is known of a tensor: its element type and shape; the message of its type if it is no tensor."""
+    Kind = tuple[int, tuple[int | str, ...] | None] | bytes
+    """What is known of a tensor: its element type and shape; the message of its type if it is no tensor.
+
+    A text in a shape is a name for a dim that is not the same in all lanes."""
+    Kinds = tuple[Kind | None, ...]
+    """What is known of a node's inputs; None for one left out."""
     Told = tuple[Kind, ...] | str
     """What is known of the outputs; or why the node refuses its inputs."""
 
@@ -26,6 +31,57 @@ COUNTS = ("num_outputs", "group", "num_groups")
 """The attributes that count or divide, and may be neither 0 nor large."""
 DIVISORS = ("strides", "stride", "dilations")
 """The attributes of numbers that are divided by."""
+
+
+CARRYING = frozenset(
+    "Conv ConvTranspose MaxPool AveragePool GlobalMaxPool GlobalAveragePool MatMul Gemm Pad Resize Upsample Cast Slice"
+    " Split Gather LayerNormalization ReduceMax ReduceMean ReduceMin ReduceSum ReduceL2 TopK ArgMax ArgMin".split()
+)
+"""The operators that refuse no size of a dim which their inference hands on: such a dim may have a name."""
+
+
+def _in_one(lanes: Sequence[Kinds]) -> Kinds | None:
+    """Return inputs that stand for those of all lanes, with a name for each dim that is not the same in all of them.
+
+    None if the inputs differ in more than such dims.
+
+    >>> _in_one([((1, (1, 3)), (1, (4, 3))), ((1, (2, 3)), (1, (4, 3)))])
+    ((1, ('0.0', 3)), (1, (4, 3)))
+    """
+    found: list[Kind | None] = []
+    for place, kinds in enumerate(zip(*lanes, strict=True)):
+        first = kinds[0]
+        if kinds.count(first) < len(kinds):
+            shapes = [kind[1] or () if type(kind) is tuple else () for kind in kinds]
+            if type(first) is not tuple or len({*map(len, shapes)}) > 1:
+                return None
+            columns = enumerate(zip(*shapes, strict=True))
+            dims = [sizes[0] if sizes.count(sizes[0]) == len(sizes) else f"{place}.{axis}" for axis, sizes in columns]
+            first = (first[0], tuple(dims))
+        found.append(first)
+    return tuple(found)
+
+
+def _handed_on(told: Told, one: Kinds) -> bool:
+    """Say whether each name in the inputs is in each of the outputs once."""
+    names = sorted([dim for kind in one if type(kind) is tuple for dim in kind[1] or () if type(dim) is str])
+    if type(told) is str or not names:
+        return False
+    return all(
+        type(kind) is tuple and sorted([dim for dim in kind[1] or () if type(dim) is str]) == names for kind in told
+    )
+
+
+def _in_lane(told: Told, lane: Kinds) -> Told:
+    """Return outputs with sizes in place of names; `0.1` is the size of axis 1 of input 0."""
+
+    def size(dim: int | str) -> int:
+        if type(dim) is int:
+            return dim
+        place, _, axis = dim.partition(".")  # type: ignore[union-attr]
+        return lane[int(place)][1][int(axis)]  # type: ignore[index, return-value]  # it was named by its place
+
+    return tuple([(dtype, tuple(map(size, dims))) for dtype, dims in told])  # type: ignore[union-attr, misc]
 
 
 class Message(bytes):
@@ -57,7 +113,7 @@ class Inference:
         self._numbers: dict[object, int] = {}
         self._forms: list[tuple[Any, NodeMessage, tuple[str, ...]]] = []
         self._types: dict[Kind, Message] = {}
-        self._dims: dict[int, bytes] = {}
+        self._dims: dict[int | str, bytes] = {}
         self._told: dict[object, Told] = {}
         self._keys: dict[int, tuple[Any, object]] = {}
         self._tensors: dict[object, Message] = {}
@@ -107,6 +163,18 @@ class Inference:
             found = self._told[key] = self._inferred(node, form, kinds, values)
         return found
 
+    def in_all(self, node: Node, form: int, lanes: Sequence[Kinds], values: tuple[Any, ...]) -> dict[Kinds, Told]:
+        """Return what is known of a node's outputs, by its inputs, in lanes that can be asked about in one go.
+
+        These are the lanes in which all inputs have shapes, if the node hands on what is not the same in them.
+        """
+        known = [kinds for kinds in lanes if all([kind is None or _has_shape(kind) for kind in kinds])]
+        one = _in_one(known) if len(known) > 1 else None
+        told = None if one is None else self.outputs(node, form, one, values)
+        if one is None or told is None or not _handed_on(told, one):
+            return {}
+        return {kinds: _in_lane(told, kinds) for kinds in known}
+
     def _key(self, array: Any) -> object:
         """Return a key that arrays of the same elements have in common; an array is looked at once."""
         held = self._keys.get(id(array))
@@ -149,7 +217,7 @@ class Inference:
             found = self._types[kind] = Message(kind if isinstance(kind, bytes) else self._tensor_type(*kind))
         return found
 
-    def _tensor_type(self, dtype: int, shape: Sizes | None) -> bytes:
+    def _tensor_type(self, dtype: int, shape: tuple[int | str, ...] | None) -> bytes:
         parts = [b"\x08", varint(dtype)]
         if shape is not None:
             dims = b"".join([self._dims.get(size) or self._dim(size) for size in shape])
@@ -157,8 +225,8 @@ class Inference:
         tensor = b"".join(parts)
         return b"\x0a" + varint(len(tensor)) + tensor
 
-    def _dim(self, size: int) -> bytes:
-        written = b"\x08" + varint(size)
+    def _dim(self, size: int | str) -> bytes:
+        written = b"\x08" + varint(size) if type(size) is int else b"\x12" + varint(len(size)) + size.encode()  # type: ignore[arg-type, union-attr]
         made = self._dims[size] = b"\x0a" + varint(len(written)) + written
         return made
 
@@ -180,13 +248,17 @@ class Inference:
         tensor = told.tensor_type
         if not tensor.HasField("shape"):
             return (tensor.elem_type, None)
-        sizes = tuple([dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor.shape.dim])
-        return (tensor.elem_type, None if min(sizes, default=0) < 0 else sizes)
+        dims = tuple([dim.dim_value if dim.HasField("dim_value") else dim.dim_param or -1 for dim in tensor.shape.dim])
+        return (tensor.elem_type, None if -1 in dims else dims)
+
+
+def _has_shape(kind: Kind) -> bool:
+    return type(kind) is tuple and kind[1] is not None
 
 
 def _is_huge(kind: Kind | None) -> bool:
     """Say whether the sizes of a tensor are too large for the inference's arithmetic."""
-    return type(kind) is tuple and kind[1] is not None and max(kind[1], default=0) > LARGEST_PART
+    return type(kind) is tuple and kind[1] is not None and any(type(size) is int and size > LARGEST_PART for size in kind[1])
 
 
 def _is_dangerous(node: Node) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.models.element_kinds import BOOL, INT64, NUMBERS
-from shapecalc.models.inference import Inference
+from shapecalc.models.inference import CARRYING, Inference
 from shapecalc.models.runtime_rules import batch_refusal
 from shapecalc.models.state import broadcast, once
 from shapecalc.models.values import VALUES, constant, value_of
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from shapecalc.models.inference import Kinds, Told
     from shapecalc.models.model import Node
     from shapecalc.models.state import Refused, State
     from shapecalc.models.walk import Shapes, Values
@@ -190,12 +191,8 @@ class PlainNodes:
         self, node: Node, form: int, values: Sequence[Values | None]
     ) -> tuple[Sequence[Shapes], Sequence[int], Refused | None]:
         """Return the shapes of a node's outputs in each lane, their element types, and why it fails, if it does."""
-        state, asks = self._state, self._asks
-        told = []
-        for lane in state.lanes:
-            kinds = tuple([self._kind(number, lane) if number else None for number in node.inputs])
-            arrays = tuple([None if each is None else each[lane] for each in values])
-            told.append(batch_refusal(node, kinds) or asks.outputs(node, form, kinds, arrays))  # type: ignore[union-attr]
+        state = self._state
+        told = self._told(node, form, values)
         shapes, dtypes = [], []
         for place, number in enumerate(node.outputs):
             each = [None if isinstance(kinds, str) else kinds[place] for kinds in told]
@@ -205,6 +202,23 @@ class PlainNodes:
                 state.others[number] = tuple([kind if type(kind) is bytes else None for kind in each])
         refused = tuple([kinds if isinstance(kinds, str) else None for kinds in told])
         return shapes, dtypes, refused if any(refused) else None
+
+    def _told(self, node: Node, form: int, values: Sequence[Values | None]) -> list[Told]:
+        """Return what ONNX infers in each lane: asked once if a node hands on what is not the same in all of them."""
+        asks: Inference = self._asks  # type: ignore[assignment]  # whoever asks has made it
+        lanes = [
+            tuple([self._kind(number, lane) if number else None for number in node.inputs])
+            for lane in self._state.lanes
+        ]
+        in_one_go: dict[Kinds, Told] = {}
+        if node.op in CARRYING and not node.domain and all([each is None or once(each) for each in values]):
+            in_one_go = asks.in_all(node, form, lanes, tuple([each and each[0] for each in values]))
+        return [
+            in_one_go.get(kinds)
+            or batch_refusal(node, kinds)
+            or asks.outputs(node, form, kinds, tuple([each and each[lane] for each in values]))
+            for lane, kinds in enumerate(lanes)
+        ]
 
     def _kind(self, number: int, lane: int) -> Any:
         """Return what is known of a tensor in a lane."""

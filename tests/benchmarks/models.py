@@ -25,11 +25,11 @@ MEASURED = "import resource; r = resource.getrusage(resource.RUSAGE_SELF); print
 LOADED = f"import onnx, sys; model = onnx.load(sys.argv[1]); {MEASURED}"
 INFERRED = f"import onnx, sys; onnx.shape_inference.infer_shapes(onnx.load(sys.argv[1])); {MEASURED}"
 JUDGED = f"""
-import io, sys
+import os, sys
 from contextlib import redirect_stdout
 from shapecalc.__main__ import main
 sys.argv = ["shapecalc", "model", sys.argv[1]]
-with redirect_stdout(io.StringIO()):
+with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
     try:
         main()
     except SystemExit:

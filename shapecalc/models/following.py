@@ -108,7 +108,7 @@ class Following:
         """Return the judgement of a listed node, and mark its output as it is once it is mended."""
         node = visit.node
         before = self.marks(node.inputs[0]) if node.inputs else None
-        reached = len(node.inputs) > 1 and any([self.marks(tensor) for tensor in node.inputs[1:]])
+        reached = len(node.inputs) > 1 and any(map(self.marks, node.inputs[1:]))
         key = (visit.question, before, reached, visit.unknown, visit.problems)
         told = self._known.get(key)
         if told is None:

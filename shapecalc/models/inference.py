@@ -8,11 +8,11 @@ from shapecalc.models.payloads import varint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from shapecalc.models.model import Node
-    from shapecalc.models.walk import Sizes
+    from shapecalc.models.walk import Shapes, Sizes
 
     Kind = tuple[int, tuple[int | str, ...] | None] | bytes
     """What is known of a tensor: its element type and shape; the message of its type if it is no tensor.
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     A text in a shape is a name for a dim that is not the same in all lanes."""
     Kinds = tuple[Kind | None, ...]
     """What is known of a node's inputs; None for one left out."""
+    InLanes = tuple[int, Shapes]
+    """The element type of a tensor, and its shape in each lane."""
     Told = tuple[Kind, ...] | str
     """What is known of the outputs; or why the node refuses its inputs."""
 
@@ -33,55 +35,55 @@ DIVISORS = ("strides", "stride", "dilations")
 """The attributes of numbers that are divided by."""
 
 
-CARRYING = frozenset(
-    "Conv ConvTranspose MaxPool AveragePool GlobalMaxPool GlobalAveragePool MatMul Gemm Pad Resize Upsample Cast Slice"
-    " Split Gather LayerNormalization ReduceMax ReduceMean ReduceMin ReduceSum ReduceL2 TopK ArgMax ArgMin".split()
-)
+HAND_ON = """
+    ArgMax ArgMin AveragePool Cast Conv ConvTranspose Gather Gemm GlobalAveragePool GlobalMaxPool LayerNormalization
+    MatMul MaxPool Pad ReduceL2 ReduceMax ReduceMean ReduceMin ReduceSum Resize Slice Split TopK Upsample
+"""
+CARRYING = frozenset(HAND_ON.split())
 """The operators that refuse no size of a dim which their inference hands on: such a dim may have a name."""
 
 
-def _in_one(lanes: Sequence[Kinds]) -> Kinds | None:
-    """Return inputs that stand for those of all lanes, with a name for each dim that is not the same in all of them.
+class Named:
+    """Inputs of a node that stand for those of all lanes: each dim that is not the same in all of them has a name."""
 
-    None if the inputs differ in more than such dims.
+    def __init__(self, inputs: Sequence[InLanes | None], lanes: Sequence[int]) -> None:
+        """Name the dims of inputs in some lanes, in which all have shapes; `kinds` is None if their ranks differ.
 
-    >>> _in_one([((1, (1, 3)), (1, (4, 3))), ((1, (2, 3)), (1, (4, 3)))])
-    ((1, ('0.0', 3)), (1, (4, 3)))
-    """
-    found: list[Kind | None] = []
-    for place, kinds in enumerate(zip(*lanes, strict=True)):
-        first = kinds[0]
-        if kinds.count(first) < len(kinds):
-            shapes = [kind[1] or () if type(kind) is tuple else () for kind in kinds]
-            if type(first) is not tuple or len({*map(len, shapes)}) > 1:
-                return None
-            columns = enumerate(zip(*shapes, strict=True))
-            dims = [sizes[0] if sizes.count(sizes[0]) == len(sizes) else f"{place}.{axis}" for axis, sizes in columns]
-            first = (first[0], tuple(dims))
-        found.append(first)
-    return tuple(found)
+        >>> Named([(1, ((1, 3), (2, 3))), (1, ((4, 3), (4, 3)))], (0, 1)).kinds
+        ((1, ('0.0', 3)), (1, (4, 3)))
+        """
+        self.sizes: dict[str, Sequence[int]] = {}
+        """The size of each name in each of these lanes."""
+        self.kinds: Kinds | None = None
+        self._count = len(lanes)
+        found: list[Kind | None] = []
+        for place, given in enumerate(inputs):
+            shapes = [given[1][lane] or () for lane in lanes] if given else []
+            if shapes.count(shapes[0]) == len(shapes) if given else True:
+                found.append(given and (given[0], shapes[0]))
+            elif given and len({*map(len, shapes)}) == 1:
+                found.append((given[0], tuple(self._dims(place, shapes))))
+            else:
+                return
+        self.kinds = tuple(found)
 
+    def _dims(self, place: int, shapes: Sequence[Sizes]) -> Iterator[int | str]:
+        """Yield the dims of an input, and keep the sizes of those that have names."""
+        for axis, sizes in enumerate(zip(*shapes, strict=True)):
+            if sizes.count(sizes[0]) == len(sizes):
+                yield sizes[0]
+            else:
+                self.sizes[f"{place}.{axis}"] = sizes
+                yield f"{place}.{axis}"
 
-def _handed_on(told: Told, one: Kinds) -> bool:
-    """Say whether each name in the inputs is in each of the outputs once."""
-    names = sorted([dim for kind in one if type(kind) is tuple for dim in kind[1] or () if type(dim) is str])
-    if type(told) is str or not names:
-        return False
-    return all(
-        type(kind) is tuple and sorted([dim for dim in kind[1] or () if type(dim) is str]) == names for kind in told
-    )
-
-
-def _in_lane(told: Told, lane: Kinds) -> Told:
-    """Return outputs with sizes in place of names; `0.1` is the size of axis 1 of input 0."""
-
-    def size(dim: int | str) -> int:
-        if type(dim) is int:
-            return dim
-        place, _, axis = dim.partition(".")  # type: ignore[union-attr]
-        return lane[int(place)][1][int(axis)]  # type: ignore[index, return-value]  # it was named by its place
-
-    return tuple([(dtype, tuple(map(size, dims))) for dtype, dims in told])  # type: ignore[union-attr, misc]
+    def shapes(self, kind: Kind) -> list[Sizes] | None:
+        """Return the shape of an output in each of the lanes; None unless it has each name once."""
+        if type(kind) is not tuple or kind[1] is None:
+            return None
+        if sorted([dim for dim in kind[1] if type(dim) is str]) != sorted(self.sizes):
+            return None
+        columns = [(dim,) * self._count if type(dim) is int else self.sizes[dim] for dim in kind[1]]  # type: ignore[index]
+        return [*zip(*columns, strict=True)]
 
 
 class Message(bytes):
@@ -163,17 +165,33 @@ class Inference:
             found = self._told[key] = self._inferred(node, form, kinds, values)
         return found
 
-    def in_all(self, node: Node, form: int, lanes: Sequence[Kinds], values: tuple[Any, ...]) -> dict[Kinds, Told]:
-        """Return what is known of a node's outputs, by its inputs, in lanes that can be asked about in one go.
+    def in_all(
+        self, node: Node, form: int, inputs: Sequence[InLanes | None], values: tuple[Any, ...]
+    ) -> tuple[list[Shapes], list[int]] | None:
+        """Return the shapes of a node's outputs in each lane, and their types, of an operator that is `CARRYING`.
 
-        These are the lanes in which all inputs have shapes, if the node hands on what is not the same in them.
+        None if it does not hand on what is not the same in all lanes; if it does, it refuses nothing in any.
         """
-        known = [kinds for kinds in lanes if all([kind is None or _has_shape(kind) for kind in kinds])]
-        one = _in_one(known) if len(known) > 1 else None
-        told = None if one is None else self.outputs(node, form, one, values)
-        if one is None or told is None or not _handed_on(told, one):
-            return {}
-        return {kinds: _in_lane(told, kinds) for kinds in known}
+        if not inputs or inputs[0] is None:
+            return None
+        first = inputs[0][1]
+        lanes = [lane for lane, shape in enumerate(first) if shape is not None]
+        known = [each[1] for each in inputs if each is not None]
+        if len(lanes) < 2 or any(shapes[lane] is None for shapes in known for lane in lanes):
+            return None
+        named = Named(inputs, lanes)
+        told = self.outputs(node, form, named.kinds, values) if named.kinds and named.sizes else ""
+        if isinstance(told, str):
+            return None
+        shapes, dtypes = [], []
+        for kind in told:
+            found = named.shapes(kind)
+            if found is None:
+                return None
+            left = iter(found)
+            shapes.append(tuple([None if shape is None else next(left) for shape in first]))
+            dtypes.append(kind[0])
+        return shapes, dtypes
 
     def _key(self, array: Any) -> object:
         """Return a key that arrays of the same elements have in common; an array is looked at once."""
@@ -252,13 +270,9 @@ class Inference:
         return (tensor.elem_type, None if -1 in dims else dims)
 
 
-def _has_shape(kind: Kind) -> bool:
-    return type(kind) is tuple and kind[1] is not None
-
-
 def _is_huge(kind: Kind | None) -> bool:
     """Say whether the sizes of a tensor are too large for the inference's arithmetic."""
-    return type(kind) is tuple and kind[1] is not None and any(type(size) is int and size > LARGEST_PART for size in kind[1])
+    return type(kind) is tuple and any(type(dim) is int and dim > LARGEST_PART for dim in kind[1] or ())
 
 
 def _is_dangerous(node: Node) -> bool:

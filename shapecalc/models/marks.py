@@ -28,6 +28,12 @@ class Apart(Record):
     axis: int
     inner: int
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Apart and self.axis == other.axis and self.inner == other.inner
+
+    def __hash__(self) -> int:
+        return hash((self.axis, self.inner))
+
 
 class Lost(Record):
     """The batch reaches the tensor, and no axis is known to hold the samples apart."""

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from shapecalc.models.inference import Kinds, Told
+    from shapecalc.models.inference import InLanes
     from shapecalc.models.model import Node
     from shapecalc.models.state import Refused, State
     from shapecalc.models.walk import Shapes, Values
+
+    Inferred = tuple[Sequence[Shapes], Sequence[int], Refused | None]
+    """The shapes of a node's outputs in each lane, their element types, and why it fails, if it does."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -53,7 +56,7 @@ class PlainNodes:
         """Begin with no answers."""
         self._state = state
         self._lanes: dict[object, tuple[Shapes, Refused | None]] = {}
-        self._inferred: dict[object, tuple[Sequence[Shapes], Sequence[int], Refused | None]] = {}
+        self._inferred: dict[object, Inferred] = {}
         self._asks: Inference | None = None
 
     def pass_node(self, node: Node) -> None:
@@ -178,21 +181,33 @@ class PlainNodes:
         if node.op in READ or node.domain:
             values = [state.known(number) if number else None for number in node.inputs]
         kinds = tuple([(state.dtypes[number], state.shapes_of(number)) if number else None for number in node.inputs])
-        others = any(number in state.others for number in node.inputs)
-        if others or any(values):
-            found = self._asked(node, form, values)
+        if any(values) or (state.others and any(number in state.others for number in node.inputs)):
+            found = self._asked(node, form, kinds, values)
         else:
             key = (form, kinds)
-            found = self._inferred.get(key) or self._asked(node, form, values)
+            found = self._inferred.get(key) or self._asked(node, form, kinds, values)
             self._inferred[key] = found
         state.settle(node, *found)
 
     def _asked(
-        self, node: Node, form: int, values: Sequence[Values | None]
-    ) -> tuple[Sequence[Shapes], Sequence[int], Refused | None]:
+        self, node: Node, form: int, kinds: Sequence[InLanes | None], values: Sequence[Values | None]
+    ) -> Inferred:
+        """Return what ONNX infers of a node: asked for all lanes in one go, if it can be, otherwise one by one."""
+        if node.op in CARRYING and not node.domain and all(each is None or once(each) for each in values):
+            arrays = tuple([each and each[0] for each in values])
+            found = self._asks.in_all(node, form, kinds, arrays)  # type: ignore[union-attr]
+            if found is not None:
+                return *found, None
+        return self._asked_in_each(node, form, values)
+
+    def _asked_in_each(self, node: Node, form: int, values: Sequence[Values | None]) -> Inferred:
         """Return the shapes of a node's outputs in each lane, their element types, and why it fails, if it does."""
-        state = self._state
-        told = self._told(node, form, values)
+        state, asks = self._state, self._asks
+        told = []
+        for lane in state.lanes:
+            kinds = tuple([self._kind(number, lane) if number else None for number in node.inputs])
+            arrays = tuple([None if each is None else each[lane] for each in values])
+            told.append(batch_refusal(node, kinds) or asks.outputs(node, form, kinds, arrays))  # type: ignore[union-attr]
         shapes, dtypes = [], []
         for place, number in enumerate(node.outputs):
             each = [None if isinstance(kinds, str) else kinds[place] for kinds in told]
@@ -202,23 +217,6 @@ class PlainNodes:
                 state.others[number] = tuple([kind if type(kind) is bytes else None for kind in each])
         refused = tuple([kinds if isinstance(kinds, str) else None for kinds in told])
         return shapes, dtypes, refused if any(refused) else None
-
-    def _told(self, node: Node, form: int, values: Sequence[Values | None]) -> list[Told]:
-        """Return what ONNX infers in each lane: asked once if a node hands on what is not the same in all of them."""
-        asks: Inference = self._asks  # type: ignore[assignment]  # whoever asks has made it
-        lanes = [
-            tuple([self._kind(number, lane) if number else None for number in node.inputs])
-            for lane in self._state.lanes
-        ]
-        in_one_go: dict[Kinds, Told] = {}
-        if node.op in CARRYING and not node.domain and all([each is None or once(each) for each in values]):
-            in_one_go = asks.in_all(node, form, lanes, tuple([each and each[0] for each in values]))
-        return [
-            in_one_go.get(kinds)
-            or batch_refusal(node, kinds)
-            or asks.outputs(node, form, kinds, tuple([each and each[lane] for each in values]))
-            for lane, kinds in enumerate(lanes)
-        ]
 
     def _kind(self, number: int, lane: int) -> Any:
         """Return what is known of a tensor in a lane."""

@@ -90,4 +90,4 @@ def _samples(runs: Sequence[Run], others: Sequence[Run], batch: str) -> tuple[Ve
     if Verdict.SWALLOWS in fates:
         axis, part = fates[Verdict.SWALLOWS].there or (0, "whole")
         return Verdict.SWALLOWS, f"{batch} was axis 0; now it is {PARTS[part].format(axis)}"
-    return Verdict.SAFE, "" if any([run.before for run in runs]) else f"{batch} does not reach it"
+    return Verdict.SAFE, "" if any(run.before for run in runs) else f"{batch} does not reach it"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shapecalc.models.element_kinds import BOOL, INT64, NUMBERS
 from shapecalc.models.inference import CARRYING, Inference
+from shapecalc.models.learned import RULES, dtypes_of
 from shapecalc.models.runtime_rules import batch_refusal
 from shapecalc.models.state import broadcast, once
 from shapecalc.models.values import VALUES, constant, value_of
@@ -63,7 +64,10 @@ class PlainNodes:
         """Put down the outputs of a node."""
         state, op, inputs = self._state, node.op, node.inputs
         if node.domain:
-            self._infer(node)
+            if node.domain == "ai.onnx.ml" and op in RULES:
+                self._learned(node)
+            else:
+                self._infer(node)
             return
         if op in VALUES or op == "Constant":
             first = inputs[0] if inputs else 0
@@ -165,6 +169,14 @@ class PlainNodes:
             found = self._lanes[key] = output, refused if any(refused) else None
         dtype = BOOL if node.op in COMPARES else state.dtypes[node.inputs[-1]]
         state.settle(node, (found[0],), (dtype,), found[1])
+
+    def _learned(self, node: Node) -> None:
+        """Put down the outputs of an operator for classical machine learning."""
+        state, rule = self._state, RULES[node.op]
+        given = [state.shapes_of(number) for number in node.inputs]
+        told = [rule(node.attributes, shapes) for shapes in zip(*given, strict=True)]
+        outputs: list[Shapes] = [*zip(*told, strict=True)]
+        state.settle(node, outputs, dtypes_of(node.op, node.attributes, state.dtypes[node.inputs[0]]), None)
 
     def _infer(self, node: Node) -> None:
         """Put down the outputs of a node as ONNX infers them."""

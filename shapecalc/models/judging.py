@@ -97,8 +97,8 @@ class Outcome:
 
 def judged_model(model: Model, asked: Asked = PLAIN) -> Outcome:
     """Return a model walked and judged; raise `ShapeError` (usage) for options that do not fit it."""
-    likeliest, *others = choices(model, asked)
-    first = _walked(model, likeliest)
+    others = choices(model, asked)
+    first = _walked(model, next(others))
     if first.resolves():
         return first
     return next((found for choice in others if (found := _walked(model, choice)).resolves()), first)

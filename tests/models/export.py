@@ -1,12 +1,12 @@
 """Real exports: models that exporters write, judged, and held against ONNX Runtime at batch sizes that were not walked.
 
-    python tests/models/export.py export FOLDER [NAME...]  in an environment with torch, torchvision, timm, transformers,
-                                                           one with tensorflow and tf2onnx, and one with skl2onnx
-    python tests/models/export.py judge FOLDER...          in one with shapecalc, onnx and onnxruntime
+    python tests/models/export.py export FOLDER [NAME...]  where torch, torchvision, timm and transformers are, where
+                                                           tensorflow and tf2onnx are, and where skl2onnx is
+    python tests/models/export.py judge FOLDER...          where shapecalc, onnx and onnxruntime are
 
 Names are beginnings of models' names; without any all models are exported.
 
-Each of the two runs in an environment of its own, and neither in the tests: the exporters are large. Of the exporters
+Each runs in an environment of its own, and none in the tests: the exporters are large. Of the exporters
 that are not installed nothing is written. Weights are drawn, none are loaded. A folder may hold any other `.onnx`
 files. They are told apart by a hash of their names into those to tune on and those held back.
 """
@@ -20,8 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.models.sklearn_models import export_sklearn  # noqa: E402 - the folder is found by the line above
-from tests.models.tensorflow_models import export_tensorflow  # noqa: E402
+from tests.models.sklearn_models import export_sklearn
+from tests.models.tensorflow_models import export_tensorflow
 
 SIZES = (2, 4)
 """The batch sizes to run: one that was walked, and one that was not."""

@@ -61,9 +61,9 @@ def sklearn_models():
 def export_sklearn(folder, wanted, said):
     """Write each wanted model with a batch that is free and with one that is not; `said` takes what came of it."""
     import numpy as np
-    from sklearn.base import is_classifier
     from skl2onnx import to_onnx
     from skl2onnx.common.data_types import FloatTensorType
+    from sklearn.base import is_classifier
 
     drawn = np.random.default_rng(0)
     data, classes = drawn.normal(size=(60, FEATURES)).astype(np.float32), drawn.integers(0, 3, 60)

@@ -29,6 +29,8 @@ LARGEST_PART = 2**40
 """A dim above which ONNX's arithmetic, which is of 64 bits, is not asked."""
 MOST_PARTS = 4096
 """The largest number that an attribute which counts things may have: the inference makes room for as many."""
+SAID = "[ShapeInferenceError] "
+"""What ONNX writes in front of a reason."""
 COUNTS = ("num_outputs", "group", "num_groups")
 """The attributes that count or divide, and may be neither 0 nor large."""
 DIVISORS = ("strides", "stride", "dilations")
@@ -211,9 +213,8 @@ class Inference:
         try:
             found = self._ask(schema, given, types, known, opset_imports=self._imported(node))
         except self._refused as error:
-            return (
-                str(error) if all(each and type(each) is tuple and each[1] is not None for each in kinds) else unknown
-            )
+            said = str(error).rpartition(SAID)[2]
+            return said if all(each and type(each) is tuple and each[1] is not None for each in kinds) else unknown
         except (self._unfit, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
             return unknown
         return tuple([self._kind(found.get(name)) for name in outputs])

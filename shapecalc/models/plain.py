@@ -219,7 +219,8 @@ class PlainNodes:
         for lane in state.lanes:
             kinds = tuple([self._kind(number, lane) if number else None for number in node.inputs])
             arrays = tuple([None if each is None else each[lane] for each in values])
-            told.append(batch_refusal(node, kinds) or asks.outputs(node, form, kinds, arrays))  # type: ignore[union-attr]
+            refused = batch_refusal(node, kinds, state.constants)
+            told.append(refused or asks.outputs(node, form, kinds, arrays))  # type: ignore[union-attr]
         shapes, dtypes = [], []
         for place, number in enumerate(node.outputs):
             each = [None if isinstance(kinds, str) else kinds[place] for kinds in told]
@@ -227,8 +228,8 @@ class PlainNodes:
             dtypes.append(next((kind[0] for kind in each if type(kind) is tuple and kind[0]), 0))
             if any(type(kind) is bytes for kind in each):
                 state.others[number] = tuple([kind if type(kind) is bytes else None for kind in each])
-        refused = tuple([kinds if isinstance(kinds, str) else None for kinds in told])
-        return shapes, dtypes, refused if any(refused) else None
+        refusals = tuple([kinds if isinstance(kinds, str) else None for kinds in told])
+        return shapes, dtypes, refusals if any(refusals) else None
 
     def _kind(self, number: int, lane: int) -> Any:
         """Return what is known of a tensor in a lane."""

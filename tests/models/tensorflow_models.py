@@ -88,6 +88,7 @@ def functions():
 
 def export_tensorflow(folder, wanted, said):
     """Write each wanted model with a batch that is free and with one that is not; `said` takes what came of it."""
+    import onnx
     import tensorflow as tf
     import tf2onnx
 
@@ -98,7 +99,9 @@ def export_tensorflow(folder, wanted, said):
                 model = make()
                 function = tf.function(lambda x, model=model: model(x))
                 signature = [tf.TensorSpec((None if free else 1, *shape), tf.float32, name="x")]
-                tf2onnx.convert.from_function(function, signature, opset=17, output_path=str(path))
+                made, _ = tf2onnx.convert.from_function(function, signature, opset=17)
+                onnx.checker.check_model(made)  # operators that it does not know it hands on
+                onnx.save(made, path)
                 said(path.name)
             except Exception as error:
                 said(f"{path.name}: not exported: {type(error).__name__}: {str(error).splitlines()[:1]}")

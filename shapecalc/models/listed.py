@@ -153,7 +153,7 @@ class ListedNodes:
             if any(each is not None for each in made):
                 if state.walk.origins.get(first) in ("initializer", "Constant", "folded") and once(known):
                     state.walk.origins[out] = "folded"
-                state.put_values(out, made, state.dtypes[first])
+                state.put_values(out, made, state.dtypes[first], mended)
                 return
         state.put(out, mended, state.dtypes[first], state.whys.get(first, FROM_DATA) if None in mended else "")
 

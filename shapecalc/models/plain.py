@@ -74,6 +74,11 @@ class PlainNodes:
             if (not first or first in state.values or first in state.constants or op == "Size") and self._value(node):
                 state.carry(node)
                 return
+        self._pass_shapes(node)
+
+    def _pass_shapes(self, node: Node) -> None:
+        """Put down the shapes of a node's outputs."""
+        state, op, inputs = self._state, node.op, node.inputs
         if op in SAME and state.live is None and len(node.outputs) == 1 and (shapes := state.shapes[inputs[0]]):
             state.shapes[node.outputs[0]] = shapes
             state.dtypes[node.outputs[0]] = state.dtypes[inputs[0]]
@@ -103,16 +108,23 @@ class PlainNodes:
             return True
         if all(each is None for each in made):
             return False
+        self._put_values(node, made)
+        return True
+
+    def _put_values(self, node: Node, made: Sequence[Any]) -> None:
+        """Put down the elements of a node's outputs, and their shapes in the lanes in which they are not known."""
+        state = self._state
         folded = all(
             state.walk.origins.get(number) in ("initializer", "Constant", "folded") for number in node.inputs if number
         )
+        if any(each is None for each in made):
+            self._pass_shapes(node)
         for place, number in enumerate(node.outputs):
             arrays = [None if each is None or place >= len(each) else each[place] for each in made]
             dtype = next((NUMBERS.get(each.dtype.name, 0) for each in arrays if each is not None), 0)
-            state.put_values(number, arrays, dtype)
+            state.put_values(number, arrays, dtype, state.shapes[number])
             if folded:
                 state.walk.origins[number] = "folded"
-        return True
 
     def _computed(self, node: Node, inputs: Sequence[Values | None]) -> tuple[list[Any], Refused | None]:
         """Return a node's outputs in each lane, None where they are not known, and why it fails, if it does."""

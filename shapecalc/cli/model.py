@@ -86,15 +86,19 @@ def add(app: typer.Typer, cls: type) -> None:
 def run_model(file: str, out: Output, **given: Any) -> int:
     """Print what is asked for of a model, or write it mended; return the exit code."""
     from shapecalc.cli.modelling.asked import asked_of, targets_of
+    from shapecalc.models.judging import uncollected
 
     try:
         _check_together(given, out)
         asked = asked_of(given["batch"], given["shapes"] or (), given["where"])
-        if given["fix"]:
-            return _fix(file, asked, out, targets_of(given["fix_as"] or ()), prove=not given["no_prove"])
-        if given["dialect"]:
-            return _show_layers(file, asked, out, given["dialect"])
-        return _show(file, asked, out, given)
+        targets = targets_of(given["fix_as"] or ())
+        with uncollected():
+            try:
+                if given["fix"]:
+                    return _fix(file, asked, out, targets, prove=not given["no_prove"])
+                return _show(file, asked, out, given)
+            finally:
+                gc.freeze()  # what is here now stays: collections need not look at it
     except ShapeError as error:
         return print_error(error, "model", {"model": file}, out)
 
@@ -118,14 +122,15 @@ def _check_together(given: Mapping[str, Any], out: Output) -> None:
 
 
 def _show(file: str, asked: Asked, out: Output, given: Mapping[str, Any]) -> int:
-    """Print a model's report, or the part of it that is asked for; return the exit code."""
+    """Print a model's report, or the part or the form of it that is asked for; return the exit code."""
+    if given["dialect"]:
+        return _show_layers(file, asked, out, given["dialect"])
     from shapecalc.cli.modelling.lines import lint_lines
     from shapecalc.cli.modelling.objects import node_object, report_object
     from shapecalc.cli.modelling.opened import report_of
     from shapecalc.cli.modelling.screens import node_lines, table_lines
 
     report = report_of(file, asked)
-    gc.freeze()  # what is here now stays: collections need not look at it
     nodes = _wanted(report, given, strict=out.strict)
     one, linted = given["node"] is not None, given["lint"] or given["github"]
     stops = () if one or given["op"] else report.stops

@@ -10,7 +10,8 @@ from shapecalc.models.routes import ROUTES, TAKEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
     import numpy as np
 
@@ -18,6 +19,23 @@ if TYPE_CHECKING:
     from shapecalc.models.routes import Seen
 
     Mover = Callable[[Seen, int], Mark]
+
+MOVING = frozenset({"reshape", "transpose", "flatten", "squeeze", "unsqueeze"})
+"""The ops of core that move all elements of one input and make no others."""
+
+
+def mark_moved(
+    op: str, arguments: Mapping[str, Any], mark: Mark, before: Sizes | None, after: Sizes | None, batch: int
+) -> Mark:
+    """Return the mark of the output of a node that moves all elements of one input, `op` and `arguments` as in core."""
+    if not isinstance(mark, Apart):
+        return mark
+    if before is None or after is None:
+        return Lost("no shape")
+    if op != "transpose":
+        return regrouped(mark, before, after, batch)
+    perm = arguments.get("perm")
+    return Apart(perm.index(mark.axis) if perm is not None else len(before) - 1 - mark.axis, mark.inner)
 
 
 def mark_after(seen: Seen, to: int = 0) -> Mark:

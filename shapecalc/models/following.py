@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.models.answering import answer_of
-from shapecalc.models.batch import mark_after
+from shapecalc.models.batch import MOVING, mark_after, mark_moved
 from shapecalc.models.element_kinds import INT32, INT64
 from shapecalc.models.fixes import Broken, fixes, mended_mark
 from shapecalc.models.marks import Apart, Lost, together
@@ -108,15 +108,11 @@ class Following:
         """Return the judgement of a listed node, and mark its output as it is once it is mended."""
         node = visit.node
         before = self.marks(node.inputs[0]) if node.inputs else None
-        first = visit.arguments[0]
-        asked = visit.arguments[:1] if all(each is first for each in visit.arguments) else visit.arguments
-        reached = any(self.marks(tensor) for tensor in node.inputs[1:])
-        values = tuple([None if each is None else tuple(each.items()) for each in asked])
-        rules = (node.op, node.opset, visit.switch, reached, visit.unknown)
-        key = (rules, visit.input, values, visit.outputs, before)
+        reached = len(node.inputs) > 1 and any(map(self.marks, node.inputs[1:]))
+        key = (visit.question, before, reached, visit.unknown, visit.problems)
         told = self._known.get(key)
         if told is None:
-            told = self._known[key] = self._told(visit, before or self._nowhere)
+            told = self._known[key] = self._told(visit, before or self._nowhere, reached=reached)
         self._keep(node.outputs[0], told.marks)
         judgement = told.judgement
         offends = judgement.verdict in OFFENCES
@@ -125,9 +121,12 @@ class Following:
         blocked_by = self._carry_above(node, offends=offends)
         return judgement if blocked_by is None else replace(judgement, blocked_by=blocked_by)
 
-    def _told(self, visit: Visit, before: Marks) -> Told:
-        """Return what is said of a listed node whose input has these marks, wherever it stands."""
-        after = [None if seen is None else mark_after(seen) for seen in self._seen(visit.node, (visit.outputs,))]
+    def _told(self, visit: Visit, before: Marks, *, reached: bool) -> Told:
+        """Return what is said of a listed node whose input has these marks, wherever it stands.
+
+        `reached` says if the batch reaches its other inputs.
+        """
+        after = self._marks_after(visit, before, reached=reached)
         runs = self._runs(visit, before, after)
         verdict, why = verdict_of(runs, self.declared, self.batch)
         if visit.unknown:
@@ -135,10 +134,21 @@ class Following:
         found = fixes(self._broken(visit, before), answer_of(visit)) if verdict in OFFENCES else []
         outputs = found[0].outputs if found else visit.outputs
         marks = tuple(map(mended_mark, before, visit.input, outputs, self._batches)) if found else tuple(after)
-        here, there = next((run.places for run in runs[::-1] if run.batch > 1), (None, None))
+        here, there = next(((run.here, run.there) for run in runs[::-1] if run.batch > 1), (None, None))
         outcomes, offered = tuple([run.outcome for run in runs]), tuple([mended.fix for mended in found])
         judgement = Judgement(verdict, outputs, why, offered, None, outcomes, self._empty(visit), here, there)
         return Told(judgement, marks)
+
+    def _marks_after(self, visit: Visit, before: Marks, *, reached: bool) -> list[Mark]:
+        """Return the marks of a listed node's output."""
+        if reached or visit.op not in MOVING:
+            return [None if seen is None else mark_after(seen) for seen in self._seen(visit.node, (visit.outputs,))]
+        return [
+            mark_moved(visit.op, asked or {}, mark, shape, output, batch) if mark else None
+            for asked, mark, shape, output, batch in zip(
+                visit.arguments, before, visit.input, visit.outputs, self._batches, strict=True
+            )
+        ]
 
     def stop(self, node: Node, refused: tuple[str | None, ...]) -> Shapes | None:
         """Note a node that is not listed and fails; nobody can say what lies below it."""

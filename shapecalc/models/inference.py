@@ -8,13 +8,20 @@ from shapecalc.models.payloads import varint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from shapecalc.models.model import Node
-    from shapecalc.models.walk import Sizes
+    from shapecalc.models.walk import Shapes, Sizes
 
-    Kind = tuple[int, Sizes | None] | bytes
-    """What is known of a tensor: its element type and shape; the message of its type if it is no tensor."""
+    Kind = tuple[int, tuple[int | str, ...] | None] | bytes
+    """What is known of a tensor: its element type and shape; the message of its type if it is no tensor.
+
+    A text in a shape is a name for a dim that is not the same in all lanes."""
+    Kinds = tuple[Kind | None, ...]
+    """What is known of a node's inputs; None for one left out."""
+    InLanes = tuple[int, Shapes]
+    """The element type of a tensor, and its shape in each lane."""
     Told = tuple[Kind, ...] | str
     """What is known of the outputs; or why the node refuses its inputs."""
 
@@ -22,10 +29,63 @@ LARGEST_PART = 2**40
 """A dim above which ONNX's arithmetic, which is of 64 bits, is not asked."""
 MOST_PARTS = 4096
 """The largest number that an attribute which counts things may have: the inference makes room for as many."""
+SAID = "[ShapeInferenceError] "
+"""What ONNX writes in front of a reason."""
 COUNTS = ("num_outputs", "group", "num_groups")
 """The attributes that count or divide, and may be neither 0 nor large."""
 DIVISORS = ("strides", "stride", "dilations")
 """The attributes of numbers that are divided by."""
+
+
+HAND_ON = """
+    ArgMax ArgMin AveragePool Cast Conv ConvTranspose Gather Gemm GlobalAveragePool GlobalMaxPool LayerNormalization
+    MatMul MaxPool Pad ReduceL2 ReduceMax ReduceMean ReduceMin ReduceSum Resize Slice Split TopK Upsample
+"""
+CARRYING = frozenset(HAND_ON.split())
+"""The operators that refuse no size of a dim which their inference hands on: such a dim may have a name."""
+
+
+class Named:
+    """Inputs of a node that stand for those of all lanes: each dim that is not the same in all of them has a name."""
+
+    def __init__(self, inputs: Sequence[InLanes | None], lanes: Sequence[int]) -> None:
+        """Name the dims of inputs in some lanes, in which all have shapes; `kinds` is None if their ranks differ.
+
+        >>> Named([(1, ((1, 3), (2, 3))), (1, ((4, 3), (4, 3)))], (0, 1)).kinds
+        ((1, ('0.0', 3)), (1, (4, 3)))
+        """
+        self.sizes: dict[str, Sequence[int]] = {}
+        """The size of each name in each of these lanes."""
+        self.kinds: Kinds | None = None
+        self._count = len(lanes)
+        found: list[Kind | None] = []
+        for place, given in enumerate(inputs):
+            shapes = [given[1][lane] or () for lane in lanes] if given else []
+            if shapes.count(shapes[0]) == len(shapes) if given else True:
+                found.append(given and (given[0], shapes[0]))
+            elif given and len({*map(len, shapes)}) == 1:
+                found.append((given[0], tuple(self._dims(place, shapes))))
+            else:
+                return
+        self.kinds = tuple(found)
+
+    def _dims(self, place: int, shapes: Sequence[Sizes]) -> Iterator[int | str]:
+        """Yield the dims of an input, and keep the sizes of those that have names."""
+        for axis, sizes in enumerate(zip(*shapes, strict=True)):
+            if sizes.count(sizes[0]) == len(sizes):
+                yield sizes[0]
+            else:
+                self.sizes[f"{place}.{axis}"] = sizes
+                yield f"{place}.{axis}"
+
+    def shapes(self, kind: Kind) -> list[Sizes] | None:
+        """Return the shape of an output in each of the lanes; None unless it has each name once."""
+        if type(kind) is not tuple or kind[1] is None:
+            return None
+        if sorted([dim for dim in kind[1] if type(dim) is str]) != sorted(self.sizes):
+            return None
+        columns = [(dim,) * self._count if type(dim) is int else self.sizes[dim] for dim in kind[1]]  # type: ignore[index]
+        return [*zip(*columns, strict=True)]
 
 
 class Message(bytes):
@@ -57,7 +117,7 @@ class Inference:
         self._numbers: dict[object, int] = {}
         self._forms: list[tuple[Any, NodeMessage, tuple[str, ...]]] = []
         self._types: dict[Kind, Message] = {}
-        self._dims: dict[int, bytes] = {}
+        self._dims: dict[int | str, bytes] = {}
         self._told: dict[object, Told] = {}
         self._keys: dict[int, tuple[Any, object]] = {}
         self._tensors: dict[object, Message] = {}
@@ -107,6 +167,34 @@ class Inference:
             found = self._told[key] = self._inferred(node, form, kinds, values)
         return found
 
+    def in_all(
+        self, node: Node, form: int, inputs: Sequence[InLanes | None], values: tuple[Any, ...]
+    ) -> tuple[list[Shapes], list[int]] | None:
+        """Return the shapes of a node's outputs in each lane, and their types, of an operator that is `CARRYING`.
+
+        None if it does not hand on what is not the same in all lanes; if it does, it refuses nothing in any.
+        """
+        if not inputs or inputs[0] is None:
+            return None
+        first = inputs[0][1]
+        lanes = [lane for lane, shape in enumerate(first) if shape is not None]
+        known = [each[1] for each in inputs if each is not None]
+        if len(lanes) < 2 or any(shapes[lane] is None for shapes in known for lane in lanes):
+            return None
+        named = Named(inputs, lanes)
+        told = self.outputs(node, form, named.kinds, values) if named.kinds and named.sizes else ""
+        if isinstance(told, str):
+            return None
+        shapes, dtypes = [], []
+        for kind in told:
+            found = named.shapes(kind)
+            if found is None:
+                return None
+            left = iter(found)
+            shapes.append(tuple([None if shape is None else next(left) for shape in first]))
+            dtypes.append(kind[0])
+        return shapes, dtypes
+
     def _key(self, array: Any) -> object:
         """Return a key that arrays of the same elements have in common; an array is looked at once."""
         held = self._keys.get(id(array))
@@ -125,9 +213,8 @@ class Inference:
         try:
             found = self._ask(schema, given, types, known, opset_imports=self._imported(node))
         except self._refused as error:
-            return (
-                str(error) if all(each and type(each) is tuple and each[1] is not None for each in kinds) else unknown
-            )
+            said = str(error).rpartition(SAID)[2]
+            return said if all(each and type(each) is tuple and each[1] is not None for each in kinds) else unknown
         except (self._unfit, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
             return unknown
         return tuple([self._kind(found.get(name)) for name in outputs])
@@ -149,7 +236,7 @@ class Inference:
             found = self._types[kind] = Message(kind if isinstance(kind, bytes) else self._tensor_type(*kind))
         return found
 
-    def _tensor_type(self, dtype: int, shape: Sizes | None) -> bytes:
+    def _tensor_type(self, dtype: int, shape: tuple[int | str, ...] | None) -> bytes:
         parts = [b"\x08", varint(dtype)]
         if shape is not None:
             dims = b"".join([self._dims.get(size) or self._dim(size) for size in shape])
@@ -157,8 +244,8 @@ class Inference:
         tensor = b"".join(parts)
         return b"\x0a" + varint(len(tensor)) + tensor
 
-    def _dim(self, size: int) -> bytes:
-        written = b"\x08" + varint(size)
+    def _dim(self, size: int | str) -> bytes:
+        written = b"\x08" + varint(size) if type(size) is int else b"\x12" + varint(len(size)) + size.encode()  # type: ignore[arg-type, union-attr]
         made = self._dims[size] = b"\x0a" + varint(len(written)) + written
         return made
 
@@ -180,13 +267,13 @@ class Inference:
         tensor = told.tensor_type
         if not tensor.HasField("shape"):
             return (tensor.elem_type, None)
-        sizes = tuple([dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor.shape.dim])
-        return (tensor.elem_type, None if min(sizes, default=0) < 0 else sizes)
+        dims = tuple([dim.dim_value if dim.HasField("dim_value") else dim.dim_param or -1 for dim in tensor.shape.dim])
+        return (tensor.elem_type, None if -1 in dims else dims)
 
 
 def _is_huge(kind: Kind | None) -> bool:
     """Say whether the sizes of a tensor are too large for the inference's arithmetic."""
-    return type(kind) is tuple and kind[1] is not None and max(kind[1], default=0) > LARGEST_PART
+    return type(kind) is tuple and any(type(dim) is int and dim > LARGEST_PART for dim in kind[1] or ())
 
 
 def _is_dangerous(node: Node) -> bool:

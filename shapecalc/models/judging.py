@@ -42,7 +42,7 @@ def report_of(path: str | Path, asked: Asked = PLAIN) -> Report:
 
     Raises `ShapeError`: file, for a file that cannot be used; usage, for options that do not fit the model.
     """
-    with _uncollected():
+    with uncollected():
         return judged_model(read_model(path), asked).report(str(path))
 
 
@@ -97,8 +97,8 @@ class Outcome:
 
 def judged_model(model: Model, asked: Asked = PLAIN) -> Outcome:
     """Return a model walked and judged; raise `ShapeError` (usage) for options that do not fit it."""
-    likeliest, *others = choices(model, asked)
-    first = _walked(model, likeliest)
+    others = choices(model, asked)
+    first = _walked(model, next(others))
     if first.resolves():
         return first
     return next((found for choice in others if (found := _walked(model, choice)).resolves()), first)
@@ -110,8 +110,8 @@ def _walked(model: Model, choice: Choice) -> Outcome:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the collector of circles off: a walk makes many values and no circles, and is done soon."""
+def uncollected() -> Iterator[None]:
+    """Keep the collector of circles off: a report is of many values and no circles, and is done with soon."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     Asked = tuple[tuple[Arguments | None, ...], tuple[Mapping[str, Any] | None, ...]]
     """What a node asks for in each lane, twice: as pairs to look it up, and by name."""
-    Told = tuple[Shapes, tuple[Problem | None, ...]]
+    Told = tuple[int, Shapes, tuple[Problem | None, ...]]
+    """The number of a question, and core's answers to it in each lane."""
 
 
 class ListedNodes:
@@ -40,7 +41,7 @@ class ListedNodes:
         state = self._state
         shapes = state.shapes_of(node.inputs[0] if node.inputs else 0)
         pairs, arguments = self._asked_of(node)
-        outputs, problems = self._answers_in(node, shapes, pairs, arguments)
+        question, outputs, problems = self._answers_in(node, shapes, pairs, arguments)
         if state.live is not None:
             problems = tuple([each if live else None for each, live in zip(problems, state.live, strict=True)])
         as_told = self._tensor_shapes(node, outputs)
@@ -50,7 +51,16 @@ class ListedNodes:
             switch = switch_of(node) if node.attributes else None
             unknown = self._unknown(node, shapes, pairs)
             visit = Visit(
-                node, LISTED[node.op], self._version(node), shapes, arguments, switch, as_told, problems, unknown
+                node,
+                LISTED[node.op],
+                self._version(node),
+                shapes,
+                arguments,
+                switch,
+                as_told,
+                problems,
+                unknown,
+                question,
             )
             mended = state.follower.judge(visit).outputs
         self._put(node, as_told, mended, outputs, arguments)
@@ -89,12 +99,13 @@ class ListedNodes:
         arguments: tuple[Mapping[str, Any] | None, ...],
     ) -> Told:
         """Return core's answers in each lane."""
-        key = (node.op, node.opset, node.attributes.get("allowzero") if node.attributes else None, shapes, pairs)
+        allowzero = node.attributes.get("allowzero") if node.attributes else None
+        key = (node.op, node.opset, allowzero, shapes, pairs[:1] if once(pairs) else pairs)
         found = self._told.get(key)
         if found is None:
             answers = self._answers.answers(node, shapes, arguments)
             outputs, problems = zip(*answers, strict=True)
-            found = self._told[key] = outputs, problems
+            found = self._told[key] = len(self._told), outputs, problems
         return found
 
     def _version(self, node: Node) -> int | None:
@@ -142,7 +153,7 @@ class ListedNodes:
             if any(each is not None for each in made):
                 if state.walk.origins.get(first) in ("initializer", "Constant", "folded") and once(known):
                     state.walk.origins[out] = "folded"
-                state.put_values(out, made, state.dtypes[first])
+                state.put_values(out, made, state.dtypes[first], mended)
                 return
         state.put(out, mended, state.dtypes[first], state.whys.get(first, FROM_DATA) if None in mended else "")
 

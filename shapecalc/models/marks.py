@@ -28,6 +28,12 @@ class Apart(Record):
     axis: int
     inner: int
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Apart and self.axis == other.axis and self.inner == other.inner
+
+    def __hash__(self) -> int:
+        return hash((self.axis, self.inner))
+
 
 class Lost(Record):
     """The batch reaches the tensor, and no axis is known to hold the samples apart."""
@@ -65,7 +71,10 @@ def regrouped(mark: Apart, before: Sizes, after: Sizes, batch: int) -> Mark:
     >>> regrouped(Apart(0, 1), (3, 4, 5), (1, 60), 3), regrouped(Apart(0, 1), (3, 8), (8, 3), 3)
     (Apart(axis=1, inner=20), Lost(why='no axis separates the samples any more', certain=True))
     """
-    unit = mark.inner * _volume(before[mark.axis + 1 :])
+    kept = mark.axis + 1
+    if before[:kept] == after[:kept]:
+        return mark
+    unit = mark.inner * _volume(before[kept:])
     below = 1
     for axis in range(len(after) - 1, -1, -1):
         above = below * (after[axis] or 1)

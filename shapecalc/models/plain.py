@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from shapecalc.models.element_kinds import BOOL, INT64, NUMBERS
-from shapecalc.models.inference import Inference
+from shapecalc.models.inference import CARRYING, Inference
+from shapecalc.models.learned import RULES, dtypes_of
 from shapecalc.models.runtime_rules import batch_refusal
 from shapecalc.models.state import broadcast, once
 from shapecalc.models.values import VALUES, constant, value_of
@@ -13,9 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from shapecalc.models.inference import InLanes
     from shapecalc.models.model import Node
     from shapecalc.models.state import Refused, State
     from shapecalc.models.walk import Shapes, Values
+
+    Inferred = tuple[Sequence[Shapes], Sequence[int], Refused | None]
+    """The shapes of a node's outputs in each lane, their element types, and why it fails, if it does."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -52,20 +57,28 @@ class PlainNodes:
         """Begin with no answers."""
         self._state = state
         self._lanes: dict[object, tuple[Shapes, Refused | None]] = {}
-        self._inferred: dict[object, tuple[Sequence[Shapes], Sequence[int], Refused | None]] = {}
+        self._inferred: dict[object, Inferred] = {}
         self._asks: Inference | None = None
 
     def pass_node(self, node: Node) -> None:
         """Put down the outputs of a node."""
         state, op, inputs = self._state, node.op, node.inputs
         if node.domain:
-            self._infer(node)
+            if node.domain == "ai.onnx.ml" and op in RULES:
+                self._learned(node)
+            else:
+                self._infer(node)
             return
         if op in VALUES or op == "Constant":
             first = inputs[0] if inputs else 0
             if (not first or first in state.values or first in state.constants or op == "Size") and self._value(node):
                 state.carry(node)
                 return
+        self._pass_shapes(node)
+
+    def _pass_shapes(self, node: Node) -> None:
+        """Put down the shapes of a node's outputs."""
+        state, op, inputs = self._state, node.op, node.inputs
         if op in SAME and state.live is None and len(node.outputs) == 1 and (shapes := state.shapes[inputs[0]]):
             state.shapes[node.outputs[0]] = shapes
             state.dtypes[node.outputs[0]] = state.dtypes[inputs[0]]
@@ -95,16 +108,23 @@ class PlainNodes:
             return True
         if all(each is None for each in made):
             return False
+        self._put_values(node, made)
+        return True
+
+    def _put_values(self, node: Node, made: Sequence[Any]) -> None:
+        """Put down the elements of a node's outputs, and their shapes in the lanes in which they are not known."""
+        state = self._state
         folded = all(
             state.walk.origins.get(number) in ("initializer", "Constant", "folded") for number in node.inputs if number
         )
+        if any(each is None for each in made):
+            self._pass_shapes(node)
         for place, number in enumerate(node.outputs):
             arrays = [None if each is None or place >= len(each) else each[place] for each in made]
             dtype = next((NUMBERS.get(each.dtype.name, 0) for each in arrays if each is not None), 0)
-            state.put_values(number, arrays, dtype)
+            state.put_values(number, arrays, dtype, state.shapes[number])
             if folded:
                 state.walk.origins[number] = "folded"
-        return True
 
     def _computed(self, node: Node, inputs: Sequence[Values | None]) -> tuple[list[Any], Refused | None]:
         """Return a node's outputs in each lane, None where they are not known, and why it fails, if it does."""
@@ -162,6 +182,14 @@ class PlainNodes:
         dtype = BOOL if node.op in COMPARES else state.dtypes[node.inputs[-1]]
         state.settle(node, (found[0],), (dtype,), found[1])
 
+    def _learned(self, node: Node) -> None:
+        """Put down the outputs of an operator for classical machine learning."""
+        state, rule = self._state, RULES[node.op]
+        given = [state.shapes_of(number) for number in node.inputs]
+        told = [rule(node.attributes, shapes) for shapes in zip(*given, strict=True)]
+        outputs: list[Shapes] = [*zip(*told, strict=True)]
+        state.settle(node, outputs, dtypes_of(node.op, node.attributes, state.dtypes[node.inputs[0]]), None)
+
     def _infer(self, node: Node) -> None:
         """Put down the outputs of a node as ONNX infers them."""
         state = self._state
@@ -177,25 +205,34 @@ class PlainNodes:
         if node.op in READ or node.domain:
             values = [state.known(number) if number else None for number in node.inputs]
         kinds = tuple([(state.dtypes[number], state.shapes_of(number)) if number else None for number in node.inputs])
-        others = any(number in state.others for number in node.inputs)
-        if others or any(values):
-            found = self._asked(node, form, values)
+        if any(values) or (state.others and any(number in state.others for number in node.inputs)):
+            found = self._asked(node, form, kinds, values)
         else:
             key = (form, kinds)
-            found = self._inferred.get(key) or self._asked(node, form, values)
+            found = self._inferred.get(key) or self._asked(node, form, kinds, values)
             self._inferred[key] = found
         state.settle(node, *found)
 
     def _asked(
-        self, node: Node, form: int, values: Sequence[Values | None]
-    ) -> tuple[Sequence[Shapes], Sequence[int], Refused | None]:
+        self, node: Node, form: int, kinds: Sequence[InLanes | None], values: Sequence[Values | None]
+    ) -> Inferred:
+        """Return what ONNX infers of a node: asked for all lanes in one go, if it can be, otherwise one by one."""
+        if node.op in CARRYING and not node.domain and all(each is None or once(each) for each in values):
+            arrays = tuple([each and each[0] for each in values])
+            found = self._asks.in_all(node, form, kinds, arrays)  # type: ignore[union-attr]
+            if found is not None:
+                return *found, None
+        return self._asked_in_each(node, form, values)
+
+    def _asked_in_each(self, node: Node, form: int, values: Sequence[Values | None]) -> Inferred:
         """Return the shapes of a node's outputs in each lane, their element types, and why it fails, if it does."""
         state, asks = self._state, self._asks
         told = []
         for lane in state.lanes:
             kinds = tuple([self._kind(number, lane) if number else None for number in node.inputs])
             arrays = tuple([None if each is None else each[lane] for each in values])
-            told.append(batch_refusal(node, kinds) or asks.outputs(node, form, kinds, arrays))  # type: ignore[union-attr]
+            refused = batch_refusal(node, kinds, state.constants)
+            told.append(refused or asks.outputs(node, form, kinds, arrays))  # type: ignore[union-attr]
         shapes, dtypes = [], []
         for place, number in enumerate(node.outputs):
             each = [None if isinstance(kinds, str) else kinds[place] for kinds in told]
@@ -203,8 +240,8 @@ class PlainNodes:
             dtypes.append(next((kind[0] for kind in each if type(kind) is tuple and kind[0]), 0))
             if any(type(kind) is bytes for kind in each):
                 state.others[number] = tuple([kind if type(kind) is bytes else None for kind in each])
-        refused = tuple([kinds if isinstance(kinds, str) else None for kinds in told])
-        return shapes, dtypes, refused if any(refused) else None
+        refusals = tuple([kinds if isinstance(kinds, str) else None for kinds in told])
+        return shapes, dtypes, refusals if any(refusals) else None
 
     def _kind(self, number: int, lane: int) -> Any:
         """Return what is known of a tensor in a lane."""

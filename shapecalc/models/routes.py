@@ -261,6 +261,12 @@ def _transposed(seen: Seen, _at: int, axis: int, _to: int) -> int | None:
     return perm.index(axis) if axis in perm else None
 
 
+def _extracted(seen: Seen, at: int, axis: int, _to: int) -> int | None:
+    if at:
+        return seen.rank_out() - 1
+    return axis if axis < seen.rank(0) - 1 else None
+
+
 def _rows(seen: Seen, at: int, axis: int, _to: int) -> int | None:
     return 0 if at == axis == 0 and seen.rank(0) > 1 else None
 
@@ -319,7 +325,12 @@ ROWS = """
     Binarizer Imputer LinearClassifier LinearRegressor Normalizer OneHotEncoder SVMClassifier SVMRegressor Scaler
     TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor
 """
-LEARNED: dict[str, Route] = {**dict.fromkeys(ROWS.split(), _rows), "LabelEncoder": aligned}
+LEARNED: dict[str, Route] = {
+    **dict.fromkeys(ROWS.split(), _rows),
+    **dict.fromkeys(("LabelEncoder", "CategoryMapper"), aligned),
+    "ArrayFeatureExtractor": _extracted,
+    "FeatureVectorizer": _every_input(0),
+}
 """The routes of ONNX's operators for classical machine learning."""
 ROUTES = {"": OWN, "com.microsoft": CONTRIBUTED, "ai.onnx.ml": LEARNED}
 """The routes by domain."""

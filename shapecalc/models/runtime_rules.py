@@ -1,10 +1,12 @@
-"""What ONNX Runtime refuses though ONNX's inference does not: sizes that two inputs of a node must share."""
+"""Sizes that inputs of a node must share: ONNX's inference does not refuse others, or does not say in which input."""
 
 from __future__ import annotations
 
+from shapecalc.core.sizes.quoting import brief
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
     from typing import Any
 
     from shapecalc.models.model import Node
@@ -14,11 +16,17 @@ STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
 """The other inputs of recurrent operators that have a batch: name, place, and its axis unless `layout` has it first."""
 
 
-def batch_refusal(node: Node, kinds: Sequence[Any]) -> str | None:
-    """Return why a runtime refuses a node with inputs of these types and shapes; None if nothing here says so."""
-    if node.domain or (node.op not in BATCHES and node.op != "GatherElements"):
+def batch_refusal(node: Node, kinds: Sequence[Any], constants: Container[int] = ()) -> str | None:
+    """Return why a runtime refuses a node with inputs of these types and shapes; None if nothing here says so.
+
+    `constants` are the numbers of the tensors that are initializers.
+    """
+    if node.domain or (node.op not in BATCHES and node.op not in ("GatherElements", "Concat")):
         return None
     shapes = [kind[1] if isinstance(kind, tuple) else None for kind in kinds]
+    if node.op == "Concat":
+        found_axis = _apart(shapes, node.attributes.get("axis", 1))
+        return None if found_axis is None else _said(node, shapes, found_axis, constants)
     if node.op == "GatherElements":
         return _outside(shapes[0], shapes[1], node.attributes.get("axis", 0)) if len(shapes) > 1 else None
     found: dict[str, int] = {}
@@ -31,6 +39,36 @@ def batch_refusal(node: Node, kinds: Sequence[Any]) -> str | None:
         if batch is not None and size != batch:
             return f"{name} has a batch of {size}, and X one of {batch}"
     return None
+
+
+def _apart(shapes: Sequence[Sizes | None], along: Any) -> int | None:
+    """Return the first axis, beside that along which inputs are joined, on which they have different sizes.
+
+    >>> _apart([(1, 2), (3, 2)], 1), _apart([(1, 2), (1, 4)], -1), _apart([(1, 2), None], 1)
+    (0, None, None)
+    """
+    known = [shape for shape in shapes if shape is not None]
+    if (
+        not known
+        or not isinstance(along, int)
+        or len({*map(len, known)}) > 1
+        or not -len(known[0]) <= along < len(known[0])
+    ):
+        return None
+    apart = [axis for axis, sizes in enumerate(zip(*known, strict=True)) if len({*sizes}) > 1]
+    return next((axis for axis in apart if axis != along % len(known[0])), None)
+
+
+def _said(node: Node, shapes: Sequence[Sizes | None], axis: int, constants: Container[int]) -> str:
+    """Return in which two inputs of a node an axis has different sizes."""
+    first = next(place for place, shape in enumerate(shapes) if shape is not None)
+    sizes = [None if shape is None else shape[axis] for shape in shapes]
+    other = next(place for place, size in enumerate(sizes) if size not in (None, sizes[first]))
+    named = []
+    for place in (first, other):
+        kind = "the constant " if node.inputs[place] in constants else ""
+        named.append(f"{sizes[place]} in {kind}{brief(node.proto.input[place])}")
+    return f"dim {axis} is {' and '.join(named)}"
 
 
 def _outside(data: Sizes | None, indices: Sizes | None, axis: int) -> str | None:

@@ -88,14 +88,20 @@ class State:
         self.shapes[number] = shapes
         self.dtypes[number] = dtype
 
-    def put_values(self, number: int, arrays: Sequence[Any], dtype: int) -> None:
-        """Put down the elements of a tensor in each lane, and with them its shape."""
+    def put_values(self, number: int, arrays: Sequence[Any], dtype: int, shapes: Shapes | None = None) -> None:
+        """Put down the elements of a tensor in each lane, and with them its shape.
+
+        `shapes` are those of the lanes in which the elements are not known.
+        """
         if number == ABSENT:
             return
+        told = [None if array is None else array.shape for array in arrays]
+        if shapes is not None:
+            told = [shape if own is None else own for own, shape in zip(told, shapes, strict=True)]
         if self.live is not None:
             arrays = [array if live else None for array, live in zip(arrays, self.live, strict=True)]
         self.values[number] = tuple(arrays)
-        self.put(number, tuple([None if array is None else array.shape for array in arrays]), dtype)
+        self.put(number, tuple(told), dtype)
 
     def masked(self, refused: Refused) -> Refused:
         """Return why a node fails, in the lanes where it runs at all."""

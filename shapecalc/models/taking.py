@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, count
+from itertools import combinations, count, islice
 
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import brief, visible
@@ -80,12 +80,9 @@ def _check_known(where: Mapping[str, int], others: Sequence[str], batch: str) ->
 def _sums(others: Sequence[str], where: Mapping[str, int]) -> Iterator[dict[str, tuple[str, str]]]:
     """Yield guesses that one free dim is the sum of two others, as a mask's is that of past and new tokens."""
     open_ = [name for name in others if name not in where]
-    tried = 0
-    for name in reversed(open_):
-        for pair in combinations([other for other in others if other != name], 2):
-            if tried < MOST_SUMS:
-                tried += 1
-                yield {name: pair}
+    pairs = ((name, pair) for name in reversed(open_) for pair in combinations([o for o in others if o != name], 2))
+    for name, pair in islice(pairs, MOST_SUMS):
+        yield {name: pair}
 
 
 class _Naming:

@@ -30,7 +30,7 @@ def shape_words(shape: NamedShape | None) -> str:
     """
     if shape is None:
         return UNKNOWN
-    return ",".join(UNKNOWN if dim is None else str(dim) for dim in shape) or "[]"
+    return ",".join([UNKNOWN if dim is None else str(dim) for dim in shape]) or "[]"
 
 
 def name_of(node: Node) -> str:

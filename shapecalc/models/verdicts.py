@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.record import Record
 from shapecalc.models.marks import Apart, Lost, place
 from shapecalc.models.report import Verdict
 
@@ -12,20 +11,24 @@ if TYPE_CHECKING:
 
     from shapecalc.models.marks import Mark, Sizes
 
+UNSEEN = "no axis separates the samples"
 PARTS = {"whole": "axis {}", "major": "the slow part of axis {}", "minor": "the fast part of axis {}"}
 
 
-class Run(Record, read_often=True):
-    """What a node does at one size of the batch."""
+class Run:
+    """What a node does at one size of the batch. It is made for each node and size, so it is no `Record`."""
 
-    batch: int
-    input: Sizes | None
-    output: Sizes | None
-    """None where it fails, or where nobody knows its input."""
-    before: Mark
-    after: Mark
-    refused: str = ""
-    """Why it fails; empty where it does not, or where nobody can say."""
+    __slots__ = ("after", "batch", "before", "here", "output", "refused", "there")
+
+    def __init__(
+        self, batch: int, input: Sizes | None, output: Sizes | None, before: Mark, after: Mark, refused: str = ""
+    ) -> None:
+        """Set the shapes (the output's is None where it fails or is not known), their marks, and why it fails."""
+        self.batch, self.output, self.before, self.after, self.refused = batch, output, before, after, refused
+        self.here = place(before, input, batch) if input is not None else None
+        """Which axis of the input carries the batch, and how."""
+        self.there = place(after, output, batch) if output is not None else None
+        """Which axis of the output carries the batch, and how."""
 
     @property
     def outcome(self) -> str:
@@ -33,15 +36,23 @@ class Run(Record, read_often=True):
         return "ok" if self.output is not None else "fails" if self.refused else "blocked"
 
     @property
-    def places(self) -> tuple[tuple[int, str] | None, tuple[int, str] | None]:
-        """Which axes carry the batch in the input and in the output, and how."""
-        here = place(self.before, self.input, self.batch) if self.input is not None else None
-        return here, place(self.after, self.output, self.batch) if self.output is not None else None
-
-    @property
     def told(self) -> bool:
         """Whether the samples can be looked for: at a size of 2 or more, in tensors that the batch reaches."""
         return self.batch > 1 and self.output is not None and self.before is not None and self.after is not None
+
+    @property
+    def fate(self) -> Verdict:
+        """What becomes of the samples: they stay apart, are swallowed or scrambled, or nobody knows."""
+        here, there = self.here, self.there
+        if there is None:
+            return Verdict.SCRAMBLES if here is not None and _is_certain(self.after) else Verdict.UNKNOWN
+        swallowed = here is not None and here[0] == 0 != there[0] and there[1] != "whole"
+        return Verdict.SWALLOWS if swallowed else Verdict.SAFE
+
+
+def _is_certain(mark: Mark) -> bool:
+    """Say whether it is certain that no axis carries the batch, where none is known to."""
+    return isinstance(mark, Apart) or (isinstance(mark, Lost) and mark.certain)
 
 
 def verdict_of(runs: Sequence[Run], declared: int, batch: str) -> tuple[Verdict, str]:
@@ -49,19 +60,18 @@ def verdict_of(runs: Sequence[Run], declared: int, batch: str) -> tuple[Verdict,
 
     The samples are looked for at all sizes but the declared one.
     """
+    others = [run for run in runs if run.batch != declared]
+    if None not in [run.output for run in runs]:
+        return _samples(runs, others, batch)
     if any(run.outcome == "blocked" for run in runs):
         return Verdict.UNKNOWN, _reason(runs)
-    others = [run for run in runs if run.batch != declared]
     failing = [run for run in others if run.refused]
     at_declared = [run.refused for run in runs if run.batch == declared and run.refused]
     if at_declared:
         return Verdict.FAILS, at_declared[0]
-    if failing:
-        only = len(failing) == len(others)
-        sizes = " and ".join(str(run.batch) for run in failing)
-        why = f"at {batch} = {sizes}: {failing[0].refused}"
-        return (Verdict.ONLY if only else Verdict.SOMETIMES), why
-    return _samples(runs, others, batch)
+    only = len(failing) == len(others)
+    sizes = " and ".join(str(run.batch) for run in failing)
+    return (Verdict.ONLY if only else Verdict.SOMETIMES), f"at {batch} = {sizes}: {failing[0].refused}"
 
 
 def _reason(runs: Sequence[Run]) -> str:
@@ -71,24 +81,13 @@ def _reason(runs: Sequence[Run]) -> str:
 
 def _samples(runs: Sequence[Run], others: Sequence[Run], batch: str) -> tuple[Verdict, str]:
     """Return the verdict on a node that runs at all sizes."""
-    told = [run for run in others if run.told]
-    if any(_scrambles(run) for run in told):
+    fates = {run.fate: run for run in others[::-1] if run.told}
+    if Verdict.SCRAMBLES in fates:
         return Verdict.SCRAMBLES, "no axis of the output separates the samples any more"
-    for run in told:
-        if isinstance(run.before, Lost):
-            return Verdict.UNKNOWN, run.before.why
-        if run.places[1] is None:
-            return Verdict.UNKNOWN, run.after.why if isinstance(run.after, Lost) else "no axis separates the samples"
-    for run in told:
-        here, there = run.places
-        assert there is not None
-        if here and here[0] == 0 != there[0] and there[1] != "whole":
-            return Verdict.SWALLOWS, f"{batch} was axis 0; now it is {PARTS[there[1]].format(there[0])}"
+    if Verdict.UNKNOWN in fates:
+        run = fates[Verdict.UNKNOWN]
+        return Verdict.UNKNOWN, next((mark.why for mark in (run.before, run.after) if isinstance(mark, Lost)), UNSEEN)
+    if Verdict.SWALLOWS in fates:
+        axis, part = fates[Verdict.SWALLOWS].there or (0, "whole")
+        return Verdict.SWALLOWS, f"{batch} was axis 0; now it is {PARTS[part].format(axis)}"
     return Verdict.SAFE, "" if any(run.before for run in runs) else f"{batch} does not reach it"
-
-
-def _scrambles(run: Run) -> bool:
-    """Say whether samples that an axis held apart are held apart by none."""
-    here, there = run.places
-    certain = isinstance(run.after, Apart) or (isinstance(run.after, Lost) and run.after.certain)
-    return here is not None and there is None and certain

@@ -101,6 +101,8 @@ class Visit(Record):
     """What core refuses in each lane; None where it runs or where nobody can say."""
     unknown: str
     """Why it cannot be judged in a judged lane (`no shape`, `size from data`, `external target`); empty if it can."""
+    question: int
+    """The number that nodes have in common which ask the same of core in every lane."""
 
     def __init__(
         self,
@@ -113,10 +115,12 @@ class Visit(Record):
         outputs: Shapes,
         problems: tuple[Problem | None, ...],
         unknown: str,
+        question: int,
     ) -> None:
         """Set the fields; models have many listed nodes, and this is the fastest way."""
         self._node, self._op, self._version, self._input, self._arguments = node, op, version, input, arguments
-        self._switch, self._outputs, self._problems, self._unknown = switch, outputs, problems, unknown
+        self._switch, self._outputs, self._problems = switch, outputs, problems
+        self._unknown, self._question = unknown, question
 
 
 class Judgement(Record):

@@ -112,7 +112,7 @@ def test_the_terminal_app_opens_without_typer():
         ["film", "-h"],
         ["film", "reshape", "2,3"],
         ["tui", "--help"],
-        ["tui"],
+        ["tui", "--lesson"],
         ["serve", "--port", "0"],
     ],
 )

@@ -1,11 +1,12 @@
 """Real exports: models that exporters write, judged, and held against ONNX Runtime at batch sizes that were not walked.
 
-    python tests/models/export.py export FOLDER [NAME...]  in an environment with torch, torchvision, timm, transformers
-    python tests/models/export.py judge FOLDER...          in one with shapecalc, onnx and onnxruntime
+    python tests/models/export.py export FOLDER [NAME...]  where torch, torchvision, timm and transformers are, where
+                                                           tensorflow and tf2onnx are, and where skl2onnx is
+    python tests/models/export.py judge FOLDER...          where shapecalc, onnx and onnxruntime are
 
 Names are beginnings of models' names; without any all models are exported.
 
-Each of the two runs in an environment of its own, and neither in the tests: the exporters are large. Of the exporters
+Each runs in an environment of its own, and none in the tests: the exporters are large. Of the exporters
 that are not installed nothing is written. Weights are drawn, none are loaded. A folder may hold any other `.onnx`
 files. They are told apart by a hash of their names into those to tune on and those held back.
 """
@@ -14,7 +15,13 @@ from __future__ import annotations
 
 import sys
 import zlib
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.models.sklearn_models import export_sklearn
+from tests.models.tensorflow_models import export_tensorflow
 
 SIZES = (2, 4)
 """The batch sizes to run: one that was walked, and one that was not."""
@@ -181,12 +188,20 @@ def _plain(torch, model):
 
 
 def export(folder, beginnings):
+    """Write the models of the exporters that are installed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    exporters = {"torch": export_torch, "tf2onnx": export_tensorflow, "skl2onnx": export_sklearn}
+    for library, exported in exporters.items():
+        if find_spec(library):
+            exported(folder, lambda name: name.startswith(beginnings or ("",)), partial(print, flush=True))
+
+
+def export_torch(folder, wanted, said):
     """Write the models of torch by both exporters, with a batch that is free and with one that is not."""
     import torch
 
-    folder.mkdir(parents=True, exist_ok=True)
     for name, make, inputs in torch_models():
-        if not name.startswith(beginnings or ("",)):
+        if not wanted(name):
             continue
         for new in (False, True):
             for free in (False, True):
@@ -196,11 +211,9 @@ def export(folder, beginnings):
                 try:
                     with torch.no_grad():
                         write(torch, make().eval(), inputs, path, new=new, free=free)
-                    print(path.name, flush=True)
+                    said(path.name)
                 except Exception as error:
-                    print(
-                        f"{path.name}: not exported: {type(error).__name__}: {str(error).splitlines()[:1]}", flush=True
-                    )
+                    said(f"{path.name}: not exported: {type(error).__name__}: {str(error).splitlines()[:1]}")
 
 
 def write(torch, model, inputs, path, *, new, free):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations as pairs
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.core.sizes.problem import USAGE, ShapeError
+from shapecalc.models import taking
 from shapecalc.models.building import model_of
 from shapecalc.models.judging import judged_model
 from shapecalc.models.report import Asked
@@ -117,3 +119,12 @@ def test_options_that_do_not_fit_are_usage(asked):
     with pytest.raises(ShapeError) as refused:
         taken({"x": ["N", 3, "L"]}, **asked)
     assert refused.value.problem.rule is USAGE
+
+
+def test_of_many_free_dims_few_sums_are_looked_at(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(taking, "combinations", lambda *given: (drawn.append(pair) or pair for pair in pairs(*given)))
+    nodes = [helper.make_node("Add", ["x0", "x1"], ["y"])]
+    report = taken({f"x{at}": ["N", f"s{at}"] for at in range(60)}, nodes)
+    assert len(drawn) < 100
+    assert len(report.inputs) == 60

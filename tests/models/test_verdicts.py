@@ -213,3 +213,27 @@ def test_a_node_above_is_followed_by_the_numbers_that_it_reads(op, constants, at
     nodes = [node(op, ["x", *[name for name, _ in named]], ["a"], **attributes), node("Flatten", ["a"], ["y"])]
     proto = graph_model(nodes, [("x", ("N", 4, 3))], ["y"], named, shapes=False)
     assert judged(proto)[1].told["1"].verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ("token", "dim 0 is 2 in x and 1 in the constant token"),
+        ("made", "dim 0 is 2 in x and 1 in made"),
+        ("other", None),
+    ],
+)
+def test_a_concat_that_fails_says_in_which_inputs(second, said):
+    nodes = [
+        helper.make_node("Relu", ["token"], ["made"]),
+        helper.make_node("Relu", ["x"], ["other"]),
+        helper.make_node("Concat", ["x", second], ["y"], axis=1),
+    ]
+    model = graph_model(nodes, [("x", ["N", 3])], ["y"], [("token", np.zeros((1, 2), np.float32))], shapes=False)
+    _, told = judged(model)
+    assert [stop.why for stop in told.stops] == ([said] if said else [])
+    runs = session(model)
+    if said:
+        with pytest.raises(Exception, match="Concat"):
+            runs.run(None, {"x": np.zeros((2, 3), np.float32)})
+    assert runs.run(None, {"x": np.zeros((1, 3), np.float32)})[0].shape[0] == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from onnx import TensorProto, helper, numpy_helper
 
@@ -13,6 +14,7 @@ from shapecalc.models.report import Verdict
 from shapecalc.models.walk import Judgement, Lane
 from shapecalc.models.walking import walked
 from tests.models.chains import chains
+from tests.models.judging import graph_model, judged
 from tests.models.samples import session
 from tests.sampling import examples
 
@@ -121,3 +123,22 @@ def test_indices_that_are_longer_than_what_they_gather_from_fail_as_they_run():
     assert failed == {2: "gather", 3: "gather"}
     for lane, size in enumerate(SIZES):
         assert_as_run(proto, walk, failed, lane, {"x": np.zeros((size, 4), np.float32)})
+
+
+@pytest.mark.parametrize(("op", "size"), [("Sub", 3000), ("Reshape", 3000), ("Sub", 5000)])
+def test_elements_that_are_few_at_some_sizes_alone_leave_no_shape_unknown(op, size):
+    """An empty tensor has few elements, and so has one of a single sample."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Slice", ["s", "zero", "one"], ["batch"]),
+        helper.make_node("Concat", ["batch", "many"], ["both"], axis=0),
+        helper.make_node("ConstantOfShape", ["both"], ["filled"]),
+        helper.make_node("Cast", ["filled"], ["whole"], to=TensorProto.INT64),
+        helper.make_node("Cast", ["whole"], ["again"], to=TensorProto.INT64),
+        helper.make_node(op, ["again", "target" if op == "Reshape" else "one"], ["y"]),
+        helper.make_node("Transpose", ["y"], ["z"], perm=[1, 0]),
+    ]
+    numbers = {"zero": [0], "one": [1], "many": [size], "target": [0, 0]}
+    constants = [(name, np.array(values)) for name, values in numbers.items()]
+    walk, _ = judged(graph_model(nodes, [("x", ["N", 3])], ["z"], constants, shapes=False))
+    assert walk.shapes[walk.model.names.index("z")] == tuple((size, lane.batch) for lane in walk.lanes)

@@ -49,6 +49,10 @@ def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> 
     """
     if out.out is not None and source is None:
         raise misuse("--out carries data out, and the input is a shape only", "give a file: x.npy")
+    if out.about_store:
+        from shapecalc.cli.storing import check_options
+
+        check_options(source, out)
     if out.backend != "auto":
         _check_backend(out.backend)
     return {} if answer.output is None else _element_paths(answer, out)
@@ -127,17 +131,22 @@ def _strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
     """Return the strides of the data: of a file its own, else those that the request names or of contiguous data."""
     from shapecalc.engine.atoms import contiguous_strides
 
-    if source is not None:
+    if source is not None and not source.is_store:
         return tuple(load_array(source).strides)
     named: tuple[int, ...] | None = answer.traces[0].request.arguments.get("strides")
     shape: Any = answer.input
-    return contiguous_strides(shape, 1) if named is None else named
+    return contiguous_strides(shape, source.kind.itemsize if source else 1) if named is None else named
 
 
 def write_output(answer: Trace | Chain, source: Source, out: Output) -> None:
     """Carry an answer out into the output file; raise `ShapeError` (file) if that cannot be done."""
     from pathlib import Path
 
+    from shapecalc.cli.storing import is_for_stores, write_store
+
+    if is_for_stores(source, out):
+        write_store(answer, source, out)
+        return
     from shapecalc.engine.backends import BackendError
     from shapecalc.engine.files import FileError
     from shapecalc.engine.writing import carry_out
@@ -174,9 +183,10 @@ class Meter:
 
     def _make_bar(self) -> Progress:
         from rich.console import Console
-        from rich.progress import Progress
+        from rich.progress import Progress, TimeRemainingColumn, TransferSpeedColumn
 
-        bar = Progress(console=Console(file=sys.stderr), transient=True)
+        columns = (*Progress.get_default_columns()[:3], TransferSpeedColumn(), TimeRemainingColumn())
+        bar = Progress(*columns, console=Console(file=sys.stderr), transient=True)
         bar.add_task("writing", total=self.total)
         bar.start()
         return bar

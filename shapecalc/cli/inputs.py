@@ -107,6 +107,8 @@ def read_input(text: str, options: Mapping[str, object], op: str) -> Given:
         return Given(text, options, None)
     from shapecalc.engine.files import FileError, open_array
 
+    if "://" in text:
+        raise misuse("a store is a path, and this is a URL", "mount it, or copy it here", argument="input")
     try:
         source = open_array(text)
     except FileError as error:

@@ -30,6 +30,8 @@ UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, Not
 """Everything that reading a file can raise that is cut, damaged, or packed in an unknown way."""
 MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 """How many bytes a packed byte can become at most, for each way in which NumPy packs. Source: RFC 1951, 3.2.5."""
+STORES = (".zarr", ".h5", ".hdf5")
+"""What the names of stores end with: their arrays may be larger than memory."""
 ENCRYPTED = 1
 """The bit that marks a member of an archive that needs a password."""
 NO_WAIT = getattr(os, "O_NONBLOCK", 0)
@@ -66,6 +68,11 @@ class Source(Record):
         """The element type's name; None if it is a structure or plain bytes."""
         return kind_name(self.kind)
 
+    @property
+    def is_store(self) -> bool:
+        """Whether it lies in a store, so that it may be larger than memory."""
+        return self.path.suffix in STORES
+
     @cached_property
     def array(self) -> Any:
         """The array, mapped; raises `FileError` if the data do not match the header."""
@@ -80,6 +87,8 @@ def open_array(text: str) -> Source:
     """
     archive, member = path_and_member(text)
     with _raise_file_errors(text):
+        if archive.endswith(STORES):
+            return _store_source(text)
         if archive.endswith(".npy"):
             with regular_file(archive) as file:
                 return _mapped_source(text, archive, _map_array(file))
@@ -92,13 +101,60 @@ def open_array(text: str) -> Source:
 def path_and_member(text: str) -> tuple[str, str]:
     """Return the path of the file that a text names, and the name of the array in it, if it gives one.
 
-    >>> path_and_member("a/x.npy"), path_and_member("w.npz:weights")
-    (('a/x.npy', ''), ('w.npz', 'weights'))
+    >>> path_and_member("a/x.npy"), path_and_member("w.npz:weights"), path_and_member("x.zarr:group/array")
+    (('a/x.npy', ''), ('w.npz', 'weights'), ('x.zarr', 'group/array'))
     """
     if text.endswith((".npy", ".npz", ".safetensors")):
         return text, ""
     path, _, member = text.rpartition(":")
-    return path, member
+    return (path, member) if path.endswith((".npz", ".safetensors")) else split_store(text)
+
+
+def split_store(text: str) -> tuple[str, str]:
+    """Return the path of the store that a text names, and the name of the array in it, if it gives one.
+
+    >>> split_store("x.zarr:group/array"), split_store("a/x.zarr/"), split_store("x.h5:/data")
+    (('x.zarr', 'group/array'), ('a/x.zarr', ''), ('x.h5', 'data'))
+    """
+    for ending in STORES:
+        path, colon, member = text.partition(f"{ending}:")
+        if colon:
+            return f"{path}{ending}", member.strip("/")
+    return text.rstrip("/") if len(text) > 1 else text, ""
+
+
+def _store_source(text: str) -> Source:
+    """Return an array in a store, whose elements are read by `engine/stores` alone; raise `ValueError`, `OSError`."""
+    import numpy as np
+
+    path, member = split_store(text)
+    if ".." in member.split("/"):
+        raise ValueError("the name of an array leads out of its store")
+    if path.endswith(".zarr"):
+        from shapecalc.engine.zarr_headers import array_of_store
+
+        found = array_of_store("/".join([path, *([member] if member else [])]))
+        shape, kind = found.shape, np.dtype(found.dtype if found.dtype in np.sctypeDict else "V1")
+    else:
+        shape, kind = _hdf5_header(path, member)
+
+    def load() -> Any:
+        raise ValueError("the elements of a store are carried from store to store: -o OUT.zarr")
+
+    return Source(text, Path(path), shape, kind, load)
+
+
+def _hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the element type of an array in an HDF5 file."""
+    try:
+        import h5py
+    except ImportError:
+        raise ValueError("h5py is not installed; pip install 'shapecalc[h5py]'") from None
+    with h5py.File(path, "r") as file:
+        found = file.get(member) if member else None
+        if not isinstance(found, h5py.Dataset):
+            raise ValueError(f"it has {', '.join(map(brief, [*file][:16]))}; write {path}:/NAME")
+        return found.shape, found.dtype
 
 
 def _mapped_source(text: str, path: str, array: Any) -> Source:

@@ -6,8 +6,8 @@ import re
 from contextlib import contextmanager
 from pathlib import Path
 
-from shapecalc.cli.data import Meter
 from shapecalc.cli.inputs import file_error
+from shapecalc.cli.meter import Meter
 from shapecalc.cli.output import put, put_json, tell
 from shapecalc.core.sizes.problem import DIFFERS, Problem, ShapeError, misuse
 from shapecalc.core.sizes.quoting import brief, visible

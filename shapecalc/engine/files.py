@@ -76,7 +76,7 @@ class Source(Record):
     @cached_property
     def array(self) -> Any:
         """The array, mapped; raises `FileError` if the data do not match the header."""
-        with _raise_file_errors(self.text):
+        with raise_file_errors(self.text):
             return self.load()
 
 
@@ -86,9 +86,7 @@ def open_array(text: str) -> Source:
     Only the header is read.
     """
     archive, member = path_and_member(text)
-    with _raise_file_errors(text):
-        if archive.endswith(STORES):
-            return _store_source(text)
+    with raise_file_errors(text):
         if archive.endswith(".npy"):
             with regular_file(archive) as file:
                 return _mapped_source(text, archive, _map_array(file))
@@ -123,40 +121,6 @@ def split_store(text: str) -> tuple[str, str]:
     return text.rstrip("/") if len(text) > 1 else text, ""
 
 
-def _store_source(text: str) -> Source:
-    """Return an array in a store, whose elements are read by `engine/stores` alone; raise `ValueError`, `OSError`."""
-    import numpy as np
-
-    path, member = split_store(text)
-    if ".." in member.split("/"):
-        raise ValueError("the name of an array leads out of its store")
-    if path.endswith(".zarr"):
-        from shapecalc.engine.zarr_headers import array_of_store
-
-        found = array_of_store("/".join([path, *([member] if member else [])]))
-        shape, kind = found.shape, np.dtype(found.dtype if found.dtype in np.sctypeDict else "V1")
-    else:
-        shape, kind = _hdf5_header(path, member)
-
-    def load() -> Any:
-        raise ValueError("the elements of a store are carried from store to store: -o OUT.zarr")
-
-    return Source(text, Path(path), shape, kind, load)
-
-
-def _hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return the shape and the element type of an array in an HDF5 file."""
-    try:
-        import h5py
-    except ImportError:
-        raise ValueError("h5py is not installed; pip install 'shapecalc[h5py]'") from None
-    with h5py.File(path, "r") as file:
-        found = file.get(member) if member else None
-        if not isinstance(found, h5py.Dataset):
-            raise ValueError(f"it has {', '.join(map(brief, [*file][:16]))}; write {path}:/NAME")
-        return found.shape, found.dtype
-
-
 def _mapped_source(text: str, path: str, array: Any) -> Source:
     import numpy as np
 
@@ -168,7 +132,7 @@ def _mapped_source(text: str, path: str, array: Any) -> Source:
 
 
 @contextmanager
-def _raise_file_errors(text: str) -> Iterator[None]:
+def raise_file_errors(text: str) -> Iterator[None]:
     """Turn everything that reading a file can raise into a `FileError` that names the file."""
     try:
         yield

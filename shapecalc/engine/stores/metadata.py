@@ -14,6 +14,7 @@ from pathlib import Path
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.headers import first_bytes
 from shapecalc.engine.json_headers import read_object
+from shapecalc.engine.whole_files import write_whole
 from shapecalc.engine.zarr_headers import LONGEST_METADATA
 
 TYPE_CHECKING = False
@@ -69,7 +70,7 @@ def write_metadata(folder: Path, metadata: Metadata) -> None:
     """Write the metadata of an array into a folder of its own; raise `OSError` if that cannot be done."""
     folder.mkdir()
     for name, value in metadata.files.items():
-        (folder / name).write_text(json.dumps(value, indent=2), "utf-8")
+        write_whole(folder / name, json.dumps(value, indent=2).encode())
 
 
 def output_metadata(source: Metadata, lines: Lines, chunks: Sizes) -> Metadata:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shapecalc.engine.files import FileError
+from shapecalc.engine.whole_files import name_folder, write_whole
 
 try:
     import fcntl
@@ -65,7 +66,7 @@ def held_part(target: Path, manifest: dict[str, Any], *, resume: bool) -> Iterat
         _check_manifest(folder, manifest)
     else:
         folder.mkdir()
-        (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
+        write_whole(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
     with (folder / MANIFEST).open("rb") as locked, (folder / DONE).open("a", encoding="ascii") as log:
         _lock(locked, folder)
         yield Part(folder, log)
@@ -100,7 +101,7 @@ def _read_done(file: Path) -> dict[tuple[int, int], int]:
     lines = file.read_text("ascii", "replace").splitlines(keepends=True)
     words = [line.split() for line in lines if line.endswith("\n")]
     if lines and not lines[-1].endswith("\n"):
-        file.write_text("".join(lines[:-1]), "ascii")
+        write_whole(file, "".join(lines[:-1]).encode(), force=True)
     return {(int(a), int(b)): int(c) for a, b, c in (each for each in words if len(each) == 3)}
 
 
@@ -130,12 +131,6 @@ def _is_array(folder: Path) -> bool:
 
 
 def finish(part: Part, array: Path, target: Path) -> None:
-    """Give an array that is whole its name. What has the name is set aside before, and removed after."""
-    aside = None
-    if os.path.lexists(target):
-        aside = target.with_name(f"{target.name}.{os.urandom(8).hex()}.old")
-        target.rename(aside)
-    array.rename(target)
-    for folder in (part.folder, aside):
-        if folder is not None:
-            shutil.rmtree(folder)
+    """Give an array that is whole its name, and remove its part."""
+    name_folder(array, target)
+    shutil.rmtree(part.folder)

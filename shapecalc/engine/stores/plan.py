@@ -206,9 +206,9 @@ def _ladder(factors: Sequence[Factor], taken: Mapping[Factor, int]) -> list[int]
     for place, factor in enumerate(factors):
         sizes = _divisors(factor.size)
         if place == 0:
-            powers = [1 << power for power in range(factor.size.bit_length())]
-            sizes = {size for power in powers for size in (power, power * taken[factor]) if size < factor.size}
-            sizes |= {taken[factor] // power for power in powers if taken[factor] % power == 0} | {factor.size}
+            powers, held = [1 << power for power in range(factor.size.bit_length())], taken.get(factor, 1)
+            sizes = {size for power in powers for size in (power, power * held) if size < factor.size}
+            sizes |= {held // power for power in powers if held % power == 0} | {factor.size}
         steps |= {size * factor.step for size in sizes}
     return sorted(steps)
 

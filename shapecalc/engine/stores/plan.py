@@ -25,7 +25,7 @@ LARGEST = 1 << 26
 """The most bytes of a chunk that is written, unless it is asked for."""
 SMALLEST = 1 << 20
 """The bytes that a chunk that is written has at least, if the array has them, however small those of the source are."""
-TASK = 1 << 26
+TASK = 1 << 25
 """The bytes of output from which on a task does not grow unless that saves reading."""
 PIECES = 64
 """Of how many pieces a task's box is made at most, unless there is no other."""

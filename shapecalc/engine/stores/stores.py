@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -40,12 +41,28 @@ class Store(Record):
         return self.chunks if self.metadata is None else self.metadata.chunks
 
 
-@lru_cache(maxsize=8)
 def open_store(text: str) -> Store:
-    """Return the store that a text names: `x.zarr:group/array`, `x.h5:/data`, `x.npy`.
+    """Return the store that a text names: `x.zarr:group/array`, `x.h5:/data`, `x.npy`; it stays open for the next call.
 
     Raises `FileError` if it cannot be used.
     """
+    path, member = split_store(text)
+    return _open_store(text, _stamp(Path(path, *member.split("/")) if path.endswith(".zarr") else Path(path)))
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Return what tells a file, or the metadata of an array, from others that had its name; nothing if it has none."""
+    for file in (path / "zarr.json", path / ".zarray", path):
+        try:
+            found = file.stat()
+        except OSError:
+            continue
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return ()
+
+
+@lru_cache(maxsize=8)
+def _open_store(text: str, _: tuple[int, ...]) -> Store:
     path, member = split_store(text)
     try:
         if path.endswith(".zarr"):
@@ -68,9 +85,7 @@ def _missing(library: str, text: str) -> FileError:
 
 
 def _open_zarr(folder: Path) -> Store:
-    import zarr
-
-    array = zarr.open_array(str(folder), mode="r")
+    array = _zarr_array(str(folder), "r")
     if array.dtype.hasobject:
         raise ValueError("it holds objects, which are not moved")
     metadata = read_metadata(folder)
@@ -115,12 +130,23 @@ def create_store(folder: Path, source: Store, lines: Lines, chunks: Sizes) -> No
     zarr.create_array(str(folder), shape=lines.output, dtype=source.array.dtype, chunks=chunks)
 
 
-@lru_cache(maxsize=8)
 def open_to_write(folder: str) -> Any:
-    """Return a Zarr array to write into."""
+    """Return a Zarr array to write into; it stays open for the next call."""
+    return _open_to_write(folder, _stamp(Path(folder)))
+
+
+@lru_cache(maxsize=8)
+def _open_to_write(folder: str, _: tuple[int, ...]) -> Any:
+    return _zarr_array(folder, "r+")
+
+
+def _zarr_array(folder: str, mode: str) -> Any:
+    """Return a Zarr array, open; what the library says of rare element types is nothing that this run could mend."""
     import zarr
 
-    return zarr.open_array(folder, mode="r+")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return zarr.open_array(folder, mode=mode)
 
 
 def read_box(array: Any, box: Any) -> Any:

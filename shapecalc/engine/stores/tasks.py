@@ -8,6 +8,7 @@ import numpy as np
 
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.stores.filling import filled
+from shapecalc.engine.stores.reads import boxes_of
 from shapecalc.engine.stores.stores import open_store, open_to_write
 
 TYPE_CHECKING = False
@@ -32,7 +33,10 @@ def do_task(work: Work, number: int) -> int:
     """
     store, box = open_store(work.source), work.plan.box(number)
     out = filled(work.plan.lines, box, store.array, store.chunks)
-    open_to_write(work.target)[(*[slice(*span) for span in box], ...)] = out
+    target = open_to_write(work.target)
+    for part in boxes_of(out.shape, work.plan.chunks):  # one by one, so that one chunk is encoded at a time
+        place = [slice(start + a, start + b) for (a, b), (start, _) in zip(part, box, strict=True)]
+        target[(*place, ...)] = out[(*[slice(*span) for span in part], ...)]
     return checksum(out)
 
 

@@ -17,6 +17,7 @@ from shapecalc.engine.stores.running import on_threads
 from shapecalc.engine.stores.verifying import first_difference
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore:.*does not have a Zarr V3 specification")
 
 TYPES = ["u1", "<f2", ">i4", "f8", "c16", "<M8[s]", "S3"]
 FORMATS = {
@@ -161,3 +162,10 @@ def test_the_traces_of_python_are_carried_too(tmp_path):
     job = plan_job(sc.transpose((2, 3)), str(tmp_path / "x.zarr"), 1 << 28, 1)
     carry_job(job, tmp_path / "y.zarr", on_threads(1), int, force=False, resume=False)
     assert zarr.open_array(str(tmp_path / "y.zarr")).shape == (3, 2)
+
+
+def test_another_store_of_the_same_name_is_opened_anew(tmp_path):
+    for shape, chain in (((4, 6), "4,6 | transpose 1,0"), ((2, 3, 4), "2,3,4 | transpose 2,0,1")):
+        made(tmp_path / "x.zarr", elements("f4", shape), (1,) * len(shape), overwrite=True)
+        carried(chain, tmp_path / "x.zarr", tmp_path / "y.zarr", force=True)
+    assert zarr.open_array(str(tmp_path / "y.zarr")).shape == (4, 2, 3)

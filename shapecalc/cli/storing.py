@@ -117,7 +117,7 @@ def plan_object(job: Job) -> dict[str, Any]:
         "exact": plan.exact,
         "written": plan.written,
         "threads": job.threads,
-        "memory": plan.memory * job.threads,
+        "memory": job.memory,
     }
 
 

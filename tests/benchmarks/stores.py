@@ -90,7 +90,7 @@ def measure(cluster, folder, name, rows):
     read = job.plan.read / job.plan.written
     print(
         f"{name:10} {statistics.median(found['own']):6.2f} s  {told:32} {job.plan.tasks} tasks  read {read:.2f}"
-        f"  {watch.most >> 20} MiB of {job.plan.memory >> 20} promised",
+        f"  {watch.most >> 20} MiB of {job.memory >> 20} promised",
         flush=True,
     )
 

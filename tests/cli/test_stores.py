@@ -147,7 +147,7 @@ def large(tmp_path):
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
 def test_a_run_that_is_killed_is_gone_on_with_and_what_is_done_stays(share, large, shapecalc):
     target = large.with_name("y.zarr")
-    words = ("transpose", str(large), "2,1,0", "-o", str(target), "--chunks", "64,64,64", "--memory", "40MiB")
+    words = ("transpose", str(large), "2,1,0", "-o", str(target), "--chunks", "64,64,64", "--memory", "44MiB")
     plan = json.loads(shapecalc(*words, "--plan", "--json").out)["plan"]
     code, _, done = killed_at(large, share * plan["tasks"], words)
     assert (code, target.exists(), len(done) >= share * plan["tasks"]) == (-signal.SIGKILL, False, True)
@@ -172,7 +172,7 @@ def test_a_run_that_is_killed_is_gone_on_with_and_what_is_done_stays(share, larg
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_says_how_to_go_on(number, large):
     words = ("transpose", str(large), "2,1,0", "-o", str(large.with_name("y.zarr")), "--chunks", "64,64,64")
-    code, said, _ = killed_at(large, 4, (*words, "--memory", "40MiB"), number)
+    code, said, _ = killed_at(large, 4, (*words, "--memory", "44MiB"), number)
     assert (code, "go on with --resume" in said, "Traceback" in said) == (130, True, False)
 
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from shapecalc.engine.stores.stores import Store
 
 
+KEPT = 24 << 20
+"""The bytes that libraries and the allocator of a worker keep beside what its tasks hold, as measured."""
+
+
 class Job(Record):
     """A chain to carry out on a store: the source, its lines, the plan, and how many tasks run at once in a worker."""
 
@@ -35,6 +39,11 @@ class Job(Record):
     lines: Lines
     plan: Plan
     threads: int
+
+    @property
+    def memory(self) -> int:
+        """The bytes that a worker holds at most, beyond what it held before."""
+        return self.plan.memory * self.threads + KEPT
 
 
 def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chunks: Sizes | None = None) -> Job:
@@ -56,7 +65,7 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
         lines = lines_of(store.array.shape, moves)
         for count in range(threads, 0, -1):
             try:
-                plan = plan_store(lines, itemsize, store.chunks, memory // count, chunks)
+                plan = plan_store(lines, itemsize, store.chunks, max(0, memory - KEPT) // count, chunks)
                 return Job(source, store, lines, plan, count)
             except PlanError:
                 if count == 1:

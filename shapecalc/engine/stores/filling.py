@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shapecalc.engine.stores.boxes import Box, Piece, Range
     from shapecalc.engine.stores.lines import Factor, Lines
 
-READ = 1 << 23
+READ = 1 << 22
 """The bytes that are read at once, unless one chunk holds more."""
 
 

@@ -131,7 +131,7 @@ def test_two_passes_leave_the_same_output(tmp_path):
     made(tmp_path / "x.zarr", array, (64, 32, 256))
     chain = "512,64,256 | transpose 2,1,0 | reshape 0,-1"
     answer = answer_chain(*read_chain(chain), {})
-    job = plan_job(answer, str(tmp_path / "x.zarr"), 18 << 20, 1)
+    job = plan_job(answer, str(tmp_path / "x.zarr"), 36 << 20, 1)
     assert len(job.plan.passes) == 2
     carry_job(job, tmp_path / "y.zarr", on_threads(1), int, force=False, resume=False)
     np.testing.assert_array_equal(

@@ -46,6 +46,8 @@ def check_options(source: Source | None, out: Output) -> None:
         raise misuse(f"--{asked[0]} is about data, and the input is a shape only", "give a file: x.zarr")
     if out.out is None and not out.plan:
         raise misuse(f"--{asked[0]} is about an output", "name it: -o OUT.zarr")
+    if not is_for_stores(source, out):
+        raise misuse(f"--{asked[0]} is about stores, and neither the input nor the output is one", "-o OUT.zarr")
     if out.verify is not None and out.verify not in VERIFIES:
         raise misuse(f"--verify is sample or all, not '{visible(brief(out.verify))}'")
     _memory(out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
 
@@ -14,7 +15,7 @@ from shapecalc.core.asking.command_line import read_chain
 from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.engine.files import FileError
 from shapecalc.engine.stores.carrying import carry_job, plan_job
-from tests.cli.conftest import process
+from tests.cli.conftest import command, environment, process
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
@@ -109,6 +110,22 @@ def test_a_worker_that_is_killed_is_done_without(share, large, cluster, tmp_path
     carry_job(job, tmp_path / "y.zarr", cluster.run, tick, force=False, resume=False)
     assert not victims
     check_equal(large, tmp_path / "y.zarr")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(number, large, tmp_path):
+    words = ("transpose", str(large), "2,1,0", "-o", str(tmp_path / "y.zarr"), "--cluster", "local:2")
+    asked = command(*words, "--memory", "40MiB")
+    with subprocess.Popen(
+        asked, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        done = tmp_path / "y.zarr.part" / "done"
+        while running.poll() is None and not (done.exists() and done.read_text()):
+            time.sleep(0.01)
+        os.killpg(running.pid, number)
+        said = running.stderr.read()
+    assert (running.returncode, said.count("\n"), "--resume" in said) == (130, 1, True)
+    assert process(*words, "--memory", "40MiB", "--resume").returncode == 0
 
 
 def test_workers_that_are_not_alike_are_refused_before_anything_is_written(large, cluster, tmp_path):

@@ -105,8 +105,11 @@ def test_what_cannot_be_is_refused_in_one_line(words, code, store, shapecalc, mo
     assert sorted(path.name for path in store.parent.iterdir()) == ["g.zarr", "x.zarr"]
 
 
-def test_options_of_stores_need_a_store(shapecalc):
+def test_options_of_stores_need_a_store(shapecalc, tmp_path):
     assert shapecalc("reshape", "2,3", "6", "--plan").code == 2
+    np.save(tmp_path / "x.npy", ARRAY)
+    words = ("transpose", str(tmp_path / "x.npy"), "-o", str(tmp_path / "y.npy"), "--memory", "1GiB")
+    assert shapecalc(*words).code == 2
 
 
 def test_an_output_that_exists_needs_force_which_replaces_arrays_alone(store, shapecalc, monkeypatch):

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import shapecalc
+from shapecalc.engine.endings import leave_to_parent
 from shapecalc.engine.files import FileError
 from shapecalc.engine.stores.tasks import do_task
 
@@ -120,6 +121,7 @@ def cluster_at(where: str) -> Iterator[Cluster]:
             ) as made,
             Client(made) as client,
         ):
+            client.run(leave_to_parent)
             yield Cluster(client)
         return
     try:

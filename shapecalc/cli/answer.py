@@ -119,10 +119,11 @@ def print_answer(
     wrong = None if out.expect is None else _unexpected(answer, out.expect, asked)
     coded = _write_code(answer, out, opset)
     code = exit_code_of(answer, differs=wrong is not None, strict=out.strict)
-    if code == Exit.YES and out.out is not None and source is not None:
-        from shapecalc.cli.data import write_output
+    if code == Exit.YES and source is not None and out.about_data:
+        from shapecalc.cli.data import carry
 
-        write_output(answer, source, out)
+        if carry(answer, source, out):
+            return code
     if out.about_picture:
         from shapecalc.cli.pictures import write_picture
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from time import monotonic
-
 from shapecalc.cli.inputs import file_error
+from shapecalc.cli.meter import Meter
 from shapecalc.cli.output import tell
 from shapecalc.core.answers.element_path import follow, follow_back, index_text
 from shapecalc.core.answers.moves import Slice
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from rich.progress import Progress
-
     from shapecalc.cli.output import Output
     from shapecalc.core.answers.trace import Chain, Trace
     from shapecalc.engine.files import Source
@@ -27,9 +23,6 @@ if TYPE_CHECKING:
     Path = Sequence[tuple[str, tuple[int, ...] | None]]
     Paths = dict[str, list[dict[str, Any]]]
     """The paths of elements as JSON has them, by the option that asks for one."""
-
-PATIENCE = 1.0
-"""Seconds after which a bar shows how far the work has come."""
 
 
 def load_array(source: Source) -> Any:
@@ -49,6 +42,10 @@ def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> 
     """
     if out.out is not None and source is None:
         raise misuse("--out needs data, and the input is only a shape", "give a file: x.npy")
+    if out.about_store:
+        from shapecalc.cli.storing import check_options
+
+        check_options(source, out)
     if out.backend != "auto":
         _check_backend(out.backend)
     return {} if answer.output is None else _element_paths(answer, out)
@@ -130,17 +127,36 @@ def _strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
     """Return the strides of the data: of a file its own, else those that the request names or of contiguous data."""
     from shapecalc.engine.atoms import contiguous_strides
 
-    if source is not None:
+    if source is not None and not source.is_store:
         return tuple(load_array(source).strides)
     named: tuple[int, ...] | None = answer.traces[0].request.arguments.get("strides")
     shape: Any = answer.input
-    return contiguous_strides(shape, 1) if named is None else named
+    return contiguous_strides(shape, source.kind.itemsize if source else 1) if named is None else named
+
+
+def carry(answer: Trace | Chain, source: Source, out: Output) -> bool:
+    """Carry an answer out if that is asked for; say whether the plan for that was printed in place of the answer.
+
+    Raises `ShapeError` (file) if it cannot be done.
+    """
+    if out.plan:
+        from shapecalc.cli.storing import print_plan
+
+        print_plan(answer, source, out)
+    elif out.out is not None:
+        write_output(answer, source, out)
+    return out.plan
 
 
 def write_output(answer: Trace | Chain, source: Source, out: Output) -> None:
     """Carry an answer out into the output file; raise `ShapeError` (file) if that cannot be done."""
     from pathlib import Path
 
+    from shapecalc.cli.storing import is_for_stores, write_store
+
+    if is_for_stores(source, out):
+        write_store(answer, source, out)
+        return
     from shapecalc.engine.backends import BackendError
     from shapecalc.engine.files import FileError
     from shapecalc.engine.writing import carry_out
@@ -150,36 +166,3 @@ def write_output(answer: Trace | Chain, source: Source, out: Output) -> None:
             carry_out(answer, source, Path(str(out.out)), force=out.force, tick=meter.tick, backend=out.backend)
     except (FileError, BackendError) as error:
         raise file_error(error) from None
-
-
-class Meter:
-    """A bar on the terminal for work that takes a while."""
-
-    def __init__(self, total: int) -> None:
-        """Start to wait."""
-        self.total, self.done, self.start = total, 0, monotonic()
-        self.bar: Progress | None = None
-
-    def __enter__(self) -> Meter:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-    def tick(self, done: int) -> None:
-        """Note that so many bytes are done."""
-        self.done += done
-        if self.bar is None and monotonic() - self.start > PATIENCE and sys.stderr is not None and sys.stderr.isatty():
-            self.bar = self._make_bar()
-        if self.bar is not None:
-            self.bar.update(self.bar.task_ids[0], completed=self.done)
-
-    def _make_bar(self) -> Progress:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        bar = Progress(console=Console(file=sys.stderr), transient=True)
-        bar.add_task("writing", total=self.total)
-        bar.start()
-        return bar

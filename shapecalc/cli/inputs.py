@@ -105,10 +105,13 @@ def read_input(text: str, options: Mapping[str, object], op: str) -> Given:
     """
     if not is_file(text):
         return Given(text, options, None)
-    from shapecalc.engine.files import FileError, open_array
+    from shapecalc.engine.files import FileError
+    from shapecalc.engine.opening import open_source
 
+    if "://" in text:
+        raise misuse("a store is a path, and this is a URL", "mount it, or copy it here", argument="input")
     try:
-        source = open_array(text)
+        source = open_source(text)
     except FileError as error:
         raise file_error(error) from None
     row, _ = operator_in(OPS[op], options.get("dialect"))

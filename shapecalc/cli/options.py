@@ -180,9 +180,20 @@ PRINTING = by_name(
     Option("values", "Show elements before and after: 0, 1, 2 ... or the file's.", Takes.NOTHING),
     Option("follow", "Tell where this input element goes, stage by stage.", metavar="INDEX"),
     Option("follow_out", "Tell where this output element came from.", metavar="INDEX"),
-    Option("out", "Do it to the data of INPUT, and write this .npy file.", metavar="FILE", short="-o"),
+    Option("out", "Do it to the data of INPUT, and write this .npy file or .zarr store.", metavar="FILE", short="-o"),
     Option("force", "Write over an output or a picture that exists.", Takes.NOTHING),
     Option("backend", "What moves the data: auto, numpy or cupy.", default="auto", completions=_backends),
+    Option("plan", "Print what a store would take, and stop.", Takes.NOTHING),
+    Option("memory", "What a worker may hold of a store; 512MiB by default.", metavar="SIZE"),
+    Option("chunks", "The chunks of the output store.", metavar="SIZES"),
+    Option("resume", "Go on with an output store that was interrupted.", Takes.NOTHING),
+    Option(
+        "verify",
+        "Compare an output store with its source: sample or all.",
+        metavar="HOW",
+        completions=lambda: ("sample", "all"),
+    ),
+    Option("cluster", "Where the data of a store is moved: local:N or tcp://HOST:PORT.", metavar="WHERE"),
     Option(
         "code",
         "Print code that does the same, in place of the answer",
@@ -199,7 +210,7 @@ PRINTING = by_name(
 """The options that say what is printed, and whether defaults count. The fields of `Output` have the same names."""
 INPUT = Argument(
     "input",
-    "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input, x.npy from that file",
+    "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input, x.npy or x.zarr from that file",
     "INPUT",
 )
 

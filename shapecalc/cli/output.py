@@ -49,6 +49,12 @@ class Output(Record):
     out: str | None = None
     force: bool = False
     backend: str = "auto"
+    plan: bool = False
+    memory: str | None = None
+    chunks: str | None = None
+    resume: bool = False
+    verify: str | None = None
+    cluster: str | None = None
     code: str | None = None
     picture: str | None = None
     step: int | None = None
@@ -66,8 +72,15 @@ class Output(Record):
     @property
     def about_data(self) -> bool:
         """Whether it asks for elements, for their ways, or for data to be carried out."""
-        texts = (self.follow, self.follow_out, self.out)
-        return self.values or self.backend != "auto" or any(text is not None for text in texts)
+        texts = (self.follow, self.follow_out, self.out, self.memory, self.chunks, self.verify, self.cluster)
+        return (
+            self.plan or self.resume or self.values or self.backend != "auto" or any(text is not None for text in texts)
+        )
+
+    @property
+    def about_store(self) -> bool:
+        """Whether it asks for something that only stores have."""
+        return self.plan or self.resume or any((self.memory, self.chunks, self.verify, self.cluster))
 
     @property
     def about_picture(self) -> bool:

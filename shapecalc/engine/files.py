@@ -30,6 +30,8 @@ UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, Not
 """Everything that reading a file can raise that is cut, damaged, or packed in an unknown way."""
 MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 """How many bytes a packed byte can become at most, for each way in which NumPy packs. Source: RFC 1951, 3.2.5."""
+STORES = (".zarr", ".h5", ".hdf5")
+"""What the names of stores end with: their arrays may be larger than memory."""
 ENCRYPTED = 1
 """The bit that marks a member of an archive that needs a password."""
 NO_WAIT = getattr(os, "O_NONBLOCK", 0)
@@ -66,10 +68,15 @@ class Source(Record):
         """The element type's name; None if it is a structure or plain bytes."""
         return kind_name(self.kind)
 
+    @property
+    def is_store(self) -> bool:
+        """Whether it lies in a store, so that it may be larger than memory."""
+        return self.path.suffix in STORES
+
     @cached_property
     def array(self) -> Any:
         """The array, mapped; raises `FileError` if the data do not match the header."""
-        with _raise_file_errors(self.text):
+        with raise_file_errors(self.text):
             return self.load()
 
 
@@ -79,7 +86,7 @@ def open_array(text: str) -> Source:
     Only the header is read.
     """
     archive, member = path_and_member(text)
-    with _raise_file_errors(text):
+    with raise_file_errors(text):
         if archive.endswith(".npy"):
             with regular_file(archive) as file:
                 return _mapped_source(text, archive, _map_array(file))
@@ -92,13 +99,26 @@ def open_array(text: str) -> Source:
 def path_and_member(text: str) -> tuple[str, str]:
     """Return the path of the file that a text names, and the name of the array in it, if it gives one.
 
-    >>> path_and_member("a/x.npy"), path_and_member("w.npz:weights")
-    (('a/x.npy', ''), ('w.npz', 'weights'))
+    >>> path_and_member("a/x.npy"), path_and_member("w.npz:weights"), path_and_member("x.zarr:group/array")
+    (('a/x.npy', ''), ('w.npz', 'weights'), ('x.zarr', 'group/array'))
     """
     if text.endswith((".npy", ".npz", ".safetensors")):
         return text, ""
     path, _, member = text.rpartition(":")
-    return path, member
+    return (path, member) if path.endswith((".npz", ".safetensors")) else split_store(text)
+
+
+def split_store(text: str) -> tuple[str, str]:
+    """Return the path of the store that a text names, and the name of the array in it, if it gives one.
+
+    >>> split_store("x.zarr:group/array"), split_store("a/x.zarr/"), split_store("x.h5:/data")
+    (('x.zarr', 'group/array'), ('a/x.zarr', ''), ('x.h5', 'data'))
+    """
+    for ending in STORES:
+        path, colon, member = text.partition(f"{ending}:")
+        if colon:
+            return f"{path}{ending}", member.strip("/")
+    return text.rstrip("/") if len(text) > 1 else text, ""
 
 
 def _mapped_source(text: str, path: str, array: Any) -> Source:
@@ -112,7 +132,7 @@ def _mapped_source(text: str, path: str, array: Any) -> Source:
 
 
 @contextmanager
-def _raise_file_errors(text: str) -> Iterator[None]:
+def raise_file_errors(text: str) -> Iterator[None]:
     """Turn everything that reading a file can raise into a `FileError` that names the file."""
     try:
         yield

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -68,6 +69,24 @@ def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
         raise FileExistsError(f"{target}: it exists") from None
     except (OSError, ValueError) as error:  # a name that holds a null character is the second
         raise OSError(f"{target}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def name_folder(folder: Path, target: Path) -> None:
+    """Give a folder that is whole its name; what has the name is set aside before, and removed after.
+
+    Raises `OSError` if that cannot be done.
+    """
+    if not os.path.lexists(target):
+        folder.rename(target)
+        return
+    aside = target.with_name(f"{target.name}.{os.urandom(RANDOM).hex()}.old")
+    target.rename(aside)
+    try:
+        folder.rename(target)
+    except OSError:
+        aside.rename(target)
+        raise
+    shutil.rmtree(aside)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ Source: Zarr storage specification version 2; Zarr core specification version 3.
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 from stat import S_ISDIR
 
@@ -47,6 +48,20 @@ def arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
     for entry in sorted(os.scandir(path), key=lambda each: each.name):
         if entry.is_dir(follow_symlinks=False):
             yield from arrays_of_store(entry.path, depth + 1)
+
+
+def array_of_store(path: str) -> Found:
+    """Return what the metadata of one array say; raise `OSError`, `ValueError` if it is no array.
+
+    Of a group, the error names the arrays.
+    """
+    metadata = _metadata(path)
+    if metadata is None:
+        raise _no_store(path)
+    if metadata["node_type"] == "array":
+        return Found(path, checked_shape(metadata.get("shape")), _element_type(metadata))
+    names = [each.name.removeprefix(f"{path}/") for each in islice(arrays_of_store(path), 16)]
+    raise ValueError(f"it is a group of {', '.join(map(brief, names)) or 'no arrays'}; write {path}:NAME")
 
 
 def _no_store(path: str) -> ValueError:

@@ -31,9 +31,10 @@ def open_source(text: str) -> Source | None:
     if not _are_open:
         hint = "write the shape itself, such as 2,3,4"
         raise ShapeError(Problem(FILE, CLOSED, hint, argument="input"))
-    from shapecalc.engine.files import FileError, open_array
+    from shapecalc.engine import opening
+    from shapecalc.engine.files import FileError
 
     try:
-        return open_array(text)
+        return opening.open_source(text)
     except FileError as error:
         raise ShapeError(Problem(FILE, str(error), argument="input")) from None

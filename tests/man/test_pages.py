@@ -55,8 +55,10 @@ def synopses(text=OF_COMMANDS):
             ("rule-options", "Rule options"),
             ("switches", "Switches"),
             ("output-options", "Output options"),
+            ("store-options", "Options of stores"),
         )
     }
+    groups["output-options"] |= groups["store-options"]
     groups["options"] = groups["rule-options"] | groups["output-options"]
     found = {}
     for synopsis in re.findall(r"^\.Sh SYNOPSIS\n(.*?)(?=^\.Sh )", text, re.M | re.S):

@@ -72,7 +72,7 @@ def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str,
 
 
 def _text(block: Block) -> str:
-    """Return the text of a block; bytes that are no UTF-8 are kept as surrogates."""
+    """Return the text of a block; bytes that are not UTF-8 are kept as surrogates."""
     return block.data[len(_bom(block)) :].decode("utf-8", "surrogateescape")
 
 
@@ -201,7 +201,7 @@ def _is_met(answer: object, expected: object, style: Style) -> bool:
 
 
 def _check_bytes(text: str) -> None:
-    """Raise `ShapeError` (usage) for a line that is no UTF-8."""
+    """Raise `ShapeError` (usage) for a line that is not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

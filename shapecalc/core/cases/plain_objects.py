@@ -102,7 +102,7 @@ def is_exact(case: Mapping[str, object]) -> bool:
 
 
 def _is_unicode(text: str) -> bool:
-    """Say whether a text holds no bytes that are no UTF-8, which are kept as surrogates."""
+    """Say whether a text holds no bytes that are not UTF-8, which are kept as surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -58,10 +58,14 @@ def shape_text(shape: Iterable[Dim]) -> str:
 def is_file(text: str) -> bool:
     """Say whether a text names a file. A file in an archive has the archive, a colon and its name.
 
-    >>> is_file("x.npy"), is_file("x.npz:weights"), is_file("2,3,4")
-    (True, True, False)
+    >>> is_file("x.npy"), is_file("x.npz:weights"), is_file("x.zarr"), is_file("x.h5:/data"), is_file("2,3,4")
+    (True, True, True, True, False)
     """
-    return text.endswith((".npy", ".npz", ".safetensors")) or ".npz:" in text or ".safetensors:" in text
+    if text.endswith((".npy", ".npz", ".safetensors")) or ".npz:" in text or ".safetensors:" in text:
+        return True
+    return text.rstrip("/").endswith((".zarr", ".h5", ".hdf5")) or any(
+        mark in text for mark in (".zarr:", ".h5:", ".hdf5:")
+    )
 
 
 def read_shape(text: str, argument: str = "input") -> Shape:

@@ -1,0 +1,228 @@
+"""Source and output of a chain as common lines.
+
+A line is a run of positions that both hold: a part of one source axis and of one output axis where cuts line up. Where
+they do not, it is a run of several parts of the source, cut otherwise in the output.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from shapecalc.core.answers.moves import Expand, Permute, Reshape
+from shapecalc.core.sizes.record import Record
+from shapecalc.engine.stores.aligning import aligned
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from shapecalc.core.answers.moves import Move
+
+    Sizes = tuple[int, ...]
+
+
+class LinesError(ValueError):
+    """Moves that no lines stand for. The message gives the reason."""
+
+
+class Factor(Record):
+    """A part of an axis: `size` positions that are `step` apart on it."""
+
+    axis: int
+    size: int
+    step: int
+
+
+class Line(Record):
+    """A run of positions: the parts of the source that it goes through, outermost first, and of the output."""
+
+    sources: tuple[Factor, ...]
+    outputs: tuple[Factor, ...]
+
+    @property
+    def size(self) -> int:
+        """How many positions it has."""
+        return prod(each.size for each in self.outputs)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it is cut otherwise in the output than in the source."""
+        return len(self.sources) > 1
+
+
+class Lines(Record):
+    """What a chain does to an array. An output part that no line has repeats all of them."""
+
+    source: Sizes
+    output: Sizes
+    lines: tuple[Line, ...]
+    repeated: tuple[Factor, ...] = ()
+
+
+class _Run:
+    """A line while moves are looked at: the parts of the source, and the cells that it is cut into now."""
+
+    def __init__(self, sources: Iterable[Factor]) -> None:
+        self.sources = tuple(sources)
+        self.cells: list[_Cell] = []
+
+    def add(self, size: int) -> _Cell:
+        """Return a new cell, the innermost so far."""
+        self.cells.append(_Cell(size, self))
+        return self.cells[-1]
+
+
+class _Cell:
+    """A part of an axis of the array as it is now; one without a run repeats the others."""
+
+    def __init__(self, size: int, run: _Run | None) -> None:
+        self.size = size
+        self.run = run
+
+    @property
+    def source(self) -> Factor | None:
+        """The part of the source that it is, if it is one part alone."""
+        alone = self.run is not None and len(self.run.sources) == len(self.run.cells) == 1
+        return self.run.sources[0] if self.run is not None and alone else None
+
+
+def lines_of(source: Sizes, moves: Sequence[Move]) -> Lines:
+    """Return the lines of an array of shape `source` under moves; no dim of it may be 0.
+
+    Raises `LinesError` for moves that leave elements out or roll them, and for a mix of what is mixed already.
+
+    >>> [line.size for line in lines_of((2, 3, 4), [Permute((1, 0, 2)), Reshape((3, 8))]).lines]
+    [3, 2, 4]
+    """
+    axes = [[_Run([Factor(axis, size, 1)]).add(size)] if size != 1 else [] for axis, size in enumerate(source)]
+    output = source
+    for move in moves:
+        after: Sizes = move.after(output)  # type: ignore[assignment]  # all of them are numbers
+        if isinstance(move, Permute):
+            axes = [axes[axis] for axis in move.axes]
+        elif isinstance(move, Reshape):
+            axes = _reshaped(axes, after)
+        elif isinstance(move, Expand):
+            axes = _expanded(axes, output, after)
+        else:
+            raise LinesError("a store is carried through permutes, reshapes and expands alone")
+        output = after
+    return _collected(source, output, [_joined(axis) for axis in axes])
+
+
+def _expanded(axes: list[list[_Cell]], before: Sizes, after: Sizes) -> list[list[_Cell]]:
+    new = len(after) - len(before)
+    sizes = (1,) * new + before
+    old: list[list[_Cell]] = [[] for _ in range(new)] + axes
+    return [[_Cell(to, None)] if size == 1 != to else axis for axis, size, to in zip(old, sizes, after, strict=True)]
+
+
+def _reshaped(axes: list[list[_Cell]], shape: Sizes) -> list[list[_Cell]]:
+    """Return the axes after a reshape: cells are cut, and those mix whose cuts do not line up."""
+    cells, dims = [cell for axis in axes for cell in axis], [dim for dim in shape if dim != 1]
+    segments = aligned([cell.size for cell in cells], dims)
+    pieces = iter(_cut_cells(cells, [[size for each in segments for at, size in each.ours if at == place]
+                                     for place in range(len(cells))]))  # fmt: skip
+    made: list[list[_Cell]] = [[] for _ in dims]
+    for segment in segments:
+        taken = [next(pieces) for _ in segment.ours]
+        sizes = [size for _, size in segment.theirs]
+        new = [taken] if len(sizes) == 1 else _mixed(taken, sizes)
+        for (place, _), found in zip(segment.theirs, new, strict=True):
+            made[place] += found
+    waiting = iter(made)
+    return [next(waiting) if dim != 1 else [] for dim in shape]
+
+
+def _cut_cells(cells: Sequence[_Cell], sizes: Sequence[Sequence[int]]) -> list[_Cell]:
+    """Return cells cut into parts; a run that is one cell of one source becomes as many runs."""
+    made = []
+    for cell, parts in zip(cells, sizes, strict=True):
+        source, run = cell.source, cell.run
+        if len(parts) == 1 or run is None:
+            made += [cell] if len(parts) == 1 else [_Cell(size, None) for size in parts]
+        elif source is not None:
+            made += [_Run([part]).add(part.size) for part in _parts_of(source, parts)]
+        else:
+            new = [_Cell(size, run) for size in parts]
+            place = run.cells.index(cell)
+            run.cells[place : place + 1] = new
+            made += new
+    return made
+
+
+def _parts_of(factor: Factor, sizes: Sequence[int]) -> list[Factor]:
+    """Return a part of an axis cut into sizes, the outermost first."""
+    made, left = [], factor.size
+    for size in sizes:
+        left //= size
+        made.append(Factor(factor.axis, size, factor.step * left))
+    return made
+
+
+def _mixed(cells: Sequence[_Cell], sizes: Sequence[int]) -> list[list[_Cell]]:
+    """Return what stands for each of the new sizes, where cells are cut otherwise; raise `LinesError` if none can."""
+    sources = _merged([factor for run in _whole_runs(cells) for factor in run.sources])
+    segments = aligned([factor.size for factor in sources], sizes)
+    parts = iter(
+        part
+        for place, factor in enumerate(sources)
+        for part in _parts_of(factor, [size for each in segments for at, size in each.ours if at == place])
+    )
+    made: list[list[_Cell]] = [[] for _ in sizes]
+    for segment in segments:
+        run = _Run([next(parts) for _ in segment.ours])
+        for place, size in segment.theirs:
+            made[place].append(run.add(size))
+    return made
+
+
+def _whole_runs(cells: Sequence[_Cell]) -> list[_Run]:
+    """Return the runs that cells are, all of each and in order."""
+    runs: list[_Run] = []
+    waiting = list(cells)
+    while waiting:
+        run = waiting[0].run
+        if run is None or run.cells != waiting[: len(run.cells)]:
+            raise LinesError("a reshape mixes what is mixed or repeated already; carry it out in two parts")
+        runs.append(run)
+        waiting = waiting[len(run.cells) :]
+    return runs
+
+
+def _merged(factors: Sequence[Factor]) -> list[Factor]:
+    """Return parts of axes, with neighbours as one where they follow each other on an axis."""
+    made: list[Factor] = []
+    for factor in factors:
+        if made and made[-1].axis == factor.axis and made[-1].step == factor.size * factor.step:
+            factor = Factor(factor.axis, made.pop().size * factor.size, factor.step)
+        made.append(factor)
+    return made
+
+
+def _joined(cells: Sequence[_Cell]) -> list[_Cell]:
+    """Return the cells of an axis, with neighbours as one where they follow each other in the source, too."""
+    made: list[_Cell] = []
+    for cell in cells:
+        before, own = made[-1].source if made else None, cell.source
+        both = _merged([before, own]) if before and own else []
+        if len(both) == 1:
+            made[-1] = _Run(both).add(both[0].size)
+        else:
+            made.append(cell)
+    return made
+
+
+def _collected(source: Sizes, output: Sizes, axes: Sequence[Sequence[_Cell]]) -> Lines:
+    """Return the lines that the cells of the output's axes belong to, in the order in which they first stand there."""
+    runs: dict[_Run, dict[_Cell, Factor]] = {}
+    repeated = []
+    for axis, cells in enumerate(axes):
+        factors = _parts_of(Factor(axis, output[axis], 1), [cell.size for cell in cells])
+        for cell, factor in zip(cells, factors, strict=True):
+            if cell.run is None:
+                repeated.append(factor)
+            else:
+                runs.setdefault(cell.run, {})[cell] = factor
+    lines = [Line(run.sources, tuple([factors[cell] for cell in run.cells])) for run, factors in runs.items()]
+    return Lines(source, output, tuple(lines), tuple(repeated))

@@ -1,0 +1,136 @@
+"""An output that is not whole yet: `OUT.part`, a folder with the array, a manifest, and a line for each task done.
+
+Nobody but its owner goes on with it, and one process at a time: the folder's manifest is locked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from shapecalc.engine.files import FileError
+from shapecalc.engine.whole_files import name_folder, write_whole
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO
+
+MANIFEST, DONE, ARRAY = "manifest.json", "done", "array.zarr"
+
+
+class Part:
+    """A part that this process holds."""
+
+    def __init__(self, folder: Path, log: IO[str]) -> None:
+        """Read which tasks are done."""
+        self.folder, self._log = folder, log
+        self.done = _read_done(folder / DONE)
+
+    def array(self, number: int) -> Path:
+        """Return the folder of the array that a pass writes."""
+        return self.folder / f"{number}.{ARRAY}"
+
+    def record(self, number: int, task: int, checksum: int) -> None:
+        """Note that a task of a pass is done."""
+        self.done[number, task] = checksum
+        self._log.write(f"{number} {task} {checksum}\n")
+        self._log.flush()
+
+
+def part_of(target: Path) -> Path:
+    """Return where an output is written until it is whole."""
+    return target.with_name(f"{target.name}.part")
+
+
+@contextmanager
+def held_part(target: Path, manifest: dict[str, Any], *, resume: bool) -> Iterator[Part]:
+    """Yield the part of an output: a new one, or with `resume` the one that is there, if its manifest is the same.
+
+    Raises `FileError` if there is a part and `resume` is not given, if it is of another request, source or owner, or
+    if another process holds it; `OSError` if it cannot be written.
+    """
+    folder = part_of(target)
+    if os.path.lexists(folder):
+        if not resume:
+            raise FileError(f"{folder}: it is there already; --resume goes on with it, or remove it: rm -r {folder}")
+        _check_manifest(folder, manifest)
+    else:
+        folder.mkdir()
+        write_whole(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
+    with (folder / MANIFEST).open("rb") as locked, (folder / DONE).open("a", encoding="ascii") as log:
+        _lock(locked, folder)
+        yield Part(folder, log)
+
+
+def _lock(file: IO[bytes], folder: Path) -> None:
+    """Hold a lock as long as the file is open; raise `FileError` if another process holds it."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileError(f"{folder}: another process writes it") from None
+
+
+def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raise `FileError` if a part is not of this request, source and owner."""
+    if folder.is_symlink() or not folder.is_dir():
+        raise FileError(f"{folder}: it is no folder of its own")
+    if hasattr(os, "geteuid") and folder.stat().st_uid != os.geteuid():
+        raise FileError(f"{folder}: it is of another owner")
+    try:
+        found = json.loads((folder / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError):
+        raise FileError(f"{folder}: its manifest cannot be read; remove it: rm -r {folder}") from None
+    for name, own in manifest.items():
+        if not isinstance(found, dict) or found.get(name) != own:
+            raise FileError(f"{folder}: its {name} is another than that of this run; remove it: rm -r {folder}")
+
+
+def _read_done(file: Path) -> dict[tuple[int, int], int]:
+    """Return the checksums of the tasks that are done; a last line that is cut short does not count."""
+    lines = file.read_text("ascii", "replace").splitlines(keepends=True)
+    words = [line.split() for line in lines if line.endswith("\n")]
+    if lines and not lines[-1].endswith("\n"):
+        write_whole(file, "".join(lines[:-1]).encode(), force=True)
+    return {(int(a), int(b)): int(c) for a, b, c in (each for each in words if len(each) == 3)}
+
+
+def check_target(target: Path, source: Path, *, force: bool) -> None:
+    """Raise `FileError` if an output may not have a name: it is there, or with `force`, it is no array to replace."""
+    if not target.parent.is_dir():
+        raise FileError(f"{target}: there is no folder {target.parent}")
+    if not os.path.lexists(target):
+        return
+    if not force:
+        raise FileError(f"{target}: it exists; --force writes over it, --verify compares it")
+    if target.is_symlink() or not target.is_dir() or not _is_array(target):
+        raise FileError(f"{target}: it is no folder of a Zarr array, so it is not replaced")
+    mine, theirs = target.resolve(), source.resolve()
+    if mine == theirs or mine in theirs.parents or theirs in mine.parents:
+        raise FileError(f"{target}: the output is the input, or around or inside it")
+
+
+def _is_array(folder: Path) -> bool:
+    """Say whether a folder is a Zarr array at its root, and no group."""
+    if (folder / ".zarray").is_file():
+        return True
+    try:
+        return bool(json.loads((folder / "zarr.json").read_text("utf-8"))["node_type"] == "array")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def finish(part: Part, array: Path, target: Path) -> None:
+    """Give an array that is whole its name, and remove its part."""
+    name_folder(array, target)
+    shutil.rmtree(part.folder)

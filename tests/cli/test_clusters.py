@@ -1,0 +1,153 @@
+"""Stores on a cluster of real worker processes: equal to NumPy, in bounded memory, through deaths."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from shapecalc.core.asking.command_line import read_chain
+from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.engine.files import FileError
+from shapecalc.engine.stores.carrying import carry_job, plan_job
+from tests.cli.conftest import command, environment, process
+
+zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+CHAIN = "512,256,256 | shuffle --first 2,0,1 --to 512,256,256 --second 1,0,2"
+MEMORY = 40 << 20
+"""Of the 128 MiB of the array, less than a third."""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stores") / "x.zarr"
+    made = zarr.create_array(str(folder), shape=(512, 256, 256), chunks=(64, 64, 64), dtype="f4", compressors=None)
+    for start in range(0, 512, 64):
+        made[start : start + 64] = np.arange(64 << 16, dtype="f4").reshape(64, 256, 256) + start
+    return folder
+
+
+@pytest.fixture
+def cluster():
+    from shapecalc.engine.stores.clusters import cluster_at
+
+    with cluster_at("local:2") as made:
+        yield made
+
+
+def private(process):
+    with open(f"/proc/{process}/status") as status:
+        return sum(int(line.split()[1]) << 10 for line in status if line.startswith("RssAnon"))
+
+
+class Watch:
+    """The most private memory that processes hold beyond what they held at first."""
+
+    def __init__(self, processes):
+        self.first = {each: private(each) for each in processes}
+        self.peaks, self.ended = dict(self.first), threading.Event()
+        self.thread = threading.Thread(target=self.look)
+
+    def look(self):
+        while not self.ended.wait(0.01):
+            for each in self.first:
+                self.peaks[each] = max(self.peaks[each], private(each))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.ended.set()
+        self.thread.join()
+
+    @property
+    def most(self):
+        return max(peak - self.first[each] for each, peak in self.peaks.items())
+
+
+def check_equal(source, target):
+    """Compare an output with NumPy's, slab by slab."""
+    want = zarr.open_array(str(source), mode="r")[...].transpose(2, 0, 1).reshape(512, 256, 256).transpose(1, 0, 2)
+    found = zarr.open_array(str(target), mode="r")
+    for start in range(0, want.shape[0], 32):
+        np.testing.assert_array_equal(found[start : start + 32], want[start : start + 32])
+
+
+def test_workers_read_each_byte_once_in_bounded_memory(large, cluster, tmp_path):
+    answer = answer_chain(*read_chain(CHAIN), {})
+    job = plan_job(answer, str(large), MEMORY, 1)
+    assert (job.plan.read, job.plan.written) == (128 << 20, 128 << 20)
+    cluster.client.run(os.getpid)  # the workers have begun
+    warm = plan_job(answer, str(large), MEMORY, 1, job.plan.passes[0].chunks)
+    carry_job(warm, tmp_path / "warm.zarr", cluster.run, int, force=False, resume=False)
+    with Watch(cluster.client.run(os.getpid).values()) as watch:
+        carry_job(job, tmp_path / "y.zarr", cluster.run, int, force=False, resume=False)
+    check_equal(large, tmp_path / "y.zarr")
+    assert watch.most <= job.memory <= MEMORY
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_a_worker_that_is_killed_is_done_without(share, large, cluster, tmp_path):
+    answer = answer_chain(*read_chain(CHAIN), {})
+    job = plan_job(answer, str(large), MEMORY, 1)
+    done, victims = [], list(cluster.client.run(os.getpid).values())
+
+    def tick(count):
+        done.append(count)
+        if victims and len(done) > share * job.plan.tasks:
+            os.kill(victims.pop(), signal.SIGKILL)
+            victims.clear()
+
+    carry_job(job, tmp_path / "y.zarr", cluster.run, tick, force=False, resume=False)
+    assert not victims
+    check_equal(large, tmp_path / "y.zarr")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(number, large, tmp_path):
+    words = ("transpose", str(large), "2,1,0", "-o", str(tmp_path / "y.zarr"), "--cluster", "local:2")
+    asked = command(*words, "--memory", "40MiB")
+    with subprocess.Popen(
+        asked, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        done = tmp_path / "y.zarr.part" / "done"
+        while running.poll() is None and not (done.exists() and done.read_text()):
+            time.sleep(0.01)
+        os.killpg(running.pid, number)
+        said = running.stderr.read()
+    assert (running.returncode, said.count("\n"), "--resume" in said) == (130, 1, True)
+    assert process(*words, "--memory", "40MiB", "--resume").returncode == 0
+
+
+def test_workers_that_are_not_alike_are_refused_before_anything_is_written(large, cluster, tmp_path):
+    cluster.check(large, tmp_path / "y.zarr")
+
+    def pretend():
+        import shapecalc
+
+        shapecalc.__version__ = "0.0"
+
+    cluster.client.run(pretend)
+    with pytest.raises(FileError, match=r"its shapecalc is 0\.0"):
+        cluster.check(large, tmp_path / "y.zarr")
+
+
+def test_a_command_line_takes_a_scheduler_by_its_address(large, cluster, tmp_path):
+    words = ("transpose", str(large), "2,1,0", "-o", str(tmp_path / "y.zarr"), "--cluster")
+    assert process(*words, cluster.client.scheduler.address, "--verify", "sample").returncode == 0
+    start = time.monotonic()
+    refused = process(
+        *words[:4], str(tmp_path / "z.zarr"), "--cluster", "tcp://127.0.0.1:9", capture_output=True, text=True
+    )
+    assert (refused.returncode, "Traceback" in refused.stderr) == (4, False)
+    assert time.monotonic() > start
+    assert not (tmp_path / "z.zarr.part").exists()

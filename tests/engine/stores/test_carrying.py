@@ -1,0 +1,171 @@
+"""Stores carried to stores: the output is NumPy's, and all that does not change is as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+import shapecalc as sc
+from shapecalc.core.asking.command_line import read_chain
+from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.engine.files import FileError
+from shapecalc.engine.stores.carrying import carry_job, plan_job
+from shapecalc.engine.stores.running import on_threads
+from shapecalc.engine.stores.verifying import first_difference
+
+zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore:.*does not have a Zarr V3 specification")
+
+TYPES = ["u1", "<f2", ">i4", "f8", "c16", "<M8[s]", "S3"]
+FORMATS = {
+    "2": {"zarr_format": 2},
+    "2 in Fortran order": {"zarr_format": 2, "order": "F"},
+    "3": {"zarr_format": 3},
+    "3 uncompressed": {"zarr_format": 3, "compressors": None},
+    "3 in shards": {"zarr_format": 3, "sharded": True},
+}
+
+
+def made(path, array, chunks, fill_value=0, sharded=False, **options):
+    """Write an array as a Zarr store."""
+    if sharded:
+        options["shards"] = tuple([2 * chunk for chunk in chunks])
+    if array.dtype.kind in "SM":
+        fill_value = None
+    store = zarr.create_array(
+        str(path), shape=array.shape, dtype=array.dtype, chunks=chunks, fill_value=fill_value, **options
+    )
+    store[...] = array
+    return store
+
+
+def carried(chain, source, target, memory=1 << 28, threads=2, **options):
+    """Carry a chain out on a store, and return its answer."""
+    answer = answer_chain(*read_chain(chain), {})
+    job = plan_job(answer, str(source), memory, threads, options.pop("chunks", None))
+    carry_job(job, Path(target), on_threads(threads), int, **{"force": False, "resume": False, **options})
+    return answer
+
+
+def elements(kind, shape):
+    count = int(np.prod(shape))
+    return (np.arange(count) % 251 + 1).astype("i8").astype(kind).reshape(shape)
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sampled(6)
+def test_a_chain_on_a_store_is_numpys(seed, tmp_path):
+    random = Random(seed)
+    rank = random.randint(0, 6)
+    shape = tuple(random.choice([1, 2, 3, 4, 6]) for _ in range(rank))
+    array = elements(random.choice(TYPES), shape)
+    perm = random.sample(range(rank), rank)
+    moved, stages = array.transpose(perm), f"transpose {','.join(map(str, perm)) or '[]'}"
+    if random.random() < 0.7 and rank:
+        target = random.choice([(-1,), (moved.shape[0], -1), (*moved.shape[::-1],)])
+        moved, stages = moved.reshape(target), f"{stages} | reshape {','.join(map(str, target))}"
+    kind = random.choice([*FORMATS]) if rank else "3"
+    made(tmp_path / "x.zarr", array, tuple(random.randint(1, size) for size in shape), **FORMATS[kind])
+    text = ",".join(map(str, shape)) or "[]"
+    try:
+        answer = carried(f"{text} | {stages}", tmp_path / "x.zarr", tmp_path / "y.zarr")
+    except FileError as error:
+        pytest.skip(str(error))
+    found = zarr.open_array(str(tmp_path / "y.zarr"), mode="r")
+    assert found.dtype == zarr.open_array(str(tmp_path / "x.zarr")).dtype
+    np.testing.assert_array_equal(found[...], moved)
+    assert first_difference(answer, str(tmp_path / "x.zarr"), str(tmp_path / "y.zarr"), "all", int) is None
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_codecs_attributes_fill_value_and_version_are_carried_over(kind, tmp_path):
+    source = made(tmp_path / "x.zarr", elements("f4", (4, 6, 8)), (2, 3, 4), 7, attributes={"a": [1]}, **FORMATS[kind])
+    carried("4,6,8 | transpose 2,0,1 | reshape 0,-1", tmp_path / "x.zarr", tmp_path / "y.zarr")
+    found = zarr.open_array(str(tmp_path / "y.zarr"), mode="r")
+    assert (found.metadata.zarr_format, found.fill_value, found.order) == (source.metadata.zarr_format, 7, source.order)
+    assert (found.compressors, found.filters, found.attrs.asdict()) == (source.compressors, source.filters, {"a": [1]})
+    assert (found.shards is None) == (source.shards is None)
+
+
+def test_names_of_dimensions_stay_with_the_axes_that_survive(tmp_path):
+    made(tmp_path / "x.zarr", elements("f4", (4, 6, 8)), (2, 3, 4), dimension_names=["a", "b", "c"])
+    carried("4,6,8 | transpose 2,0,1 | reshape 0,-1", tmp_path / "x.zarr", tmp_path / "y.zarr")
+    assert zarr.open_array(str(tmp_path / "y.zarr")).metadata.dimension_names == ("c", None)
+    made(
+        tmp_path / "old.zarr",
+        elements("f4", (4, 6)),
+        (2, 3),
+        zarr_format=2,
+        attributes={"_ARRAY_DIMENSIONS": ["a", "b"]},
+    )
+    carried("4,6 | transpose 1,0", tmp_path / "old.zarr", tmp_path / "new.zarr")
+    assert zarr.open_array(str(tmp_path / "new.zarr")).attrs["_ARRAY_DIMENSIONS"] == ["b", "a"]
+
+
+@pytest.mark.parametrize("shape", ["0,3", "3,0,2"])
+def test_empty_arrays_are_carried_too(shape, tmp_path):
+    sizes = tuple(map(int, shape.split(",")))
+    made(tmp_path / "x.zarr", np.empty(sizes, "f4"), (1,) * len(sizes))
+    carried(f"{shape} | transpose", tmp_path / "x.zarr", tmp_path / "y.zarr")
+    assert zarr.open_array(str(tmp_path / "y.zarr")).shape == sizes[::-1]
+
+
+def test_npy_and_hdf5_files_are_inputs(tmp_path):
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+    array = elements("f4", (6, 4, 5))
+    np.save(tmp_path / "x.npy", array)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("group/data", data=array, chunks=(2, 2, 5), compression="gzip")
+    for text in ("x.npy", "x.h5:/group/data"):
+        carried("6,4,5 | transpose 2,0,1", tmp_path / text, tmp_path / f"{text[2:4]}.zarr")
+        np.testing.assert_array_equal(
+            zarr.open_array(str(tmp_path / f"{text[2:4]}.zarr"))[...], array.transpose(2, 0, 1)
+        )
+
+
+def test_two_passes_leave_the_same_output(tmp_path):
+    array = elements("f4", (512, 64, 256))
+    made(tmp_path / "x.zarr", array, (64, 32, 256))
+    chain = "512,64,256 | transpose 2,1,0 | reshape 0,-1"
+    answer = answer_chain(*read_chain(chain), {})
+    job = plan_job(answer, str(tmp_path / "x.zarr"), 36 << 20, 1)
+    assert len(job.plan.passes) == 2
+    carry_job(job, tmp_path / "y.zarr", on_threads(1), int, force=False, resume=False)
+    np.testing.assert_array_equal(
+        zarr.open_array(str(tmp_path / "y.zarr"))[...], array.transpose(2, 1, 0).reshape(256, -1)
+    )
+
+
+def test_a_difference_is_found_and_named(tmp_path):
+    made(tmp_path / "x.zarr", elements("f4", (4, 6)), (2, 3))
+    answer = carried("4,6 | transpose 1,0", tmp_path / "x.zarr", tmp_path / "y.zarr")
+    zarr.open_array(str(tmp_path / "y.zarr"), mode="r+")[5, 1] = 99
+    found = first_difference(answer, str(tmp_path / "x.zarr"), str(tmp_path / "y.zarr"), "all", int)
+    assert (found.index, found.found, found.expected) == ((5, 1), "99.0", "12.0")
+
+
+def test_a_chunk_that_does_not_match_its_checksum_is_said_and_leaves_a_part(tmp_path):
+    made(tmp_path / "x.zarr", elements("f4", (4, 6)), (2, 3), compressors=[zarr.codecs.Crc32cCodec()])
+    chunk = tmp_path / "x.zarr" / "c" / "1" / "1"
+    chunk.write_bytes(b"\xff" + chunk.read_bytes()[1:])
+    with pytest.raises(FileError, match=r"checksum.*--resume"):
+        carried("4,6 | transpose 1,0", tmp_path / "x.zarr", tmp_path / "y.zarr")
+    assert not (tmp_path / "y.zarr").exists()
+    assert (tmp_path / "y.zarr.part" / "manifest.json").exists()
+
+
+def test_the_traces_of_python_are_carried_too(tmp_path):
+    made(tmp_path / "x.zarr", elements("f4", (2, 3)), (1, 2))
+    job = plan_job(sc.transpose((2, 3)), str(tmp_path / "x.zarr"), 1 << 28, 1)
+    carry_job(job, tmp_path / "y.zarr", on_threads(1), int, force=False, resume=False)
+    assert zarr.open_array(str(tmp_path / "y.zarr")).shape == (3, 2)
+
+
+def test_another_store_of_the_same_name_is_opened_anew(tmp_path):
+    for shape, chain in (((4, 6), "4,6 | transpose 1,0"), ((2, 3, 4), "2,3,4 | transpose 2,0,1")):
+        made(tmp_path / "x.zarr", elements("f4", shape), (1,) * len(shape), overwrite=True)
+        carried(chain, tmp_path / "x.zarr", tmp_path / "y.zarr", force=True)
+    assert zarr.open_array(str(tmp_path / "y.zarr")).shape == (4, 2, 3)

@@ -19,12 +19,11 @@ from time import perf_counter, process_time
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from layouts import KIB, MIB, anyhow, layouts, numbers, seconds
-
 from shapecalc.engine.atoms import axes_of, steps
 from shapecalc.engine.copying import FILLS, tiles_of
 from shapecalc.engine.fastest import IN_ORDER, LASTS, REACHES, SIGNS, WIDTHS
 from shapecalc.engine.ways import ROOM, place_of, tile_of
+from tests.benchmarks.layouts import KIB, MIB, anyhow, layouts, numbers, seconds
 
 SIZES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 24 * MIB)
 OTHERS = [way for way in FILLS if way != IN_ORDER]

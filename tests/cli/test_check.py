@@ -132,7 +132,7 @@ BROKEN = [
     ('{"op": "shape", "input": [2], "expect": {"error": "x", "error": "y"}}', "the key 'error' is there twice"),
     ('{"op": "shape", "input": [2]} {}', "it is not JSON: extra data at character 31"),
     ('{"op": "shape", "input": [2', "it is not JSON: expecting ',' delimiter"),
-    ('{"op": "shape", "input": [NaN]}', "it is not JSON: NaN is no number"),
+    ('{"op": "shape", "input": [NaN]}', "it is not JSON: NaN is not a number"),
     ('{"op": "shape", "input": [2], "id": 1e999}', "1e999 is larger than any float"),
     ('{"op": "shape", "input": [' + "9" * 5000 + "]}", "it holds a number of too many digits"),
     ('{"a":' * 100_000, "it is nested too deeply"),
@@ -314,7 +314,7 @@ def test_a_report_does_not_take_the_place_of_the_cases(shapecalc, tmp_path):
 def test_a_file_that_changes_while_it_is_updated_stays_as_it_became(tmp_path):
     path = tmp_path / "cases.txt"
     path.write_text("old\n")
-    with pytest.raises(OSError, match="by somebody else"), updated_file(path, lambda: True) as file:
+    with pytest.raises(OSError, match="another program has changed it"), updated_file(path, lambda: True) as file:
         file.write(b"ours\n")
         path.write_text("theirs, and longer\n")
     assert path.read_text() == "theirs, and longer\n"

@@ -67,7 +67,7 @@ async def test_the_carets_follow_a_field_that_scrolls(user):
     assert user.lines[2].index("▲▲") == user.lines[1].rindex("-1")
     await user.press("home")
     assert "-1" not in user.lines[1]
-    assert user.lines[2].index("▲") == 56
+    assert user.lines[2].index("▲") == 58
 
 
 @driven("reshape", "2,3,4", "5,-1")

@@ -92,7 +92,7 @@ async def test_it_asks_before_a_dim_is_filled(user):
     assert "becomes _      _      _" in user.text
     await user.type("5")
     await user.press("enter")
-    assert user.lines[-2].startswith(" It is not that. What does output dim 0")
+    assert user.lines[-2].startswith(" That is not right. What does output dim 0")
     assert "becomes _" in user.text
     await user.press("backspace")
     await user.type("3")

@@ -188,7 +188,7 @@ def test_a_click_beside_a_dialog_closes_it(key):
 def test_the_keys_that_a_dialog_names_can_be_clicked(key):
     async def close(user):
         await user.press(key)
-        row = max(n for n, line in enumerate(user.lines) if re.search(r"\bescape (closes|leaves)", line))
+        row = max(n for n, line in enumerate(user.lines) if re.search(r"\bescape (closes|leaves|changes)", line))
         await user.pilot.click(offset=(user.lines[row].index("escape") + 1, row))
         await user.settle()
         assert user.app.screen is user.app.explore

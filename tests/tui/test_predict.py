@@ -40,7 +40,7 @@ async def test_it_asks_and_one_line_says_what_to_type_and_what_the_keys_do(user)
     assert user.app.focused.id == "flow"
     assert [line.count("[    ]") for line in user.lines if "[    ]" in line] == [1, 1, 1]
     assert "1 of 3: what does the 0 at index 1 copy?" in user.text
-    assert "Type the size that belongs into the lit hole. Enter helps, PgDn shows it" in user.text
+    assert "Type the size for the lit hole. Enter gives a hint, PgDn shows it and goes on" in user.text
 
 
 @driven(*COPIES, step=0)

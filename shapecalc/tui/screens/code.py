@@ -37,7 +37,7 @@ class CodeScreen(ModalScreen[None]):
             with Horizontal():
                 yield Choices(*(Option(name, id=name) for name in TARGETS), id="targets")
                 with VerticalScroll():
-                    yield Static("", id="code", markup=False)
+                    yield Static(self.code_text(next(iter(TARGETS))), id="code", markup=False)
             yield KeyWords("enter copies it, escape closes")
 
     @on(OptionList.OptionHighlighted)

@@ -45,7 +45,9 @@ IN_WORDS = {
     "bad-perm": "name each axis once: if the tensor has a dim more or less than expected, mend that first",
     "not-one": "name only an axis whose size is 1; PyTorch's squeeze leaves others alone, ONNX's refuses them",
     "not-broadcastable": "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow",
-    "hard-coded-batch": "export the model again with a dynamic batch, or change the constant of this node",
+    "hard-coded-batch": (
+        "export the model again with a dynamic batch, or mend the file: shapecalc model FILE.onnx --fix -o fixed.onnx"
+    ),
     "engine-limit": "fold the constants of the model before it is loaded, or use a newer engine",
 }
 """What mends a cause, where no numbers are needed to say it."""

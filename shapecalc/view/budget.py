@@ -147,7 +147,7 @@ def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], stro
         bars = [_widened(bar, min(WIDEST_ELEMENT, room // max(map(len, bars)))) for bar in bars]
     lines = [Text(text).append("  ").append_text(bar) for text, bar in zip(texts, bars, strict=True)]
     if height >= SPACIOUS:
-        lines = [line for each in lines for line in (each, _without_words(each, len(texts[0])), Text())][:-2]
+        lines = [line for each in lines for line in (each, Text())][:-1]
     lines = _add_words(lines, _conclusion(asked, have * unit, known * unit, over), width, texts)
     return lines if unit == 1 else [*lines, Text(f"each {strokes.block} is {unit} elements", "dim")]
 
@@ -171,11 +171,6 @@ def _widened(bar: Text, cells: int) -> Text:
             Text(char.plain * (cells - (cells > 2)) + " " * (cells > 2), *[span.style for span in char.spans])
         )
     return made
-
-
-def _without_words(line: Text, words: int) -> Text:
-    """Return the bar of a line alone, in its place."""
-    return Text(" " * words).append_text(line[words:])
 
 
 def _align(rows: Sequence[tuple[str, str, str]], row: tuple[str, str, str]) -> str:

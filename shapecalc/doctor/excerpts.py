@@ -14,7 +14,7 @@ from shapecalc.doctor.sentence import Folded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from shapecalc.doctor.sentence import Sentence
 
@@ -27,8 +27,8 @@ NEAR = 700
 """How far from such a word a sentence may stand."""
 SHORT = 1 << 16
 """A text so long is read whole."""
-GROUP = 1 << 14
-"""How many characters near the words of errors are searched for sentences at once, before what was found is read."""
+GROUP = 1 << 12
+"""How many characters near the words of errors are searched for sentences first, before what was found is read."""
 MOST_ALIKE = 24
 DIGITS = str.maketrans("123456789", "000000000")
 PIECE = 1 << 20
@@ -76,31 +76,38 @@ def _pieces(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _near_marks(lower: str, marks: Sequence[str]) -> list[Span]:
-    """Return the parts of a text around the words that mark an error; of those alike but for numbers only some."""
+def _near_marks(lower: str, marks: Sequence[str]) -> Iterator[Span]:
+    """Yield the parts of a text around the words that mark an error; of those alike but for numbers only some."""
     kinds = _kinds_of_lines(lower)
     present = [mark for mark in marks if mark in kinds]
     zeros = lower.translate(DIGITS) if present else ""
-    alike: dict[str, dict[str, int]] = {}
-    for mark in present:
-        place = lower.find(mark)
-        while place >= 0:
-            those = alike.setdefault(zeros[place : place + TOLD_APART], {})
-            if len(those) < MOST_ALIKE:
-                those.setdefault(lower[place : place + TOLD_APART], place)
-            place = lower.find(mark, place + NEAR)
-    places = sorted(place for those in alike.values() for place in those.values())
-    return _joined(((max(0, place - NEAR), place + 2 * NEAR) for place in places), GROUP)
+    alike: dict[str, set[str]] = {}
+    for begin in range(0, len(lower) if present else 0, SHORT):
+        places = list[int]()
+        for mark in present:
+            end = begin + SHORT + len(mark) - 1
+            place = lower.find(mark, begin, end)
+            while place >= 0:
+                those, told = (
+                    alike.setdefault(zeros[place : place + TOLD_APART], set()),
+                    lower[place : place + TOLD_APART],
+                )
+                if len(those) < MOST_ALIKE and told not in those:
+                    those.add(told)
+                    places.append(place)
+                place = lower.find(mark, place + NEAR, end)
+        yield from _joined(((max(0, place - NEAR), place + 2 * NEAR) for place in sorted(places)), GROUP)
 
 
-def _groups(spans: Sequence[Span]) -> Iterator[list[Span]]:
-    """Yield parts of a text in groups of about `GROUP` characters: who has read enough need not search the rest."""
+def _groups(spans: Iterable[Span]) -> Iterator[list[Span]]:
+    """Yield parts of a text in groups, each about twice as long as the last: who has read enough stops early."""
     group: list[Span] = []
+    wanted = GROUP
     for span in spans:
         group.append(span)
-        if sum(end - begin for begin, end in group) >= GROUP:
+        if sum(end - begin for begin, end in group) >= wanted:
             yield group
-            group = []
+            group, wanted = [], min(2 * wanted, SHORT)
     if group:
         yield group
 

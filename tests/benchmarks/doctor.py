@@ -1,7 +1,6 @@
 """How long the doctor takes for a megabyte of log, beside `json.loads` of the same text, in the time of the processor.
 
-Run it from a checkout: `python tests/benchmarks/doctor.py`. A log that ends in a message may take twenty times as long.
-One that is made of nothing but different messages takes longer.
+Run it from a checkout: `python tests/benchmarks/doctor.py`. A log may take twenty times as long.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ HELP = f"""\b
   claude mcp add shapecalc -- shapecalc mcp
 
 {SUMMARY} An agent starts it and talks to it on standard input and output. It has a tool for every
-op, and chain, compare and doctor; each answers with text and with the JSON of --json. It reads
-only the headers of arrays, and only in the folder in which it was started.
+op, and for chain, compare, doctor and model. Each answers with text and with the JSON of --json.
+Of arrays and models it reads only the shapes, and only in the folder in which it was started.
 Needs: pip install 'shapecalc[mcp]'."""
 INSTRUCTIONS = (
     "Ask before you write a reshape or transpose, and when a runtime refuses one: the answers are worked out by the "

@@ -107,7 +107,12 @@ def _tell_misuse(error: TyperException, words: list[str]) -> int:
     command = getattr(getattr(error, "ctx", None), "command_path", "shapecalc")
     message = " ".join(error.format_message().split()).rstrip(".")
     known = split_shape_error(words) or elsewhere_error(words[0] if words else "")
-    hint = _hint_for(words[0] if words else "") if message.startswith("No such command") else ""
+    hint = ""
+    if message.startswith("No such command"):
+        hint = _hint_for(words[0])
+        message = message.partition(". Did you mean")[0] if hint else message
+    elif message.startswith("Missing argument") and words[0] in OPS:
+        hint = f"as in shapecalc {OPS[words[0]].examples[0]}; see {command} -h"
     problem = (known or misuse(message[:1].lower() + message[1:], hint or f"see {command} -h")).problem
     if "--json" in words:
         put_json(unread_json(problem, words[0], {}))
@@ -117,13 +122,15 @@ def _tell_misuse(error: TyperException, words: list[str]) -> int:
 
 
 def _hint_for(word: str) -> str:
-    """Return what to write in place of a first word that is no command, but a chain, a message or a shape; else "".
+    """Return what to write in place of a first word that is no command: a chain, a message, a shape, a topic; else "".
 
     >>> _hint_for("2,3 | transpose"), _hint_for("2,3"), _hint_for("reshpe")
     ('write shapecalc chain before it', 'name an op before it, or a second shape after it', '')
     """
+    from shapecalc.cli.topics import MESSAGE, topic_hint  # only who mistakes a command needs all rules
+
     if "|" in word:
         return "write shapecalc chain before it"
     if "error" in word.lower() and " " in word:
-        return "an error message is read from standard input: shapecalc doctor, paste, Ctrl-D"
-    return "name an op before it, or a second shape after it" if "," in word else ""
+        return MESSAGE
+    return "name an op before it, or a second shape after it" if "," in word else topic_hint(word)

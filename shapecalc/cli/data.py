@@ -110,12 +110,11 @@ def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> lis
     unit = "elements" if source is None else "bytes"
     if plan.copies:
         culprits = plan.copies[0].culprits
-        why = (
-            f"covers one dim: it needs {culprits[0]} and {culprits[1]}" if culprits else "goes round the end of an axis"
-        )
-        lines = [f"engine: copy of {plan.bytes_moved} {unit}; no single stride {why}"]
+        two = f"one dim would need the strides {culprits[0]} and {culprits[1]} at once" if culprits else ""
+        why = two or "no stride goes round the end of an axis"
+        lines = [f"engine: {plan.bytes_moved} {unit} are copied: {why}"]
     else:
-        lines = ["engine: view, nothing moves"]
+        lines = ["engine: no data is copied: the output is a view of the input"]
     for stage in plan.stages if out.explains_all else ():
         lines.append(f"engine: {shape_text(stage.shape)} with strides {shape_text(stage.strides)}")
     if source is not None:

@@ -10,10 +10,12 @@ from shapecalc.cli.options import Argument, Option, Takes
 from shapecalc.cli.output import Exit, put
 from shapecalc.cli.pages import OVERVIEW, PAGES, page_about
 from shapecalc.cli.signature import make_command
+from shapecalc.cli.topics import topic_hint
 from shapecalc.core.asking.spellings import SPELLINGS, respelled
 from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.lookup import lookup
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.quoting import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,13 +52,22 @@ def run_help(command: str | None, page: bool, out: Output) -> int:
     words = respelled([asked.removeprefix(f"{OVERVIEW}-")] if asked else [])[:1]
     try:
         for word in words:
-            lookup(word, dict.fromkeys([*OPS, *COMMANDS, *PAGES]), "command")
+            _check_known(word)
         if page or any(word not in OPS and word not in COMMANDS for word in words):
             show_text(page_about(words[0] if words else OVERVIEW))
             return Exit.YES
     except ShapeError as error:
         return print_error(error, "help", {"command": command}, out)
     return int(app(words)([*words, "--help"], prog_name="shapecalc", standalone_mode=False) or 0)
+
+
+def _check_known(word: str) -> None:
+    """Raise `ShapeError` (usage) if a word is neither a command nor a page, with what it may mean."""
+    known = dict.fromkeys([*OPS, *COMMANDS, *PAGES])
+    hint = "" if word in known else topic_hint(word)
+    if hint:
+        raise misuse(f"there is no command '{visible(brief(word))}'", hint)
+    lookup(word, known, "command")
 
 
 def show_text(text: str) -> None:

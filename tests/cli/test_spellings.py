@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from shapecalc.cli.app import COMMANDS
+from shapecalc.cli.pages import PAGES
+from shapecalc.cli.topics import TOPICS
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS
 
 
 @pytest.mark.parametrize(("alias", "dialect"), [("trt", "tensorrt"), ("ort", "onnxruntime"), ("pt", "torch")])
@@ -71,6 +77,20 @@ MISTAKES = [
     (["why", "nonsense"], "there is no rule 'nonsense' (shapecalc why lists them)"),
     (["reshape", "2,3", "6,"], "a dim is missing in '6,'"),
     (["x.npy", "6"], "no such command 'x.npy'"),
+    (["tutorial"], "no such command 'tutorial' (a page of the manual: shapecalc help tutorial)"),
+    (["shapecalc-cases"], "(a page of the manual: shapecalc help cases)"),
+    (["docs"], "no such command 'docs' (the manual: shapecalc help --page; to begin: shapecalc help tutorial)"),
+    (["man"], "(the manual: shapecalc help --page; "),
+    (["error"], "no such command 'error' (an error message is read from standard input: shapecalc doctor, paste, "),
+    (["ONNX"], "(a dialect: --dialect onnx behind a question; its rules: shapecalc help dialects --page)"),
+    (["trt"], "(a dialect: --dialect tensorrt behind a question; "),
+    (["infer"], "no such command 'infer' (a rule: shapecalc why infer)"),
+    (["my model.onnx"], "(write shapecalc model before it)"),
+    (["reshape"], "missing argument 'INPUT' (as in shapecalc reshape 2,3,4 0,-1; see shapecalc reshape -h)"),
+    (["permute"], "missing argument 'INPUT' (as in shapecalc transpose 2,3,4 1,2,0; see shapecalc transpose -h)"),
+    (["help", "onnx"], "there is no command 'onnx' (a dialect: --dialect onnx "),
+    (["help", "docs"], "there is no command 'docs' (the manual: shapecalc help --page; "),
+    (["help", "\x1b[31m.onnx"], "there is no command '\\x1b[31m.onnx' (write "),
     (["help", "reshpe"], "there is no command 'reshpe' (did you mean reshape?)"),
     (["squeeze", "1,3,1", "0", "--axes", "2"], "axes is given twice"),
     (["chain", "1,3,1 | squeeze 0 --axes 2"], "axes is given twice"),
@@ -91,6 +111,12 @@ def test_what_is_no_spelling_is_told_in_one_line(words, said, shapecalc):
     ran = shapecalc(*words)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert said in ran.err
+
+
+def test_a_topic_is_no_command_and_its_hint_names_one():
+    assert not TOPICS.keys() & {*COMMANDS, *OPS, *PAGES}
+    named = [word for hint in TOPICS.values() for word in re.findall(r"shapecalc (\S+?)(?:[ ;,]|$)", hint)]
+    assert {*named} <= {*COMMANDS, "-h", "--version"}
 
 
 def test_the_prompt_reads_them_too(shapecalc):

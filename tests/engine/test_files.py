@@ -268,7 +268,21 @@ def test_backends_are_listed_where_the_system_does_not_tell_its_memory(shapecalc
 
 def test_the_strides_that_a_view_names_are_those_of_the_data(shapecalc):
     ran = shapecalc("view", "3,4", "3,2,2", "--strides", "1,3", "--explain=all")
-    assert "engine: view, nothing moves\nengine: 3,2,2 with strides 1,6,3\n" in ran.err
+    assert "engine: no data is copied: the output is a view of the input\nengine: 3,2,2 with strides 1,6,3\n" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "6,4"),
+            "24 elements are copied: one dim would need the ",
+        ),
+        (("roll", "2,3", "1", "0"), "6 elements are copied: no stride goes round the end of an axis\n"),
+    ],
+)
+def test_why_data_is_copied(shapecalc, words, told):
+    assert f"engine: {told}" in shapecalc(*words, "--explain").err
 
 
 def test_following_an_element_there_and_back(shapecalc):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from shapecalc.core.asking.ask import WRITTEN
 from shapecalc.core.asking.command_line import command_line
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing.answer import answer_chain
@@ -378,6 +379,22 @@ WARNED = [
         "the stages follow onnx and torch; the code follows onnx",
     ),
     ("chain '2,3 | transpose --opset 13 | flatten'", "onnx", "a model has one opset: 25 for all stages"),
+    *(
+        (
+            "shuffle 8,3,4 --to 8,6,2",
+            target,
+            "this code is right for a first dim of 8 only, as the input N,3,4 shows; for every batch try 0,6,2, since",
+        )
+        for target in ("onnx", "tensorrt", "openvino")
+    ),
+    ("reshape 8,N 8,N", "onnx", "this code is right for a first dim of 8 only, as the input B,N shows"),
+    ("reshape 2,3,4 6,4", "onnx", "this code is right for a first dim of 2 only, as the input N,3,4 shows"),
+    (
+        "chain '1,255,8,8 | transpose 0,2,3,1 | reshape 1,64,255'",
+        "onnx",
+        "this code is right for a first dim of 1 only, as the input N,255,8,8 shows; stage 2, reshape: for every batch",
+    ),
+    ("reshape 1,255,8,8 1,-1,85", "onnx", "the first dim is 1 for every batch: from N,255,8,8 comes 1,192*N,85"),
 ]
 
 
@@ -387,9 +404,18 @@ def test_a_warning_where_the_meaning_would_change(request_line, target, warning)
     assert [said for said in code(answer, target).warnings if said.startswith(warning)]
 
 
+@pytest.mark.parametrize("line", ["reshape 2,3,4 0,-1", "shuffle 2,3,4 --first 1,0,2 --to 0,-1", "transpose 8,3"])
 @pytest.mark.parametrize("target", RUNS)
-def test_no_warning_where_it_does_not(target):
-    assert code(answer_to("shapecalc reshape 2,3,4 0,-1"), target).warnings == ()
+def test_no_warning_where_it_does_not(target, line):
+    assert code(answer_to(f"shapecalc {line}"), target).warnings == ()
+
+
+def test_a_dialect_without_the_op_is_written_as_code(shapecalc):
+    assert {*TARGETS} - {"einops", "command"} == WRITTEN
+    ran = shapecalc("shuffle", "8,3,4", "--to", "0,-1", "--dialect", "onnx")
+    told = "onnx has no shuffle (it is in tensorrt; in place of --dialect, --as onnx writes it for onnx)"
+    assert (ran.code, ran.err) == (2, f"shapecalc: usage: {told}\n")
+    assert "Reshape" in shapecalc("shuffle", "8,3,4", "--to", "0,-1", "--as", "onnx").out
 
 
 REFUSED = [

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 TEXTS = (Holds.SLICES, Holds.PATTERN, Holds.LENGTHS)
 """What stays a text in a request."""
+WRITTEN = frozenset({"numpy", "torch", "jax", "tensorflow", "paddle", "onnx", "openvino", "tensorrt"})
+"""The dialects that `--as` writes code for: also of ops that they do not have themselves."""
 
 
 def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -> Request:
@@ -78,7 +80,8 @@ def operator_in(op: Op, name: object) -> tuple[Dialect, Operator]:
     operator = operator_of(op, row)
     if operator is None:
         having = ", ".join(other.name for other in dialects_with(op))
-        raise misuse(f"{row.name} has no {op.name}", f"it is in {having}", argument="dialect")
+        instead = f"; in place of --dialect, --as {row.name} writes it for {row.name}" if row.name in WRITTEN else ""
+        raise misuse(f"{row.name} has no {op.name}", f"it is in {having}{instead}", argument="dialect")
     return row, operator
 
 

@@ -15,6 +15,7 @@ from shapecalc.core.sizes.dims import Dim, Monomial, all_known
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.view.code import Code
+from shapecalc.view.code.batch import batch_warnings
 from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of
 from shapecalc.view.code.folding import Part, parts_of
 from shapecalc.view.code.requested import Rules, requested, two_way_dims
@@ -141,8 +142,8 @@ def onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
     text = "\n".join(lines)
     if others:
         model.warnings.append(f"a model has one opset: {opset} for all stages")
-    about = (*general_warnings(answer, "onnx"), *empty_warnings(answer, "onnx"), *given_warnings(text, answer))
-    return Code(text, (*about, *model.warnings))
+    about = (*general_warnings(answer, "onnx"), *batch_warnings(answer), *empty_warnings(answer, "onnx"))
+    return Code(text, (*about, *given_warnings(text, answer), *model.warnings))
 
 
 def _model_opsets(answer: Trace | Chain) -> list[int]:

@@ -9,6 +9,7 @@ from shapecalc.core.answers.stage import Kind
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.limits import check_rank
 from shapecalc.view.code import Code
+from shapecalc.view.code.batch import batch_warnings
 from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of
 from shapecalc.view.code.folding import Part, parts_of
 from shapecalc.view.code.requested import Rules, requested, two_way_dims
@@ -73,8 +74,8 @@ def openvino(answer: Trace | Chain) -> Code:
     imports = ["import numpy as np"] if any("np." in line for line in program.lines) else []
     start = [*imports, "from openvino import opset13 as ops", "# x is a node of an openvino.Model", title(answer)]
     text = "\n".join([*start, *(program.lines or ["y = x"])])
-    about = (*general_warnings(answer, "openvino"), *empty_warnings(answer, "openvino"), *given_warnings(text, answer))
-    return Code(text, (*about, *program.warnings))
+    about = (*general_warnings(answer, "openvino"), *batch_warnings(answer), *empty_warnings(answer, "openvino"))
+    return Code(text, (*about, *given_warnings(text, answer), *program.warnings))
 
 
 def _add(part: Part, program: Program) -> None:

@@ -14,6 +14,7 @@ from shapecalc.core.sizes.conditions import solved_names
 from shapecalc.core.sizes.dims import all_known, rewrite
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.view.code import Code
+from shapecalc.view.code.batch import batch_warnings
 from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of
 from shapecalc.view.code.folding import Part, parts_of
 from shapecalc.view.code.requested import Rules, requested
@@ -83,8 +84,8 @@ def _code(answer: Trace | Chain, layers: Layers) -> Code:
     imports = [line for name, line in MODULES.items() if any(f"{name}." in text for text in layers.lines)]
     start = [*imports, "# network is a trt.INetworkDefinition, x one of its tensors", title(answer)]
     text = "\n".join([*start, *(layers.lines or ["y = x"])])
-    about = (*general_warnings(answer, "tensorrt"), *empty_warnings(answer, "tensorrt"), *given_warnings(text, answer))
-    return Code(text, (*about, *layers.warnings))
+    about = (*general_warnings(answer, "tensorrt"), *batch_warnings(answer), *empty_warnings(answer, "tensorrt"))
+    return Code(text, (*about, *given_warnings(text, answer), *layers.warnings))
 
 
 def _with_fewest_layers(answer: Trace | Chain) -> Trace | Chain:

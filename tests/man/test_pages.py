@@ -143,6 +143,14 @@ def test_mandoc_finds_nothing(page):
     assert (ran.returncode, ran.stdout + ran.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_groff_finds_nothing(page):
+    if shutil.which("groff") is None or shutil.which("preconv") is None:
+        pytest.skip("groff is not installed")
+    ran = subprocess.run(["groff", "-k", "-ww", "-mdoc", "-Tutf8", "-z", page], capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout + ran.stderr) == (0, b"")
+
+
 SESSIONS = {
     f"{name}: {block[2 : block.index(chr(10))]}": block
     for name, text in TEXTS.items()

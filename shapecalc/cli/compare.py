@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from shapecalc.core.asking.defaults import Stage
     from shapecalc.core.asking.shape_pattern import ShapePattern
 
-SUMMARY = "Ask every dialect the same, side by side."
+SUMMARY = "Ask every dialect the same question, and show the answers side by side."
 HELP = f"""\b
   shapecalc compare 0,3,4 0,-1
   shapecalc compare 2,3,4 0,-1 --dialect onnx --dialect numpy
   shapecalc compare squeeze 1,3,1 --axes 1 --json
   shapecalc compare chain '2,3 | transpose | reshape 0,-1'
 
-{SUMMARY} Exit 1 if the answers differ at the dialects' default settings; refusals agree with each
-other. * marks rows that differ from the most common answer."""
+{SUMMARY} Exit 1 if the answers differ at the dialects' default settings; refusals count as the
+same answer. * marks rows that differ from the most common answer."""
 WORDS = Argument(
     "words",
     "the command line of an op or of chain; without an op, of reshape",

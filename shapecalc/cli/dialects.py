@@ -28,10 +28,10 @@ LEGEND = """\
   *           the default; a switch without one must be given
   0           copies the dim at the same index, or is a dim of size zero
   infers      the negative values that stand for a dim to infer
-  0 and -1    whether a 0 of size zero may stand beside -1
-  -1 of none  what -1 is if the known dims hold no elements: refused, or both
-              products leave out the zeros, or the copied dims, and are then
-              divided; 0/0 is 1
+  0 and -1    whether a 0 of size zero and -1 may be used together
+  -1 of none  what -1 is if a known dim is 0: refused; or both products are taken
+              without the zeros (no zeros) or without the copied dims (no
+              copies), and then divided; 0/0 is 1
 """
 
 

@@ -32,9 +32,9 @@ HELP = f"""\b
   shapecalc find B,H*W,C B,C,H,W --before x.npy --after y.npy
 
 {SUMMARY} The chain that moves no element comes first, then those with one transpose. It also says how many
-functions fit. It tries a reshape alone, and a split into the fewest parts, one transpose and one merge. It
-does not split further: it does not find 6,10 to 2,3,2,5 to 4,15. With arrays, it lists only the chains that
-turn --before into --after. The elements of --before must all differ, as 0, 1, 2 and so on do. A size that
+functions fit. It tries a single reshape, then a split into as few parts as possible with one transpose and one
+merge. It does not split further, so it does not find 6,10 to 2,3,2,5 to 4,15. With arrays, it lists only the
+chains that turn --before into --after. The elements of --before must all differ, as 0, 1, 2 and so on do. A size that
 differs between pairs gets a name. Exit 1 if there is no such chain."""
 SHAPES = (
     Argument("input", "the shape to start from", "[INPUT]", required=False),

@@ -37,7 +37,7 @@ COMMAND = Argument(
     required=False,
     completions=lambda: dict.fromkeys([*OPS, *SPELLINGS, *COMMANDS, *PAGES]),
 )
-PAGE = Option("page", "Print the page of the manual, also where a command has that name.", Takes.NOTHING)
+PAGE = Option("page", "Print the page of the manual, even if a command has that name.", Takes.NOTHING)
 
 
 def add(to: typer.Typer, cls: type) -> None:

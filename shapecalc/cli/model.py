@@ -33,7 +33,7 @@ HELP = f"""\b
 and SpaceToDepth with its shapes and a verdict: safe; only (it runs at the declared batch only);
 swallows (the batch moves into another axis, and nothing fails); scrambles (no axis separates the samples
 any more); fails; sometimes; unknown. --fix writes the model with other targets, and proves it with onnxruntime.
-Exit 0: read, and of --fix all mended; 1: --lint found offenders, --fix left some, or its proof failed; 4: a
+Exit 0: the model was read, and --fix mended all; 1: --lint found offenders, --fix left some, or its proof failed; 4: a
 file cannot be used. It needs pip install 'shapecalc[onnx]'."""
 
 
@@ -58,7 +58,7 @@ SHOWN = (
     Option("offenders", "List only offenders.", Takes.NOTHING),
     NODE,
     Option("lint", "Print one line for each offender, worst first; exit 1 if there is one.", Takes.NOTHING),
-    Option("github", "The same, as annotations of GitHub Actions.", Takes.NOTHING),
+    Option("github", "Print the lines of --lint as annotations of GitHub Actions.", Takes.NOTHING),
     Option("strict", "Count a node that cannot be judged as an offender.", Takes.NOTHING),
     Option(
         "dialect",

@@ -169,7 +169,7 @@ THEME = Option("theme", "The background of a picture: light or dark.", completio
 PRINTING = by_name(
     Option(
         "explain",
-        "Tell every step and the picture that shows most, on standard error; with =all, every picture.",
+        "Print every step and the most useful picture, on standard error; with =all, every picture.",
         Takes.MORE,
         short="-e",
     ),
@@ -183,8 +183,8 @@ PRINTING = by_name(
     Option("out", "Do it to the data of INPUT, and write this .npy file or .zarr store.", metavar="FILE", short="-o"),
     Option("force", "Write over an output or a picture that exists.", Takes.NOTHING),
     Option("backend", "What moves the data: auto, numpy or cupy.", default="auto", completions=_backends),
-    Option("plan", "Print what a store would take, and stop.", Takes.NOTHING),
-    Option("memory", "What a worker may hold of a store; 512MiB by default.", metavar="SIZE"),
+    Option("plan", "Print what writing a store would cost, and stop.", Takes.NOTHING),
+    Option("memory", "How much memory a worker may use for a store; 512MiB by default.", metavar="SIZE"),
     Option("chunks", "The chunks of the output store.", metavar="SIZES"),
     Option("resume", "Go on with an output store that was interrupted.", Takes.NOTHING),
     Option(
@@ -205,7 +205,7 @@ PRINTING = by_name(
     Option("step", "The step of the picture, from 1.", Takes.NUMBER, metavar="N", least=1, most=MOST_STEPS),
     THEME,
     Option("width", "How many characters wide the picture is; 80 by default.", Takes.NUMBER, "N", least=40, most=400),
-    Option("no_config", "Take no defaults from the environment or pyproject.toml.", Takes.NOTHING),
+    Option("no_config", "Use no defaults from the environment or pyproject.toml.", Takes.NOTHING),
 )
 """The options that say what is printed, and whether defaults count. The fields of `Output` have the same names."""
 INPUT = Argument(

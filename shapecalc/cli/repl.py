@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shapecalc.cli.output import Output
     from shapecalc.core.asking.defaults import Stage
 
-SUMMARY = "A prompt that holds a current shape and carries it from op to op."
+SUMMARY = "Open a prompt that keeps a current shape, which each op changes."
 HELP = f"""\b
   shapecalc repl
   printf '2,3,4\\nreshape 0,-1\\n' | shapecalc repl

@@ -29,7 +29,7 @@ HELP = f"""\b
   shapecalc simplify 'N,C,H | transpose 0,2,1 | reshape N,C*H | reshape N,H,C' --check --quiet
 
 {SUMMARY} It has the fewest transposes, TensorRT Shuffles or bytes moved, and then the fewest
-stages. It is defined wherever the chain is, and uses the dialect of the chain. A chain that cannot
+stages. It works wherever the chain works, and uses the dialect of the chain. A chain that cannot
 be shorter is printed as it is. The costs of both are printed on standard error. Bytes are those
 that copying stages read and write; --dtype is the type of the elements, float32 by default."""
 STAGES = Argument("stages", "the input shape and the stages", "'INPUT | OP ... | OP ...'")

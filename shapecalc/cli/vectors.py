@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import typer
 
-SUMMARY = "Write golden cases for every dialect, as JSON Lines that check reads."
+SUMMARY = "Write cases with their right answers for every dialect, as JSON Lines that check reads."
 HELP = f"""\b
   shapecalc vectors > vectors.jsonl
   shapecalc vectors --dialect tensorrt --dialect onednn

@@ -97,7 +97,7 @@ def rule_text(rule: Rule) -> str:
     >>> print(rule_text(RULES["two-infers"]))
     two-infers: more than one dim to infer
     <BLANKLINE>
-      Two unknowns have no single answer.
+      With two unknown dims, several answers would fit.
     <BLANKLINE>
       source  ONNX Reshape: 'at most one dimension of the new shape can be -1'
       try     shapecalc reshape 2,3,4 -1,-1

@@ -21,7 +21,7 @@ SAID: Mapping[str, str] = {
     "empty-input": "the input holds no elements, and the target asks for some",
     "two-infer": "more than one dim of the target is to be inferred, which has no single answer",
     "infer-with-empty": "-1 could be any size, because another dim of the target is 0",
-    "zero-out-of-range": "a 0 of the target stands at an index that the input does not have, so it has nothing to copy",
+    "zero-out-of-range": "a 0 of the target is at an index that the input does not have, so there is nothing to copy",
     "zero-literal": "0 is a dim of size zero here and copies nothing",
     "bad-value": "a size of the target is not valid: only -1 may be negative, and all must be whole numbers",
     "bad-perm": "the permutation does not name each axis of the input once",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BAD_NUM_AXES = Rule(
     "bad-num-axes",
-    "num_axes is -1, or as many dims as there are from axis on at most",
+    "num_axes is -1, or at most the number of dims from axis on",
     "Caffe's Reshape replaces num_axes dims from axis on. -1 is all that follow; 0 inserts dims and replaces none.",
     "shapecalc reshape 2,8 4,2 --axis 1 --num-axes 3 --dialect caffe",
     "caffe.proto, ReshapeParameter",
@@ -68,7 +68,7 @@ def _reshape_part(shape: Shape, at: Any, target: Shape, axis: int, num_axes: int
 
 
 COPIED = CopiedZero(False)
-AXIS = Param("axis", Holds.INT, "Caffe: the first dim that the target replaces, by default 0; -1 is behind the last")
+AXIS = Param("axis", Holds.INT, "Caffe: the first dim that the target replaces, by default 0; -1 is after the last")
 NUM_AXES = Param("num_axes", Holds.INT, "Caffe: how many dims the target replaces, by default -1, all that follow")
 
 CAFFE = Dialect(

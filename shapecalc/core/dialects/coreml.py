@@ -52,7 +52,7 @@ class FilledOne(Facts):
     name = "fill 1"
     rule = Rule(
         "fill-one",
-        "0 to the left of all dims of the input is 1",
+        "a 0 to the left of all dims of the input becomes 1",
         "The shapes are aligned at the right, and the input has no dim there. A dim of 1 adds no elements.",
         "shapecalc reshape 2,50 1,0,-1,0 --dialect coreml",
         SOURCE,

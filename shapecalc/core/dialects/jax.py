@@ -24,7 +24,7 @@ class ClampedIndex(Facts):
     name = "clamp index"
     rule = Rule(
         "clamp-index",
-        "an index outside of the dim takes its first or its last position",
+        "an index outside of the dim is moved to its first or its last position",
         "An error cannot be raised from code that runs on a GPU, so JAX moves the index to the nearest position. "
         "NumPy, ONNX and PyTorch refuse it.",
         "shapecalc select 2,3,4 1 7 --dialect jax",

@@ -61,9 +61,8 @@ class CopiedNext(Facts):
     rule = Rule(
         "copy-next",
         "0 copies the next dim of the input",
-        "The entries of the requested shape use up the dims of the input from left to right, each as many as it "
-        "stands for. So 0 copies the dim at its "
-        "own index only if no -2, -3 or -4 comes before it.",
+        "The entries are read from left to right, and each uses up one dim of the input, or more. So 0 copies the "
+        "dim at its own index only if no -2, -3 or -4 comes before it.",
         "shapecalc reshape 2,3,4 -3,0 --dialect mxnet",
         SOURCE,
     )
@@ -80,7 +79,7 @@ class CopiedRest(Facts):
     rule = Rule(
         "copy-rest",
         "-2 copies all dims of the input that are left",
-        "There may be none left: then -2 stands for nothing.",
+        "If none are left, -2 adds nothing.",
         "shapecalc reshape 2,3,4 1,-2 --dialect mxnet",
         SOURCE,
     )
@@ -117,7 +116,7 @@ class SplitOne(Facts):
         "split-one",
         "-4 splits the next dim of the input into the two sizes behind it",
         "One of the two may be -1. A 0 among them is a size and copies nothing. If the shape is read in reverse, the "
-        "two sizes stand in front of the -4.",
+        "two sizes come before the -4.",
         "shapecalc reshape 2,3,4 0,-4,-1,3,0 --dialect mxnet",
         SOURCE,
     )
@@ -169,10 +168,10 @@ COPIED_NEXT, COPIED_REST, UNCHECKED_COUNT, KEPT_LAST = CopiedNext(), CopiedRest(
 
 SHIFTED_INFER = Rule(
     "shifted-infer",
-    "-1 after entries that stand for more or fewer dims than there are entries",
+    "-1 after codes that change the number of dims",
     "MXNet writes the inferred size to the output dim at the index of -1 in the requested shape. After a -4 (three "
-    "entries for two dims), or a -2 that does not stand for exactly one dim, this is the wrong dim, or memory "
-    "outside of the shape. Then MXNet fails, or gives a wrong shape, or is right by chance.",
+    "entries for two dims), or a -2 that does not copy exactly one dim, this is the wrong dim, or memory outside of "
+    "the shape. Then MXNet fails, or gives a wrong shape, or is right by chance.",
     "shapecalc reshape 2,3,4 -2,-1 --dialect mxnet",
     "MXNet 1.9.1, run; its document allows it",
 )
@@ -187,7 +186,7 @@ NO_DIM_LEFT = Rule(
 SPLIT_INCOMPLETE = Rule(
     "split-incomplete",
     "-4 without two sizes behind it",
-    "-4 takes the two entries that follow it. If the shape is read in reverse, they stand in front of it.",
+    "-4 takes the two entries that follow it. If the shape is read in reverse, they come before it.",
     "shapecalc reshape 2,3,4 -4,2 --dialect mxnet",
     SOURCE,
 )
@@ -201,8 +200,8 @@ SPLIT_MISMATCH = Rule(
 UNKNOWN_SHAPE = Rule(
     "unknown-shape",
     "an operator of MXNet takes no scalar and no empty array",
-    "MXNet takes a shape without dims, and a dim of 0, for one that is not known yet. NDArray.reshape is not an "
-    "operator and takes both; shape_array takes empty arrays.",
+    "MXNet reads a shape without dims, and a dim of 0, as not known yet. NDArray.reshape is not an operator and "
+    "accepts both; shape_array accepts empty arrays.",
     "shapecalc transpose 0,3 --dialect mxnet",
     "MXNet 1.9.1, run without np_shape",
 )

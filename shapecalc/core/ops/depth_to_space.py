@@ -56,9 +56,9 @@ class SplitBlocks(Facts):
     rule = Rule(
         "split-blocks",
         "an axis is cut into the places of a block and what is left",
-        "Depth to space takes the places in a block out of the channels, space to depth out of height and width. What "
-        "is left of the axis must be a whole number. In the order DCR the places in a block are the outermost parts of "
-        "the channels, in CRD the innermost.",
+        "Depth to space cuts the channels into the rows and columns of a block and the channels that are left. Space "
+        "to depth cuts height and width into blocks. What is left must be a whole number. In the order DCR the rows "
+        "and columns of a block are the first parts of the channels, in CRD the last.",
         "shapecalc depth_to_space 1,8,2,3 2",
         SOURCE,
     )
@@ -212,7 +212,9 @@ NEAR = 11
 """How far from a block another is looked for."""
 ORT_TYPES = FLOATS | {"int8", "uint8"}
 BLOCK = Param("block", Holds.INT, "the rows and the columns of a block", positional=True, required=True)
-MODE_HELP = "ONNX: DCR, the default, has the places in a block outermost in the channels; CRD, the channels outermost"
+MODE_HELP = (
+    "ONNX: how the channels are cut. DCR, the default: rows of a block, columns, channels; CRD: channels, rows, columns"
+)
 
 DEPTH_TO_SPACE = Op(
     name="depth_to_space",

@@ -41,8 +41,8 @@ SOURCE = "einops.rearrange, einops.repeat"
 BAD_PATTERN = Rule(
     "bad-pattern",
     "the pattern does not fit the tensor",
-    "The left side has a word, or a group in brackets, for every dim of the input. Of the axes in a group, one may be "
-    "left open. An axis that stands on the right only is new, and repeats the tensor, so it needs a length.",
+    "The left side has a word, or a group in brackets, for every dim of the input. One axis of a group needs no "
+    "length. An axis that is only on the right is new and repeats the tensor, so it needs a length.",
     "shapecalc rearrange 2,3,4 'a b -> b a'",
     SOURCE,
 )

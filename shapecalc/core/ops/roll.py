@@ -24,7 +24,7 @@ class RolledAxis(Facts):
     name = "roll axis"
     rule = Rule(
         "roll-axis",
-        "the positions of an axis move on by a shift, and those at its end come to its start",
+        "the elements move along an axis by a shift, and those that pass its end come back at its start",
         "The size stays, so the answer holds for names as well. A negative shift moves back. No strides can read an "
         "axis in this order, so a roll copies the data.",
         "shapecalc roll 2,3,4 1 -1",
@@ -62,10 +62,10 @@ def fast_roll(_at: Setting) -> FastAnswer:
 
 ROLL = Op(
     name="roll",
-    summary="Move the positions of an axis on; the last ones come round to its start.",
+    summary="Move the elements along an axis; those that pass its end come back at its start.",
     params=(
-        Param("shift", Holds.INT, "by how many positions they move on", positional=True, required=True),
-        Param("axis", Holds.INT, "the axis whose positions move", positional=True, required=True),
+        Param("shift", Holds.INT, "by how many positions the elements move", positional=True, required=True),
+        Param("axis", Holds.INT, "the axis along which they move", positional=True, required=True),
     ),
     steps=roll,
     fast=fast_roll,

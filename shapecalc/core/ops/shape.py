@@ -24,7 +24,7 @@ class Clamped(Facts):
     name = "clamp"
     rule = Rule(
         "clamp",
-        "start and end count from the back when negative, and are then clamped to [0, rank]",
+        "a negative start or end counts from the end; then both are moved into the range from 0 to the rank",
         "Older texts of ONNX Shape clamp to [0, rank - 1]; that is an erratum, corrected later: start=3 of a shape "
         "of rank 3 gives an empty vector.",
         "shapecalc shape 2,3,4 --start 3 --end 9",
@@ -119,11 +119,11 @@ SHAPE = Op(
     facts=(Clamped, ReadDim, SlicedDims),
     summary="Return the dims themselves, as a vector of int64.",
     params=(
-        Param("start", Holds.INT, "the first dim, by default 0; negative counts from the back", taken_by=_slices),
+        Param("start", Holds.INT, "the first dim, by default 0; a negative one counts from the end", taken_by=_slices),
         Param(
             "end",
             Holds.INT,
-            "the dim to stop before, by default the rank; negative counts from the back",
+            "the dim to stop before, by default the rank; a negative one counts from the end",
             taken_by=_slices,
         ),
     ),

@@ -58,9 +58,9 @@ class KeptPositions(Facts):
         "keep-positions",
         "the positions from start up to, but not including, stop, by a step",
         "Negative numbers count from the end. Numbers outside of the dim are moved to its ends. If a start lies in "
-        "front of the dim and the step is negative, ONNX keeps the first position, and Python keeps nothing. Of a "
-        "dim with a name a slice can take all positions, also backwards, the first, the last, or every k-th if k "
-        "divides it; other slices need its size.",
+        "front of the dim and the step is negative, ONNX keeps the first position, and Python keeps nothing. If the "
+        "dim is a name, a slice can keep all positions (also backwards), the first, the last, or every k-th if k "
+        "divides it. Other slices need its size.",
         "shapecalc slice 2,3,4 :,::2,1:3",
         SOURCE,
     )
@@ -215,7 +215,7 @@ def _other_slices(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[
 
 SLICE = Op(
     name="slice",
-    summary="Keep some positions of each axis: start, stop, step.",
+    summary="Keep some positions of each axis, by start, stop and step.",
     params=(
         Param(
             "slices", Holds.SLICES, "start:stop:step for each axis, such as :,::2,1:3", positional=True, required=True

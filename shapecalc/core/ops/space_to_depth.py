@@ -94,7 +94,10 @@ def _unshuffled(shape: Sizes, block: int) -> Sizes | None:
     return [*front, channels * block * block, height // block, width // block]
 
 
-MODE_HELP = "ONNX since 28: DCR, the default, puts the places of a block outermost in the channels; CRD, the channels"
+MODE_HELP = (
+    "ONNX since 28: the order in the new channels. DCR, the default: rows of a block, columns, channels; "
+    "CRD: channels, rows, columns"
+)
 
 SPACE_TO_DEPTH = Op(
     name="space_to_depth",

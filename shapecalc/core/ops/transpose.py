@@ -166,7 +166,7 @@ PERM = "output dim i is the input dim that entry i names"
 TRANSPOSE = Op(
     name="transpose",
     facts=(TakenAxis, MovedAxes),
-    summary="Move axes.",
+    summary="Put the axes in another order.",
     params=(Param("perm", Holds.PERM, f"{PERM}; left out, the dims reverse", positional=True),),
     steps=transpose,
     fast=fast_transpose,

@@ -61,7 +61,7 @@ def unsqueeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
 
 
 def _places(shape: Shape, axes: Axes, at: Setting) -> dict[int, int]:
-    """Return where the new dims stand in the output, each with its index in `axes`.
+    """Return where the new dims go in the output, each with its index in `axes`.
 
     OpenVINO drops repeats: an axis that is written twice counts once for the rank, and two axes that turn out to be
     the same one are one. Then an axis may lie behind the dims that are left. One place behind is the end, more is
@@ -107,7 +107,7 @@ def fast_unsqueeze(at: Setting) -> FastAnswer:
 UNSQUEEZE = Op(
     name="unsqueeze",
     summary="Insert dims of 1.",
-    params=(Param("axes", Holds.AXES, "where the new dims stand in the output", placed=True),),
+    params=(Param("axes", Holds.AXES, "the places of the new dims in the output", placed=True),),
     steps=unsqueeze,
     fast=fast_unsqueeze,
     operators={"onnx": Operator("Unsqueeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},

@@ -15,23 +15,23 @@ INDIVISIBLE = Rule(
 VOLUME_MISMATCH = Rule(
     "volume-mismatch",
     "the requested shape does not hold as many elements as the input",
-    "Reshape neither makes nor drops elements. Often the target holds one batch size, and the input has another: 0 "
-    "or -1 in its place fits every batch. A comment in the ONNX documents that (0,3,4) reshaped to (3,4,0) "
-    "gives (3,4,4) without allowzero describes an impossible result: 0 elements cannot fill 48 places.",
+    "A reshape never adds or drops elements. Often the target contains one batch size, and the input has another: 0 "
+    "or -1 in its place is right for every batch. A comment in the ONNX documents says that (0,3,4) reshaped to "
+    "(3,4,0) gives (3,4,4) without allowzero. That is impossible: 0 elements cannot fill 48 places.",
     "shapecalc reshape 0,3,4 3,4,0",
     "ONNX Reshape: 'required to have the same number of elements'",
 )
 ZERO_OUT_OF_RANGE = Rule(
     "zero-out-of-range",
     "0 copies a dim that the input does not have",
-    "A 0 at index i copies input dim i, so it cannot stand at or past the input's rank.",
+    "A 0 at index i copies input dim i, so i must be less than the rank of the input.",
     "shapecalc reshape 6 6,0",
     "ONNX Reshape shape inference: 'invalid position of 0'",
 )
 ZERO_BESIDE_INFER = Rule(
     "zero-beside-infer",
     "a literal 0 and -1 in one requested shape",
-    "If a dim has size zero, as with allowzero, the product is 0 for every size of -1, so none can be computed.",
+    "If a dim has size zero, as with allowzero, the product is 0 for every size of -1, so -1 cannot be computed.",
     "shapecalc reshape 0,3,4 0,-1 --allowzero",
     "ONNX Reshape 14: 'it is invalid for the specified shape to contain both a zero value and -1'",
 )
@@ -46,7 +46,7 @@ ZERO_VOLUME_INFER = Rule(
 TWO_INFERS = Rule(
     "two-infers",
     "more than one dim to infer",
-    "Two unknowns have no single answer.",
+    "With two unknown dims, several answers would fit.",
     "shapecalc reshape 2,3,4 -1,-1",
     "ONNX Reshape: 'at most one dimension of the new shape can be -1'",
 )
@@ -60,13 +60,13 @@ BELOW_MINUS_ONE = Rule(
 INFER_LIMIT = Rule(
     "infer-limit",
     "the inferred dim is larger than the dialect allows",
-    "TensorRT's inferred dim must fit 32 bits.",
+    "In TensorRT the inferred dim must fit in 32 bits.",
     "shapecalc reshape 65536,65536 -1 --dialect tensorrt",
     "TensorRT, run",
 )
 OVERFLOW = Rule(
     "overflow",
-    "more elements than int64 counts",
+    "more elements than an int64 can count",
     "Dims and element counts have 64 bits at most.",
     "shapecalc reshape 4294967296,4294967296 -1",
     "ONNX Reshape shape inference: 'dimension product overflow'",
@@ -89,7 +89,7 @@ NEGATIVE_AXIS = Rule(
     "negative-axis",
     "the dialect counts these axes from 0",
     "ONNX takes negative axes for flatten, squeeze and unsqueeze since opset 11, but never in a permutation. "
-    "TensorRT and OpenVINO take none in a permutation; oneDNN, NumPy and PyTorch do.",
+    "TensorRT and OpenVINO do not accept them in a permutation; oneDNN, NumPy and PyTorch do.",
     "shapecalc transpose 2,3,4 -1,0,1",
     "ONNX Transpose, ONNX Squeeze 11",
 )
@@ -140,8 +140,8 @@ NEGATIVE_SIZE = Rule(
 NEEDS_SIZE = Rule(
     "needs-size",
     "the answer depends on what a named size is",
-    "Expanding N to M repeats if N is 1, and does nothing if N is M. It also depends on N whether given strides fit "
-    "a dim N. Give the sizes with --where.",
+    "Expanding N to M repeats if N is 1, and does nothing if N is M. Whether given strides fit a dim N depends on N, "
+    "too. Give the sizes with --where.",
     "shapecalc expand N,4 8,4",
     "ONNX Expand",
 )

@@ -49,8 +49,8 @@ class LiteralZero(Facts):
     rule = Rule(
         "literal-zero",
         "0 is a dim of size zero",
-        "With the dialect's switch set, or in NumPy and PyTorch always, 0 asks for an empty dim. The output then "
-        "holds no elements, so the input must hold none either.",
+        "NumPy and PyTorch always read a 0 so, other dialects only if their switch says so. The output then has no "
+        "elements, so the input must have none either.",
         "shapecalc reshape 0,3,4 3,4,0 --allowzero",
         "ONNX Reshape 14: 'allowzero=1 indicates that ... the zero value is honored, similar to NumPy'",
     )
@@ -66,8 +66,8 @@ class Given(Facts):
     name = "given"
     rule = Rule(
         "given",
-        "a number or a name in the requested shape is taken as it is",
-        "0 and -1 are codes; every other entry stands for itself. At the end the element counts are compared.",
+        "a number or a name in the requested shape is used as it is",
+        "0 and -1 are codes; every other entry is the size itself. At the end the element counts are compared.",
         "shapecalc reshape 2,3,4 4,6",
         "ONNX Reshape: 'second input is a shape tensor which specifies the output shape'",
     )
@@ -109,7 +109,7 @@ class InferredEmpty(Facts):
         "infer-empty",
         "-1 beside a dim of zero, in the runtimes that have an answer",
         "Both products are 0, so they do not decide -1. OpenVINO leaves the dims that 0 copies out of both products, "
-        "and takes 0/0 as 1. ONNX Runtime leaves all zeros out of both. Most runtimes refuse.",
+        "and counts 0/0 as 1. ONNX Runtime leaves all zeros out of both. Most runtimes refuse.",
         "shapecalc reshape 0,3,4 0,-1 --dialect openvino --special-zero",
         "measured: OpenVINO 2026.4.1, ONNX Runtime 1.31.1",
     )
@@ -211,7 +211,7 @@ class InsertedOne(Facts):
     rule = Rule(
         "insert-one",
         "a new dim of 1",
-        "The axes of unsqueeze say where the new dims stand in the output, not in the input.",
+        "The axes of unsqueeze are places in the output, not in the input.",
         "shapecalc unsqueeze 2,3 --axes 0,3",
         "ONNX Unsqueeze",
     )
@@ -228,7 +228,7 @@ class Stretched(Facts):
     rule = Rule(
         "stretch",
         "a dim of 1 is repeated; any other must already have the requested size",
-        "Shapes are aligned at the right. In ONNX a 1 in the target also takes the input's size.",
+        "Shapes are aligned at the right. In ONNX a 1 in the target becomes the size of the input, too.",
         "shapecalc expand 3,1 3,4",
         "ONNX Expand, numpy.broadcast_to, Tensor.expand",
     )
@@ -248,7 +248,7 @@ class NewDim(Facts):
     name = "new dim"
     rule = Rule(
         "new-dim",
-        "a dim in front of the input's",
+        "a new dim in front of the dims of the input",
         "A longer target adds dims on the left; each repeats everything that follows.",
         "shapecalc expand 3 2,3",
         "ONNX Expand: 'the broadcast rule is similar to numpy.array(input) * numpy.ones(shape)'",

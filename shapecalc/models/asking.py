@@ -35,6 +35,8 @@ AS_INPUT = {
     "Unsqueeze": ("axes", "axes", 13),
 }
 """The operators that read an argument from their second input: core's name for it, the attribute's, the opset since."""
+AS_ATTRIBUTES = {"Transpose": ("perm",), "Flatten": ("axis",), "Shape": ("start", "end")}
+"""The operators whose arguments are attributes, with core's names for these."""
 FROM_DATA, NO_SHAPE, EXTERNAL = "size from data", "no shape", "external target"
 
 
@@ -62,8 +64,7 @@ def arguments_of(node: Node, values: Callable[[int], tuple[int, ...] | None]) ->
     if node.op in ("DepthToSpace", "SpaceToDepth"):
         mode = (("mode", attributes["mode"].decode()),) if "mode" in attributes else ()
         return (("block", attributes.get("blocksize", 0)), *mode)
-    wanted = {"Transpose": ("perm",), "Flatten": ("axis",), "Shape": ("start", "end")}[node.op]
-    return tuple([(name, attributes[name]) for name in wanted if name in attributes])
+    return tuple([(name, attributes[name]) for name in AS_ATTRIBUTES[node.op] if name in attributes])
 
 
 class Answers:
@@ -86,13 +87,13 @@ class Answers:
         most, fast = (setting[0].row.max_rank, setting[1]) if setting else (None, None)
         found: list[Answer] = []
         for shape, arguments in zip(shapes, asked, strict=True):
-            output: Sizes | None = None
             if shape is None or arguments is None:
                 found.append(NEITHER)
                 continue
-            if fast is not None:
+            output: Any = None
+            if fast is not None and 0 not in shape:
                 try:
-                    output = fast_output(shape, arguments, most, fast)  # type: ignore[assignment]  # of numbers, numbers
+                    output = fast_output(shape, arguments, most, fast)
                 except (ShapeError, TypeError, ValueError, IndexError):
                     output = None
             found.append(self._slow(node, switch, shape, arguments) if output is None else (output, None))

@@ -58,7 +58,7 @@ def mark_after(seen: Seen, to: int = 0) -> Mark:
 
 def _routed(seen: Seen, to: int) -> Mark:
     """Return the mark of an output whose elements are made of those at one place along the marked axes."""
-    route = ROUTES.get(seen.domain, {}).get(seen.op)
+    route = ROUTES[seen.domain].get(seen.op) if seen.domain in ROUTES else None
     if route is None:
         return Lost(f"the batch is not followed through {seen.op}")
     found: list[Mark] = []
@@ -67,7 +67,7 @@ def _routed(seen: Seen, to: int) -> Mark:
             axis = route(seen, at, mark.axis, to)
             if axis is None or not _same_size(seen.inputs[at], mark.axis, seen.outputs[to], axis):
                 return Lost(f"{seen.op} may read several samples at once")
-            found.append(Apart(axis, mark.inner))
+            found.append(mark if axis == mark.axis else Apart(axis, mark.inner))
     return together(found)
 
 

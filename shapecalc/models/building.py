@@ -54,7 +54,7 @@ def _text(written: str | bytes) -> str:
 
 def _domain(written: str) -> str:
     """Return the name of a domain; ONNX's own is empty."""
-    return "" if written == "ai.onnx" else _text(written)
+    return "" if not written or written == "ai.onnx" else _text(written)
 
 
 def _declared(value: Any, number: int) -> Declared:
@@ -135,40 +135,33 @@ class _Builder:
 
     def _nodes(self, protos: Iterable[Any], path: str, scope: _Scope, bound: Bound) -> tuple[Node, ...]:
         """Return the nodes of a graph, each after what it reads; raise `ValueError` if they are in a cycle."""
-        before, ready = len(self.names), set[int]()
         nodes, sorted_already = [], True
         for index, proto in enumerate(protos):
+            known = len(self.names)
             node = self._node(proto, f"{path}{index}", scope, bound)
             nodes.append(node)
-            if sorted_already:
-                for number in node.inputs:
-                    if number >= before and number not in ready:
-                        sorted_already = False
-                ready.update(node.outputs)
+            if node.inputs and max(node.inputs) >= known:
+                sorted_already = False
         return tuple(nodes) if sorted_already else _in_order(nodes)
 
     def _node(self, proto: Any, path: str, scope: _Scope, bound: Bound) -> Node:
         """Return a node, with the graphs in its attributes or the function that it calls."""
         names = scope.names
-        inputs = tuple([names.get(name) or self._used(name, scope) for name in proto.input])
-        _text(proto.name)
+        inputs = tuple([names.get(name) or self._used(name, scope) for name in proto.input[:]])
         domain, op = _domain(proto.domain), _text(proto.op_type)
         bodies: tuple[Body, ...] = ()
         attributes: Mapping[str, Any] = NO_ATTRIBUTES
-        if len(proto.attribute):
+        _text(proto.name)
+        if proto.attribute:
             if bound is not NO_ATTRIBUTES:
                 proto = _with_bound(proto, bound)
             attributes, bodies = self._attributes(proto, path, scope, bound)
         called = self.functions and self.functions.get((domain, op, proto.overload))
         if called:
             bodies = self._called(called, proto, path, inputs)
-        outputs = tuple([self._made(name, scope) for name in proto.output])
+        outputs = tuple([names.get(name) or self.tensor(name, scope) for name in proto.output[:]])
         opset = self.opset.get(domain, 0)
         return Node(path, op, domain, opset, inputs, outputs, attributes, bodies, proto)
-
-    def _made(self, name: str, scope: _Scope) -> int:
-        """Return the number of a node's output, which another node may have read already."""
-        return scope.names.get(name) or self.tensor(name, scope)
 
     def _attributes(
         self, proto: Any, path: str, scope: _Scope, bound: Bound

@@ -7,7 +7,7 @@ from shapecalc.models.answering import answer_of
 from shapecalc.models.batch import MOVING, mark_after, mark_moved
 from shapecalc.models.element_kinds import INT32, INT64
 from shapecalc.models.fixes import Broken, fixes, mended_mark
-from shapecalc.models.marks import Apart, Lost, together
+from shapecalc.models.marks import Apart, Lost, place, together
 from shapecalc.models.model import ABSENT
 from shapecalc.models.report import OFFENCES, Stop, Verdict
 from shapecalc.models.routes import POINTWISE, Seen
@@ -50,7 +50,7 @@ class Following:
         """How they offend, by path."""
         self.remedies: dict[str, tuple[Node, Fix]] = {}
         """The causes of stops and what mends them, by path."""
-        self._makers: dict[int, Node] = {}
+        self._makers: dict[int, Node] | None = None
         self._known: dict[object, Told] = {}
         self._marks: dict[int, Marks] = {}
         self._above: dict[int, Above] = {}
@@ -63,6 +63,9 @@ class Following:
         self._judged = tuple([lane.judged for lane in walk.lanes])
         self._followed = tuple([lane.judged and lane.batch > 1 for lane in walk.lanes])
         """In which lanes there are samples to follow: verdicts look at no others."""
+        self._empty_lane = next((at for at, lane in enumerate(walk.lanes) if lane.batch == 0), None)
+        self._seen_lanes = [(at, lane.batch) for at, lane in enumerate(walk.lanes) if lane.judged]
+        self._fine = ("ok",) * len(self._seen_lanes)
         self.batch = walk.batch
         self._nowhere: Marks = (None,) * len(walk.lanes)
         self.declared = walk.declared_batch or 1
@@ -76,19 +79,10 @@ class Following:
             else:
                 mark = Apart(taken.index(walk.batch), 1)
             self._keep(declared.tensor, [mark if followed else None for followed in self._followed])
-        bodies = [walk.model.graph, *[body for node in _with_bodies(walk.model.graph) for body in node.bodies]]
-        self._constants = {
-            each.tensor: each
-            for body in bodies
-            for each in body.constants
-            if each.dtype in (INT32, INT64) and not each.external
-        }
-        self._formal = {
-            tensor: (node, body, at)
-            for node in _with_bodies(walk.model.graph)
-            for body in node.bodies
-            for at, tensor in enumerate(body.inputs)
-        }
+        inner = [(node, body) for node in _nodes((walk.model.graph,)) for body in node.bodies]
+        bodies = [walk.model.graph, *[body for _, body in inner]]
+        self._constants = {each.tensor: each for body in bodies for each in body.constants}
+        self._formal = {tensor: (node, body, at) for node, body in inner for at, tensor in enumerate(body.inputs)}
 
     def carry(self, node: Node) -> None:
         """Carry the marks through a node that is not listed and that nothing refused."""
@@ -109,10 +103,12 @@ class Following:
         node = visit.node
         before = self.marks(node.inputs[0]) if node.inputs else None
         reached = len(node.inputs) > 1 and any(map(self.marks, node.inputs[1:]))
-        key = (visit.question, before, reached, visit.unknown, visit.problems)
-        told = self._known.get(key)
+        told = self._kept(visit, before) if before and not reached else None
         if told is None:
-            told = self._known[key] = self._told(visit, before or self._nowhere, reached=reached)
+            key = (visit.question, before, reached, visit.unknown, visit.problems)
+            told = self._known.get(key)
+            if told is None:
+                told = self._known[key] = self._told(visit, before or self._nowhere, reached=reached)
         self._keep(node.outputs[0], told.marks)
         judgement = told.judgement
         offends = judgement.verdict in OFFENCES
@@ -120,6 +116,25 @@ class Following:
             self.offenders[node.path], self.verdicts[node.path] = (node, judgement.fixes), judgement.verdict
         blocked_by = self._carry_above(node, offends=offends)
         return judgement if blocked_by is None else replace(judgement, blocked_by=blocked_by)
+
+    def _kept(self, visit: Visit, before: Marks) -> Told | None:
+        """Return what is said of a node that keeps the axis of the batch and all in front of it; None of any other."""
+        input, outputs, (last, _) = visit.input, visit.outputs, self._seen_lanes[-1]
+        mark, shape = before[last], input[last]
+        if type(mark) is not Apart or shape is None or visit.unknown or visit.op not in MOVING:
+            return None
+        end = mark.axis + 1
+        perm = (visit.arguments[last] or {}).get("perm", ()) if visit.op == "transpose" else None
+        if perm is not None and perm[:end] != tuple(range(end)):
+            return None
+        for at, batch in self._seen_lanes:
+            old, new = input[at], outputs[at]
+            if old is None or new is None or old[:end] != new[:end]:
+                return None
+            if batch > 1 and (before[at] != mark or place(mark, old, batch) is None):
+                return None
+        here = place(mark, shape, self._batches[last])
+        return Told(Judgement(Verdict.SAFE, outputs, "", (), None, self._fine, self._empty(visit), here, here), before)
 
     def _told(self, visit: Visit, before: Marks, *, reached: bool) -> Told:
         """Return what is said of a listed node whose input has these marks, wherever it stands.
@@ -172,7 +187,9 @@ class Following:
         return found
 
     def maker(self, tensor: int) -> Node | None:
-        """Return the node that made a tensor; None for inputs and constants, and before it was passed."""
+        """Return the node that makes a tensor; None for inputs and constants."""
+        if self._makers is None:
+            self._makers = {made: node for node in _nodes((self._walk.model.graph,)) for made in node.outputs}
         return self._makers.get(tensor)
 
     def shapes(self, tensor: int) -> Shapes | None:
@@ -195,12 +212,10 @@ class Following:
 
     def _empty(self, visit: Visit) -> str | None:
         """Return what the node does at a batch of 0."""
-        for at, batch in enumerate(self._batches):
-            if batch == 0 and visit.problems[at]:
-                return "refused"
-            if batch == 0 and visit.outputs[at] is not None:
-                return "ok"
-        return None
+        at = self._empty_lane
+        if at is None or (visit.outputs[at] is None and not visit.problems[at]):
+            return None
+        return "refused" if visit.problems[at] else "ok"
 
     def _broken(self, visit: Visit, before: Marks) -> Broken:
         return Broken(visit, self._batches, self._judged, before, self.declared, self.batch)
@@ -232,50 +247,50 @@ class Following:
 
     def _seen(self, node: Node, outputs: Sequence[Shapes | None] | None = None) -> Iterator[Seen | None]:
         """Yield a node as it is in each lane; None for those in which no verdict tells samples apart."""
-        walk = self._walk
+        if not node.inputs:
+            yield from [None] * len(self._batches)
+            return
+        shapes, nobody = self._walk.shapes, self._nowhere
         absent = [at for at, tensor in enumerate(node.inputs) if tensor == ABSENT]
-        inputs, given = [walk.shapes[tensor] for tensor in node.inputs], [self.marks(tensor) for tensor in node.inputs]
-        values = [self._elements(tensor) for tensor in node.inputs]
-        if outputs is None:
-            outputs = [walk.shapes[tensor] for tensor in node.outputs]
-        for at, batch in enumerate(self._batches):
+        in_lanes = zip(
+            self._followed,
+            self._batches,
+            zip(*[self.marks(tensor) or nobody for tensor in node.inputs], strict=True),
+            zip(*[shapes[tensor] or nobody for tensor in node.inputs], strict=True),
+            zip(*[each or nobody for each in outputs or [shapes[tensor] for tensor in node.outputs]], strict=True),
+            zip(*[self._elements(tensor) or nobody for tensor in node.inputs], strict=True),
+            strict=True,
+        )
+        for followed, batch, marks, inputs, made, held in in_lanes:
             yield (
-                None
-                if not self._followed[at]
-                else Seen(
-                    node.op,
-                    node.domain,
-                    node.opset,
-                    node.attributes,
-                    batch,
-                    [None if each is None else each[at] for each in given],
-                    [None if each is None else each[at] for each in inputs],
-                    [None if each is None else each[at] for each in outputs],
-                    [None if each is None else each[at] for each in values],
-                    absent,
-                )
+                Seen(node.op, node.domain, node.opset, node.attributes, batch, marks, inputs, made, held, absent)
+                if followed
+                else None
             )
 
     def _elements(self, tensor: int) -> Values | None:
         """Return the elements of a small integer tensor in all lanes; the walk has read those it asked for."""
         found = self._walk.values.get(tensor)
-        if found is None and tensor in self._constants:
-            made = elements(self._constants[tensor].proto)
-            found = None if made is None else (made,) * len(self._batches)
-        return found
+        if found is not None or self._walk.dtypes[tensor] not in (INT32, INT64) or tensor not in self._constants:
+            return found
+        constant = self._constants[tensor]
+        made = None if constant.external else elements(constant.proto)
+        return None if made is None else (made,) * len(self._batches)
 
     def _alike(self, node: Node, reached: Sequence[Marks]) -> bool:
         """Say whether all inputs that the batch reaches have the same marks and the rank of the output."""
         first, output = reached[0], self._walk.shapes[node.outputs[0]]
         if output is None or output[0] is None or not all(marks is first or marks == first for marks in reached):
             return False
-        if any(told and shape is None for told, shape in zip(self._followed, output, strict=True)):
+        if None in output[: len(self._seen_lanes)]:
             return False
         shapes = [self._walk.shapes[tensor] for tensor in node.inputs if self._marks.get(tensor)]
         rank = len(output[0])
         return all(shape is not None and shape[0] is not None and len(shape[0]) == rank for shape in shapes)
 
     def _carry_marks(self, node: Node) -> None:
+        if not node.outputs:
+            return
         every = list(self._seen(node))
         for to, tensor in enumerate(node.outputs):
             self._keep(tensor, [None if seen is None else mark_after(seen, to) for seen in every])
@@ -288,22 +303,14 @@ class Following:
     def _carry_above(self, node: Node, *, offends: bool = False) -> str | None:
         """Carry on what offends above a node, or the node itself; return the path of the first one above."""
         if not self._above and not offends:
-            for tensor in node.outputs:
-                self._makers[tensor] = node
             return None
         read = [*node.inputs, *[tensor for body in node.bodies for tensor in body.outputs]]
         found = [self._above[tensor] for tensor in read if tensor in self._above]
         first = min(found, default=None)
         carried = first or ((len(self._above), node.path) if offends else None)
-        for tensor in node.outputs:
-            self._makers[tensor] = node
-            if carried:
-                self._above[tensor] = carried
+        if carried:
+            self._above |= dict.fromkeys(node.outputs, carried)
         return first and first[1]
-
-
-def _with_bodies(graph: Body) -> Iterator[Node]:
-    return (node for node in _nodes((graph,)) if node.bodies)
 
 
 def _nodes(bodies: Iterable[Body]) -> Iterator[Node]:

@@ -60,10 +60,13 @@ class Named:
         self._count = len(lanes)
         found: list[Kind | None] = []
         for place, given in enumerate(inputs):
-            shapes = [given[1][lane] or () for lane in lanes] if given else []
-            if shapes.count(shapes[0]) == len(shapes) if given else True:
-                found.append(given and (given[0], shapes[0]))
-            elif given and len({*map(len, shapes)}) == 1:
+            if given is None:
+                found.append(None)
+                continue
+            shapes = [given[1][lane] or () for lane in lanes]
+            if shapes.count(shapes[0]) == len(shapes):
+                found.append((given[0], shapes[0]))
+            elif len({*map(len, shapes)}) == 1:
                 found.append((given[0], tuple(self._dims(place, shapes))))
             else:
                 return
@@ -178,9 +181,11 @@ class Inference:
             return None
         first = inputs[0][1]
         lanes = [lane for lane, shape in enumerate(first) if shape is not None]
-        known = [each[1] for each in inputs if each is not None]
-        if len(lanes) < 2 or any(shapes[lane] is None for shapes in known for lane in lanes):
+        if len(lanes) < 2:
             return None
+        for each in inputs:
+            if each is not None and None in each[1] and None in [each[1][lane] for lane in lanes]:
+                return None
         named = Named(inputs, lanes)
         told = self.outputs(node, form, named.kinds, values) if named.kinds and named.sizes else ""
         if isinstance(told, str):
@@ -273,7 +278,11 @@ class Inference:
 
 def _is_huge(kind: Kind | None) -> bool:
     """Say whether the sizes of a tensor are too large for the inference's arithmetic."""
-    return type(kind) is tuple and any(type(dim) is int and dim > LARGEST_PART for dim in kind[1] or ())
+    if type(kind) is tuple:
+        for dim in kind[1] or ():
+            if type(dim) is int and dim > LARGEST_PART:
+                return True
+    return False
 
 
 def _is_dangerous(node: Node) -> bool:

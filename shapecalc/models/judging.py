@@ -11,6 +11,7 @@ from shapecalc.models.holding import Held, never_asks
 from shapecalc.models.naming import Namer
 from shapecalc.models.reading import read_model
 from shapecalc.models.report import Asked, Input, Judged, Report
+from shapecalc.models.state import once
 from shapecalc.models.taking import choices
 from shapecalc.models.walking import walked
 
@@ -127,6 +128,8 @@ class _Teller:
     def __init__(self, walk: Walk) -> None:
         self._walk, self._names = walk, walk.model.names
         self._namer, self._held = Namer(walk.lanes, walk.batch), Held(walk)
+        self._judged = [lane.batch for lane in walk.lanes if lane.judged]
+        self._runs: dict[tuple[str, ...], Mapping[int, str]] = {}
 
     def judged(self, visit: Visit, judgement: Judgement) -> Judged:
         """Return what is told of a node."""
@@ -134,7 +137,8 @@ class _Teller:
         input = namer.shape(visit.input)
         arguments = self._arguments(visit)
         output, conditions = self._answer(visit, input, arguments)
-        judged = [lane.batch for lane in self._walk.lanes if lane.judged]
+        if judgement.runs not in self._runs:
+            self._runs[judgement.runs] = dict(zip(self._judged, judgement.runs, strict=False))
         return Judged(
             node=node,
             version=visit.version,
@@ -146,7 +150,7 @@ class _Teller:
             value=self._value(node) if visit.op == "shape" else None,
             conditions=conditions,
             verdict=judgement.verdict,
-            runs=dict(zip(judged, judgement.runs, strict=False)),
+            runs=self._runs[judgement.runs],
             empty=judgement.empty,
             blocked_by=judgement.blocked_by,
             batch_in=judgement.batch_in,
@@ -171,9 +175,11 @@ class _Teller:
     def _arguments(self, visit: Visit) -> Mapping[str, Any] | None:
         """Return core's arguments with names; None if they are not known."""
         lanes = visit.arguments
+        if once(lanes):
+            return lanes[0]
         first = next((each for each in lanes if each is not None), None)
-        if first is None or all(each is first for each in lanes):
-            return first
+        if first is None:
+            return None
         named = dict(first)
         for name, value in first.items():
             if isinstance(value, tuple):

@@ -123,9 +123,9 @@ class ListedNodes:
     def _unknown(self, node: Node, shapes: Shapes, pairs: tuple[Arguments | None, ...]) -> str:
         """Return why a node cannot be judged; empty if it can."""
         state = self._state
-        if None in shapes and any(shapes[lane] is None for lane in state.judged):
+        if state.lacks(shapes):
             return state.whys.get(node.inputs[0] if node.inputs else 0, NO_SHAPE)
-        if None in pairs and any(pairs[lane] is None for lane in state.judged):
+        if state.lacks(pairs):
             return EXTERNAL if state.walk.origins.get(node.inputs[1]) == "external" else FROM_DATA
         if state.live is not None and not any(state.live[lane] for lane in state.judged):
             return "it never runs: the If around it takes the other branch"

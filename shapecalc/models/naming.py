@@ -49,9 +49,10 @@ class Namer:
 
     def shape(self, shapes: Shapes) -> NamedShape | None:
         """Return the shape of a tensor with names; None if its rank is not known."""
-        if shapes not in self._shapes:
-            self._shapes[shapes] = self._shape([shapes[place] for place in self._places])
-        return self._shapes[shapes]
+        found = self._shapes.get(shapes)
+        if found is None:
+            found = self._shapes[shapes] = self._shape([shapes[place] for place in self._places])
+        return found
 
     def _shape(self, shapes: Sequence[tuple[int, ...] | None]) -> NamedShape | None:
         ranks = {len(shape) for shape in shapes if shape is not None}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from operator import add
+
 from shapecalc.models.element_kinds import BOOL, INT64, NUMBERS
-from shapecalc.models.inference import CARRYING, Inference
+from shapecalc.models.inference import CARRYING, LARGEST_PART, Inference
 from shapecalc.models.learned import RULES, dtypes_of
 from shapecalc.models.runtime_rules import batch_refusal
 from shapecalc.models.state import broadcast, once
-from shapecalc.models.values import VALUES, constant, value_of
+from shapecalc.models.values import VALUES, constant, value_of, vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ BROADCAST = _names(
 )
 """The operators that broadcast their inputs."""
 COMPARES = _names("Equal Greater Less GreaterOrEqual LessOrEqual And Or Xor")
+PADS_AS_INPUT = 11
+"""The opset since which Pad reads its pads from an input."""
 BROADCAST_SINCE = 7
 """The opset since which operators broadcast as NumPy does; Min, Max, Sum and Mean since 8."""
 READ = _names(
@@ -85,8 +89,25 @@ class PlainNodes:
             state.carry(node)
         elif op in BROADCAST and node.opset >= BROADCAST_SINCE + (op in ("Min", "Max", "Sum", "Mean")):
             self._broadcast(node)
+        elif op == "Pad" and (padded := self._padded(node)):
+            state.settle(node, (padded,), (state.dtypes[inputs[0]],), None)
         else:
             self._infer(node)
+
+    def _padded(self, node: Node) -> Shapes | None:
+        """Return what a Pad gives in each lane if it adds known numbers to all axes; None if ONNX is to be asked."""
+        state, inputs = self._state, node.inputs
+        if node.opset < PADS_AS_INPUT or len(inputs) not in (2, 3) or state.dtypes[inputs[1]] != INT64:
+            return None
+        known, shapes = state.known(inputs[1]), state.shapes[inputs[0]]
+        pads = vector(known[0]) if known and once(known) else None
+        if pads is None or shapes is None or min(pads, default=0) < 0:
+            return None
+        added = [*map(add, pads, pads[len(pads) // 2 :])]
+        for shape in shapes:
+            if shape is not None and (2 * len(shape) != len(pads) or max((*shape, *pads), default=0) > LARGEST_PART):
+                return None
+        return tuple([None if shape is None else tuple(map(add, shape, added)) for shape in shapes])
 
     def _value(self, node: Node) -> bool:
         """Put down the elements of a node's outputs; say whether they are known in some lane."""

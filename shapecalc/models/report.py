@@ -119,6 +119,34 @@ class Judged(Record):
     fixes: tuple[Fix, ...]
     """The best first; empty if there is nothing to mend or nobody knows how."""
 
+    def __init__(
+        self,
+        node: Node,
+        version: int | None,
+        tensors: tuple[tuple[str, ...], tuple[str, ...]],
+        input: NamedShape | None,
+        target: NamedShape | None,
+        target_from: str,
+        output: NamedShape | None,
+        value: NamedShape | None,
+        conditions: tuple[str, ...],
+        verdict: Verdict,
+        runs: Mapping[int, str],
+        empty: str | None,
+        blocked_by: str | None,
+        batch_in: tuple[int, str] | None,
+        batch_out: tuple[int, str] | None,
+        why: str,
+        fixes: tuple[Fix, ...],
+    ) -> None:
+        """Set the fields; models have many listed nodes, and this is the fastest way."""
+        self._node, self._version, self._tensors, self._input, self._target = node, version, tensors, input, target
+        self._target_from, self._output = target_from, output
+        self._value, self._conditions = value, conditions
+        self._verdict, self._runs, self._empty = verdict, runs, empty
+        self._blocked_by, self._batch_in, self._batch_out = blocked_by, batch_in, batch_out
+        self._why, self._fixes = why, fixes
+
 
 class Stop(Record):
     """A node that is not listed and fails with every earlier offender mended."""

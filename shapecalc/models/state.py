@@ -28,6 +28,7 @@ class State:
         self.shapes, self.dtypes, self.values, self.whys = walk.shapes, walk.dtypes, walk.values, walk.whys
         self.lanes = range(len(walk.lanes))
         self.judged = [place for place, lane in enumerate(walk.lanes) if lane.judged]
+        """The lanes that verdicts look at; they are the first ones."""
         self.nobody: Values = (None,) * len(walk.lanes)
         self.constants: dict[int, Constant] = {}
         self.others: dict[int, tuple[bytes | None, ...]] = {}
@@ -63,16 +64,18 @@ class State:
             constant = self.constants.get(number)
             if constant is None:
                 return None
-            made = None if constant.external else elements(constant.proto)
-            self.walk.origins[number] = "external" if constant.external else "initializer"
+            external = constant.external
+            made = None if external else elements(constant.proto)
+            self.walk.origins[number] = "external" if external else "initializer"
             found = self.values[number] = self.nobody if made is None else (made,) * len(self.lanes)
         return None if found is self.nobody else found
 
     def whole_numbers(self, number: int) -> tuple[int, ...] | None:
         """Return the numbers in a constant, such as a target; None if they lie in another file or are none."""
         constant = self.constants[number]
-        self.walk.origins[number] = "external" if constant.external else "initializer"
-        return None if constant.external else whole_numbers(constant.proto)
+        external = constant.external
+        self.walk.origins[number] = "external" if external else "initializer"
+        return None if external else whole_numbers(constant.proto)
 
     def put(self, number: int, shapes: Shapes | None, dtype: int, why: str = "") -> None:
         """Put down the shape of a tensor in each lane."""
@@ -83,7 +86,7 @@ class State:
         if shapes is None or None in shapes:
             if why:
                 self.whys[number] = why
-            if shapes is not None and not any(shape is not None for shape in shapes):
+            if shapes == self.nobody:
                 shapes = None
         self.shapes[number] = shapes
         self.dtypes[number] = dtype
@@ -124,17 +127,21 @@ class State:
             outputs = outputs if mended is None else [mended, *outputs[1:]]
             why = f"{NO_SHAPE}: {node.op} {node.name or node.path} above it fails"
         for number, shapes, dtype in zip(node.outputs, outputs, dtypes, strict=False):
-            if None in shapes and not why:
+            if not why and self.lacks(shapes):
                 why = self.why_unknown(node)
             self.put(number, shapes, dtype, why)
         if not stopped:
             self.carry(node)
 
+    def lacks(self, lanes: Sequence[Any]) -> bool:
+        """Say whether something is not known in a judged lane."""
+        return None in lanes and None in lanes[: len(self.judged)]
+
     def why_unknown(self, node: Node) -> str:
         """Return why the shape of a node's output is not known."""
         for number in node.inputs:
             shapes = self.shapes[number]
-            if number and (shapes is None or None in shapes):
+            if number and (shapes is None or self.lacks(shapes)):
                 return self.whys.get(number, NO_SHAPE)
         return f"{FROM_DATA}: {node.op} {node.name or node.path} above it"
 

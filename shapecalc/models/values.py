@@ -29,28 +29,26 @@ MOST_NUMBERS = 10_000
 """How many numbers a constant target has at most."""
 MOST_FLOATS = 64
 """How many a constant of floats has: scales and sizes have a handful, weights more."""
+TYPES = {number: (np.dtype(kind).newbyteorder("<"), np.dtype(kind)) for number, kind in KINDS.items()}
+"""The element types of NumPy, as elements lie in a file and as they are computed with."""
 FIELDS = {1: "float_data", 11: "double_data", 7: "int64_data", 13: "uint64_data", 12: "uint64_data"}
 """The field of a tensor that holds its elements if `raw_data` does not, by element type; others use `int32_data`."""
 
 
 def elements(proto: Any) -> Array | None:
     """Return the elements of a TensorProto; None if they are many, not numbers, or not in it."""
-    kind = KINDS.get(proto.data_type)
-    shape = tuple(proto.dims)
-    if kind is None or len(shape) > 8 or min(shape, default=0) < 0:
+    number, shape = proto.data_type, tuple(proto.dims)
+    if number not in TYPES or len(shape) > 8 or min(shape, default=0) < 0:
         return None
+    written, kind = TYPES[number]
     count = prod(shape)
-    if count > (MOST_ELEMENTS if np.dtype(kind).kind in "iub" else MOST_FLOATS):
+    if count > (MOST_ELEMENTS if kind.kind in "iub" else MOST_FLOATS):
         return None
     if proto.HasField("raw_data"):
         raw = proto.raw_data
-        found = (
-            np.frombuffer(raw, np.dtype(kind).newbyteorder("<"))
-            if len(raw) == count * np.dtype(kind).itemsize
-            else None
-        )
+        found = np.frombuffer(raw, written) if len(raw) == count * kind.itemsize else None
     else:
-        found = _typed(getattr(proto, FIELDS.get(proto.data_type, "int32_data")), kind)
+        found = _typed(getattr(proto, FIELDS.get(number, "int32_data")), KINDS[number])
     return None if found is None or found.size != count else found.astype(kind, copy=False).reshape(shape)
 
 

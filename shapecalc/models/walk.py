@@ -142,3 +142,20 @@ class Judgement(Record):
     batch_in: tuple[int, str] | None = None
     """The axis of the input that carries the batch, and how: `whole`, `major` or `minor`; None if none does."""
     batch_out: tuple[int, str] | None = None
+
+    def __init__(
+        self,
+        verdict: Verdict,
+        outputs: Shapes,
+        why: str,
+        fixes: tuple[Fix, ...] = (),
+        blocked_by: str | None = None,
+        runs: tuple[str, ...] = (),
+        empty: str | None = None,
+        batch_in: tuple[int, str] | None = None,
+        batch_out: tuple[int, str] | None = None,
+    ) -> None:
+        """Set the fields, as for a visit."""
+        self._verdict, self._outputs, self._why, self._fixes = verdict, outputs, why, fixes
+        self._blocked_by = blocked_by
+        self._runs, self._empty, self._batch_in, self._batch_out = runs, empty, batch_in, batch_out

@@ -142,3 +142,15 @@ def test_elements_that_are_few_at_some_sizes_alone_leave_no_shape_unknown(op, si
     constants = [(name, np.array(values)) for name, values in numbers.items()]
     walk, _ = judged(graph_model(nodes, [("x", ["N", 3])], ["z"], constants, shapes=False))
     assert walk.shapes[walk.model.names.index("z")] == tuple((size, lane.batch) for lane in walk.lanes)
+
+
+@pytest.mark.parametrize("pads", [[1, 0, 0, 2], [0, 0, 0, 0], [0, -1, 0, 3], [1, 2, 3], [], [0, 0, 0, 0, 0, 0]])
+def test_a_pad_gives_what_runs(pads):
+    """Pads that only add are summed here; all others are ONNX's, and the runtime refuses some of them."""
+    nodes = [helper.make_node("Pad", ["x", "pads"], ["y"], name="pad")]
+    graph = graph_model(nodes, [("x", ["N", 4])], ["y"], [("pads", np.array(pads, np.int64))])
+    walk, failed = walk_of(graph, (1, 2, 3, 5))
+    for lane, size in enumerate((1, 2, 3, 5)):
+        found, fails = ran(graph, {"x": np.ones((size, 4), np.float32)})
+        told = shapes_by_name(walk, lane)["y"]
+        assert told == found["y"] if not fails else told is None or failed.get(lane) == fails

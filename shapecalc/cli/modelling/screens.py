@@ -61,17 +61,25 @@ def printable(line: str) -> str:
 
 def table_lines(report: Report, nodes: Sequence[Judged]) -> list[str]:
     """Return the model in one line, a row for each of some nodes, and what they come to."""
-    rows = [COLUMNS, *[tuple(_cut(cell, LONGEST_CELL) for cell in _row(judged, report)) for judged in nodes]]
+    words: dict[int, str] = {}
+    rows = [COLUMNS, *[_row(judged, report, words) for judged in nodes]]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    table = ["  ".join([row[0].rjust(widths[0]), *map(str.ljust, row[1:], widths[1:])]).rstrip() for row in rows]
+    line = "  ".join([f"{{:>{widths[0]}}}", *[f"{{:<{width}}}" for width in widths[1:]]])
+    table = [line.format(*row).rstrip() for row in rows]
     lines = [_title(report, len(nodes)), *[f"  {line}" for line in table if nodes], *_conclusion(report)]
     return [printable(line) for line in lines]
 
 
-def _row(judged: Judged, report: Report) -> tuple[str, ...]:
-    target = shape_words(judged.target) if judged.target is not None or judged.target_from != "none" else ""
-    shapes = (shape_words(judged.input), target, shape_words(judged.output))
-    return visible(judged.node.path), visible(judged.node.name), judged.node.op, *shapes, verdict_words(judged, report)
+def _row(judged: Judged, report: Report, words: dict[int, str]) -> tuple[str, ...]:
+    """Return the cells of a node; `words` keeps the texts of shapes, most of which stand in two rows."""
+    node, shapes = judged.node, (judged.input, judged.target, judged.output)
+    for shape in shapes:
+        if id(shape) not in words:
+            words[id(shape)] = _cut(shape_words(shape), LONGEST_CELL)
+    input, target, output = [words[id(shape)] for shape in shapes]
+    asked = target if judged.target is not None or judged.target_from != "none" else ""
+    place, name = _cut(visible(node.path), LONGEST_CELL), _cut(visible(node.name), LONGEST_CELL)
+    return place, name, node.op, input, asked, output, verdict_words(judged, report)
 
 
 def _title(report: Report, shown: int) -> str:

@@ -46,6 +46,8 @@ class Monomial(Record):
         >>> print(quotient(product((3, named_dim("W"), named_dim("H"))), product((64, named_dim("K")))))
         3*H*W/64/K
         """
+        if len(self.powers) == self.numerator == self.denominator == self.powers[0][1] == 1:
+            return _printed_name(self.powers[0][0])
         above = [_printed_name(name) for name, power in self.powers for _ in range(power)]
         below = [_printed_name(name) for name, power in self.powers for _ in range(-power)]
         if self.numerator != 1 or not above:

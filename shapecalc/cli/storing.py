@@ -111,7 +111,7 @@ def plan_object(job: Job) -> dict[str, Any]:
     plan, store = job.plan, job.store
     return {
         "input": {"shape": [*store.array.shape], "type": str(store.array.dtype), "chunks": [*store.chunks]},
-        "output": {"shape": [*job.lines.output], "chunks": [*plan.passes[-1].chunks]},
+        "output": {"shape": [*plan.passes[-1].lines.output], "chunks": [*plan.passes[-1].chunks]},
         "passes": [{"tasks": each.tasks, "task": [*each.task], "chunks": [*each.chunks]} for each in plan.passes],
         "tasks": plan.tasks,
         "data": store.array.dtype.itemsize * store.array.size,

@@ -1,9 +1,11 @@
 """How fast a store is carried out, against a plain copy of the same store and against Dask's own way, in one run.
 
-All three run on the same two worker processes. It prints the median of the ratios of each turn, the tasks, the bytes
-decoded for each byte of data, and the most private memory of a worker beyond what it held before.
+All three run on the same two worker processes, in turns. It prints the medians of the ratios of each turn, of wall time
+and of the workers' processor time, the tasks, the bytes decoded for each byte of data, and the most private memory of a
+worker beyond what it held before.
 
-Run it from a checkout: `python -m tests.benchmarks.stores [FOLDER] [MIB]`. It needs room for four such stores there.
+Run it from a checkout: `python -m tests.benchmarks.stores [FOLDER] [MIB] [CODEC]`. It needs room for four such stores
+there. The codec is `zstd`, which Zarr takes by itself, `lz4` or `none`.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from shapecalc.engine.stores.clusters import cluster_at
 from shapecalc.engine.stores.reads import boxes_of
 from tests.cli.test_clusters import Watch
 
-TURNS = 3
+TURNS = 5
 MEMORY = 256 << 20
 CHUNKS = (128, 128, 128)
 OPS = {
@@ -39,76 +41,92 @@ OPS = {
 }
 
 
+CODECS = {"zstd": "auto", "lz4": zarr.codecs.BloscCodec(cname="lz4"), "none": None}
+
+
 def copied(source, target, box):
     """Copy a box of a store to another one."""
     place = tuple([slice(*span) for span in box])
     zarr.open_array(target, mode="r+")[place] = zarr.open_array(source, mode="r")[place]
 
 
-def plain_copy(client, source, target, chunks):
+def plain_copy(client, source, target, chunks, codec):
     """Copy a store chunk by chunk."""
     array = zarr.open_array(str(source), mode="r")
     zarr.create_array(
-        str(target), shape=array.shape, chunks=chunks, dtype=array.dtype, compressors=array.compressors, overwrite=True
+        str(target), shape=array.shape, chunks=chunks, dtype=array.dtype, compressors=CODECS[codec], overwrite=True
     )
     steps = (min(array.shape[0], 4 * chunks[0]), *chunks[1:])
     boxes = list(boxes_of(array.shape, steps))
     client.gather(client.map(partial(copied, str(source), str(target)), boxes, pure=False))
 
 
-def by_dask(move, rows, source, target, chunks):
+def by_dask(move, rows, source, target, chunks, codec):
     """Let Dask do it."""
-    move(da.from_zarr(str(source)), rows).rechunk(chunks).to_zarr(str(target), overwrite=True)
+    moved = move(da.from_zarr(str(source)), rows).rechunk(chunks)
+    moved.to_zarr(str(target), overwrite=True, compressors=CODECS[codec])
 
 
-def seconds(work):
-    begin = perf_counter()
+def processor_time(processes):
+    """Return the seconds that processes have used of their processors."""
+    used = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()[11:13] for each in processes]
+    return sum(int(part) for parts in used for part in parts) / os.sysconf("SC_CLK_TCK")
+
+
+def seconds(work, processes):
+    """Return how long work takes, and the processor time of the workers."""
+    begin, used = perf_counter(), processor_time(processes)
     work()
-    return perf_counter() - begin
+    return perf_counter() - begin, processor_time(processes) - used
 
 
-def measure(cluster, folder, name, rows):
+def measure(cluster, folder, name, rows, codec):
     source, target = folder / "x.zarr", folder / "y.zarr"
     chain, move = OPS[name]
     answer = answer_chain(*read_chain(f"{rows},512,256 | {chain}"), {})
     job = plan_job(answer, str(source), MEMORY, 1)
-    found, chunks = {"copy": [], "own": [], "dask": []}, job.plan.passes[-1].chunks
-    with Watch(cluster.client.run(os.getpid).values()) as watch:
-        for _ in range(TURNS):
-            shutil.rmtree(target, ignore_errors=True)
-            run = partial(carry_job, job, target, cluster.run, int, force=False, resume=False)
-            found["own"].append(seconds(run))
-            found["copy"].append(seconds(partial(plain_copy, cluster.client, source, folder / "c.zarr", CHUNKS)))
-    for _ in range(TURNS if move else 0):
-        found["dask"].append(seconds(partial(by_dask, move, rows, source, folder / "d.zarr", chunks)))
-    ratios = {
-        each: statistics.median([a / b for a, b in zip(found["own"], found[each], strict=True)])
-        for each in ("copy", "dask")
-        if found[each]
+    chunks, workers = job.plan.passes[-1].chunks, [*cluster.client.run(os.getpid).values()]
+    ways = {
+        "own": partial(carry_job, job, target, cluster.run, int, force=False, resume=False),
+        "copy": partial(plain_copy, cluster.client, source, folder / "c.zarr", CHUNKS, codec),
+        "dask": move and partial(by_dask, move, rows, source, folder / "d.zarr", chunks, codec),
     }
-    told = "  ".join(f"{ratio:.2f} of {each}" for each, ratio in ratios.items())
+    found, most = {way: [] for way in ways if ways[way]}, 0
+    for _ in range(TURNS):
+        for way, times in found.items():
+            shutil.rmtree(target, ignore_errors=True)
+            with Watch(workers) as watch:
+                times.append(seconds(ways[way], workers))
+            most = max(most, watch.most) if way == "own" else most
+    told = ""
+    for other in [way for way in found if way != "own"]:
+        pairs = [*zip(found["own"], found[other], strict=True)]
+        wall, used = (statistics.median(a[kind] / b[kind] for a, b in pairs) for kind in (0, 1))
+        told += f"  {wall:.2f} of {other} ({used:.2f})"
     read = job.plan.read / job.plan.written
     print(
-        f"{name:10} {statistics.median(found['own']):6.2f} s  {told:32} {job.plan.tasks} tasks  read {read:.2f}"
-        f"  {watch.most >> 20} MiB of {job.memory >> 20} promised",
+        f"{name:10} {statistics.median(wall for wall, _ in found['own']):6.2f} s{told:42}  {job.plan.tasks} tasks"
+        f"  read {read:.2f}  {most >> 20} MiB of {job.memory >> 20} promised",
         flush=True,
     )
 
 
-def main(folder: Path, mib: int) -> None:
+def main(folder: Path, mib: int, codec: str) -> None:
     rows = mib * 2
-    made = zarr.create_array(str(folder / "x.zarr"), shape=(rows, 512, 256), chunks=CHUNKS, dtype="f4", overwrite=True)
+    made = zarr.create_array(
+        str(folder / "x.zarr"), shape=(rows, 512, 256), chunks=CHUNKS, dtype="f4", compressors=CODECS[codec]
+    )
     draw = np.random.default_rng(0)
     for start in range(0, rows, CHUNKS[0]):
         stop = min(start + CHUNKS[0], rows)
         made[start:stop] = draw.integers(0, 1000, (stop - start, 512, 256)).astype("f4")
-    print(f"{mib} MiB, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(f"{mib} MiB, {codec}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with cluster_at("local:2") as cluster:
         for name in OPS:
-            measure(cluster, folder, name, rows)
+            measure(cluster, folder, name, rows, codec)
 
 
 if __name__ == "__main__":
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory(dir=words[0] if words else None) as scratch:
-        main(Path(scratch), int(words[1]) if len(words) > 1 else 512)
+        main(Path(scratch), int(words[1]) if len(words) > 1 else 512, words[2] if len(words) > 2 else "zstd")

@@ -81,7 +81,7 @@ def factors_of(lines: Lines) -> tuple[tuple[tuple[Factor, ...], ...], tuple[tupl
 
 
 def _by_axis(factors: Iterable[Factor], rank: int) -> tuple[tuple[Factor, ...], ...]:
-    ordered = sorted(factors, key=lambda factor: -factor.step)
+    ordered = sorted(factors, key=lambda factor: -abs(factor.step))
     return tuple([tuple([each for each in ordered if each.axis == axis]) for axis in range(rank)])
 
 
@@ -155,36 +155,42 @@ def demands_of(lines: Lines, pieces: Sequence[Piece]) -> list[Demand]:
     return made
 
 
-def common(one: Box, other: Box) -> Box | None:
-    """Return the box that two boxes have in common; None if there is none.
+def hits_in(stretch: Range, start: int, factors: Sequence[Factor], wanted: Box) -> list[Box]:
+    """Return the boxes of parts, of those wanted of a source axis, whose positions lie in a stretch of the axis.
 
-    >>> common(((0, 4),), ((2, 9),)), common(((0, 2),), ((2, 9),))
-    (((2, 4),), None)
+    >>> from shapecalc.engine.stores.lines import Factor
+    >>> hits_in((3, 9), 0, [Factor(0, 3, 4), Factor(0, 4, 1)], ((0, 3), (1, 4)))
+    [((0, 1), (3, 4)), ((1, 2), (1, 4))]
+    >>> hits_in((3, 9), 11, [Factor(0, 12, -1)], ((0, 6),))
+    [((3, 6),)]
     """
-    found = tuple([(max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, other, strict=True)])
-    return found if all(a < b for a, b in found) else None
+    if not factors:
+        return [()] if stretch[0] <= start < stretch[1] else []
+    step, (first, last) = factors[0].step, wanted[0]
+    inner = extent_of(start, factors[1:], wanted[1:])
+    above, below = stretch[0] - inner[0], stretch[1] - inner[1]
+    touched_above, touched_below = stretch[0] - inner[1] + 1, stretch[1] - inner[0] - 1
+    if step < 0:
+        above, below, touched_above, touched_below = -below, -above, -touched_below, -touched_above
+    apart = abs(step)
+    begin, end = max(first, -(-touched_above // apart)), min(last, touched_below // apart + 1)
+    whole = max(begin, -(-above // apart)), min(end, below // apart + 1)
+    if whole[0] >= whole[1]:
+        whole = (end, end)
+    found: list[Box] = []
+    for at in (*range(begin, whole[0]), *([whole[0]] if whole[0] < whole[1] else []), *range(whole[1], end)):
+        if whole[0] <= at < whole[1]:
+            found.append((whole, *wanted[1:]))
+        else:
+            rest = hits_in(stretch, start + at * step, factors[1:], wanted[1:])
+            found += [((at, at + 1), *box) for box in rest]
+    return found
 
 
-class Hit(Record):
-    """What a stretch of a source axis holds of a demand: the stretch that is one box of parts, and what is common."""
-
-    stretch: Range
-    whole: Box
-    part: Box
-
-    def extent(self, factors: Sequence[Factor]) -> Range:
-        """Return the positions of the axis from the first to the last of the common ones."""
-        first = sum(start * factor.step for (start, _), factor in zip(self.part, factors, strict=True))
-        last = sum((stop - 1) * factor.step for (_, stop), factor in zip(self.part, factors, strict=True))
-        return first, last + 1
-
-
-def hits_in(stretch: Range, factors: Sequence[Factor], wanted: Box) -> list[Hit]:
-    """Return what a stretch of a source axis holds of the parts that a demand wants of it."""
-    found = spans(*stretch, [factor.size for factor in factors])
-    return [Hit(span, whole, part) for span, whole in found if (part := common(whole, wanted)) is not None]
-
-
-def extent_of(factors: Sequence[Factor], wanted: Box) -> Range:
-    """Return the positions of an axis from the first to the last that a box of its parts holds."""
-    return Hit((0, 0), wanted, wanted).extent(factors)
+def extent_of(start: int, factors: Sequence[Factor], wanted: Box) -> Range:
+    """Return the positions of an axis, from the first to the last, that a box of its parts holds."""
+    first = last = start
+    for (begin, end), factor in zip(wanted, factors, strict=True):
+        ends = begin * factor.step, (end - 1) * factor.step
+        first, last = first + min(ends), last + max(ends)
+    return first, last + 1

@@ -9,7 +9,7 @@ from shapecalc.core.sizes.record import Record
 from shapecalc.engine.endings import Endings
 from shapecalc.engine.files import FileError, split_store
 from shapecalc.engine.plan import concrete_moves
-from shapecalc.engine.stores.lines import Lines, LinesError, lines_of
+from shapecalc.engine.stores.lines import Lines, LinesError, fewest_lines
 from shapecalc.engine.stores.parts import check_target, finish, held_part, part_of
 from shapecalc.engine.stores.passes import Plan, plan_store
 from shapecalc.engine.stores.plan import Pass, PlanError
@@ -32,11 +32,10 @@ KEPT = 24 << 20
 
 
 class Job(Record):
-    """A chain to carry out on a store: the source, its lines, the plan, and how many tasks run at once in a worker."""
+    """A chain to carry out on a store: the source, the plan, and how many tasks run at once in a worker."""
 
     source: str
     store: Store
-    lines: Lines
     plan: Plan
     threads: int
 
@@ -58,15 +57,16 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
         raise FileError(f"{source}: --chunks needs {len(shape)} sizes above 0, one for each axis of the output")
     itemsize = store.array.dtype.itemsize
     if 0 in store.array.shape or 0 in shape:
-        lines = Lines(store.array.shape, shape, ())
+        none = (0,) * len(store.array.shape)
+        lines = Lines(store.array.shape, shape, (), none, none)
         steps = chunks or tuple([max(1, size) for size in shape])
-        return Job(source, store, lines, Plan((Pass(lines, itemsize, store.chunks, steps, steps),)), threads)
+        return Job(source, store, Plan((Pass(lines, itemsize, store.chunks, steps, steps),)), threads)
     try:
-        lines = lines_of(store.array.shape, moves)
+        rows = fewest_lines(store.array.shape, moves)
         for count in range(threads, 0, -1):
             try:
-                plan = plan_store(lines, itemsize, store.chunks, max(0, memory - KEPT) // count, chunks)
-                return Job(source, store, lines, plan, count)
+                plan = plan_store(rows, itemsize, store.chunks, max(0, memory - KEPT) // count, chunks)
+                return Job(source, store, plan, count)
             except PlanError:
                 if count == 1:
                     raise
@@ -83,7 +83,7 @@ def carry_job(job: Job, target: Path, run: Runner, tick: Callable[[int], object]
     """
     check_target(target, Path(split_store(job.source)[0]), force=force)
     manifest = {
-        "request": {"lines": repr(job.lines), "chunks": [[*each.chunks, *each.task] for each in job.plan.passes]},
+        "request": [[repr(each.lines), [*each.chunks], [*each.task]] for each in job.plan.passes],
         "source": {"path": str(Path(split_store(job.source)[0]).absolute()), **job.store.identity},
         "shapecalc": shapecalc.__version__,
     }

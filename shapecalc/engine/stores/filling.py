@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.sizes.record import Record
-from shapecalc.engine.stores.boxes import Demand, Hit, demands_of, extent_of, factors_of, hits_in, pieces_of
+from shapecalc.engine.stores.boxes import Demand, demands_of, extent_of, factors_of, hits_in, pieces_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ def filled(lines: Lines, box: Box, source: Any, chunks: Sequence[int]) -> Any:
     demands = demands_of(lines, pieces)
     views = [_by_source(lines, demand, buffers[demand.piece]) for demand in demands]
     for crop, hits in blocks(lines, demands, block_of(chunks, lines.source, source.dtype.itemsize)):
-        held = np.asarray(source[tuple([slice(*each) for each in crop])])
+        held = np.asarray(source[tuple([slice(*each) for each in unrolled(lines, crop)])])
         for number, own in hits:
             for chosen in every(*own):
-                _place(views[number], held, crop, demands[number], chosen)
+                _place(lines, views[number], held, crop, demands[number], chosen)
     for piece, buffer in zip(pieces, buffers, strict=True):
         if _is_mixed(lines):
             _unmix(lines, piece, buffer, out)
@@ -53,31 +53,43 @@ class Cut(Record):
     """A stretch of a source axis that is read, and what it holds of each demand."""
 
     stretch: Range
-    hits: tuple[tuple[Hit, ...], ...]
+    hits: tuple[tuple[Box, ...], ...]
 
 
-def cuts_of(step: int, size: int, factors: Sequence[Factor], wanted: Sequence[Box]) -> list[Cut]:
+def cuts_of(lines: Lines, axis: int, step: int, wanted: Sequence[Box]) -> list[Cut]:
     """Return the stretches of a source axis, within steps, that hold what demands want of it."""
-    extents = [extent_of(factors, box) for box in wanted]
+    factors, start = factors_of(lines)[0][axis], lines.starts[axis]
+    extents = [extent_of(start, factors, box) for box in wanted]
     first, last = min(each[0] for each in extents), max(each[1] for each in extents)
     found = []
-    for start in range(first - first % step, last, step):
-        stretch = max(start, first), min(start + step, size, last)
-        inside = [each.extent(factors) for box in wanted for each in hits_in(stretch, factors, box)]
+    for stretch in _stretches(lines.source[axis], lines.rolls[axis], step, first, last):
+        hits = tuple([tuple(hits_in(stretch, start, factors, box)) for box in wanted])
+        inside = [extent_of(start, factors, box) for own in hits for box in own]
         if inside:
-            stretch = min(a for a, _ in inside), max(b for _, b in inside)
-            found.append(Cut(stretch, tuple([tuple(hits_in(stretch, factors, box)) for box in wanted])))
+            found.append(Cut((min(a for a, _ in inside), max(b for _, b in inside)), hits))
     return found
+
+
+def _stretches(size: int, roll: int, step: int, first: int, last: int) -> Iterator[Range]:
+    """Yield the stretches of an axis between two positions that lie in one step of it; both are after the roll."""
+    for begin, end, on in ((0, roll, size - roll), (roll, size, -roll)):
+        low, high = max(first, begin), min(last, end)
+        if low < high:
+            for at in range(low + on - (low + on) % step, high + on, step):
+                yield max(low, at - on), min(high, at - on + step)
+
+
+def unrolled(lines: Lines, crop: Box) -> Box:
+    """Return where a box of the source lies before its axes are rolled."""
+    moved = zip(crop, lines.rolls, lines.source, strict=True)
+    return tuple([((a - roll) % size, (a - roll) % size + b - a) for (a, b), roll, size in moved])
 
 
 def blocks(
     lines: Lines, demands: Sequence[Demand], block: Sequence[int]
-) -> Iterator[tuple[Box, list[tuple[int, list[tuple[Hit, ...]]]]]]:
+) -> Iterator[tuple[Box, list[tuple[int, list[tuple[Box, ...]]]]]]:
     """Yield each box of the source that is read, and what it holds of each demand, by axis."""
-    axes = [
-        cuts_of(step, size, factors, [demand.parts[axis] for demand in demands])
-        for axis, (step, size, factors) in enumerate(zip(block, lines.source, factors_of(lines)[0], strict=True))
-    ]
+    axes = [cuts_of(lines, axis, step, [each.parts[axis] for each in demands]) for axis, step in enumerate(block)]
     for chosen in every(*axes):
         hits = [(number, [cut.hits[number] for cut in chosen]) for number in range(len(demands))]
         held = [(number, own) for number, own in hits if all(own)]
@@ -148,13 +160,13 @@ def _by_source(lines: Lines, demand: Demand, buffer: Any) -> Any:
     return view.transpose([*range(repeated), *[places[factor] for axis in axes for factor in axis]])
 
 
-def _place(view: Any, held: Any, crop: Box, demand: Demand, chosen: Sequence[Hit]) -> None:
+def _place(lines: Lines, view: Any, held: Any, crop: Box, demand: Demand, chosen: Sequence[Box]) -> None:
     """Put what a block holds of a demand where it goes."""
-    slices = [_within(hit.stretch, span) for hit, span in zip(chosen, crop, strict=True)]
-    taken = _split(held[(*slices, ...)], [[_length(part) for part in hit.whole] for hit in chosen])
-    inner, into = list[slice](), list[slice]()
-    for hit, wanted in zip(chosen, demand.parts, strict=True):
-        for part, whole, all_wanted in zip(hit.part, hit.whole, wanted, strict=True):
-            inner.append(_within(part, whole))
-            into.append(_within(part, all_wanted))
-    view[(..., *into)] = taken[tuple(inner)]
+    shape, strides, first, into = list[int](), list[int](), list[slice](), list[slice]()
+    for axis, (box, factors, (begin, _)) in enumerate(zip(chosen, factors_of(lines)[0], crop, strict=True)):
+        shape += [_length(part) for part in box]
+        strides += [factor.step * held.strides[axis] for factor in factors]
+        own = zip(box, factors, strict=True)
+        first.append(slice(lines.starts[axis] + sum(part[0] * factor.step for part, factor in own) - begin, None))
+        into += [_within(part, wanted) for part, wanted in zip(box, demand.parts[axis], strict=True)]
+    view[(..., *into)] = np.lib.stride_tricks.as_strided(held[(*first, ...)], shape, strides)

@@ -1,14 +1,16 @@
 """Source and output of a chain as common lines.
 
 A line is a run of positions that both hold: a part of one source axis and of one output axis where cuts line up. Where
-they do not, it is a run of several parts of the source, cut otherwise in the output.
+they do not, it is a run of several parts of the source, cut otherwise in the output. A part that is read backwards, or
+not at every position, has a step of its own, and each axis of the source a place where it begins to be read.
 """
 
 from __future__ import annotations
 
+from itertools import accumulate
 from math import prod
 
-from shapecalc.core.answers.moves import Expand, Permute, Reshape
+from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.stores.aligning import aligned
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.moves import Move
 
     Sizes = tuple[int, ...]
+    Positions = tuple[int, int, int]
+    """Positions of an axis: the first, how far apart they are, and how many."""
 
 
 class LinesError(ValueError):
@@ -26,7 +30,7 @@ class LinesError(ValueError):
 
 
 class Factor(Record):
-    """A part of an axis: `size` positions that are `step` apart on it."""
+    """A part of an axis: `size` positions that are `step` apart on it, below 0 if it is read backwards."""
 
     axis: int
     size: int
@@ -56,6 +60,10 @@ class Lines(Record):
     source: Sizes
     output: Sizes
     lines: tuple[Line, ...]
+    starts: Sizes
+    """Where each axis of the source is read when all of its parts are at 0."""
+    rolls: Sizes
+    """By how much each axis of the source is rolled before anything else."""
     repeated: tuple[Factor, ...] = ()
 
 
@@ -89,25 +97,137 @@ class _Cell:
 def lines_of(source: Sizes, moves: Sequence[Move]) -> Lines:
     """Return the lines of an array of shape `source` under moves; no dim of it may be 0.
 
-    Raises `LinesError` for moves that leave elements out or roll them, and for a mix of what is mixed already.
+    Raises `LinesError` for moves that one pass over the data cannot make.
 
     >>> [line.size for line in lines_of((2, 3, 4), [Permute((1, 0, 2)), Reshape((3, 8))]).lines]
     [3, 2, 4]
     """
-    axes = [[_Run([Factor(axis, size, 1)]).add(size)] if size != 1 else [] for axis, size in enumerate(source)]
-    output = source
+    building, output = _Building(source), source
     for move in moves:
         after: Sizes = move.after(output)  # type: ignore[assignment]  # all of them are numbers
-        if isinstance(move, Permute):
-            axes = [axes[axis] for axis in move.axes]
-        elif isinstance(move, Reshape):
-            axes = _reshaped(axes, after)
-        elif isinstance(move, Expand):
-            axes = _expanded(axes, output, after)
-        else:
-            raise LinesError("a store is carried through permutes, reshapes and expands alone")
+        building.make(move, output, after)
         output = after
-    return _collected(source, output, [_joined(axis) for axis in axes])
+    return building.lines(output)
+
+
+def fewest_lines(source: Sizes, moves: Sequence[Move]) -> tuple[Lines, ...]:
+    """Return the lines of moves, in as few rows of moves as there are; of those, with the smallest arrays between.
+
+    Raises `LinesError` for a move that no lines stand for.
+
+    >>> len(fewest_lines((2, 3), [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2)), Permute((1, 0))]))
+    2
+    """
+    shapes: list[Sizes] = [*accumulate(moves, lambda shape, move: move.after(shape), initial=source)]  # type: ignore[arg-type, return-value]
+    best: list[tuple[int, int, tuple[Lines, ...]]] = [(0, 0, ())]
+    for end in range(1, len(shapes)):
+        ways = []
+        for begin in range(end):
+            count, between, before = best[begin]
+            try:
+                lines = lines_of(shapes[begin], moves[begin:end])
+            except LinesError as error:
+                refused = error
+            else:
+                ways.append((count + 1, between + (prod(shapes[begin]) if begin else 0), (*before, lines)))
+        if not ways:
+            raise refused
+        best.append(min(ways, key=lambda way: way[:2]))
+    return best[-1][2] or (lines_of(source, ()),)
+
+
+class _Building:
+    """The axes of an array while moves are made: the cells of each, and how the source's axes are read."""
+
+    def __init__(self, source: Sizes) -> None:
+        self.source = source
+        self.starts, self.rolls = [0] * len(source), [0] * len(source)
+        self.axes = [[_Run([Factor(axis, size, 1)]).add(size)] if size != 1 else [] for axis, size in enumerate(source)]
+
+    def make(self, move: Move, before: Sizes, after: Sizes) -> None:
+        """Make a move; raise `LinesError` if that takes a pass of its own."""
+        if isinstance(move, Permute):
+            self.axes = [self.axes[axis] for axis in move.axes]
+        elif isinstance(move, Reshape):
+            self.axes = _reshaped(self.axes, after)
+        elif isinstance(move, Expand):
+            self.axes = _expanded(self.axes, before, after)
+        elif isinstance(move, Pick):
+            self._pick(move, before)
+        elif isinstance(move, Roll):
+            self._roll(move, before)
+        else:
+            raise LinesError("shape returns dims, so no element moves")
+
+    def _pick(self, move: Pick, before: Sizes) -> None:
+        picked = []
+        for cells, dim, (start, step, size) in zip(self.axes, before, move.axes, strict=True):
+            count, first = 1 if size is None else size, start % dim
+            if count != 1 and step < 0:
+                cells, first, step = self._turned(cells), dim - 1 - first, -step
+            whole = first == 0 and step == 1 and count == dim
+            picked.append(cells if whole else self._part(_joined(cells), first, step, count))
+        self.axes = [cells for cells, size in zip(picked, move.sizes, strict=True) if size is not None]
+
+    def _turned(self, cells: Sequence[_Cell]) -> list[_Cell]:
+        """Return the cells of an axis that is read from its end."""
+        return [part for cell in cells for part in self._part_of_one(cell, cell.size - 1, -1, cell.size)]
+
+    def _part(self, cells: Sequence[_Cell], start: int, step: int, count: int) -> list[_Cell]:
+        """Return the cells of `count` positions of an axis, each `step` after the one before."""
+        if len(cells) < 2:
+            return [part for cell in cells for part in self._part_of_one(cell, start, step, count)]
+        within = prod(cell.size for cell in cells[1:])
+        cut = _cut_positions(start, step, count, within)
+        if cut is None:
+            raise LinesError("a slice does not line up with the parts of its axis")
+        return self._part(cells[:1], *cut[0]) + self._part(cells[1:], *cut[1])
+
+    def _part_of_one(self, cell: _Cell, start: int, step: int, count: int) -> list[_Cell]:
+        """Return what is left of a cell."""
+        if cell.run is None or (start == 0 and step == 1 and count == cell.size):
+            return [_Cell(count, cell.run)] if cell.run is None and count != 1 else [cell] if count != 1 else []
+        if cell.source is None:
+            raise LinesError("what is mixed is not picked from")
+        axis, _, apart = cell.source.axis, cell.source.size, cell.source.step
+        self.starts[axis] += start * apart
+        return [_Run([Factor(axis, count, step * apart)]).add(count)] if count != 1 else []
+
+    def _roll(self, move: Roll, before: Sizes) -> None:
+        size, cells = before[move.axis], _joined(self.axes[move.axis])
+        if move.shift % size == 0 or all(cell.run is None for cell in cells):
+            return
+        source = cells[0].source if len(cells) == 1 else None
+        if source is None or source.size != self.source[source.axis]:
+            raise LinesError("what is rolled is not an axis of the source")
+        self.rolls[source.axis] = (self.rolls[source.axis] + move.shift * source.step) % size
+
+    def lines(self, output: Sizes) -> Lines:
+        """Return the lines that the cells of the axes belong to, in the order in which they first stand there."""
+        runs: dict[_Run, dict[_Cell, Factor]] = {}
+        repeated = []
+        for axis, cells in enumerate(map(_joined, self.axes)):
+            factors = _parts_of(Factor(axis, output[axis], 1), [cell.size for cell in cells])
+            for cell, factor in zip(cells, factors, strict=True):
+                if cell.run is None:
+                    repeated.append(factor)
+                else:
+                    runs.setdefault(cell.run, {})[cell] = factor
+        lines = [Line(run.sources, tuple([factors[cell] for cell in run.cells])) for run, factors in runs.items()]
+        return Lines(self.source, output, tuple(lines), tuple(self.starts), tuple(self.rolls), tuple(repeated))
+
+
+def _cut_positions(start: int, step: int, count: int, within: int) -> tuple[Positions, Positions] | None:
+    """Return the positions of the outer part of an axis, and those of the `within` that each step of it holds."""
+    outer, inner = divmod(start, within)
+    each = within // step
+    if count == 1 or step % within == 0:
+        return (outer, step // within, count), (inner, 1, 1)
+    if inner + step * (count - 1) < within:
+        return (outer, 1, 1), (inner, step, count)
+    if within % step == 0 and count % each == 0 and inner < step:
+        return (outer, 1, count // each), (inner, step, each)
+    return None
 
 
 def _expanded(axes: list[list[_Cell]], before: Sizes, after: Sizes) -> list[list[_Cell]]:
@@ -184,7 +304,7 @@ def _whole_runs(cells: Sequence[_Cell]) -> list[_Run]:
     while waiting:
         run = waiting[0].run
         if run is None or run.cells != waiting[: len(run.cells)]:
-            raise LinesError("a reshape mixes what is mixed or repeated already; carry it out in two parts")
+            raise LinesError("a reshape mixes what is mixed or repeated already")
         runs.append(run)
         waiting = waiting[len(run.cells) :]
     return runs
@@ -211,18 +331,3 @@ def _joined(cells: Sequence[_Cell]) -> list[_Cell]:
         else:
             made.append(cell)
     return made
-
-
-def _collected(source: Sizes, output: Sizes, axes: Sequence[Sequence[_Cell]]) -> Lines:
-    """Return the lines that the cells of the output's axes belong to, in the order in which they first stand there."""
-    runs: dict[_Run, dict[_Cell, Factor]] = {}
-    repeated = []
-    for axis, cells in enumerate(axes):
-        factors = _parts_of(Factor(axis, output[axis], 1), [cell.size for cell in cells])
-        for cell, factor in zip(cells, factors, strict=True):
-            if cell.run is None:
-                repeated.append(factor)
-            else:
-                runs.setdefault(cell.run, {})[cell] = factor
-    lines = [Line(run.sources, tuple([factors[cell] for cell in run.cells])) for run, factors in runs.items()]
-    return Lines(source, output, tuple(lines), tuple(repeated))

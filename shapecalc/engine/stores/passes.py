@@ -15,11 +15,13 @@ from shapecalc.engine.stores.plan import Pass, PlanError, plan_pass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shapecalc.engine.stores.lines import Sizes
 
 
 class Plan(Record):
-    """The passes over the data, one or two."""
+    """The passes over the data, each from the array that the one before wrote."""
 
     passes: tuple[Pass, ...]
 
@@ -49,23 +51,36 @@ class Plan(Record):
         return all(each.exact for each in self.passes)
 
 
-def plan_store(lines: Lines, itemsize: int, source_chunks: Sizes, memory: int, chunks: Sizes | None = None) -> Plan:
-    """Return the plan within `memory` bytes a task; with `chunks`, the output has those.
+def plan_store(
+    rows: Sequence[Lines], itemsize: int, source_chunks: Sizes, memory: int, chunks: Sizes | None = None
+) -> Plan:
+    """Return the plan for lines after lines within `memory` bytes a task; with `chunks`, the output has those.
 
     Raises `PlanError` if the smallest task needs more.
     """
+    passes: tuple[Pass, ...] = ()
+    for number, lines in enumerate(rows, 1):
+        before = passes[-1].chunks if passes else source_chunks
+        passes += _plan_lines(lines, itemsize, before, memory, chunks if number == len(rows) else None)
+    return Plan(passes)
+
+
+def _plan_lines(
+    lines: Lines, itemsize: int, source_chunks: Sizes, memory: int, chunks: Sizes | None
+) -> tuple[Pass, ...]:
+    """Return one pass, or two with a store between where that moves less."""
     alone = Plan((plan_pass(lines, itemsize, source_chunks, memory, chunks),))
     if alone.read <= 2 * alone.written or lines.repeated or any(line.mixed for line in lines.lines):
-        return alone
+        return alone.passes
     between = _between(alone.passes[0], memory)
     first, second = _halves(lines)
     try:
         to = plan_pass(first, itemsize, source_chunks, memory, between)
         back = plan_pass(second, itemsize, between, memory, alone.passes[0].chunks)
     except PlanError:
-        return alone
+        return alone.passes
     both = Plan((to, back))
-    return min(alone, both, key=lambda plan: plan.read + plan.written)
+    return min(alone, both, key=lambda plan: plan.read + plan.written).passes
 
 
 def _halves(lines: Lines) -> tuple[Lines, Lines]:
@@ -73,8 +88,10 @@ def _halves(lines: Lines) -> tuple[Lines, Lines]:
     sizes = tuple([line.size for line in lines.lines])
     axes = [Factor(axis, size, 1) for axis, size in enumerate(sizes)]
     pairs = [*zip(lines.lines, axes, strict=True)]
-    first = Lines(lines.source, sizes, tuple([Line(line.sources, (axis,)) for line, axis in pairs]))
-    return first, Lines(sizes, lines.output, tuple([Line((axis,), line.outputs) for line, axis in pairs]))
+    first = tuple([Line(line.sources, (axis,)) for line, axis in pairs])
+    second = tuple([Line((axis,), line.outputs) for line, axis in pairs])
+    none = (0,) * len(sizes)
+    return Lines(lines.source, sizes, first, lines.starts, lines.rolls), Lines(sizes, lines.output, second, none, none)
 
 
 def _between(plan: Pass, memory: int) -> Sizes:

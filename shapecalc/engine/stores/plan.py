@@ -187,7 +187,7 @@ def _chunk_parts(lines: Lines, chunks: Sizes) -> dict[Factor, int]:
     """Return how much of each part of the output a chunk of the source holds."""
     within: dict[Factor, int] = {}
     for factors, chunk in zip(factors_of(lines)[0], chunks, strict=True):
-        within |= {factor: max(1, min(factor.size, chunk // factor.step)) for factor in factors}
+        within |= {factor: max(1, min(factor.size, chunk // abs(factor.step))) for factor in factors}
     taken: dict[Factor, int] = {}
     for line in lines.lines:
         run = prod(within[factor] for factor in line.sources)

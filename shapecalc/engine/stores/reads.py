@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product as every
 from math import prod
 
-from shapecalc.engine.stores.boxes import demands_of, factors_of, pieces_of
+from shapecalc.engine.stores.boxes import demands_of, pieces_of
 from shapecalc.engine.stores.filling import cuts_of
 
 TYPE_CHECKING = False
@@ -25,9 +25,10 @@ def count_elements(lines: Lines, box: Box, chunks: Sizes) -> int:
     """
     demands = demands_of(lines, pieces_of(lines, box))
     axes = [
-        [{cut.stretch[0] // step for cut in cuts_of(step, size, factors, [demand.parts[axis]])} for demand in demands]
-        for axis, (step, size, factors) in enumerate(zip(chunks, lines.source, factors_of(lines)[0], strict=True))
-    ]
+        [{(cut.stretch[0] - lines.rolls[axis]) % lines.source[axis] // step for cut in cuts_of(lines, axis, step, [demand.parts[axis]])}
+         for demand in demands]
+        for axis, step in enumerate(chunks)
+    ]  # fmt: skip
 
     def length(axis: int, place: int) -> int:
         return min(chunks[axis], lines.source[axis] - place * chunks[axis])

@@ -151,4 +151,4 @@ def _zarr_array(folder: str, mode: str) -> Any:
 
 def read_box(array: Any, box: Any) -> Any:
     """Return a box of an array, read into memory."""
-    return np.asarray(array[(*[slice(*span) for span in box], ...)])
+    return np.asarray(array[(*[slice(*span) for span in box], ...)], array.dtype)

@@ -98,7 +98,7 @@ class _Reader:
         """Return the elements at so many indices."""
         array, chunks = self.store.array, self.store.chunks
         if not array.shape:
-            return np.asarray(array[...]).reshape(1).repeat(count)
+            return np.asarray(array[...], array.dtype).reshape(1).repeat(count)
         index = tuple([np.broadcast_to(at, count) for at in index])
         grid = [-(-size // step) for size, step in zip(array.shape, chunks, strict=True)]
         numbers = np.ravel_multi_index([at // step for at, step in zip(index, chunks, strict=True)], grid)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape
+from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll, Slice
 from shapecalc.engine.backends import NUMPY
 from shapecalc.engine.stores.aligning import aligned
 from shapecalc.engine.stores.boxes import spans
 from shapecalc.engine.stores.filling import filled
-from shapecalc.engine.stores.lines import LinesError, lines_of
+from shapecalc.engine.stores.lines import LinesError, fewest_lines, lines_of
 from shapecalc.engine.stores.reads import boxes_of, count_elements
 from tests.sampling import examples
 
@@ -31,46 +31,76 @@ def shapes(draw, volume):
     return tuple(draw(st.permutations([*sizes, volume] if volume > 1 or draw(st.booleans()) else sizes)))
 
 
+def picks(draw, shape):
+    """Draw positions of each axis that are kept: a few, each some apart, from either end; or one, and the axis goes."""
+    starts, steps, sizes = [], [], []
+    for size in shape:
+        start, step = draw(st.integers(0, size - 1)), draw(st.sampled_from([1, 1, 1, -1, 2, -2, 3]))
+        room = (size - 1 - start if step > 0 else start) // abs(step) + 1
+        whole = draw(st.booleans())
+        count = draw(st.sampled_from([None, 1, room, room, room, *range(2, room)]))
+        starts.append(((0 if step > 0 else size - 1) if whole else start) - draw(st.sampled_from([0, size])))
+        steps.append(step // abs(step) if whole else step)
+        sizes.append(size if whole else count)
+    return Pick(tuple(starts), tuple(steps), tuple(sizes))
+
+
 @st.composite
 def chains(draw):
-    """Draw a shape and moves that a store is carried through."""
+    """Draw a shape and moves."""
     source = shape = draw(shapes(draw(st.sampled_from(VOLUMES))))
     moves = []
-    for _ in range(draw(st.integers(0, 4))):
-        kind = draw(st.sampled_from([Permute, Permute, Reshape, Reshape, Expand]))
+    for _ in range(draw(st.integers(0, 5))):
+        kind = draw(st.sampled_from([Permute, Permute, Reshape, Reshape, Expand, Pick, Roll]))
         if kind is Permute:
             move = Permute(tuple(draw(st.permutations(range(len(shape))))))
         elif kind is Reshape:
             move = Reshape(draw(shapes(prod(shape))))
-        else:
+        elif kind is Expand:
             move = Expand(tuple([draw(st.sampled_from([1, 3])) if size == 1 else size for size in shape]))
+        elif kind is Pick:
+            move = picks(draw, shape)
+        else:
+            move = Roll(draw(st.integers(-9, 9)), draw(st.integers(0, len(shape) - 1))) if shape else Permute(())
         moves.append(move)
         shape = move.after(shape)
     return source, tuple(moves)
 
 
+def boxes(draw, shape):
+    starts = [draw(st.integers(0, size - 1)) for size in shape]
+    return tuple([(at, draw(st.integers(at + 1, size))) for at, size in zip(starts, shape, strict=True)])
+
+
 @examples(600)
 @given(chains(), st.data())
-def test_every_box_of_an_output_is_numpys_and_reads_no_more_than_is_counted(chain, data):
+def test_rows_of_lines_are_numpys(chain, data):
     shape, moves = chain
     array = np.arange(prod(shape)).reshape(shape)
     want = NUMPY.move(array, moves)
-    try:
-        lines = lines_of(shape, moves)
-    except LinesError:
-        return
-    starts = [data.draw(st.integers(0, size - 1)) for size in want.shape]
-    box = tuple([(at, data.draw(st.integers(at + 1, size))) for at, size in zip(starts, want.shape, strict=True)])
-    chunks = tuple([data.draw(st.integers(1, size)) for size in shape])
-    part = want[tuple([slice(*span) for span in box])]
-    np.testing.assert_array_equal(filled(lines, box, array, chunks), part)
-    touched = {
-        tuple(at // step for at, step in zip(np.unravel_index(flat, shape), chunks, strict=True)) for flat in part.flat
-    }
-    held = [
-        np.zeros(shape)[tuple([slice(a * c, a * c + c) for a, c in zip(at, chunks, strict=True)])] for at in touched
-    ]
-    assert count_elements(lines, box, chunks) == sum(each.size for each in held)
+    for lines in fewest_lines(shape, moves):
+        chunks = tuple([data.draw(st.integers(1, size)) for size in lines.source])
+        array = filled(lines, tuple([(0, size) for size in lines.output]), array, chunks)
+    np.testing.assert_array_equal(array, want)
+
+
+@examples(600)
+@given(chains(), st.data())
+def test_every_box_of_an_output_is_right_and_reads_no_more_than_is_counted(chain, data):
+    for lines in fewest_lines(*chain):
+        shape = lines.source
+        chunks = tuple([data.draw(st.integers(1, size)) for size in shape])
+        box = boxes(data.draw, lines.output)
+        array = np.arange(prod(shape)).reshape(shape)
+        whole = filled(lines, tuple([(0, size) for size in lines.output]), array, chunks)
+        part = whole[tuple([slice(*span) for span in box])]
+        np.testing.assert_array_equal(filled(lines, box, array, chunks), part)
+        touched = {
+            tuple(at // step for at, step in zip(np.unravel_index(flat, shape), chunks, strict=True))
+            for flat in part.flat
+        }
+        held = [array[tuple([slice(a * c, a * c + c) for a, c in zip(at, chunks, strict=True)])] for at in touched]
+        assert count_elements(lines, box, chunks) == sum(each.size for each in held)
 
 
 @given(st.lists(st.integers(2, 5), min_size=1, max_size=4), st.data())
@@ -105,16 +135,33 @@ def test_a_mix_that_a_later_reshape_undoes_is_none():
     assert not any(line.mixed for line in lines_of((4, 5, 6), [Reshape((6, 5, 4)), Reshape((4, 30))]).lines)
 
 
+MIX = [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2))]
+
+
 @pytest.mark.parametrize(
-    ("shape", "moves"),
+    ("shape", "moves", "rows"),
     [
-        ((4, 6), [Pick((0, 0), (1, 1), (2, 6))]),
-        ((2, 3), [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2))]),
+        ((40, 30, 20), [Pick((39, 3, 0), (-1, 5, 1), (40, 4, None)), Permute((1, 0)), Reshape((160,))], 1),
+        ((56, 56), [Roll(-3, 0), Roll(-3, 1), Reshape((8, 7, 8, 7)), Permute((0, 2, 1, 3))], 1),
+        ((4, 6), [Reshape((24,)), Pick((23,), (-1,), (24,))], 1),
+        ((4, 6), [Reshape((24,)), Roll(5, 0)], 2),
+        ((4, 6), [Reshape((24,)), Pick((0,), (5,), (5,))], 2),
+        ((2, 3), MIX, 2),
+        ((2, 3), [*MIX, Permute((1, 0)), Reshape((3, 2))], 3),
     ],
 )
-def test_moves_that_lines_cannot_say_are_refused(shape, moves):
-    with pytest.raises(LinesError):
-        lines_of(shape, moves)
+def test_moves_take_as_few_rows_as_there_are(shape, moves, rows):
+    assert len(fewest_lines(shape, moves)) == rows
+
+
+def test_the_array_between_is_the_smallest_that_there_is():
+    moves = [Reshape((3, 2)), Permute((1, 0)), Reshape((1, 2, 3)), Expand((7, 2, 3)), Reshape((7, 3, 2))]
+    assert [prod(lines.source) for lines in fewest_lines((2, 3), moves)] == [6, 6]
+
+
+def test_a_move_of_no_elements_is_refused():
+    with pytest.raises(LinesError, match="no element moves"):
+        fewest_lines((4, 5), [Slice(0, 1)])
 
 
 def test_the_boxes_of_a_grid_hold_every_element_once():

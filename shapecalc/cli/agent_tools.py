@@ -242,8 +242,9 @@ def _answer_model(given: Given, folder: Path) -> Answered:
     for name in ("file", "node", "batch"):
         if not isinstance(given.get(name, ""), str | None):
             raise misuse(f"{name} is a text, not {describe(given[name])}", argument=name)
-    report = report_of(str(_inside(given["file"], folder)), asked_of(given.get("batch"), (), None))
-    if given.get("node") is not None:
+    names = [given["node"]] if given.get("node") is not None else []
+    report = report_of(str(_inside(given["file"], folder)), asked_of(given.get("batch"), (), None), names)
+    if names:
         judged = found_node(report, given["node"])
         return Answered("\n".join(node_lines(report, judged)), node_object(judged))
     offenders = worst_first(report.nodes)

@@ -130,7 +130,7 @@ def _show(file: str, asked: Asked, out: Output, given: Mapping[str, Any]) -> int
     from shapecalc.cli.modelling.opened import report_of
     from shapecalc.cli.modelling.screens import node_lines, table_lines
 
-    report = report_of(file, asked)
+    report = report_of(file, asked, [given["node"]] if given["node"] is not None else [])
     nodes = _wanted(report, given, strict=out.strict)
     one, linted = given["node"] is not None, given["lint"] or given["github"]
     stops = () if one or given["op"] else report.stops

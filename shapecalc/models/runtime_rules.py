@@ -6,11 +6,14 @@ from shapecalc.core.sizes.quoting import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
     from typing import Any
 
     from shapecalc.models.model import Node
     from shapecalc.models.walk import Sizes
+
+    Partners = tuple[tuple[int, int], tuple[int, int], int]
+    """The place of an input and an axis of it, those of another, and how often the second size is in the first."""
 
 STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
 """The other inputs of recurrent operators that have a batch: name, place, and its axis unless `layout` has it first."""
@@ -21,9 +24,11 @@ def batch_refusal(node: Node, kinds: Sequence[Any], constants: Container[int] = 
 
     `constants` are the numbers of the tensors that are initializers.
     """
-    if node.domain or (node.op not in BATCHES and node.op not in ("GatherElements", "Concat")):
+    if node.domain or (node.op not in BATCHES and node.op not in PARTNERS and node.op not in RULED):
         return None
     shapes = [kind[1] if isinstance(kind, tuple) else None for kind in kinds]
+    if node.op in PARTNERS:
+        return _unmatched(node, shapes)
     if node.op == "Concat":
         found_axis = _apart(shapes, node.attributes.get("axis", 1))
         return None if found_axis is None else _said(node, shapes, found_axis, constants)
@@ -94,5 +99,36 @@ def _sampled(_: Mapping[str, Any]) -> list[tuple[str, int, int]]:
     return [("X", 0, 0), ("grid", 1, 0)]
 
 
+def _unmatched(node: Node, shapes: Sequence[Sizes | None]) -> str | None:
+    """Return which sizes of two inputs, of which sums of products are made, are not the same."""
+    (first, axis), (second, other), times = PARTNERS[node.op](node.attributes)
+    one, two = (shapes[place] if place < len(shapes) else None for place in (first, second))
+    if one is None or two is None or axis >= len(one) or other >= len(two) or one[axis] == two[other] * times:
+        return None
+    names = [brief(node.proto.input[place]) for place in (first, second)]
+    taken = f"{two[other]}*{times}" if times != 1 else two[other]
+    return f"axis {axis} of {names[0]} is {one[axis]}, and {names[1]} takes {taken}"
+
+
+def _multiplied(attributes: Mapping[str, Any]) -> Partners:
+    return (0, 0 if attributes.get("transA") else 1), (1, 1 if attributes.get("transB") else 0), 1
+
+
+def _convolved(attributes: Mapping[str, Any]) -> Partners:
+    return (0, 1), (1, 1), attributes.get("group", 1)
+
+
+def _channels(_: Mapping[str, Any]) -> Partners:
+    return (0, 1), (1, 0), 1
+
+
+PARTNERS: dict[str, Callable[[Mapping[str, Any]], Partners]] = {
+    "Gemm": _multiplied,
+    "Conv": _convolved,
+    "ConvTranspose": _channels,
+    "BatchNormalization": _channels,
+}
+"""The operators that take one axis of an input with one of another."""
+RULED = ("GatherElements", "Concat")
 BATCHES = {**dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent), "GridSample": _sampled}
 """The inputs that share a batch, by operator: name, place and the axis of the batch."""

@@ -67,6 +67,18 @@ def fix_words(fix: Fix) -> str:
     return shape_words(fix.target) if fix.target is not None else f"insert {', '.join(fix.inserts)}"
 
 
+def assumed_words(fix: Fix) -> str:
+    """Return what must stay so for a fix to be right; empty if nothing must.
+
+    >>> from shapecalc.models.report import Fix
+    >>> assumed_words(Fix((0, -1), None, "the batch stays first")), assumed_words(Fix((-1, 12), None, "3*4 stays 12"))
+    ('assumes that the batch stays first', 'assumes 3*4 stays 12')
+    """
+    if not fix.assumes:
+        return ""
+    return f"assumes {'that ' if fix.assumes.startswith('the ') else ''}{fix.assumes}"
+
+
 def stop_lines(report: Report, stops: Iterable[Stop]) -> list[str]:
     """Return what each of some nodes that are not listed stops at, and the listed node that it comes from."""
     stops = list(stops)

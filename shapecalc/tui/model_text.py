@@ -8,7 +8,7 @@ from rich.cells import set_cell_size
 from rich.text import Text
 
 from shapecalc.core.sizes.quoting import visible
-from shapecalc.models.telling import fix_words, name_of, offends, shape_words, verdict_words
+from shapecalc.models.telling import assumed_words, fix_words, name_of, offends, shape_words, verdict_words
 from shapecalc.tui.model_list import ModelList
 from shapecalc.view.flow import flow
 
@@ -57,7 +57,7 @@ def node_text(nodes: ModelList, width: int, height: int) -> Text:
     lines = [Text(set_cell_size(head, width).rstrip(), "bold red" if offends(judged) else "bold")]
     asked = fix_words(nodes.fix) if nodes.fix else shape_words(judged.target) if judged.target is not None else ""
     lines.append(Text(_cut(f"{judged.node.op} {asked}".rstrip(), width)))
-    words = f"assumes {nodes.fix.assumes}" if nodes.fix and nodes.fix.assumes else judged.why
+    words = (nodes.fix and assumed_words(nodes.fix)) or judged.why
     said = [*_said(words, width), *_fix_lines(nodes, judged, width)]
     picture = _picture(nodes, width, max(3, height - len(lines) - len(said) - 2))
     return Text("\n").join([*lines, Text(), *picture.split("\n"), Text(), *said])

@@ -18,8 +18,8 @@ yolo.onnx  opset 11, 47 nodes, 4 shown   images (N,3,640,640)   judged at N = 1,
    3  /Transpose  Transpose  N,3,85,80,80  0,1,3,4,2     N,3,80,80,85  safe
   18  /Reshape_1  Reshape    N,3,80,80,85  1,-1,85       1,19200*N,85  swallows
   19              Shape      1,19200*N,85                3             safe
-1 fails at N > 1, 1 puts the batch elsewhere without an error. The runtime would have named only /Reshape.
-Nodes below an offender are judged as if it were mended.   Next: shapecalc model yolo.onnx --fix -o fixed.onnx
+1 fails at N > 1, 1 puts the batch elsewhere without an error. The runtime would have named /Reshape alone.
+What is below an offender is judged as if that one were mended.   Next: shapecalc model yolo.onnx --fix -o fixed.onnx
 """
 NODE = """\
 /Reshape_1  Reshape 5   in  /Concat_output_0   (N,3,80,80,85)
@@ -27,7 +27,7 @@ NODE = """\
   output  1,19200*N,85
   batch   swallows: N was axis 0; now it is the slow part of axis 1, and nothing fails before /Gemm_3
           as it is once #2 is mended
-  fix     0,-1,85     copies axis 0; assumes the batch stays first
+  fix     0,-1,85     copies axis 0; assumes that the batch stays first
      or  -1,19200,85  counts it; assumes 3*80*80 stays 19200
   try     shapecalc reshape N,3,80,80,85 1,-1,85 --explain   the steps
           shapecalc tui --model yolo.onnx --node /Reshape_1  the picture
@@ -43,7 +43,7 @@ def model(shapecalc, monkeypatch):
     """Run `shapecalc model yolo.onnx` with a report made by hand; what was asked for is kept in `asked`."""
 
     def run(*words, report=YOLO):
-        def report_of(file, asked):
+        def report_of(file, asked, _names=()):
             run.asked = asked
             return replace(report, model=file)
 
@@ -218,9 +218,13 @@ MENDED = ((FIRST, FIRST.fixes[0]),)
 @pytest.mark.parametrize(
     ("fixed", "code", "last"),
     [
-        (Fixed(MENDED, (), True, "batch 1 bit for bit", "f.onnx"), 0, "proved: batch 1 bit for bit. Wrote f.onnx"),
+        (
+            Fixed(MENDED, (), True, "batch 1 bit for bit", "f.onnx"),
+            0,
+            "proved (onnxruntime): batch 1 bit for bit. Wrote f.onnx",
+        ),
         (Fixed(MENDED, (), None, "it is too large", "f.onnx"), 0, "not proved: it is too large. Wrote f.onnx"),
-        (Fixed(MENDED, (SECOND,), True, "", "f.onnx"), 1, "proved. Wrote f.onnx"),
+        (Fixed(MENDED, (SECOND,), True, "", "f.onnx"), 1, "proved (onnxruntime). Wrote f.onnx"),
         (Fixed(MENDED, (), False, "sample 1 differs", None), 1, FAILED),
     ],
 )

@@ -154,3 +154,26 @@ def test_a_pad_gives_what_runs(pads):
         found, fails = ran(graph, {"x": np.ones((size, 4), np.float32)})
         told = shapes_by_name(walk, lane)["y"]
         assert told == found["y"] if not fails else told is None or failed.get(lane) == fails
+
+
+@pytest.mark.parametrize(
+    ("op", "shape", "weights", "attributes"),
+    [
+        ("Gemm", ["N", 4], [(2, 5)], {"transA": 1}),
+        ("Gemm", [3, "N"], [(5, 2)], {"transB": 1}),
+        ("Gemm", ["N", 4], [(4, 5)], {}),
+        ("Conv", [1, "N", 5, 5], [(4, 2, 3, 3)], {}),
+        ("Conv", [1, "N", 5, 5], [(4, 1, 3, 3)], {"group": 2}),
+        ("ConvTranspose", [1, "N", 5, 5], [(3, 2, 3, 3)], {}),
+        ("BatchNormalization", [1, "N", 5], [(3,)] * 4, {}),
+    ],
+)
+def test_sizes_that_are_multiplied_with_one_another_must_be_the_same(op, shape, weights, attributes):
+    """ONNX's inference does not compare them; the runtime does."""
+    constants = [(f"w{place}", np.ones(each, np.float32)) for place, each in enumerate(weights)]
+    nodes = [helper.make_node(op, ["x", *[name for name, _ in constants]], ["y"], name="node", **attributes)]
+    graph = graph_model(nodes, [("x", shape)], ["y"], constants)
+    walk, failed = walk_of(graph, (1, 2, 3, 5))
+    for lane, size in enumerate((1, 2, 3, 5)):
+        feed = np.ones([size if dim == "N" else dim for dim in shape], np.float32)
+        assert_as_run(graph, walk, failed, lane, {"x": feed})

@@ -84,7 +84,7 @@ async def test_f_shows_the_fix_in_the_same_picture(user):
     assert "reshape 1,-1,85" in user.text
     await user.press("f")
     assert "reshape 0,-1,85" in user.text
-    assert "assumes the batch stays first" in user.text
+    assert "assumes that the batch stays first" in user.text
     await user.press("f")
     assert "reshape -1,19200,85" in user.text
     await user.press("f")

@@ -28,7 +28,7 @@ class NamedNodes(Record):
 
 def named_nodes(names: Sequence[str | None], file: str) -> NamedNodes:
     """Return what a model tells of the nodes that messages name; raise `ShapeError` (file) if it cannot be used."""
-    report = report_of(file, Asked())
+    report = report_of(file, Asked(), [name for name in names if name is not None])
     lines: dict[str, None] = {}
     objects: list[dict[str, object] | None] = []
     for name in names:

@@ -7,6 +7,7 @@ from pathlib import Path
 from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.models import judging
+from shapecalc.models.below import near
 from shapecalc.models.judging import judged_model
 from shapecalc.models.reading import read_model
 from shapecalc.models.report import Fix
@@ -14,14 +15,19 @@ from shapecalc.models.telling import found_node, name_of, offends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from shapecalc.models.report import Asked, Judged, Report, Stop
 
 
-def report_of(file: str, asked: Asked) -> Report:
-    """Return the report of a model; raise `ShapeError`: file if it cannot be used, usage for what it does not have."""
-    return judging.report_of(file, asked)
+def report_of(file: str, asked: Asked, names: Iterable[str] = ()) -> Report:
+    """Return the report of a model, which says of the named nodes also what fails below them.
+
+    Raises `ShapeError`: file if it cannot be used, usage for what it does not have.
+    """
+    with judging.uncollected():
+        found = judged_model(read_model(file), asked)
+        return near(found, found.report(file), names)
 
 
 def report_with_runs(file: str, asked: Asked) -> tuple[Report, list[list[Judged]]]:

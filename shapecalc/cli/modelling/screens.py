@@ -10,6 +10,7 @@ from shapecalc.core.sizes.record import replace
 from shapecalc.models.questions import request_of
 from shapecalc.models.report import Verdict
 from shapecalc.models.telling import (
+    assumed_words,
     fix_words,
     name_of,
     offends,
@@ -108,12 +109,12 @@ def _conclusion(report: Report) -> Iterator[str]:
     told += f" {unknown} cannot be judged." if unknown else ""
     first = _first_failure(report)
     if first and len(offenders) + len(report.stops) > 1:
-        told += f" The runtime would have named only {first}."
+        told += f" The runtime would have named {first} alone."
     yield told
     yield from stop_lines(report, report.stops[:MOST_STOPS])
     if offenders:
         words = join(["shapecalc", "model", report.model, "--fix", "-o", "fixed.onnx"])
-        yield f"Nodes below an offender are judged as if it were mended.   Next: {words}"
+        yield f"What is below an offender is judged as if that one were mended.   Next: {words}"
 
 
 def _counted(report: Report, offenders: Sequence[Judged]) -> list[str]:
@@ -200,7 +201,7 @@ def _batch_rows(report: Report, judged: Judged) -> Iterator[Row]:
 def _fix_rows(judged: Judged) -> Iterator[Row]:
     """Yield a row for each way to mend it."""
     for number, fix in enumerate(judged.fixes):
-        said = "; ".join(filter(None, (fix.how, f"assumes {fix.assumes}" if fix.assumes else "")))
+        said = "; ".join(filter(None, (fix.how, assumed_words(fix))))
         yield "   or" if number else "fix", fix_words(fix), said
 
 
@@ -226,6 +227,8 @@ def fixed_lines(report: Report, fixed: Fixed, stops: Iterable[Stop]) -> list[str
     lines += [f"left    {line}" for line in stop_lines(report, stops)]
     if fixed.why == UNCHANGED:
         return [*map(printable, lines), printable(f"{UNCHANGED}. Wrote {fixed.path}, unchanged")]
-    proof = {True: "proved", False: "the proof failed, and nothing was written", None: "not proved"}[fixed.proved]
+    proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}[
+        fixed.proved
+    ]
     wrote = f" Wrote {fixed.path}" if fixed.path is not None else ""
     return [printable(line) for line in [*lines, f"{proof}{f': {fixed.why}' if fixed.why else ''}.{wrote}"]]

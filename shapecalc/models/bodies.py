@@ -14,8 +14,14 @@ if TYPE_CHECKING:
     from shapecalc.models.state import State
     from shapecalc.models.walk import Shapes, Sizes
 
+    Carried = tuple[int, int, int]
+    """What a loop carries: the tensor that it begins with, the input of the body, and what comes out of a turn."""
+
 MOST_DRY = 3
-"""How deep loops are walked twice, to learn which shapes change in them; deeper ones change all that they carry."""
+"""How deep loops are walked again, to learn what changes in them; deeper ones change all that they carry."""
+MOST_TRIALS = 6
+"""How often a body is walked to learn what changes in it."""
+CHANGED = "a loop above changes it"
 
 
 class Bodies:
@@ -108,7 +114,7 @@ class Bodies:
         if conditional and len(body.inputs) > 1:
             state.put_values(body.inputs[1], (np.array(True),) * len(state.lanes), BOOL)
         inner, after = body.inputs[2:], body.outputs[1 : 1 + len(carried)]
-        self._settle(body, carried, inner, after)
+        self._settle(body, [*zip(carried, inner, after, strict=False)])
         for number, result in zip(node.outputs, after, strict=False):
             self._leave(number, result)
         turns = self._turns(node, body, conditional=conditional)
@@ -139,41 +145,63 @@ class Bodies:
                 state.put(number, None, 0, "a Scan of an old kind")
             return
         turns: list[int | None] = [None] * len(state.lanes)
-        for number, inner, axis in zip(node.inputs[states:], body.inputs[states:], axes, strict=False):
+        sliced = [*zip(node.inputs[states:], body.inputs[states:], axes, strict=False)]
+        for number, inner, axis in sliced:
             shapes = state.shapes_of(number)
             turns = [_size(shape, axis) if turn is None else turn for turn, shape in zip(turns, shapes, strict=True)]
             state.put(inner, tuple([_without(shape, axis) for shape in shapes]), state.dtypes[number])
-        self._settle(body, node.inputs[:states], body.inputs[:states], body.outputs[:states])
+            state.follower.slice(node, number, inner, axis)
+        self._settle(body, [*zip(node.inputs[:states], body.inputs, body.outputs, strict=False)])
         for number, result in zip(node.outputs[:states], body.outputs, strict=False):
             self._leave(number, result)
         along = node.attributes.get("scan_output_axes") or (0,) * len(node.outputs)
         for number, result, axis in zip(node.outputs[states:], body.outputs[states:], along, strict=False):
             self._stack(number, result, turns, axis)
 
-    def _settle(self, body: Body, first: Sequence[int], inner: Sequence[int], after: Sequence[int]) -> None:
-        """Walk a body with the shapes that it carries around, those left out that change from turn to turn."""
+    def _settle(self, body: Body, carried: Sequence[Carried]) -> None:
+        """Walk a body with what it carries around: the shapes and the marks that stay so from turn to turn."""
+        state, first = self._state, [outside for outside, _, _ in carried]
+        shapes, marks = [state.shapes_of(number) for number in first], state.follower.carried(first)
+        for _ in range(MOST_TRIALS if state.dry < MOST_DRY else 0):
+            found = self._tried(body, carried, shapes, marks)
+            if found == (shapes, marks):
+                break
+            shapes, marks = found
+        else:
+            shapes, marks = [state.nobody] * len(first), state.follower.lost(len(first))
+        self._enter(body, carried, shapes, marks)
+
+    def _tried(
+        self, body: Body, carried: Sequence[Carried], shapes: list[Shapes], marks: list[Any]
+    ) -> tuple[list[Shapes], list[Any]]:
+        """Return what is true of the shapes and the marks both before and after a turn."""
+        state, outside, held = self._state, self._state.follower, len(self._state.values)
+        state.follower = trial = outside.trial()
+        state.dry += 1
+        self._enter(body, carried, shapes, marks)
+        state.dry -= 1
+        state.follower = outside
+        for number in [*state.values][held:]:
+            del state.values[number]
+        after = [result for _, _, result in carried]
+        both = [
+            tuple([a if a == b else None for a, b in zip(before, state.shapes_of(result), strict=True)])
+            for before, result in zip(shapes, after, strict=True)
+        ]
+        return both, trial.joined(marks, after)
+
+    def _enter(self, body: Body, carried: Sequence[Carried], shapes: Sequence[Shapes], marks: Sequence[Any]) -> None:
+        """Walk a body with these shapes and marks."""
         state = self._state
-        before = [state.shapes_of(number) for number in first]
-        for number, origin, shapes in zip(inner, first, before, strict=False):
-            state.put(number, shapes if state.dry < MOST_DRY else None, state.dtypes[origin], "a loop above changes it")
-        if first and state.dry < MOST_DRY:
-            held = len(state.values)
-            state.dry += 1
-            self._pass(body)
-            state.dry -= 1
-            for number in [*state.values][held:]:
-                del state.values[number]
-            for number, result, origin, shapes in zip(inner, after, first, before, strict=False):
-                same: list[Sizes | None] = [
-                    a if a == b else None for a, b in zip(shapes, state.shapes_of(result), strict=True)
-                ]
-                state.put(number, tuple(same), state.dtypes[origin], "a loop above changes it")
+        for (outside, inner, _), each in zip(carried, shapes, strict=True):
+            state.put(inner, each, state.dtypes[outside], CHANGED)
+        state.follower.enter([inner for _, inner, _ in carried], marks)
         self._pass(body)
 
     def _leave(self, number: int, result: int) -> None:
         """Put down what a loop carried out."""
         state = self._state
-        state.put(number, state.shapes[result], state.dtypes[result], "a loop above changes it")
+        state.put(number, state.shapes[result], state.dtypes[result], CHANGED)
 
     def _stack(self, number: int, result: int, turns: Sequence[int | None], axis: int) -> None:
         """Put down what a loop collected: an axis as long as there were turns."""

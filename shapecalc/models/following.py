@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.models.answering import answer_of
 from shapecalc.models.batch import MOVING, mark_after, mark_moved
@@ -19,16 +21,21 @@ from shapecalc.models.walk import Judgement
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Self
 
     from shapecalc.models.marks import Mark
     from shapecalc.models.model import Body, Node
     from shapecalc.models.report import Fix
-    from shapecalc.models.walk import Shapes, Values, Visit, Walk
+    from shapecalc.models.walk import Shapes, Sizes, Values, Visit, Walk
 
     Marks = tuple[Mark, ...]
     """The marks of a tensor, by lane."""
     Above = tuple[int, str]
     """When an offender or a stop was met, and its path."""
+
+
+NOTED = ("stops", "offenders", "verdicts", "remedies", "_marks", "_above")
+"""What a follower writes down while it follows."""
 
 
 class Told(Record):
@@ -54,7 +61,6 @@ class Following:
         self._known: dict[object, Told] = {}
         self._marks: dict[int, Marks] = {}
         self._above: dict[int, Above] = {}
-        self._formal: dict[int, tuple[Node, Body, int]] = {}
 
     def start(self, walk: Walk) -> None:
         """Mark the inputs that have the batch among their dims."""
@@ -79,10 +85,8 @@ class Following:
             else:
                 mark = Apart(taken.index(walk.batch), 1)
             self._keep(declared.tensor, [mark if followed else None for followed in self._followed])
-        inner = [(node, body) for node in _nodes((walk.model.graph,)) for body in node.bodies]
-        bodies = [walk.model.graph, *[body for _, body in inner]]
+        bodies = [walk.model.graph, *[body for node in _nodes((walk.model.graph,)) for body in node.bodies]]
         self._constants = {each.tensor: each for body in bodies for each in body.constants}
-        self._formal = {tensor: (node, body, at) for node, body in inner for at, tensor in enumerate(body.inputs)}
 
     def carry(self, node: Node) -> None:
         """Carry the marks through a node that is not listed and that nothing refused."""
@@ -180,11 +184,7 @@ class Following:
 
     def marks(self, tensor: int) -> Marks | None:
         """Return the marks of a tensor in all lanes; None if the batch does not reach it."""
-        found = self._marks.get(tensor)
-        if found is None and tensor in self._formal:
-            found = self._formal_marks(*self._formal.pop(tensor))
-            self._keep(tensor, found or ())
-        return found
+        return self._marks.get(tensor)
 
     def maker(self, tensor: int) -> Node | None:
         """Return the node that makes a tensor; None for inputs and constants."""
@@ -220,30 +220,80 @@ class Following:
     def _broken(self, visit: Visit, before: Marks) -> Broken:
         return Broken(visit, self._batches, self._judged, before, self.declared, self.batch)
 
-    def _formal_marks(self, node: Node, body: Body, at: int) -> Marks | None:
-        """Return the marks of a body's formal input: a function's are those given, a loop's may be anything."""
-        if body.name.startswith("@"):
-            return self.marks(node.inputs[at]) if at < len(node.inputs) else None
-        return self._loop_marks(node)
+    def trial(self) -> Self:
+        """Return a follower that knows the same, and whose notes do not count: for a body that is walked again."""
+        made = copy(self)
+        for name in NOTED:
+            setattr(made, name, getattr(self, name).copy())
+        return made
 
-    def _loop_marks(self, node: Node) -> Marks | None:
-        """Return the marks of all that a loop computes: none if the batch reaches nothing in it."""
-        read = [*node.inputs, *[tensor for inner in _nodes(node.bodies) for tensor in inner.inputs]]
-        if not any(self._marks.get(tensor) for tensor in read):
-            return None
-        return tuple([Lost(f"the batch is not followed through {node.op}") for _ in self._batches])
+    def carried(self, tensors: Sequence[int]) -> list[Marks]:
+        """Return the marks of tensors that a loop carries."""
+        return [self.marks(tensor) or self._nowhere for tensor in tensors]
+
+    def lost(self, count: int) -> list[Marks]:
+        """Return the marks of so many tensors of which nobody can say where the batch is."""
+        return [self._lost("a loop above moves the batch")] * count
+
+    def enter(self, tensors: Sequence[int], marks: Sequence[Marks]) -> None:
+        """Mark the inputs of a body."""
+        for tensor, each in zip(tensors, marks, strict=True):
+            self._marks.pop(tensor, None)
+            self._keep(tensor, each)
+
+    def slice(self, node: Node, tensor: int, inner: int, axis: int) -> None:
+        """Mark an input of a body that is a tensor outside, cut along an axis."""
+        shapes, marks = self._sizes(tensor), self.marks(tensor) or self._nowhere
+        self.enter([inner], [tuple([_cut(node, mark, shape, axis) for mark, shape in zip(marks, shapes, strict=True)])])
+
+    def joined(self, marks: Sequence[Marks], tensors: Sequence[int]) -> list[Marks]:
+        """Return what is true of marks and of those of tensors."""
+        after = self.carried(tensors)
+        return [tuple(map(together, zip(*both, strict=True))) for both in zip(marks, after, strict=True)]
+
+    def _sizes(self, tensor: int) -> Shapes:
+        return self.shapes(tensor) or (None,) * len(self._batches)
+
+    def _lost(self, why: str) -> Marks:
+        return tuple([Lost(why) if followed else None for followed in self._followed])
 
     def _carry_out(self, node: Node) -> None:
         """Carry the marks out of bodies: of a function, of the branches of an If, of a loop."""
-        loop = None if node.op == "If" or node.bodies[0].name.startswith("@") else self._loop_marks(node)
-        decides = self.marks(node.inputs[0]) if node.op == "If" and not node.domain else None
-        for at, tensor in enumerate(node.outputs):
-            inner = [self.marks(body.outputs[at]) for body in node.bodies if at < len(body.outputs)]
-            found = [marks for marks in (*inner, loop) if marks]
-            if decides:
-                self._keep(tensor, [Lost("elements decide which branch runs") for _ in self._batches])
-            elif found:
-                self._keep(tensor, [together(marks) for marks in zip(*found, strict=True)])
+        if node.bodies[0].name.startswith("@") or node.op == "If":
+            lists: list[list[Marks | None]] = [
+                [self.marks(body.outputs[at]) for body in node.bodies if at < len(body.outputs)]
+                for at in range(len(node.outputs))
+            ]
+            deciding = node.inputs[:1] if node.op == "If" and not node.domain else ()
+        elif node.op in ("Loop", "Scan"):
+            body, outer = node.bodies[0], 2 if node.op == "Loop" else 0
+            lists = [*self._out_of_turns(node, body, node.inputs[outer:], body.outputs[outer // 2 :])]
+            deciding = (*node.inputs[:outer], *body.outputs[: outer // 2])
+        else:
+            inner = [tensor for each in _nodes(node.bodies) for tensor in each.inputs]
+            lists, deciding = [[] for _ in node.outputs], (*node.inputs, *inner)
+        decided = any(map(self.marks, deciding))
+        for tensor, found in zip(node.outputs, lists, strict=False):
+            if decided:
+                self._keep(tensor, self._lost(f"elements decide what {node.op} runs"))
+            elif known := [marks for marks in found if marks]:
+                self._keep(tensor, [together(marks) for marks in zip(*known, strict=True)])
+
+    def _out_of_turns(
+        self, node: Node, body: Body, first: Sequence[int], results: Sequence[int]
+    ) -> Iterator[list[Marks | None]]:
+        """Yield the marks of which each output of a loop is made: carried values, and then those that are collected."""
+        count = len(first) - node.attributes.get("num_scan_inputs", 0)
+        along = node.attributes.get("scan_output_axes") or (0,) * len(results)
+        for at, result in enumerate(results):
+            marks = self.marks(result)
+            if at < count:
+                yield [self.marks(first[at]), marks]
+            elif marks is None or at - count >= len(along):
+                yield [marks]
+            else:
+                each = zip(marks, self._sizes(result), strict=True)
+                yield [tuple([_stacked(mark, shape, along[at - count]) for mark, shape in each])]
 
     def _seen(self, node: Node, outputs: Sequence[Shapes | None] | None = None) -> Iterator[Seen | None]:
         """Yield a node as it is in each lane; None for those in which no verdict tells samples apart."""
@@ -311,6 +361,24 @@ class Following:
         if carried:
             self._above |= dict.fromkeys(node.outputs, carried)
         return first and first[1]
+
+
+def _cut(node: Node, mark: Mark, shape: Sizes | None, axis: int) -> Mark:
+    """Return the mark of what a Scan hands to a turn: a tensor without one axis."""
+    if not isinstance(mark, Apart):
+        return mark
+    if shape is None or axis % len(shape) == mark.axis:
+        return Lost("no shape" if shape is None else f"{node.op} takes the samples one by one")
+    return Apart(mark.axis - (axis % len(shape) < mark.axis), mark.inner)
+
+
+def _stacked(mark: Mark, shape: Sizes | None, axis: int) -> Mark:
+    """Return the mark of what a loop collects along a new axis."""
+    if not isinstance(mark, Apart):
+        return mark
+    if shape is None:
+        return Lost("no shape")
+    return Apart(mark.axis + (axis % (len(shape) + 1) <= mark.axis), mark.inner)
 
 
 def _nodes(bodies: Iterable[Body]) -> Iterator[Node]:

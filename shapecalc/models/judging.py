@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
-    from typing import Any
+    from typing import Any, Self
 
     from shapecalc.models.model import Model, Node
     from shapecalc.models.named import NamedShape
@@ -54,6 +54,12 @@ class Kept(Following):
         """Begin with nothing said."""
         super().__init__()
         self.said: list[tuple[Visit, Judgement]] = []
+
+    def trial(self) -> Self:
+        """Return a follower that knows the same, and keeps nothing of what it says."""
+        made = super().trial()
+        made.said = []
+        return made
 
     def judge(self, visit: Visit) -> Judgement:
         """Return the judgement of a listed node, and keep it."""

@@ -114,14 +114,13 @@ class State:
 
     def carry(self, node: Node) -> None:
         """Let the follower carry its marks through a node."""
-        if not self.dry:
-            self.follower.carry(node)
+        self.follower.carry(node)
 
     def settle(self, node: Node, outputs: Sequence[Shapes], dtypes: Sequence[int], refused: Refused | None) -> None:
         """Put down what a node that is not listed gives, mended if it fails at a judged size."""
         refused = None if refused is None else self.masked(refused)
         why = ""
-        stopped = refused is not None and not self.dry and any(refused[place] for place in self.judged)
+        stopped = refused is not None and any(refused[place] for place in self.judged)
         if stopped and refused is not None:
             mended = self.follower.stop(node, refused)
             outputs = outputs if mended is None else [mended, *outputs[1:]]

@@ -10,7 +10,7 @@ from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any, Protocol
 
     from shapecalc.core.sizes.problem import Problem
@@ -43,6 +43,24 @@ if TYPE_CHECKING:
 
             `refused` is why, in each lane; None in the lanes where it runs.
             """
+
+        def trial(self) -> Follower:
+            """Return a follower that knows the same, and whose notes do not count: for a body that is walked again."""
+
+        def carried(self, tensors: Sequence[int]) -> list[Any]:
+            """Return the marks of tensors that a loop carries."""
+
+        def lost(self, count: int) -> list[Any]:
+            """Return the marks of so many tensors of which nobody can say where the batch is."""
+
+        def enter(self, tensors: Sequence[int], marks: Sequence[Any]) -> None:
+            """Mark the inputs of a body."""
+
+        def slice(self, node: Node, tensor: int, inner: int, axis: int) -> None:
+            """Mark an input of a body that is a tensor outside, cut along an axis."""
+
+        def joined(self, marks: Sequence[Any], tensors: Sequence[int]) -> list[Any]:
+            """Return what is true of marks and of those of tensors."""
 
 
 class Lane(Record):

@@ -28,7 +28,7 @@ class Bare:
         self.failed = {}
 
     def start(self, walk):
-        self.count = len(walk.lanes)
+        """Nothing is marked."""
 
     def carry(self, node):
         pass
@@ -36,6 +36,24 @@ class Bare:
     def judge(self, visit):
         self._note(visit.node, visit.problems)
         return Judgement(Verdict.UNKNOWN, visit.outputs, "")
+
+    def trial(self):
+        return Bare()
+
+    def carried(self, tensors):
+        return [None for _ in tensors]
+
+    def lost(self, count):
+        return [None] * count
+
+    def enter(self, tensors, marks):
+        pass
+
+    def slice(self, node, tensor, inner, axis):
+        pass
+
+    def joined(self, marks, tensors):
+        return [*marks]
 
     def stop(self, node, refused):
         self._note(node, refused)

@@ -111,8 +111,8 @@ def _do_pass(work: Work, number: int, part: Part, run: Runner, tick: Callable[[i
     tick(each * (work.plan.tasks - len(numbers)))
     doing = run(work, numbers)
     try:
-        for task, checksum in doing:
-            part.record(number, task, checksum)
+        for task, done in doing:
+            part.record(number, task, done)
             tick(each)
     finally:
         doing.close()  # type: ignore[attr-defined]  # it is a generator

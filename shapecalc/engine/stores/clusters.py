@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.engine.stores.running import Runner
-    from shapecalc.engine.stores.tasks import Work
+    from shapecalc.engine.stores.tasks import Done, Work
 
 RETRIES = 3
 """How often a task is begun again if its worker dies."""
@@ -52,7 +52,7 @@ class Cluster:
                 if found.get(name) != own:
                     raise FileError(f"worker {worker}: its {name} is {found.get(name)}, and here {own}")
 
-    def _run(self, work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    def _run(self, work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, Done]]:
         """Do tasks, twice as many waiting as there are threads."""
         from distributed import as_completed
 

@@ -18,18 +18,15 @@ if TYPE_CHECKING:
     from shapecalc.engine.stores.boxes import Box, Piece, Range
     from shapecalc.engine.stores.lines import Factor, Lines
 
-READ = 1 << 22
-"""The bytes that are read at once, unless one chunk holds more."""
 
-
-def filled(lines: Lines, box: Box, source: Any, chunks: Sequence[int]) -> Any:
-    """Return a box of the output as an array; `source` is read by slices, best by whole `chunks`."""
+def filled(lines: Lines, box: Box, source: Any, block: Sequence[int]) -> Any:
+    """Return a box of the output as an array; `source` is read by slices, each within one `block`."""
     out = np.empty([stop - start for start, stop in box], source.dtype)
     pieces = pieces_of(lines, box)
     buffers = [_buffer(lines, piece, out) for piece in pieces]
     demands = demands_of(lines, pieces)
     views = [_by_source(lines, demand, buffers[demand.piece]) for demand in demands]
-    for crop, hits in blocks(lines, demands, block_of(chunks, lines.source, source.dtype.itemsize)):
+    for crop, hits in blocks(lines, demands, block):
         held = np.asarray(source[tuple([slice(*each) for each in unrolled(lines, crop)])])
         for number, own in hits:
             for chosen in every(*own):
@@ -38,15 +35,6 @@ def filled(lines: Lines, box: Box, source: Any, chunks: Sequence[int]) -> Any:
         if _is_mixed(lines):
             _unmix(lines, piece, buffer, out)
     return out
-
-
-def block_of(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """Return how much is read at once along each axis: whole chunks, up to `READ` bytes."""
-    block = list(chunks)
-    for axis in reversed(range(len(block))):
-        room = READ // max(1, prod(block) * itemsize)
-        block[axis] = min(block[axis] * max(1, room), -(-shape[axis] // block[axis]) * block[axis])
-    return tuple(block)
 
 
 class Cut(Record):

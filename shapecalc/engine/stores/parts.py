@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from shapecalc.engine.files import FileError
+from shapecalc.engine.stores.chunks import UNFINISHED, Chunks, sync_folders
+from shapecalc.engine.stores.tasks import Done
 from shapecalc.engine.whole_files import name_folder, write_whole
 
 try:
@@ -40,10 +42,10 @@ class Part:
         """Return the folder of the array that a pass writes."""
         return self.folder / f"{number}.{ARRAY}"
 
-    def record(self, number: int, task: int, checksum: int) -> None:
+    def record(self, number: int, task: int, done: Done) -> None:
         """Note that a task of a pass is done."""
-        self.done[number, task] = checksum
-        self._log.write(f"{number} {task} {checksum}\n")
+        self.done[number, task] = done
+        self._log.write(f"{number} {task} {done.checksum} {done.files}\n")
         self._log.flush()
 
 
@@ -96,13 +98,14 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
             raise FileError(f"{folder}: its {name} is another than that of this run; remove it: rm -r {folder}")
 
 
-def _read_done(file: Path) -> dict[tuple[int, int], int]:
-    """Return the checksums of the tasks that are done; a last line that is cut short does not count."""
+def _read_done(file: Path) -> dict[tuple[int, int], Done]:
+    """Return what is noted of the tasks that are done; a last line that is cut short does not count."""
     lines = file.read_text("ascii", "replace").splitlines(keepends=True)
     words = [line.split() for line in lines if line.endswith("\n")]
     if lines and not lines[-1].endswith("\n"):
         write_whole(file, "".join(lines[:-1]).encode(), force=True)
-    return {(int(a), int(b)): int(c) for a, b, c in (each for each in words if len(each) == 3)}
+    numbers = [[*map(int, each)] for each in words if len(each) == 4 and all(word.isdigit() for word in each)]
+    return {(each[0], each[1]): Done(each[2], each[3]) for each in numbers}
 
 
 def check_target(target: Path, source: Path, *, force: bool) -> None:

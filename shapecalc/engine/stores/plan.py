@@ -11,7 +11,6 @@ from math import inf, prod
 
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.stores.boxes import count_pieces, factors_of
-from shapecalc.engine.stores.filling import READ
 from shapecalc.engine.stores.reads import box_at, count_boxes, count_elements
 
 TYPE_CHECKING = False
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     from shapecalc.engine.stores.boxes import Box
     from shapecalc.engine.stores.lines import Factor, Lines, Sizes
 
+READ = 1 << 22
+"""The bytes that are read at once where a library reads several chunks, unless one chunk holds more."""
 LARGEST = 1 << 26
 """The most bytes of a chunk that is written, unless it is asked for."""
 SMALLEST = 1 << 20

@@ -10,19 +10,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from shapecalc.engine.stores.tasks import Work
+    from shapecalc.engine.stores.tasks import Done, Work
 
-    Runner = Callable[[Work, Iterable[int]], Iterator[tuple[int, int]]]
-    """What does the tasks of a pass: it yields the number of each that is done, and its checksum."""
+    Runner = Callable[[Work, Iterable[int]], Iterator[tuple[int, Done]]]
+    """What does the tasks of a pass: it yields the number of each that is done, and what is noted of it."""
 
 
 def on_threads(count: int) -> Runner:
     """Return what does tasks on so many threads. When it is closed, those that have begun are finished first."""
 
-    def run(work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    def run(work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, Done]]:
         with ThreadPoolExecutor(count, thread_name_prefix="shapecalc-task") as threads:
             waiting = iter(numbers)
-            begun: dict[Future[int], int] = {}
+            begun: dict[Future[Done], int] = {}
             try:
                 while True:
                     while len(begun) < count and (number := next(waiting, None)) is not None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import warnings
 from functools import lru_cache
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ import numpy as np
 
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.files import FileError, open_array, split_store
+from shapecalc.engine.stores.chunks import Chunks, chunks_of
 from shapecalc.engine.stores.metadata import Metadata, output_metadata, read_metadata, write_metadata
+from shapecalc.engine.stores.plan import READ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shapecalc.engine.stores.lines import Lines, Sizes
 
 ROWS = 1 << 23
@@ -27,9 +32,13 @@ class Store(Record):
     """An array in a store, open: what it is and how it is read."""
 
     array: Any
-    """What reads it by slices."""
+    """What its library reads it by."""
+    source: Any
+    """What reads parts of one block by slices."""
     chunks: Sizes
     """What is decoded at once."""
+    block: Sizes
+    """What is read at once."""
     metadata: Metadata | None
     """Its metadata, if it is a Zarr array."""
     identity: dict[str, Any]
@@ -76,7 +85,7 @@ def _open_store(text: str, _: tuple[int, ...]) -> Store:
         raise FileError(f"{text}: {getattr(error, 'strerror', None) or error}".rstrip(".")) from None
     found = source.path.stat()
     identity = _identity(source.array, (), f"{found.st_size} {found.st_mtime_ns}")
-    return Store(source.array, rows_of(source.shape, source.kind.itemsize), None, identity)
+    return _in_blocks(source.array, rows_of(source.shape, source.kind.itemsize), None, identity)
 
 
 def _missing(library: str, text: str) -> FileError:
@@ -90,7 +99,10 @@ def _open_zarr(folder: Path) -> Store:
         raise ValueError("it holds objects, which are not moved")
     metadata = read_metadata(folder)
     digest = hashlib.sha256(json.dumps(dict(metadata.files), sort_keys=True).encode()).hexdigest()
-    return Store(array, metadata.inner or metadata.chunks, metadata, _identity(array, metadata.chunks, digest))
+    identity = _identity(array, metadata.chunks, digest)
+    if metadata.inner is not None:
+        return _in_blocks(array, metadata.inner, metadata, identity)
+    return Store(array, chunks_of(array, folder), metadata.chunks, metadata.chunks, metadata, identity)
 
 
 def _open_hdf5(path: str, member: str) -> Store:
@@ -99,7 +111,25 @@ def _open_hdf5(path: str, member: str) -> Store:
     data = h5py.File(path, "r")[member]
     found = Path(path).stat()
     chunks = data.chunks or rows_of(data.shape, data.dtype.itemsize)
-    return Store(data, chunks, None, _identity(data, chunks, f"{found.st_size} {found.st_mtime_ns}"))
+    return _in_blocks(data, chunks, None, _identity(data, chunks, f"{found.st_size} {found.st_mtime_ns}"))
+
+
+def _in_blocks(array: Any, chunks: Sizes, metadata: Metadata | None, identity: dict[str, Any]) -> Store:
+    """Return a store that its library reads, several small chunks at once."""
+    return Store(array, array, chunks, block_of(chunks, array.shape, array.dtype.itemsize), metadata, identity)
+
+
+def block_of(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Return how much is read at once along each axis: whole chunks, up to `READ` bytes.
+
+    >>> block_of((1, 512), (100, 4096), 4)
+    (256, 4096)
+    """
+    block = list(chunks)
+    for axis in reversed(range(len(block))):
+        room = READ // max(1, prod(block) * itemsize)
+        block[axis] = min(block[axis] * max(1, room), -(-shape[axis] // block[axis]) * block[axis])
+    return tuple(block)
 
 
 def _identity(array: Any, chunks: Sizes, digest: str) -> dict[str, Any]:
@@ -130,14 +160,14 @@ def create_store(folder: Path, source: Store, lines: Lines, chunks: Sizes) -> No
     zarr.create_array(str(folder), shape=lines.output, dtype=source.array.dtype, chunks=chunks)
 
 
-def open_to_write(folder: str) -> Any:
-    """Return a Zarr array to write into; it stays open for the next call."""
+def open_to_write(folder: str) -> Chunks:
+    """Return the chunks of a Zarr array to write; it stays open for the next call."""
     return _open_to_write(folder, _stamp(Path(folder)))
 
 
 @lru_cache(maxsize=8)
-def _open_to_write(folder: str, _: tuple[int, ...]) -> Any:
-    return _zarr_array(folder, "r+")
+def _open_to_write(folder: str, _: tuple[int, ...]) -> Chunks:
+    return chunks_of(_zarr_array(folder, "r+"), Path(folder))
 
 
 def _zarr_array(folder: str, mode: str) -> Any:

@@ -2,7 +2,7 @@
 
 `examples` are for laws that Hypothesis draws, `@pytest.mark.sampled(8)` for tests with many rows, of which it leaves
 eight, `pytestmark = pytest.mark.sessions(8)` for files of whole sessions, of which it leaves eight tests, and
-`some_and_all` for a test that goes through rows in one go.
+`some_and_rest` for a test that goes through rows in one go.
 """
 
 from __future__ import annotations
@@ -36,13 +36,11 @@ def drawn(law, rows, count):
     return Random(law).sample(rows, min(count, len(rows)))
 
 
-def some_and_all(rows, count):
-    """Return two params for a test that goes through rows in one go: some of them, and all, which is slow."""
-    kept = sorted(drawn(str(rows), range(len(rows)), count))
-    return [
-        pytest.param([rows[place] for place in kept], id="some"),
-        pytest.param(rows, id="all", marks=pytest.mark.slow),
-    ]
+def some_and_rest(rows, count):
+    """Return two params for a test that goes through rows in one go: some of them, and the rest, which is slow."""
+    kept = {*drawn(str(rows), range(len(rows)), count)}
+    parts = [[row for place, row in enumerate(rows) if (place in kept) is some] for some in (True, False)]
+    return [pytest.param(parts[0], id="some"), pytest.param(parts[1], id="rest", marks=pytest.mark.slow)]
 
 
 def mark_slow(items):

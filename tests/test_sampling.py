@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sampling import FEW, drawn, examples, mark_slow, some_and_all
+from tests.sampling import FEW, drawn, examples, mark_slow, some_and_rest
 
 
 class Row:
@@ -35,10 +35,12 @@ def test_a_draw_is_the_same_every_time_and_another_for_another_law():
     assert drawn("one", range(100), 5) == drawn("one", range(100), 5) != drawn("another", range(100), 5)
 
 
-def test_some_are_some_of_all_in_their_order():
-    some, every = some_and_all("abcdef", 3)
-    assert (len(some.values[0]), sorted(some.values[0]), every.values[0]) == (3, some.values[0], "abcdef")
-    assert ([mark.name for mark in some.marks], [mark.name for mark in every.marks]) == ([], ["slow"])
+def test_some_and_the_rest_are_all_in_their_order():
+    some, rest = some_and_rest("abcdef", 3)
+    assert [len(some.values[0]), len(rest.values[0])] == [3, 3]
+    assert sorted([*some.values[0], *rest.values[0]]) == [*"abcdef"]
+    assert all(sorted(part.values[0]) == part.values[0] for part in (some, rest))
+    assert ([mark.name for mark in some.marks], [mark.name for mark in rest.marks]) == ([], ["slow"])
 
 
 @pytest.fixture

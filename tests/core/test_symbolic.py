@@ -21,7 +21,7 @@ from tests.sampling import examples
 from tests.strategies import POSITIONS, coded_reshapes, positions
 
 NAMES = ("N", "C", "H")
-MANY = examples(400)
+MANY = examples(250)
 
 monomials = st.builds(
     lambda coefficient, powers: lowest_terms(coefficient, 1, powers),

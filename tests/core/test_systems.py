@@ -10,7 +10,7 @@ import pytest
 from shapecalc.core.sizes.dims import lowest_terms, monomial
 from shapecalc.core.sizes.inequalities import Undecided, Work
 from shapecalc.core.sizes.systems import MOST_BITS, Impossible, System
-from tests.sampling import some_and_all
+from tests.sampling import some_and_rest
 
 NAMES = ("H", "N", "W")
 MOST = 3
@@ -67,7 +67,7 @@ def check_system(seed):
         assert system.makes_one(ratio(*asked)) == all(total(asked, each) == 0 for each in found), (seed, asked)
 
 
-@pytest.mark.parametrize("seeds", some_and_all(range(6000), 1000))
+@pytest.mark.parametrize("seeds", some_and_rest(range(6000), 1000))
 def test_a_system_says_what_its_solutions_say(seeds):
     for seed in seeds:
         check_system(seed)

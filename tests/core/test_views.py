@@ -20,7 +20,7 @@ from shapecalc.core.sizes.text import read_dims, shape_text
 from tests.sampling import examples
 from tests.strategies import factorisations
 
-MANY = examples(1200)
+MANY = examples(600)
 KINDS = ["permute", "reshape", "reshape", "pick", "pick", "flip", "roll", "expand"]
 
 

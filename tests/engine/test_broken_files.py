@@ -135,7 +135,7 @@ def damaged(draw):
     return bytes(data)
 
 
-@examples(3000)
+@examples(1500)
 @given(damaged())
 def test_a_damaged_header_is_read_as_numpy_reads_it_or_refused(data):
     found = read_by_us(data)

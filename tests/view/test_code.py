@@ -28,8 +28,8 @@ from tests.sampling import examples
 from tests.view.real_chains import REAL_CHAINS
 from tests.view.running import RUNS, data, end_workers, run_code
 
-MANY = examples(200)
-FEWER = examples(80)
+MANY = examples(120)
+FEWER = examples(60)
 
 
 @pytest.fixture(autouse=True, scope="module")

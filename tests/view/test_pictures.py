@@ -16,11 +16,11 @@ from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
 from shapecalc.view.layout import INFERS, layouts, regroups
 from shapecalc.view.pictures import picture
-from tests.sampling import some_and_all
+from tests.sampling import some_and_rest
 from tests.view.questions import answer_to
 from tests.view.reading import bars_of, columns_of, joined, lanes_joined, rulers_of, tables_of
 
-REQUESTS = 1000
+REQUESTS = 400
 SIZES = ((80, 24), (120, 40), (200, 60))
 BESIDE = 12
 """The lines of the screen that are neither the flow nor the picture."""
@@ -256,7 +256,7 @@ def check(asked, size):
 
 
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
-@pytest.mark.parametrize("seeds", some_and_all(list(range(REQUESTS)), 12))
+@pytest.mark.parametrize("seeds", some_and_rest(list(range(REQUESTS)), 12))
 def test_pictures_are_as_numpy_has_it(seeds, size):
     for seed in seeds:
         check(drawn_request(seed), size)
@@ -265,7 +265,7 @@ def test_pictures_are_as_numpy_has_it(seeds, size):
 def test_the_requests_are_of_every_kind():
     asked = [drawn_request(seed) for seed in range(REQUESTS)]
     facts = [type(step.facts) for each in asked for step in answer_to(each.line).steps]
-    assert facts.count(CopiedZero) > 200
-    assert sum(each.refused for each in asked) > 50
-    assert sum(" mix into " in step.why for each in asked for step in answer_to(each.line).steps) > 50
+    assert facts.count(CopiedZero) > 80
+    assert sum(each.refused for each in asked) > 20
+    assert sum(" mix into " in step.why for each in asked for step in answer_to(each.line).steps) > 20
     assert max(array.ndim for each in asked for array in each.arrays) >= 8

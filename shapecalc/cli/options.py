@@ -202,7 +202,7 @@ PRINTING = by_name(
         lists_completions=True,
     ),
     Option("picture", "Write a picture of the answer or of a --step into this .svg, .png or .html.", metavar="FILE"),
-    Option("step", "The step of the picture, from 1.", Takes.NUMBER, metavar="N", least=1, most=MOST_STEPS),
+    Option("step", "The step of the picture; without it, the main one.", Takes.NUMBER, "N", least=1, most=MOST_STEPS),
     THEME,
     Option("width", "How many characters wide the picture is; 80 by default.", Takes.NUMBER, "N", least=40, most=400),
     Option("no_config", "Use no defaults from the environment or pyproject.toml.", Takes.NOTHING),

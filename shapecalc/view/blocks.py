@@ -42,8 +42,10 @@ class Table(Record):
     """One tensor: what is written over it, and its elements."""
 
     title: str
+    whole_title: str
+    """The title with more in it, for which a table gets no wider; empty if there is no more."""
     at: str
-    """The index of the marked element, as it is written; empty if there is none."""
+    """Where the marked element is; empty if there is none."""
     shape: tuple[int, ...]
     marks: tuple[str, ...]
     """The mark of each axis."""
@@ -128,7 +130,8 @@ def _rooms(widths: list[int], width: int) -> list[int]:
 def _lines(table: Table, room: tuple[int, int], strokes: Strokes) -> list[Text]:
     """Return a table: its title, the index of the marked element, the indices of the columns, the rows."""
     width, height = room
-    head = [Text(clip(table.title, width, strokes), "bold")]
+    title = table.whole_title if 0 < len(table.whole_title) <= width else table.title
+    head = [Text(clip(title, width, strokes), "bold")]
     head += [Text(clip(table.at, width, strokes))] if table.at else []
     head += [Text()] if table.shape else []
     row, column = divmod(ravel(table.focus, table.shape), table.columns)

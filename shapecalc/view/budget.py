@@ -11,17 +11,19 @@ from rich.text import Text
 
 from shapecalc.core.rules.steps import InferredEmpty, LeftOut
 from shapecalc.core.sizes.dims import Dim, product, quotient
-from shapecalc.core.sizes.quoting import dim_text
+from shapecalc.core.sizes.quoting import and_text, dim_text
 from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.layout import INFERS, Cell, Layout, regroups
 from shapecalc.view.marks import colour
-from shapecalc.view.strokes import Strokes, clip
+from shapecalc.view.strokes import DOWN, UP, Strokes, clip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+TIMES = " * "
 LONGEST_FACTORS = 26
 LEAST_BAR = 12
 WIDEST_ELEMENT = 6
@@ -92,9 +94,10 @@ def budget(layout: Layout, *, width: int, height: int = 12, strokes: Strokes) ->
     >>> from shapecalc.view.layout import layouts
     >>> from shapecalc.view.strokes import ASCII
     >>> print(budget(layouts(sc.reshape((2, 3), (3, -1)))[0], width=60, strokes=ASCII))
-    have   2 x 3 = 6  ######
+    reshape 2,3 to 3,-1
+    have   2 * 3 = 6  ###|###
     known  3     = 3  ###
-    -1     6 / 3 = 2  ###===  3 fits 2 times, nothing left over
+    -1     6 / 3 = 2  3 fits 2 times, nothing left over
     """
     asked = budget_of(layout)
     if asked is None:
@@ -103,21 +106,29 @@ def budget(layout: Layout, *, width: int, height: int = 12, strokes: Strokes) ->
     lines = None
     if isinstance(have, int) and isinstance(known, int) and have > 0 and known > 0 and asked.left_out == ((), ()):
         lines = _bar_lines(asked, have, known, (width, height), strokes)
-    lines = lines or _factor_lines(asked, layout, width, strokes)
+    lines = lines or _factor_lines(asked, layout, width)
     for step in layout.stage.steps:
         if isinstance(step.facts, INFERS) or regroups(step):
             lines += [Text(f"holds when {condition.words}", "yellow") for condition in step.conditions]
+    if len(lines) < height:
+        lines = [Text(_head(layout), "bold"), *lines]
     return stack([clip_line(line, width, strokes) for line in lines])
 
 
+def _head(layout: Layout) -> str:
+    """Return what is asked for: both shapes in their order."""
+    stage = layout.stage
+    return f"{layout.name} {shape_text(stage.before)} to {shape_text(stage.asked or stage.after or ())}"
+
+
 def _factors(dims: Sequence[Dim], strokes: Strokes) -> str:
-    return clip(f" {strokes.times} ".join(map(str, dims)) or "1", LONGEST_FACTORS, strokes)
+    return clip(TIMES.join(map(str, dims)) or "1", LONGEST_FACTORS, strokes)
 
 
 def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], strokes: Strokes) -> list[Text] | None:
     """Return the bars of two counts; None if they are too long for `width`.
 
-    A block stands for one element, or for the fewest that divide both counts and leave the bars room.
+    A block is one element, or the fewest that divide both counts and leave the bars room.
     """
     width, height = size
     word = "known" if asked.hole is not None else "want"
@@ -126,50 +137,54 @@ def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], stro
         rows.append(("-1", f"{have} / {known}", "?" if have % known else str(have // known)))
     texts = [_align(rows, row) for row in rows]
     room = width - max(map(len, texts)) - 2
-    unit = _least_unit(have, known, room)
+    walls = 0 if asked.hole is None else -(-have // known) - 1
+    unit = _least_unit(have, known, room, walls)
     if room < LEAST_BAR or unit is None:
         return None
     have, known = have // unit, known // unit
-    bars = [
-        Text(strokes.block * have),
-        Text(strokes.block * min(have, known) if asked.hole is None else strokes.block * known),
-    ]
-    over = abs(have - known) * unit
-    if asked.hole is None and known > have:
-        bars[1].append(strokes.over * (known - have), "bold red")
-    elif asked.hole is None and have > known:
-        bars[0] = Text(strokes.block * known).append(strokes.over * (have - known), "bold red")
-    if asked.hole is not None:
-        runs, rest = divmod(have, known)
-        bars.append(_run_bar(runs, known, rest, strokes))
-        over = rest * unit
+    bars = _bars(have, known, strokes, divided=asked.hole is not None)
     if height >= SPACIOUS:
-        bars = [_widened(bar, min(WIDEST_ELEMENT, room // max(map(len, bars)))) for bar in bars]
-    lines = [Text(text).append("  ").append_text(bar) for text, bar in zip(texts, bars, strict=True)]
+        bars = [_widened(bar, min(WIDEST_ELEMENT, room // max(map(len, bars))), strokes) for bar in bars]
+    lines = [Text(f"{text}  ").append_text(bar) for text, bar in zip(texts, bars, strict=False)]
+    lines += [Text(text) for text in texts[len(bars) :]]
     if height >= SPACIOUS:
         lines = [line for each in lines for line in (each, Text())][:-1]
-    lines = _add_words(lines, _conclusion(asked, have * unit, known * unit, over), width, texts)
+    lines = _add_words(lines, _conclusion(asked, have * unit, known * unit), width, texts)
     return lines if unit == 1 else [*lines, Text(f"each {strokes.block} is {unit} elements", "dim")]
 
 
-def _least_unit(have: int, known: int, room: int) -> int | None:
-    """Return the fewest elements that a block can stand for; None if there is no such number.
+def _least_unit(have: int, known: int, room: int, walls: int) -> int | None:
+    """Return the fewest elements that a block can be, with so many walls between pieces; None if no number fits.
 
-    >>> _least_unit(24, 6, 30), _least_unit(96, 24, 40), _least_unit(97, 24, 40)
+    >>> _least_unit(24, 6, 30, 3), _least_unit(96, 24, 40, 3), _least_unit(97, 24, 40, 4)
     (1, 3, None)
     """
     longest, common = max(have, known), gcd(have, known)
     least = -(-longest // room) if room > 0 else common + 1
-    return next((unit for unit in range(least, min(common, longest) + 1) if common % unit == 0), None)
+
+    def fits(unit: int) -> bool:
+        return common % unit == 0 and longest // unit + walls * (known > unit) <= room
+
+    return next(filter(fits, range(least, min(common, longest) + 1)), None)
 
 
-def _widened(bar: Text, cells: int) -> Text:
+def _bars(have: int, known: int, strokes: Strokes, *, divided: bool) -> list[Text]:
+    """Return the bars of two counts: the first `divided` into pieces of the second, or marked where they differ."""
+    runs, rest = divmod(have, known) if divided else (1, abs(have - known))
+    wall = strokes.lines[UP | DOWN] if divided and known > 1 else ""
+    same = strokes.block * (known if divided else min(have, known))
+    whole, over = Text(wall.join([same] * runs)), Text(strokes.over * rest, "bold red")
+    if divided:
+        return [whole.append(wall * bool(runs and rest)).append_text(over), Text(same)]
+    return [Text(same).append_text(over if more else Text()) for more in (have > known, known > have)]
+
+
+def _widened(bar: Text, cells: int, strokes: Strokes) -> Text:
     """Return a bar whose elements have several cells each, with a blank between them if there are three or more."""
-    made = Text()
+    made, gap = Text(), " " * (cells > 2)
     for char in bar.divide(range(1, len(bar))):
-        made.append_text(
-            Text(char.plain * (cells - (cells > 2)) + " " * (cells > 2), *[span.style for span in char.spans])
-        )
+        wide = 1 if char.plain == strokes.lines[UP | DOWN] else cells - len(gap)
+        made.append_text(Text(char.plain * wide + gap, *[span.style for span in char.spans]))
     return made
 
 
@@ -178,19 +193,13 @@ def _align(rows: Sequence[tuple[str, str, str]], row: tuple[str, str, str]) -> s
     return f"{row[0].ljust(max(words, 5))}  {row[1].ljust(factors)} = {row[2].rjust(counts)}"
 
 
-def _run_bar(runs: int, known: int, rest: int, strokes: Strokes) -> Text:
-    """Return the known run as often as it fits, every second one shaded, then the elements that are left over."""
-    text = Text("".join((strokes.shade if run % 2 else strokes.block) * known for run in range(runs)))
-    return text.append(strokes.over * rest, "bold red")
-
-
-def _conclusion(asked: Budget, have: int, known: int, over: int) -> str:
+def _conclusion(asked: Budget, have: int, known: int) -> str:
     if asked.hole is not None:
         times = "once" if have // known == 1 else f"{dim_text(have // known)} times"
-        left = f"{dim_text(over)} left over: no size fits" if over else "nothing left over"
+        left = f"{dim_text(have % known)} left over: refused" if have % known else "nothing left over"
         return f"{known} fits {times}, {left}"
-    if over:
-        return f"{over} too many" if known > have else f"{over} left over"
+    if have != known:
+        return f"{abs(have - known)} {'too many' if known > have else 'left over'}: refused"
     return "as many as there are"
 
 
@@ -203,7 +212,7 @@ def _add_words(lines: list[Text], words: str, width: int, texts: list[str]) -> l
     return lines
 
 
-def _factor_lines(asked: Budget, layout: Layout, width: int, strokes: Strokes) -> list[Text]:
+def _factor_lines(asked: Budget, layout: Layout, width: int) -> list[Text]:
     """Return both sides as factors, with equal ones under each other, and the factors that are left."""
     have, known = asked.counts
     below, extra = _pair_dims(asked)
@@ -225,7 +234,7 @@ def _factor_lines(asked: Budget, layout: Layout, width: int, strokes: Strokes) -
             style = colour(layout.before[place].mark) if place < len(asked.have) and row != 1 else ""
             cancelled = row < 2 and column[2] == ""
             times = column[row] and not first and not column[row].startswith("/")
-            line.append(f" {strokes.times} " if times else "   " if place else "")
+            line.append(TIMES if times else "   " if place else "")
             line.append(column[row].rjust(size), "dim" if cancelled else style)
             first = first and not column[row]
         lines.append(line.append("   "))
@@ -233,6 +242,10 @@ def _factor_lines(asked: Budget, layout: Layout, width: int, strokes: Strokes) -
     lines[2].append(f"= {total}" if total else "", "bold")
     if max(len(line.plain.rstrip()) for line in lines) > width:
         return _count_lines(asked, have, known, total)
+    gone = dict.fromkeys(dim_text(asked.have[place]) for place, low in enumerate(below) if low is not None)
+    told = f"   {and_text([*gone])} {'cancels' if len(gone) == 1 else 'cancel'}" if gone else ""
+    if len(lines[2]) + len(told) <= width:
+        lines[2].append(told, "dim")
     return lines
 
 
@@ -241,9 +254,9 @@ def _inferred_dim(asked: Budget, have: Dim, known: Dim) -> str:
     if asked.hole is None:
         return ""
     if known == 0:
-        return "?"
+        return "?  refused"
     if isinstance(have, int) and isinstance(known, int) and have % known:
-        return f"?  {_conclusion(asked, have, known, have % known)}"
+        return f"?  {_conclusion(asked, have, known)}"
     return str(quotient(have, known))
 
 

@@ -106,15 +106,22 @@ def _gap(layout: Layout, before: Column, after: Column, width: int, strokes: Str
     """Return the gap between two columns, as narrow as it can be."""
     lines, room = ROOMS[-1]
     parted = layout.parted
-    tokens = tuple([_token(layout, out, out in parted, strokes) for out in range(len(layout.cells))])
+    tokens = tuple(
+        [
+            f"{token}{strokes.size}{mark_text(layout.before[out].mark, strokes)}" if out in parted else token
+            for out, token in enumerate(_tokens(layout, strokes))
+        ]
+    )
     wired = wiring(layout.links, width - before.width - after.width - room - 2)
     return Gap(wired, clip(layout.title, LONGEST_TITLE, strokes), tokens, room, lines)
 
 
-def _token(layout: Layout, out: int, parted: bool, strokes: Strokes) -> str:
-    """Return what is written on the line into a dim: with the axis whose size it has, if its elements are others."""
-    token = clip(layout.cells[out].token, LONGEST_DIM, strokes)
-    return f"{mark_text(layout.before[out].mark, strokes)}{strokes.size * 2}{token}" if parted else token
+def _tokens(layout: Layout, strokes: Strokes) -> list[str]:
+    """Return what is written on the line into each dim: what was asked for, if that is not the dim itself for all."""
+    tokens, asked = [cell.token for cell in layout.cells], layout.stage.asked
+    if layout.cuts and len(asked) == len(tokens) and layout.stage.after not in (None, asked):
+        tokens = [token or str(dim) for token, dim in zip(tokens, asked, strict=True)]
+    return [clip(token, LONGEST_DIM, strokes) for token in tokens]
 
 
 def _window(columns: tuple[Column, ...], gaps: tuple[Gap, ...], place: int, width: int) -> tuple[int, int]:

@@ -7,13 +7,13 @@ from rich.text import Text
 
 from shapecalc.core.answers.stage import Kind
 from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.sizes.quoting import number_text
+from shapecalc.core.sizes.quoting import and_text, number_text
 from shapecalc.core.sizes.record import replace
 from shapecalc.view.canvas import Canvas, packed, pitch_for, rows_around, stack
 from shapecalc.view.columns import LONGEST_DIM, SCALAR, Column, Gap, Spread, column_of, spread
 from shapecalc.view.ink import ink
-from shapecalc.view.layout import Cell, Layout, input_cells, layouts, place_of
-from shapecalc.view.marks import colour
+from shapecalc.view.layout import INFERS, Cell, Layout, input_cells, layouts, place_of
+from shapecalc.view.marks import colour, mark_text
 from shapecalc.view.strokes import LEFT, RIGHT, UNICODE, Strokes, clip
 from shapecalc.view.wires import draw, write_token
 
@@ -28,6 +28,8 @@ MOST_ROWS = 16
 """The most axes that are drawn if no height is given."""
 TALLEST = 16
 """The most lines that it grows to. The picture under it needs the rest more."""
+MOST_NAMED = 4
+"""The most axes, and the most dims, that a note names."""
 NOTES = 3
 """The lines that are kept for notes."""
 
@@ -41,25 +43,28 @@ def flow(
     strokes: Strokes = UNICODE,
     chosen: tuple[int, int] | None = None,
     holes: Holes | None = None,
+    sums: bool = False,
 ) -> Text:
     r"""Return the flow of an answer at step `at`; after all steps if none is given.
 
     `width` and `height` are in character cells. Axes that have no room are left out, not those around the step at
     hand. `chosen` is a dim by column and index. It is lit up with all dims that it comes from. The cells of a dim
     carry their place as the meta data `dim` of their style. `holes` are the dims that are hidden, by column and index,
-    with what stands there; no line leads into them.
+    with what stands there; no line leads into them. With `sums`, the division of every -1 is written under it.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
     >>> print(flow(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), strokes=ASCII))
-    input first 1,0,2   to 0,-1
-    a   2 -\/------ b 3 ----- 0 -- b  3
-    b   3 -/\------ a 2 -+-- -1 -- ac 8
-    c   4 --------- c 4 -'
+    input transpose 1,0,2   reshape 0,-1
+    a   2 -\/---------- b 3 ------ 0 -- b  3
+    b   3 -/\---------- a 2 -+--- -1 -- ac 8
+    c   4 ------------- c 4 -'
     """
     made, holes = layouts(answer), holes or {}
     placed = _with_holes(_placed(answer, made, place_of(made, at), (width, height), strokes), holes)
     notes, lines = _notes(made[slice(*placed.window)], placed, len(made), strokes, not holes), placed.lines
+    if sums:
+        notes[:0] = [Text(step.why, "dim") for step in answer.steps[:at] if isinstance(step.facts, INFERS)]
     room = MOST_ROWS if height is None else height - 1 - len(packed(notes, width, strokes))
     shown = range(lines)
     if lines > room:
@@ -117,18 +122,29 @@ def _notes(shown: tuple[Layout, ...], placed: Spread, stages: int, strokes: Stro
             notes.append(f"{strokes.size} copies a size: the answer is a vector of {sizes}")
         for out in sorted(layout.parted)[:1]:
             line = strokes.lines[LEFT | RIGHT]
-            notes.append(f"{gap.tokens[out]} copies only the size; elements come along {line}")
+            mark = mark_text(layout.before[out].mark, strokes)
+            notes.append(f"{gap.tokens[out]}: only the size of {mark}; elements come along {line}")
         if gap.wired.knot:
             notes.append("no room for lines: follow the letters")
-    if any(layout.mixed for layout in shown):
-        notes.append("~ mixes axes of the input")
+    notes += [_mixing_note(layout, strokes) for layout in shown if layout.mixed]
     notes = notes if explained else []
     if placed.window != (0, stages):
         notes.append(f"{strokes.dots} stages {first + 1} to {last} of {stages}")
     texts = [Text(note, "dim") for note in dict.fromkeys(notes)]
     if shown and (problem := shown[-1].problem):
-        texts.append(Text(f"{strokes.fail} stopped at {shown[-1].stage.label}: {problem.rule}", "bold red"))
+        texts.append(Text(f"{strokes.fail} stopped at {shown[-1].name}: {problem.rule}", "bold red"))
     return texts
+
+
+def _mixing_note(layout: Layout, strokes: Strokes) -> str:
+    """Return the note that says which axes of the input are mixed, and into which dims."""
+    links = [layout.links[place] for place in layout.mixed]
+    axes = [layout.before[axis].mark for axis in links[0].sources]
+    outs = [layout.cells[out].mark for out in links[0].outs]
+    if len(links) > 1 or max(len(axes), len(outs)) > MOST_NAMED or any(colour(mark) == "" for mark in axes):
+        return "~ mixes axes of the input"
+    before, after = ([mark_text(mark, strokes) for mark in side] for side in (axes, outs))
+    return f"{and_text(after)} mix {and_text(before)}"
 
 
 def _sources_of(made: tuple[Layout, ...], chosen: tuple[int, int] | None) -> frozenset[tuple[int, int]]:

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     Index = tuple[int, ...]
 
 LONGEST_VALUE = 8
-GIVES = " gives "
-"""What stands between a stage and the shape after it, which is not to be taken for its argument."""
 
 
 class Point(Record):
     """The tensor at one point: the input, or after a stage."""
 
     name: str
+    title: str
+    """The stage with its arguments; empty for the input."""
     shape: tuple[int, ...]
     marks: tuple[Mark, ...]
 
@@ -79,14 +79,14 @@ def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None, *,
         raise misuse("the request is refused, so no element moves")
     named = not all_known((*answer.input, *[dim for stage in answer.stages for dim in stage.after or ()]))
     sizes = given if given is not None else example_sizes(answer) if named else {}
-    points, moves = [Point("input", _numbers(answer.input, sizes), input_marks(answer.input))], list[Move]()
+    points, moves = [Point("input", "", _numbers(answer.input, sizes), input_marks(answer.input))], list[Move]()
     for layout in layouts(answer):
         stage = layout.stage
         if isinstance(stage.move, Slice) and whole:
             raise misuse("shape returns dims, so there is no element to follow")
         if not (stage.move is None or isinstance(stage.move, Slice)):
             marks = tuple(cell.mark for cell in layout.cells)
-            points.append(Point(stage.label, _numbers(stage.after or (), sizes), marks))
+            points.append(Point(layout.name, layout.title, _numbers(stage.after or (), sizes), marks))
             moves.append(_put_sizes_in(stage.move, points[-1].shape, sizes))
     return Journey(tuple(points), tuple(moves), sizes)
 
@@ -126,8 +126,8 @@ def grid(
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
     >>> print(grid(sc.transpose((2, 3)), (1, 0), strokes=ASCII))
-    input 2,3         transpose gives 3,2
-    [1,0]             [0,1]
+    input 2,3         transpose -> 3,2
+    3 is at [1,0]     3 is at [0,1]
     a | b 0  1  2     b | a 0  1
     0 |   0  1  2     0 |   0 [3]
     1 |  [3] 4  5     1 |   1  4
@@ -165,9 +165,9 @@ def output_grids(
     >>> from shapecalc.view.strokes import ASCII
     >>> pair = sc.chain("2,3", "transpose 1,0"), sc.chain("2,3", "reshape 3,2")
     >>> print(output_grids(pair, sc.equiv(*pair).counterexample, strokes=ASCII))
-    first 3,2      second 3,2
-    [0,1]          [0,1]
-    b | a 0  1     ~1 | ~2 0  1
+    first 3,2         second 3,2
+    3 is at [0,1]     1 is at [0,1]
+    b | a 0  1        ~1 | ~2 0  1
     0 |   0 [3]     0 |    0 [1]
     1 |   1  4      1 |    2  3
     2 |   2  5      2 |    4  5
@@ -180,7 +180,7 @@ def output_grids(
         last = len(journey.points) - 1
         table = _table(journey, last, found.index, lambda index, _: index == found.index, None, strokes)
         at = "" if found.index is None else table.at
-        tables.append(replace(table, title=f"{name} {shape_text(table.shape)}", at=at))
+        tables.append(replace(table, title=f"{name} {shape_text(table.shape)}", whole_title="", at=at))
     return stack(side_by_side(tables, width, height, strokes))
 
 
@@ -203,9 +203,11 @@ def _table(
         source = journey.source(place, at)
         return Element(_text(journey, source, value, strokes), source, is_lit(at, source))
 
+    after = f" {strokes.to} " if place else " "
     return Table(
-        f"{point.name}{GIVES if place else ' '}{shape_text(point.shape)}",
-        index_text(index),
+        f"{point.name}{after}{shape_text(point.shape)}",
+        f"{point.title}{after}{shape_text(point.shape)}" if place else "",
+        f"{element(focus).text} is at {index_text(index)}" if index is not None else index_text(index),
         point.shape,
         tuple(mark_text(mark, strokes) for mark in point.marks),
         focus,

@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 
 BEFORE_ALL = -1
 """The step number of the input's dims: they are there before the first step."""
-NEW_DIM = "new"
-"""What is written for a dim that was not there before, in place of what was asked for."""
-NEW = "+"
+NEW = "new"
 """The mark of a dim that was not there before."""
 CUTTING = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE)
 """The kinds of stages that cut the elements anew."""
@@ -71,8 +69,10 @@ class Layout(Record):
     """One stage: the dims before it, the dims after it, and which of them became which."""
 
     stage: Stage
+    name: str
+    """What everybody calls the stage: a Shuffle's `to` is a reshape."""
     title: str
-    """The stage with its arguments: `to 0,-1`."""
+    """The stage with its arguments: `reshape 0,-1`."""
     numbers: range
     """The indices of its steps among those of the answer."""
     before: tuple[Cell, ...]
@@ -141,12 +141,21 @@ def place_of(made: Sequence[Layout], at: int | None) -> int:
     return len(made) - 1
 
 
+def _name(request: Request, stage: Stage) -> str:
+    """Return what everybody calls a stage. Its label may be that of an argument, or of what an op does with it."""
+    if stage.label == request.op:
+        return stage.label
+    if stage.kind is Kind.PERMUTE:
+        return "transpose"
+    return "reshape" if stage.label == stage.argument else stage.label
+
+
 def _title(request: Request, stage: Stage) -> str:
     """Return a stage with its arguments. An argument is named if its place does not tell which one it is."""
     arguments = request.arguments
     if stage.label != request.op:
         asked = stage.asked or arguments.get(stage.argument, "")
-        return f"{stage.label} {_text(asked)}".rstrip()
+        return f"{_name(request, stage)} {_text(asked)}".rstrip()
     texts, op = [stage.label], OPS[request.op]
     for param in params_of(op):
         value = arguments.get(param.name)
@@ -171,7 +180,8 @@ def _layout(
     cells, mixed = _carry_marks(before, blank, links)
     numbers = range(first, first + len(own)) if own else range(never, never)
     fault = None if problem is None else _fault(trace.request, stage, cells, problem)
-    return Layout(stage, _title(trace.request, stage), numbers, before, cells, links, mixed, problem, fault)
+    name, title = _name(trace.request, stage), _title(trace.request, stage)
+    return Layout(stage, name, title, numbers, before, cells, links, mixed, problem, fault)
 
 
 def _fault(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
@@ -229,8 +239,6 @@ def _token(step: Step) -> str:
             return "0"
         case Inferred() | InferredEmpty():
             return "-1"
-        case InsertedOne() | NewDim():
-            return NEW_DIM
         case KeptPositions(text):
             return text
         case SplitAxis(part):

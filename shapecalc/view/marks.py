@@ -55,10 +55,12 @@ def input_marks(shape: Shape) -> tuple[Mark, ...]:
 def mark_text(mark: Mark, strokes: Strokes) -> str:
     """Return the text of a mark.
 
-    >>> from shapecalc.view.strokes import ASCII
+    >>> from shapecalc.view.strokes import ASCII, UNICODE
     >>> a, b, c, d, e = (mark[0] for mark in input_marks((2, 3, 4, 5, 6)))
     >>> mark_text((a, c), ASCII), mark_text((a, b, c, d), ASCII), mark_text((a, c, d, e), ASCII)
     ('ac', 'a-d', 'acde')
+    >>> mark_text((c, Part("b1", 1, 2)), UNICODE)
+    'c·b1'
     """
     if not mark:
         return strokes.none
@@ -68,7 +70,8 @@ def mark_text(mark: Mark, strokes: Strokes) -> str:
             runs[-1].append(part)
         else:
             runs.append([part])
-    return clip("".join(map(_run_text, runs)), LONGEST_MARK, strokes)
+    between = strokes.none if len(runs) > 1 and any(len(part.name) > 1 for part in mark) else ""
+    return clip(between.join(map(_run_text, runs)), LONGEST_MARK, strokes)
 
 
 def _follows(before: Part, part: Part) -> bool:

@@ -90,8 +90,22 @@ def explain(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICOD
 
 def pictures(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE) -> list[Text]:
     """Return the pictures of the steps that the flow does not show, the one that shows most first."""
-    numbers = _steps_to_show(answer, width)
-    return _drawn(answer, sorted(numbers, key=lambda at: _weight(answer, at)), width, strokes)
+    return _drawn(answer, _most_first(answer, width), width, strokes)
+
+
+def main_step(answer: Trace | Chain, width: int) -> int:
+    """Return the step whose picture shows most, beside the flow; of a refusal, the one past the last.
+
+    >>> import shapecalc as sc
+    >>> main_step(sc.reshape((2, 3, 4), (0, -1)), 78), main_step(sc.transpose((2, 3)), 78)
+    (1, 1)
+    """
+    last = len(answer.steps) - (answer.problem is None)
+    return next(iter(_most_first(answer, width)), max(0, last))
+
+
+def _most_first(answer: Trace | Chain, width: int) -> list[int]:
+    return sorted(_steps_to_show(answer, width), key=lambda at: _weight(answer, at))
 
 
 def _weight(answer: Trace | Chain, at: int) -> int:
@@ -101,7 +115,12 @@ def _weight(answer: Trace | Chain, at: int) -> int:
     made = layouts(answer)
     if regroups(answer.steps[at]) and made[place_of(made, at)].mixed:
         return 1
-    return 2 if isinstance(answer.steps[at].facts, INFERS) else 3
+    return 2 if infers(answer, at) else 3
+
+
+def infers(answer: Trace | Chain, at: int) -> bool:
+    """Say whether a step settles a -1."""
+    return at < len(answer.steps) and isinstance(answer.steps[at].facts, INFERS)
 
 
 def _drawn(answer: Trace | Chain, numbers: list[int], width: int, strokes: Strokes) -> list[Text]:

@@ -23,7 +23,7 @@ def rail(answer: Trace | Chain, at: int | None = None, *, width: int = 78, strok
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
     >>> print(rail(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), 5, strokes=ASCII))
-    input > first > to [6 of 7: solve -1] > output
+    input > transpose > reshape [6 of 7: solve -1] > output
     """
     made = layouts(answer)
     here = place_of(made, at)
@@ -32,7 +32,7 @@ def rail(answer: Trace | Chain, at: int | None = None, *, width: int = 78, strok
         line.append(f" {strokes.arrow} ", "dim")
         first = min(layout.numbers.start, len(answer.steps))
         style = Style(bold=at is not None and place == here, meta={"step": first})
-        line.append(layout.stage.label, style)
+        line.append(layout.name, style)
         if at is not None and place == here:
             line.append_text(_current_step(answer, at, strokes))
     if answer.output is not None:

@@ -110,7 +110,7 @@ def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, st
                        !       !
     after ~1 3 +-------+-------+-------+
           ~2 2 +---+---+---+---+---+---+
-               ! new cut at 2, in an old block of 3: axes mix
+               ! cuts old blocks of 3 unevenly: axes mix (allo...
     """
     try:
         sizes = example_sizes(answer) if not all_known(_dims(layout)) else {}
@@ -278,10 +278,9 @@ def _mark_clashes(canvas: Canvas, made: Rulers, clash: tuple[int, int], place: t
 
 def _conclusion(made: Rulers, *, to_scale: bool) -> str:
     """Say whether axes mix, and why."""
-    exact = "to scale: " if to_scale else ""
-    if made.clash is None:
-        happen = "line up by chance at these sizes: at most sizes axes mix" if made.mixes else "line up"
-        return f"{exact}old and new cuts {happen}"
-    old, new = made.clash
-    first = next(cut for cut in range(new, made.volume, new) if cut % old)
-    return f"{exact}! new cut at {first}, in an old block of {old}: axes mix"
+    exact = "to scale; " if to_scale else ""
+    if made.clash is not None:
+        return f"{exact}! cuts old blocks of {made.clash[0]} unevenly: axes mix (allowed, order is kept)"
+    if made.mixes:
+        return f"{exact}old blocks are cut alike by chance: at most sizes axes mix"
+    return f"{exact}every old block is cut alike: nothing mixes"

@@ -14,7 +14,7 @@ from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.flow import flow
 from shapecalc.view.notebook import PAPERS, hexadecimal, svg
-from shapecalc.view.pictures import picture
+from shapecalc.view.pictures import infers, main_step, picture
 from shapecalc.view.pixels import png
 from shapecalc.view.rail import rail, strip
 from shapecalc.view.strokes import UNICODE
@@ -86,15 +86,13 @@ def still(
 
 
 def still_text(answer: Trace | Chain, at: int | None, width: int) -> Text:
-    """Return what is seen of step `at`; of None, the whole answer with the picture of its last step."""
-    last = len(answer.steps)
-    whole = at is None
-    place = (last if answer.problem else max(0, last - 1)) if at is None else at
-    here = None if whole and answer.problem is None else place
+    """Return what is seen of step `at`; of None, the whole answer with the picture that shows most."""
+    place = main_step(answer, width) if at is None else at
+    here = at if at is not None or answer.problem is None else len(answer.steps)
     parts = [
         clip_line(Text(visible(command_line(answer)), "bold"), width, UNICODE),
         Text(""),
-        flow(answer, here, width=width),
+        flow(answer, here, width=width, sums=at is None and not infers(answer, place)),
         Text(""),
         rail(answer, here, width=width),
         strip(answer, here, width=width),

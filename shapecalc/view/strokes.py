@@ -28,7 +28,7 @@ class Strokes(Record):
     """The end of the line of an axis that is dropped."""
     block: str
     shade: str
-    """The block of every second run, so that people can count the runs."""
+    """What stands for cuts that are too close to each other to be drawn."""
     over: str
     """The block of elements that are left over or too many."""
     hole: str
@@ -36,7 +36,6 @@ class Strokes(Record):
     fail: str
     here: str
     to: str
-    times: str
     none: str
     """The mark of a dim that no input axis became."""
     dots: str
@@ -59,7 +58,6 @@ UNICODE = Strokes(
     fail="✗",
     here="◂",
     to="→",
-    times="×",  # noqa: RUF001
     none="·",
     dots="…",
 )
@@ -80,7 +78,6 @@ ASCII = Strokes(
     fail="x",
     here="<",
     to="->",
-    times="x",
     none=".",
     dots="...",
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from shapecalc.core.answers.regrouping import Group
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.canvas import Canvas
-from shapecalc.view.layout import NEW_DIM
 from shapecalc.view.strokes import LEFT, RIGHT
 
 TYPE_CHECKING = False
@@ -121,10 +120,8 @@ def draw(
 
 
 def write_token(canvas: Canvas, right: int, y: int, token: str) -> None:
-    """Write what was asked for before the dim at cell `right`, on the line into it; a new dim has that end alone."""
+    """Write what was asked for before the dim at cell `right`, on the line into it."""
     canvas.put(right - len(token) - 2 - ARRIVAL, y, f" {token} ", "bold")
-    if token == NEW_DIM:
-        canvas.draw_across(y, right - ARRIVAL, right)
 
 
 def _braid(

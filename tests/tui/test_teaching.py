@@ -131,7 +131,7 @@ async def test_hints_go_a_rung_further_each_time_and_give_nothing_away(user):
 async def test_where_an_element_goes_is_shown_in_the_grid(user):
     place = [lesson.id for lesson in lessons()].index("reshape-is-not-transpose")
     await user.press("enter", *["pagedown"] * place, "ctrl+g")
-    assert "[0,2]             [1,0]" in user.text
+    assert "2 is at [0,2]     2 is at [1,0]" in user.text
     assert "0 │   0  1 [2]     0 │    0  1" in user.text
 
 
@@ -192,7 +192,7 @@ async def test_a_lesson_survives_a_smaller_terminal(user):
     await user.press("enter")
     await user.resize(80, 24)
     assert "✓ A 0 copies" in user.text
-    assert "old and new cuts line up" in user.text
+    assert "every old block is cut alike" in user.text
 
 
 def test_no_key_of_the_main_screen_means_something_else_here():
@@ -219,7 +219,7 @@ async def test_keys_are_clicked(user):
     await user.click("PgDn next")
     assert the_lesson(user) == lessons()[1]
     await user.click("^G answer")
-    assert "bc1 6" in user.text
+    assert "b·c1 6" in user.text
 
 
 OWN = """

@@ -10,7 +10,7 @@ DIRECTIONS = {char: place for place, char in enumerate(UNICODE.lines) if char !=
 DIRECTIONS |= {UNICODE.joint: UP | DOWN | LEFT | RIGHT, UNICODE.size: LEFT | RIGHT, UNICODE.arrow: LEFT | RIGHT}
 STEPS = {UP: (0, -1, DOWN), DOWN: (0, 1, UP), LEFT: (-1, 0, RIGHT), RIGHT: (1, 0, LEFT)}
 FALLING, RISING, CROSSING = UNICODE.falling, UNICODE.rising, UNICODE.crossing
-TOKEN = re.compile(rf"(?<=[^ ]) ((?!new )\S+) (?=[{UNICODE.lines[12]}{UNICODE.size}{UNICODE.arrow}])")
+TOKEN = re.compile(rf"(?<=[^ ]) (\S+) (?=[{UNICODE.lines[12]}{UNICODE.size}{UNICODE.arrow}])")
 
 
 class Wires:
@@ -143,7 +143,7 @@ def rulers_of(plain):
     return sides
 
 
-BAR = re.compile(r"^(have|known|want|-1)\s+(.*?)\s*= +(\S+)  ([█░▒ ]+)")
+BAR = re.compile(r"^(have|known|want|-1)\s+(.*?)\s*= +(\S+)(?:  ([█│▒ ]*)|$)")
 
 
 def bars_of(plain):
@@ -152,8 +152,8 @@ def bars_of(plain):
     for row in plain.split("\n"):
         match = BAR.match(row)
         if match:
-            drawn = match.group(4).replace(" ", "")
-            found[match.group(1)] = match.group(3), [(run[0], len(run)) for run in re.findall(r"█+|░+|▒+", drawn)]
+            drawn = (match.group(4) or "").replace(" ", "")
+            found[match.group(1)] = match.group(3), [(run[0], len(run)) for run in re.findall(r"█+|▒+", drawn)]
     return found
 
 

@@ -18,8 +18,9 @@ from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid, journey_of
 from shapecalc.view.layout import layouts
-from shapecalc.view.pictures import explain, picture
+from shapecalc.view.pictures import explain, main_step, picture
 from shapecalc.view.rail import rail, strip
+from shapecalc.view.still import HEIGHT, still_text
 from shapecalc.view.strokes import ASCII, UNICODE, clip
 from tests.sampling import examples
 from tests.view.questions import answer_to, answers
@@ -68,7 +69,7 @@ def test_ascii_is_ascii(made):
 @examples(100)
 def test_the_flow_is_no_taller_than_asked(answer, height, at):
     drawn = flow(answer, at, height=height)
-    rows = [line for line in drawn.plain.split("\n") if not line.startswith(("…", "~ is", "✗"))]
+    rows = [line for line in drawn.plain.split("\n") if not line.startswith(("…", "~", "0┄", "✗"))]
     assert len(rows) <= height
 
 
@@ -198,10 +199,31 @@ def test_what_cannot_be_cut_has_no_rulers(line, said):
     assert picture(answer, len(answer.steps) - 1).plain == f"{said}: there is nothing to cut"
 
 
+MAIN = [
+    ("shuffle 2,3,4 --first 1,0,2 --to 0,-1 --second 1,0", 5),
+    ("reshape 2,2,3,2 -1,0,0", 3),
+    ("reshape 2,3,4 5,-1", 1),
+    ("transpose 2,3 1,0", 2),
+]
+"""Requests, and the step that shows most of each: a -1, axes that mix, a refusal, the last."""
+
+
+@pytest.mark.parametrize(("line", "at"), MAIN)
+def test_the_picture_of_a_whole_answer_is_the_one_that_explain_draws_first(line, at):
+    answer = answer_to(line)
+    assert main_step(answer, 80) == at
+    assert picture(answer, at, width=80, height=HEIGHT).plain in still_text(answer, None, 80).plain
+
+
+@pytest.mark.parametrize(("line", "sums"), [("reshape 2,2,3,2 -1,0,0", 1), ("reshape 2,3,4 0,-1", 0)])
+def test_a_picture_without_the_division_has_it_under_the_flow(line, sums):
+    assert still_text(answer_to(line), None, 80).plain.count("known = ") == sums
+
+
 BUDGETS = [
-    ("reshape 0,3,4 0,-1", "-1     0 × 3 × 4   / 0   = ?"),  # noqa: RUF001
-    ("reshape 1000000,3 7,-1", "-1     1000000 × 3   / 7   = ?  7 fits 428571 times, 3 left over: no size fits"),  # noqa: RUF001
-    ("reshape 2,3,4 5,-1", "                       5 fits 4 times, 4 left over: no size fits"),
+    ("reshape 0,3,4 0,-1", "-1     0 * 3 * 4   / 0   = ?  refused"),
+    ("reshape 1000000,3 7,-1", "-1     1000000 * 3   / 7   = ?  7 fits 428571 times, 3 left over: refused"),
+    ("reshape 2,3,4 5,-1", "-1     24 / 5    =  ?  5 fits 4 times, 4 left over: refused"),
 ]
 
 

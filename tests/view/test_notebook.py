@@ -71,7 +71,7 @@ def test_explain_prints_what_the_stream_can_show(monkeypatch):
     monkeypatch.setattr("sys.stdout", stream)
     sc.reshape((2, 3, 4), (0, -1)).explain()
     stream.flush()
-    assert b"#####" in stream.buffer.getvalue()
+    assert b"##|##" in stream.buffer.getvalue()
 
 
 @made

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from shapecalc.core.sizes.dims import Dim, Shape
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 MOST_BITS = 3320
 """The bits of a number of 1000 digits, the longest that is read. Python writes at most 4300 digits."""
 LOG2 = 0.30103
@@ -39,6 +43,15 @@ def number_text(number: int, one: str, many: str) -> str:
     ('1 axis is', '0 axes are')
     """
     return f"{number} {one if number == 1 else many}"
+
+
+def and_text(texts: Sequence[str]) -> str:
+    """Return texts in a row, with `and` before the last.
+
+    >>> and_text(["a"]), and_text(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
 
 
 def dim_text(dim: Dim) -> str:

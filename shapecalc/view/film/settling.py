@@ -109,7 +109,7 @@ def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: 
     """Make the frames of a -1: the budget, how often the known dims fit in it, and what that makes."""
     facts = step.facts
     have, known = (facts.have, facts.known) if isinstance(facts, INFERS) else (0, 0)
-    factors = f" {UNICODE.times} ".join(str(cell.dim) for cell in layout.before)
+    factors = " * ".join(str(cell.dim) for cell in layout.before)
     total, divisor = dim_text(have), dim_text(known)
     divided = f"-1      {total} / {f'({divisor})' if '*' in divisor else divisor} ="
     board.put("sum", 0, SUM, f"have    {factors} = {total}" if len(layout.before) > 1 else f"have    {total}")

@@ -63,16 +63,15 @@ def run_why(rule: str | None, out: Output) -> int:
 def causes() -> dict[str, Rule]:
     """Return the causes that the doctor finds, each told as a rule is.
 
-    >>> causes()["hard-coded-batch"].sentence
-    'all but the first dim agree: the batch size of the example is written into the target'
+    >>> causes()["bad-axis"].sentence
+    'an axis is named that the tensor does not have, or one is named twice'
     """
     from shapecalc.core.sizes.rule import Rule
-    from shapecalc.doctor.causes import SAID  # only who asks for one needs them
+    from shapecalc.doctor.causes import EXPLAINED, SAID  # only who asks for one needs them
 
     told = "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."
-    return {
-        cause: Rule(cause, said, told, "shapecalc doctor build.log", "shapecalc doctor") for cause, said in SAID.items()
-    }
+    plain = (told, "shapecalc doctor build.log")
+    return {cause: Rule(cause, said, *EXPLAINED.get(cause, plain), "shapecalc doctor") for cause, said in SAID.items()}
 
 
 def rules_about(word: str) -> list[Rule]:
@@ -104,7 +103,8 @@ def rule_text(rule: Rule) -> str:
     """
     from textwrap import fill
 
-    text = fill(rule.explanation, 78, initial_indent="  ", subsequent_indent="  ")
+    parts = rule.explanation.split("\n\n")
+    text = "\n\n".join(fill(part, 78, initial_indent="  ", subsequent_indent="  ") for part in parts)
     return f"{rule}: {rule.sentence}\n\n{text}\n\n  source  {rule.source}\n  try     {rule.example}"
 
 

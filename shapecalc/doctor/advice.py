@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shapecalc.core.answers.trace import Trace
+    from shapecalc.core.fixing.fixes import Fix
     from shapecalc.doctor.context import Code
     from shapecalc.doctor.lists import Sizes
     from shapecalc.doctor.reading import Reading
@@ -220,8 +221,9 @@ def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
     if read.framework == "numpy" and read.cause == "count-mismatch" and read.target:
         yield "NumPy does not print a -1 that stands first, so the code may begin with one"
     if read.dialect in ZEROS_REPLACED and read.input and read.target and _same_places(read):
-        places = ", ".join(map(str, _same_places(read)))
-        yield f"the target is printed after its zeros were replaced, so dim {places} may be a 0 in the model"
+        places = [f"the {(read.target or ())[index]} at index {index}" for index in _same_places(read)]
+        told = "may be a 0" if len(places) == 1 else "may each be a 0"
+        yield f"where the model has a 0, the message shows the dim that it copies: {' and '.join(places)} {told}"
 
 
 def _same_places(read: Reading) -> list[int]:
@@ -256,13 +258,22 @@ def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None
     if trace is None or untold:
         return
     literal = read.dialect is None and read.framework not in ZERO_COPIES
-    for fix in fixes(trace):
+    found = fixes(trace)
+    lasting = any(fix.every_batch for fix in found)
+    for fix in found:
         if fix.name == "strides" or (literal and str(fix.value).startswith("0,")):
             continue
         try:
-            yield fix.said, command_line(answer(apply(trace.request, fix)))
+            said = f"{fix.said}{_alone(fix, trace) if lasting else ''}"
+            yield said, command_line(answer(apply(trace.request, fix)))
         except ShapeError:
             continue
+
+
+def _alone(fix: Fix, trace: Trace) -> str:
+    """Return which batch a fix is right for, where others are right for every batch."""
+    written = not fix.every_batch and not fix.moves and str(fix.value).startswith(f"{trace.input[0]},")
+    return f": right for a batch of {trace.input[0]} alone" if written else ""
 
 
 def _ask(read: Reading) -> str | None:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 SAID: Mapping[str, str] = {
     "count-mismatch": "the element counts differ, and a reshape keeps the count",
     "indivisible": "the known dims of the target do not divide the element count, so the unknown dim has no whole size",
-    "hard-coded-batch": "all but the first dim agree: the batch size of the example is written into the target",
+    "hard-coded-batch": (
+        "behind their first dims both shapes hold as many elements: most likely the batch size of the example is "
+        "written into the target"
+    ),
     "empty-input": "the input holds no elements, and the target asks for some",
     "two-infer": "more than one dim of the target is to be inferred, which has no single answer",
     "infer-with-empty": "-1 could be any size, because another dim of the target is 0",
@@ -37,6 +40,24 @@ SAID: Mapping[str, str] = {
     "not-about-shape": "the message is not about the shape of one tensor",
 }
 """The causes in words."""
+
+
+EXPLAINED: Mapping[str, tuple[str, str]] = {
+    "hard-coded-batch": (
+        "A model is exported with an example, often of one sample, and the exporter writes the example's batch "
+        "size into the target of a reshape. At another batch size the target asks for too few elements or too many.\n\n"
+        "An input 4,197,768 cannot become 1,197,12,64: behind the first dims both hold 151296 elements, 197*768 "
+        "and 197*12*64, and the first dims are 4 and 1.\n\n"
+        "Write 0,197,12,64 where 0 copies the input's dim, as in ONNX and TensorRT; it assumes that the batch stays "
+        "first. Write -1,197,12,64 elsewhere; it assumes that the other sizes stay. 4,197,12,64 is right for this "
+        "batch alone. Do not put the -1 behind the 1: 1,-1,12,64 runs, takes the batch into axis 1, and nothing says "
+        "so.\n\n"
+        "Where the target is in a model's file, export it again with a dynamic batch, or mend the file: "
+        "shapecalc model FILE.onnx tells every such node, shapecalc model FILE.onnx --fix -o fixed.onnx mends them.",
+        "shapecalc reshape 4,197,768 1,197,12,64",
+    ),
+}
+"""Causes that need more words, and what shows them."""
 
 
 def counted_cause(input: Sizes | None, elements: int | None, target: Sizes | None, wanted: int | None) -> str:
@@ -68,7 +89,7 @@ def counted_cause(input: Sizes | None, elements: int | None, target: Sizes | Non
 
 
 def _batch_differs(input: Sizes | None, target: Sizes | None) -> bool:
-    """Say whether two shapes agree in the count of all but the first dim, and differ in that."""
+    """Say whether two shapes hold as many elements behind their first dims, and differ in these."""
     return batch_differs(as_dims(input or ()), as_dims(target or ()))
 
 

@@ -67,6 +67,25 @@ def test_a_hard_coded_batch_is_mended_for_every_batch_first(shapecalc):
     ]
 
 
+def test_a_wrong_size_beside_the_batch_is_mended_for_every_batch(shapecalc):
+    text = "Input shape:{4,197,768}, requested shape:{%s,196,12,64}"
+    kept, counted, moved = asked(shapecalc, text % 1)["fixes"]
+    assert kept["text"].startswith("write 0,-1,12,64: right for every batch")
+    assert counted["text"].startswith("write -1,197,12,64: right for every batch")
+    assert moved["text"] == "write 1,788,12,64: takes the batch into axis 1"
+    assert [fix["text"].partition(":")[0] for fix in asked(shapecalc, text % 4)["fixes"]] == [
+        "write 4,197,12,64",
+        "write 0,197,12,64",
+    ]
+
+
+def test_which_sizes_may_be_zeros_of_the_model_is_told_by_index(shapecalc):
+    told = "where the model has a 0, the message shows the dim that it copies: "
+    assert f"{told}the 52 at index 3 may be a 0" in asked(shapecalc, BATCH)["said"]
+    text = "Input shape:{4,6,5}, requested shape:{4,6,7}"
+    assert f"{told}the 4 at index 0 and the 6 at index 1 may each be a 0" in asked(shapecalc, text)["said"]
+
+
 def test_a_message_that_would_work_as_it_was_read_hides_something(shapecalc):
     text = BATCH.replace("{1,3,85,52,52}", "{8,3,85,52,52}")
     assert "so the message hides something" in asked(shapecalc, text)["said"]

@@ -316,6 +316,9 @@ def test_why_explains_what_the_doctor_finds(shapecalc):
     for cause in SAID.keys() - RULES.keys():
         assert shapecalc("why", cause).out.startswith(f"{cause}: {SAID[cause]}\n")
     assert json.loads(shapecalc("why", "hard-coded-batch", "--json").out)["says"] == SAID["hard-coded-batch"]
+    explained = shapecalc("why", "hard-coded-batch").out
+    assert "0,197,12,64" in explained
+    assert "shapecalc model FILE.onnx --fix" in explained.replace("\n  ", " ")
     assert "did you mean hard-coded-batch?" in shapecalc("why", "hard-coded-bach").err
 
 

@@ -266,6 +266,12 @@ BATCHES = [
     ("shuffle 5,N,6 --first 1,0,2 --to 4,30", ["0,30", "-1,30"]),
     ("reshape N,C,H,W 1,C,H,W", ["0,C,H,W", "-1,C,H,W"]),
     ("reshape N,6 M,6", []),
+    ("reshape 4,197,768 1,196,12,64", ["0,-1,12,64", "-1,197,12,64", "1,788,12,64"]),
+    ("reshape 4,197,768 1,196,12,64 -d torch", ["-1,197,12,64", "1,788,12,64"]),
+    ("reshape 4,197,768 1,-1,12,63", ["0,-1,12,64", "-1,197,12,64", "1,-1,12,64"]),
+    ("reshape 4,197,768 4,196,12,64", ["4,197,12,64", "0,197,12,64"]),
+    ("reshape 4,197,768 4,196,12,64 --allowzero", ["4,197,12,64"]),
+    ("reshape 1,197,768 1,196,12,64", ["1,197,12,64"]),
     ("reshape 1,27,120,120 1,3,9,30,30", ["1,3,9,120,120"]),
     ("reshape N,C,8,8 N,C,4,4", ["N,C,8,8"]),
     ("reshape 1,4,256,256 1,4,1,4096", ["1,4,1,-1"]),
@@ -274,6 +280,15 @@ BATCHES = [
     ("reshape 8921088 16,34,34,512 -d torch", ["16,33,33,512"]),
     ("reshape N,6 -1,5", []),
 ]
+
+
+def test_a_fix_says_where_it_takes_the_batch():
+    found = fixes(answer_to("reshape 4,197,768 1,196,12,64"))
+    assert [(fix.value, fix.moves) for fix in found if fix.moves] == [("1,788,12,64", "takes the batch into axis 1")]
+    assert found[-1].said == "write 1,788,12,64: takes the batch into axis 1"
+    hint = answer_to("reshape 4,197,768 1,196,12,64").problem.hint
+    assert hint.startswith("for every batch try 0,-1,12,64, since 0 copies the input's first dim; ")
+    assert hint.endswith("; 1,788,12,64 takes the batch into axis 1")
 
 
 @pytest.mark.parametrize(("line", "values"), BATCHES, ids=[row[0] for row in BATCHES])

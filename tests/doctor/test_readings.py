@@ -49,6 +49,10 @@ MESSAGES = {
         *("onnxruntime", "reshape", "hard-coded-batch"),
         {"input": (4, 18, 5, 5), "target": (1, 2, 9, 5, 5), "node": "/head/Reshape_2"},
     ),
+    "the end of a message, of which the sentence is missing": (
+        "Input shape:{4,197,768}, requested shape:{1,197,12,64}",
+        *("onnxruntime", "reshape", "hard-coded-batch", {"input": (4, 197, 768), "target": (1, 197, 12, 64)}),
+    ),
     "an unknown size of a model is printed as 0": (
         ORT
         + "Node (tr_9) Op (Transpose) [TypeInferenceError] Invalid attribute perm {0, 4, 1}, input shape = {0, 7, 0}",

@@ -9,10 +9,12 @@ from __future__ import annotations
 from itertools import islice
 
 from shapecalc.core.answers.request import Request
+from shapecalc.core.answers.stage import Kind
 from shapecalc.core.asking.ask import ask, switch_name
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.asking.setting import DEFAULT_OPSET
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.fixing.batch import batch_moved, kept_first
 from shapecalc.core.fixing.candidates import batch_changes, changes, last_changes
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
@@ -53,6 +55,8 @@ class Fix(Record):
     """The change in a few words."""
     every_batch: str = ""
     """Why the change is right for every batch, and not only for that of the request; empty if that is not known."""
+    moves: str = ""
+    """Where the change takes the batch; empty if it stays first, or if there is none."""
 
 
 def fixes(trace: Trace) -> tuple[Fix, ...]:
@@ -65,8 +69,30 @@ def fixes(trace: Trace) -> tuple[Fix, ...]:
     """
     if trace.problem is None:
         return _lasting(trace) if trace.conditions else ()
-    resolving = _mend(trace, trace.problem, MOST_CHANGED)
-    return tuple(fix for fix, _ in sorted(resolving, key=lambda each: bool(each[1].conditions)))
+    resolving = sorted(_mend(trace, trace.problem, MOST_CHANGED), key=lambda each: bool(each[1].conditions))
+    told: dict[object, Fix] = {}
+    for fix, answer in resolving:
+        for each in with_batch(trace, fix, answer):
+            told.setdefault((each.name, each.value), each)
+    return tuple(told.values())
+
+
+def with_batch(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
+    """Return a change to a target with those that keep a batch of any size first, and where it takes the batch.
+
+    `answer` is what the request with the change leads to. One that takes the batch elsewhere comes last.
+    """
+    stage = next((each for each in answer.stages if each.argument == fix.name and each.kind is Kind.RESHAPE), None)
+    asked, value = (each.request.arguments.get(fix.name) for each in (trace, answer))
+    if fix.every_batch or stage is None or stage.after is None or answer.request.arguments.get("reverse"):
+        return [fix]
+    if not isinstance(asked, tuple) or not isinstance(value, tuple):
+        return [fix]
+    moved = batch_moved(stage.before, stage.after)
+    kept = kept_first(stage.before, stage.after, asked, value)
+    tried = _asked_again(trace.request, _worded(trace.request, ((fix.name, *each) for each in kept)))
+    found = [each for each, again in tried if again.output is not None]
+    return [*found, replace(fix, said=f"{fix.said}: {moved}", moves=moved)] if moved else [fix, *found]
 
 
 def single_fixes(trace: Trace, problem: Problem, name: str | None = None) -> Iterator[Fix]:

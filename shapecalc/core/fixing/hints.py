@@ -9,7 +9,7 @@ from shapecalc.core.asking.resolve import resolve, with_zeros
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.dialect import Zero
 from shapecalc.core.fixing.candidates import batch_changes, changes, refused_request
-from shapecalc.core.fixing.fixes import fixes, single_fixes
+from shapecalc.core.fixing.fixes import apply, fixes, single_fixes, with_batch
 from shapecalc.core.fixing.nearest import nearest_sizes
 from shapecalc.core.ops import OPS
 from shapecalc.core.rules.refusals import (
@@ -108,6 +108,8 @@ def _fitting(trace: Trace, problem: Problem) -> str:
     mended = None
     if sizes or next(changes(trace, problem), None) is not None:
         mended = next(single_fixes(trace, problem, problem.argument), None)
+    if mended is not None and (moved := _moved(trace, mended)):
+        return moved
     nearest = shape_text(at.put(sizes[0], at=index)) if sizes else None
     if mended is None or mended.value != nearest:
         image = f"try {brief(str(mended.value))}" if mended is not None and at.hole is None else ""
@@ -116,6 +118,14 @@ def _fitting(trace: Trace, problem: Problem) -> str:
     short = whole == brief(whole)
     action = f"try {whole}" if short else f"write {sizes[0]} in place of the {at.value[index]} at index {index}"
     return action if at.hole is None else f"{' and '.join(map(str, sorted(sizes)))} would divide: {action}"
+
+
+def _moved(trace: Trace, mended: Fix) -> str:
+    """Say what keeps the batch first, and where the change takes it; nothing if that leaves it where it is."""
+    *kept, last = with_batch(trace, mended, resolve(apply(trace.request, mended)))
+    if not last.moves:
+        return ""
+    return "; ".join(filter(None, (_for_every_batch(kept), f"{brief(str(last.value))} {last.moves}")))
 
 
 def _for_batches(trace: Trace, problem: Problem, at: Refused) -> str:

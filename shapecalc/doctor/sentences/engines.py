@@ -10,7 +10,10 @@ ENGINES = (
         "ONNX Runtime 1.6 to 1.31, provoked",
         {
             "reshape": {
-                "counts": ("cannot be reshaped to the requested shape. input shape:{input}, requested shape:{target}",),
+                "counts": (
+                    "cannot be reshaped to the requested shape. input shape:{input}, requested shape:{target}",
+                    "input shape:{input}, requested shape:{target}",
+                ),
                 "unspecified": ("cannot be reshaped to the requested shape",),
                 "zero-out-of-range": ("the dimension with value zero exceeds the dimension",),
                 "two-infer": ("at most one dimension can be -1",),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST_TRIED = 256
 """How many targets are tried at most."""
-OTHERS_STAY = "the other sizes stay"
+OTHERS_STAY, NO_TURN = "the other sizes stay", "no Transpose"
 
 
 class Candidate(Record):
@@ -178,6 +178,9 @@ def _reshape(broken: Broken, target: tuple[int, ...], place: int, mark: int, own
 
 def _assumed(broken: Broken, target: tuple[int, ...]) -> str:
     """Return which sizes must stay for a count to be right: those that a written number stands for."""
+    turned = folded_turn(broken.visit.input[broken.home], broken.visit.outputs[broken.home])
+    if turned is not None:
+        return f"{NO_TURN} {','.join(map(str, turned))} was folded into it"
     asked = (broken.visit.arguments[broken.home] or {})["target"]
     before = broken.visit.input[broken.home] or ()
     written = [new for old, new in zip(asked, target, strict=True) if old == -1 and new > 1]
@@ -188,6 +191,20 @@ def _assumed(broken: Broken, target: tuple[int, ...]) -> str:
                     sizes = "*".join(map(str, before[start:end]))
                     return f"{sizes if end - start > 1 else f'axis {start}'} stays {number}"
     return OTHERS_STAY
+
+
+def folded_turn(before: Sizes | None, after: Sizes | None) -> tuple[int, ...] | None:
+    """Return the permutation that a reshape of one sample may stand for; None if there is none.
+
+    Exporters write a Transpose as a Reshape where it moves nothing but a batch of 1.
+
+    >>> folded_turn((1, 8, 8, 8), (64, 1, 8)), folded_turn((1, 64, 8), (64, 8)), folded_turn((1, 64, 8), (1, 8, 64))
+    ((1, 0, 2), None, None)
+    """
+    if not before or not after or before[0] != 1 or after[0] == 1 or 1 not in after:
+        return None
+    place = after.index(1)
+    return (*range(1, place + 1), 0, *range(place + 1, len(after)))
 
 
 def _expands(broken: Broken) -> Iterator[Candidate]:

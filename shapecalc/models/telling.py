@@ -76,7 +76,7 @@ def assumed_words(fix: Fix) -> str:
     """
     if not fix.assumes:
         return ""
-    return f"assumes {'that ' if fix.assumes.startswith('the ') else ''}{fix.assumes}"
+    return f"assumes {'that ' if fix.assumes.startswith(('the ', 'no ')) else ''}{fix.assumes}"
 
 
 def stop_lines(report: Report, stops: Iterable[Stop]) -> list[str]:

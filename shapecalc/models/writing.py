@@ -8,11 +8,13 @@ from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.engine.whole_files import whole_file
 from shapecalc.models.building import model_of
+from shapecalc.models.fixes import NO_TURN
 from shapecalc.models.following import Following
 from shapecalc.models.mending import external_files, mended, pieces
 from shapecalc.models.proofs import Proof, proof_of
 from shapecalc.models.reading import file_error
 from shapecalc.models.report import Fixed, Verdict
+from shapecalc.models.telling import assumed_words, name_of
 from shapecalc.models.walking import walked
 
 TYPE_CHECKING = False
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from shapecalc.models.report import Fix, Report
     from shapecalc.models.walk import Walk
 
+MOST_DOUBTS = 3
+"""Of how many fixes it is told what they assume, if a model is not proved."""
 MOST_ROUNDS = 8
 """How often a mended model is walked again at most, for what lay below a node that failed before."""
 
@@ -144,4 +148,6 @@ def _fixed(report: Report, found: Whole, proof: Proof, target: Path) -> Fixed:
     mended_nodes = [(each, found.mended[each.node.path]) for each in report.nodes if each.node.path in found.mended]
     left = [each for each in report.nodes if each.node.path in found.left and not proof.proved]
     path = None if proof.proved is False else str(target)
-    return Fixed(tuple(mended_nodes), tuple(left), proof.proved, proof.why, path)
+    doubted = [] if proof.proved else [each for each in mended_nodes if each[1].assumes.startswith(NO_TURN)]
+    doubts = [f"; the fix of {name_of(judged.node)} {assumed_words(fix)}" for judged, fix in doubted[:MOST_DOUBTS]]
+    return Fixed(tuple(mended_nodes), tuple(left), proof.proved, f"{proof.why}{''.join(doubts)}", path)

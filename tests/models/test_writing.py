@@ -288,6 +288,16 @@ def test_what_cannot_be_proved_is_written_and_says_why(tmp_path, made, why):
     assert target.exists()
 
 
+@pytest.mark.parametrize("target", [(64, 1, 8), (1, 64, 8)])
+def test_what_a_fix_assumes_is_told_if_a_transpose_of_one_sample_may_have_become_a_reshape(tmp_path, target):
+    nodes = [node("Reshape", ["x", "t"], ["a"], name="turn"), node("Gather", ["a", "i"], ["y"], axis=0)]
+    proto = graph_model(nodes, [("x", (1, 8, 8, 8))], ["y"], [("t", ints(*target)), ("i", ints(-1))])
+    report, _ = mend(proto, tmp_path)
+    assert report.fixed.proved is None
+    told = "the fix of turn assumes that no Transpose 1,0,2 was folded into it"
+    assert (told in report.fixed.why) == (target == (64, 1, 8))
+
+
 OPS = st.sampled_from(["reshape", "transpose", "relu", "flatten"])
 
 

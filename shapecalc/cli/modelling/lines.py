@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shapecalc.cli.checking.reports import annotation, brief_end
 from shapecalc.cli.modelling.screens import printable
+from shapecalc.models.fixes import NO_TURN
 from shapecalc.models.report import Verdict
 from shapecalc.models.telling import name_of, only_size, shape_words, stop_lines, worst_first
 
@@ -46,6 +47,7 @@ def _offence(judged: Judged, report: Report) -> str:
     for fix in judged.fixes[:1]:
         inserted = f"--fix inserts {', '.join(fix.inserts)}"
         said += f"; {inserted if fix.target is None else f'write {_said(fix.target)}'}"
+        said += f", if {fix.assumes}" if fix.assumes.startswith(NO_TURN) else ""
     return said
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections import Counter
 from pathlib import Path
 
 import shapecalc
@@ -10,10 +12,10 @@ from shapecalc.engine.endings import Endings
 from shapecalc.engine.files import FileError, split_store
 from shapecalc.engine.plan import concrete_moves
 from shapecalc.engine.stores.lines import Lines, LinesError, fewest_lines
-from shapecalc.engine.stores.parts import check_target, finish, held_part, part_of
+from shapecalc.engine.stores.parts import check_target, finish, held_part, is_array, part_of
 from shapecalc.engine.stores.passes import Plan, plan_store
 from shapecalc.engine.stores.plan import Pass, PlanError
-from shapecalc.engine.stores.stores import create_store, open_store
+from shapecalc.engine.stores.stores import create_store, open_store, open_to_write
 from shapecalc.engine.stores.tasks import Work
 
 TYPE_CHECKING = False
@@ -81,27 +83,42 @@ def carry_job(job: Job, target: Path, run: Runner, tick: Callable[[int], object]
     Raises `FileError` if the output cannot be written, or exists and `force` is not given, if there is a part of it
     and `resume` is not given or the part is of another job; `KeyboardInterrupt`, by signals too, and leaves the part.
     """
-    check_target(target, Path(split_store(job.source)[0]), force=force)
+    path, member = Path(split_store(job.source)[0]), split_store(job.source)[1]
+    check_target(target, path, force=force)
     manifest = {
         "request": [[repr(each.lines), [*each.chunks], [*each.task]] for each in job.plan.passes],
-        "source": {"path": str(Path(split_store(job.source)[0]).absolute()), **job.store.identity},
+        "source": {"path": str(path.absolute()), "member": member, **job.store.identity},
         "shapecalc": shapecalc.__version__,
     }
     with Endings():
         try:
             with held_part(target, manifest, resume=resume) as part:
-                source, store = job.source, job.store
-                for number, plan in enumerate(job.plan.passes):
-                    array = part.array(number)
-                    if not array.exists():
-                        create_store(array, store, plan.lines, plan.chunks)
-                    _do_pass(Work(plan, source, str(array)), number, part, run, tick)
-                    source, store = str(array), open_store(str(array))
-                finish(part, array, target)
+                _do_passes(job, part, run, tick)
+                finish(part, len(job.plan.passes) - 1, target)
         except KeyboardInterrupt:
             raise
         except Exception as error:
             raise _failed(error, target) from error
+
+
+def _do_passes(job: Job, part: Part, run: Runner, tick: Callable[[int], object]) -> None:
+    """Do the passes that are not done yet. What a pass has read is removed when what it wrote is whole."""
+    passes = job.plan.passes
+    counts = Counter(number for number, _ in part.done)
+    begin = max((number for number, plan in enumerate(passes) if counts[number] == plan.tasks), default=0)
+    tick(sum([plan.written for plan in passes[:begin]]))
+    for number, plan in enumerate(passes[begin:], begin):
+        source = str(part.array(number - 1)) if number else job.source
+        array = part.array(number)
+        if not is_array(array):
+            create_store(array, open_store(source) if number else job.store, plan.lines, plan.chunks)
+        part.forget_lost(number, plan, open_to_write(str(array)))
+        _do_pass(Work(plan, source, str(array)), number, part, run, tick)
+        if number:
+            part.check_whole(number)
+            shutil.rmtree(source, ignore_errors=True)
+        elif open_store(source).identity != job.store.identity:
+            raise FileError(f"{source}: it was changed while it was read")
 
 
 def _do_pass(work: Work, number: int, part: Part, run: Runner, tick: Callable[[int], object]) -> None:

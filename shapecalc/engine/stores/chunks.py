@@ -22,6 +22,7 @@ from shapecalc.core.sizes.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Iterator, Sequence
+    from typing import IO
 
     from shapecalc.engine.stores.boxes import Box
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 UNFINISHED = ".partial"
 """What the names of files end with that are not whole."""
-NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 TOGETHER = 64
 """How many files are open at once at most."""
 TOKEN = 8
@@ -137,22 +137,23 @@ def _done(work: Coroutine[Any, Any, Any]) -> Any:
 
 def _write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
     """Write files and return them. They are on the disk before they have their names."""
-    waiting: list[tuple[int, Path, Path]] = []
+    waiting: list[tuple[IO[bytes], Path, Path]] = []
     try:
         for file, data in files:
-            unfinished = file.with_name(f"{file.name}.{os.urandom(TOKEN).hex()}{UNFINISHED}")
             file.parent.mkdir(parents=True, exist_ok=True)
-            waiting.append((os.open(unfinished, NEW, 0o666), unfinished, file))
+            unfinished = file.with_name(f"{file.name}.{os.urandom(TOKEN).hex()}{UNFINISHED}")
+            waiting.append((unfinished.open("xb", buffering=0), unfinished, file))
             left = memoryview(data).cast("B")
             while left:
-                left = left[os.write(waiting[-1][0], left) :]
-        for descriptor, unfinished, file in waiting:
-            os.fsync(descriptor)
+                left = left[waiting[-1][0].write(left) :]
+        for stream, unfinished, file in waiting:
+            os.fsync(stream.fileno())
+            stream.close()
             unfinished.replace(file)
         return [file for _, _, file in waiting]
     finally:
-        for descriptor, unfinished, _ in waiting:
-            os.close(descriptor)
+        for stream, unfinished, _ in waiting:
+            stream.close()
             with suppress(OSError):
                 unfinished.unlink()
 

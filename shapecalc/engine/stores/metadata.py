@@ -67,10 +67,13 @@ def read_metadata(folder: Path) -> Metadata:
 
 
 def write_metadata(folder: Path, metadata: Metadata) -> None:
-    """Write the metadata of an array into a folder of its own; raise `OSError` if that cannot be done."""
-    folder.mkdir()
-    for name, value in metadata.files.items():
-        write_whole(folder / name, json.dumps(value, indent=2).encode())
+    """Write the metadata of an array into a folder of its own; raise `OSError` if that cannot be done.
+
+    What says its shape is written last: where it is there, all of them are.
+    """
+    folder.mkdir(exist_ok=True)
+    for name in sorted(metadata.files, reverse=True):
+        write_whole(folder / name, json.dumps(metadata.files[name], indent=2).encode(), force=True)
 
 
 def output_metadata(source: Metadata, lines: Lines, chunks: Sizes) -> Metadata:

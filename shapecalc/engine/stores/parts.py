@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shapecalc.engine.files import FileError
-from shapecalc.engine.stores.chunks import UNFINISHED, Chunks, sync_folders
+from shapecalc.engine.stores.chunks import UNFINISHED, sync_folders
 from shapecalc.engine.stores.tasks import Done
 from shapecalc.engine.whole_files import name_folder, write_whole
 
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO
 
+    from shapecalc.engine.stores.chunks import Chunks
+    from shapecalc.engine.stores.plan import Pass
+
+METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
+"""Files of an array that are no chunks."""
 MANIFEST, DONE, ARRAY = "manifest.json", "done", "array.zarr"
 
 
@@ -47,6 +52,27 @@ class Part:
         self.done[number, task] = done
         self._log.write(f"{number} {task} {done.checksum} {done.files}\n")
         self._log.flush()
+
+    def forget_lost(self, number: int, plan: Pass, chunks: Chunks) -> None:
+        """Forget the tasks of a pass of which files are not there any more."""
+        for (pass_number, task), done in [*self.done.items()]:
+            if pass_number == number:
+                there = sum(chunks.file(place).exists() for place in chunks.places(plan.box(task)))
+                if there != done.files:
+                    del self.done[number, task]
+
+    def check_whole(self, number: int) -> None:
+        """Raise `FileError` if files of a pass are not there; remove what killed writers have left among them."""
+        expected = sum([done.files for (pass_number, _), done in self.done.items() if pass_number == number])
+        count = 0
+        for folder, _, names in os.walk(self.array(number)):
+            for name in names:
+                if name.endswith(UNFINISHED):
+                    Path(folder, name).unlink()
+                elif name not in METADATA:
+                    count += 1
+        if count != expected:
+            raise FileError(f"{self.folder}: of {expected} files that were written, {count} are there; --resume goes on")
 
 
 def part_of(target: Path) -> Path:
@@ -116,14 +142,14 @@ def check_target(target: Path, source: Path, *, force: bool) -> None:
         return
     if not force:
         raise FileError(f"{target}: it exists; --force writes over it, --verify compares it")
-    if target.is_symlink() or not target.is_dir() or not _is_array(target):
+    if target.is_symlink() or not target.is_dir() or not is_array(target):
         raise FileError(f"{target}: it is no folder of a Zarr array, so it is not replaced")
     mine, theirs = target.resolve(), source.resolve()
     if mine == theirs or mine in theirs.parents or theirs in mine.parents:
         raise FileError(f"{target}: the output is the input, or around or inside it")
 
 
-def _is_array(folder: Path) -> bool:
+def is_array(folder: Path) -> bool:
     """Say whether a folder is a Zarr array at its root, and no group."""
     if (folder / ".zarray").is_file():
         return True
@@ -133,7 +159,9 @@ def _is_array(folder: Path) -> bool:
         return False
 
 
-def finish(part: Part, array: Path, target: Path) -> None:
-    """Give an array that is whole its name, and remove its part."""
-    name_folder(array, target)
+def finish(part: Part, number: int, target: Path) -> None:
+    """Give the array of the last pass its name, and remove its part."""
+    part.check_whole(number)
+    name_folder(part.array(number), target)
+    sync_folders([target], target.parent)
     shutil.rmtree(part.folder)

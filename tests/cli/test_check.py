@@ -22,7 +22,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import operators_of
 from tests.cli.conftest import command, environment, process
 
-pytestmark = pytest.mark.sessions(22)
+pytestmark = pytest.mark.sessions(14)
 
 PASSES = "reshape 2,3,4 0,-1 => 2,12\n"
 FAILS = "reshape 2,3,4 0,-1 => 2,13\n"

@@ -11,9 +11,10 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.element_types import KNOWN
 from shapecalc.core.ops import OPS
 from shapecalc.view.code import TARGETS
+from tests.sampling import some_and_rest
 from tests.sessions import environment, folder_with_shapecalc
 
-pytestmark = pytest.mark.sessions(8)
+pytestmark = pytest.mark.sessions(6)
 
 OPENED = [*OPS, "chain", "equiv"]
 COMPLETED = [
@@ -94,9 +95,10 @@ def test_bash_is_offered_what_goes_on_from_the_words(words, expected, shell, loa
     assert shell(loaded + LOADED, *words).stdout.split() == expected
 
 
-def test_what_goes_on_from_the_words_is_what_bash_is_told(shapecalc, monkeypatch):
+@pytest.mark.parametrize("rows", some_and_rest(COMPLETED, 6))
+def test_what_goes_on_from_the_words_is_what_bash_is_told(rows, shapecalc, monkeypatch):
     monkeypatch.setenv("_SHAPECALC_COMPLETE", "complete_bash")
-    for words, expected in COMPLETED:
+    for words, expected in rows:
         monkeypatch.setenv("COMP_WORDS", " ".join(["shapecalc", *words]))
         monkeypatch.setenv("COMP_CWORD", str(len(words)))
         assert (words, shapecalc().out.split()) == (words, expected)

@@ -51,7 +51,7 @@ ENDS = [
 ]
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("words", "code"), ENDS, ids=lambda value: str(value)[:50])
 def test_it_ends_well(shapecalc, words, code):
     ran = shapecalc(*words)

@@ -47,7 +47,7 @@ def ran(folder, *program):
     return done.returncode, done.stdout, done.stderr, {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("words", WORDS, ids=lambda words: " ".join(words)[:30])
 def test_a_command_does_the_same(words, tmp_path):
     there = ran(tmp_path / "there", "-m", "shapecalc", *words)

@@ -24,7 +24,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-pytestmark = pytest.mark.sessions(14)
+pytestmark = pytest.mark.sessions(9)
 
 MESSAGE = "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
 ELSEWHERE = "it is not in the folder that the server was started in"

@@ -26,7 +26,7 @@ def alone(*words, **more):
     )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -57,7 +57,7 @@ def test_json_is_answered():
     assert (done.returncode, done.stdout[:17], done.stderr) == (0, '{"op": "reshape",', "")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "package"),
     [

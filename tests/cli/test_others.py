@@ -13,7 +13,7 @@ from shapecalc.core.asking.rulebook import REFUSALS, RULES
 from shapecalc.core.dialects import DIALECTS
 from tests.cli.conftest import command, environment, on_a_terminal, process
 
-pytestmark = pytest.mark.sessions(15)
+pytestmark = pytest.mark.sessions(10)
 
 
 def test_no_arguments_print_a_short_help_with_five_examples_that_run(shapecalc):

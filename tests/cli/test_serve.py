@@ -34,7 +34,7 @@ from shapecalc.serving.server import Serving, serve  # noqa: E402
 from shapecalc.tui.question import question_of  # noqa: E402
 from shapecalc.tui.visit import LONGEST_COURSE, command_of  # noqa: E402
 
-pytestmark = pytest.mark.sessions(16)
+pytestmark = pytest.mark.sessions(9)
 
 PATIENCE = 30
 F3, F5, F9, CTRL_L, CTRL_P, CTRL_S, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x0c", "\x10", "\x13", "\x14"

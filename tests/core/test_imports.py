@@ -39,7 +39,7 @@ def search_path():
     return ":".join([str(PACKAGE.parent), *[path for path in sys.path if path.endswith("-packages")]])
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("module", [*CORE, "shapecalc"])
 def test_the_core_imports_nothing_from_outside(module):
     assert loaded(f"import {module}", HEAVY) == []
@@ -86,7 +86,7 @@ def test_the_terminal_app_opens_without_typer():
     assert loaded(wanted, ["typer", "shapecalc.cli.options", "shapecalc.view.notebook"]) == []
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "words",
     [

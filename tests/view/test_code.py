@@ -159,7 +159,7 @@ SYMBOLIC = [
 """Requests with names, sizes that meet their conditions, and the targets that cannot say them."""
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("target", RUNS)
 @pytest.mark.parametrize(("request_line", "where", "not_said"), SYMBOLIC, ids=[row[0] for row in SYMBOLIC])
 def test_names_stay_open_until_the_code_runs(request_line, where, not_said, target):
@@ -174,7 +174,7 @@ def test_names_stay_open_until_the_code_runs(request_line, where, not_said, targ
     assert same(found, run(concrete, x).array)
 
 
-@pytest.mark.sampled(80)
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("target", RUNS)
 @pytest.mark.parametrize(("line", "one", "other", "not_said"), [row[:4] for row in REAL_CHAINS])
 def test_what_real_models_do_is_said_for_any_sizes(line, one, other, not_said, target):

@@ -60,8 +60,15 @@ def run_mcp() -> int:
     except* BrokenPipeError:
         abandon_stdout()  # the agent has gone
     except* OSError as errors:
-        raise stream_error("mcp", errors.exceptions[0]) from None
+        abandon_stdout()
+        raise stream_error("mcp", _first_of(errors).strerror) from None
     return Exit.YES
+
+
+def _first_of(errors: ExceptionGroup[OSError]) -> OSError:
+    """Return the first error of a group, which may hold groups itself."""
+    first = errors.exceptions[0]
+    return _first_of(first) if isinstance(first, ExceptionGroup) else first
 
 
 async def _serve(folder: Path) -> None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from textual.geometry import Size
 from textual.widgets import OptionList
+from textual.widgets.option_list import Option
 
 LEAST_WIDTH = 4
 """The cells that the height of a list is reckoned for at least."""
@@ -13,6 +14,10 @@ LEAST_WIDTH = 4
 
 class Choices(OptionList):
     """A list that can be paged through before it is laid out, and has no width at times. Textual's own then raises."""
+
+    def __init__(self, *options: Option, id: str) -> None:
+        """Make a list of some options. Their texts may be a file's, so they are never read as markup."""
+        super().__init__(*options, id=id, markup=False)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the lines that the options take."""

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 from shlex import split
 
 import numpy
@@ -303,6 +304,14 @@ def test_a_stream_that_is_closed_is_exit_4_and_an_agent_that_has_gone_is_none(li
     program = ["bash", "-c", f'"{sys.executable}" -m shapecalc {line}']
     ran = subprocess.run(program, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == ((4, "", f"shapecalc: {told}\n") if told else (0, "", ""))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_an_answer_that_cannot_be_written_is_exit_4():
+    with open("/dev/full", "wb") as full:
+        asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n"
+        ran = subprocess.run(command("mcp"), env=environment(), input=asked, stdout=full, stderr=-1, check=False)
+    assert (ran.returncode, ran.stderr) == (4, b"shapecalc: mcp: No space left on device\n")
 
 
 def test_without_the_package_it_says_what_to_install():

@@ -22,6 +22,7 @@ from shapecalc.engine.endings import Endings
 from shapecalc.engine.whole_files import report_file, whole_file
 from tests.cli.conftest import command, environment
 from tests.core.test_rooms import SOURCES
+from tests.models import detector
 
 
 def without_unnamed(monkeypatch):
@@ -293,14 +294,39 @@ def test_the_command_line_refuses_what_is_no_regular_file(shapecalc, tmp_path):
             assert ran.err == f"shapecalc: file: {tmp_path / name}: it is not a regular file\n"
 
 
-def test_of_two_command_lines_one_is_refused(tmp_path):
+WRITERS = {
+    "array": ["reshape", "x.npy", "2,3", "-o", "y.npy"],
+    "picture": ["reshape", "2,3", "6", "--picture", "y.svg"],
+    "film": ["film", "reshape", "2,3", "6", "-o", "y.html"],
+    "worksheet": ["drill", "--print", "2", "--seed", "a", "-o", "y.md"],
+    "model": ["model", "x.onnx", "--fix", "-o", "y.onnx"],
+}
+"""Command lines that write a new file, which is named last."""
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("words", WRITERS.values(), ids=WRITERS)
+def test_of_two_command_lines_one_is_refused(words, tmp_path):
+    if words[0] == "model":
+        pytest.importorskip("onnxruntime", reason="onnxruntime is not installed, which proves a model")
+        detector.write(tmp_path / "x.onnx")
     np.save(tmp_path / "x.npy", np.arange(6))
-    words = command("reshape", str(tmp_path / "x.npy"), "2,3", "-o", str(tmp_path / "y.npy"))
-    pair = [subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    told = [running.communicate()[1] for running in pair]
-    assert sorted(running.returncode for running in pair) == [0, 4]
-    assert "".join(told) == f"shapecalc: file: {tmp_path / 'y.npy'}: it exists; --force writes over it\n"
-    assert (np.load(tmp_path / "y.npy").tolist(), names(tmp_path)) == ([[0, 1, 2], [3, 4, 5]], ["x.npy", "y.npy"])
+    before, target = names(tmp_path), words[-1]
+
+    def run(count):
+        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+        started = [subprocess.Popen(command(*words), env=environment(), cwd=tmp_path, **pipes) for _ in range(count)]
+        told = "".join(running.communicate()[1] for running in started)
+        return sorted(running.returncode for running in started), told
+
+    assert run(1)[0] == [0]
+    alone = (tmp_path / target).read_bytes()
+    (tmp_path / target).unlink()
+    codes, told = run(2)
+    assert codes == [0, 4]
+    assert f"{target}: it exists" in told
+    assert "Traceback" not in told
+    assert ((tmp_path / target).read_bytes(), names(tmp_path)) == (alone, sorted([*before, target]))
 
 
 def test_a_full_disk_never_says_updated(tmp_path):

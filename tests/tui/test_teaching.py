@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -242,6 +243,21 @@ def with_course(test, text=OWN, **opening):
         await test(user)
 
     asyncio.run(using(run))
+
+
+MARKUP = "[red]r [/] [@click=app.quit]q[/]"
+
+
+def test_markup_in_a_teachers_texts_is_shown_as_it_is_written():
+    async def look(user):
+        assert user.text.count(MARKUP) == 3
+        await user.press("enter")
+        assert user.text.count(MARKUP) == 3
+        await user.type("3,2")
+        await user.press("enter")
+        assert f"✓ {MARKUP}" in user.text
+
+    with_course(look, text=re.sub('"(My own|Look.|It turned.|Whisper this.)"', f'"{MARKUP}"', OWN), notes=True)
 
 
 def test_a_teachers_lessons_take_the_place_of_the_others_and_are_marked_as_theirs(data_folder):

@@ -35,7 +35,7 @@ class Files(ModalScreen[str | None]):
         """Put the list under the folder's name, and what is said of its lines under it."""
         with Vertical(classes="dialog"):
             yield Static("", id="folder", markup=False)
-            yield Choices(id="places", markup=False)
+            yield Choices(id="places")
             yield Static("", id="about", markup=False)
             yield KeyWords("enter takes an array or opens a folder, escape closes")
 

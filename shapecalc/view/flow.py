@@ -12,7 +12,7 @@ from shapecalc.core.sizes.record import replace
 from shapecalc.view.canvas import Canvas, packed, pitch_for, rows_around, stack
 from shapecalc.view.columns import LONGEST_DIM, SCALAR, Column, Gap, Spread, column_of, spread
 from shapecalc.view.ink import ink
-from shapecalc.view.layout import INFERS, Cell, Layout, input_cells, layouts, place_of
+from shapecalc.view.layout import Cell, Layout, input_cells, layouts, place_of
 from shapecalc.view.marks import colour, mark_text
 from shapecalc.view.strokes import LEFT, RIGHT, UNICODE, Strokes, clip
 from shapecalc.view.wires import draw, write_token
@@ -64,7 +64,7 @@ def flow(
     placed = _with_holes(_placed(answer, made, place_of(made, at), (width, height), strokes), holes)
     notes, lines = _notes(made[slice(*placed.window)], placed, len(made), strokes, not holes), placed.lines
     if sums:
-        notes[:0] = [Text(step.why, "dim") for step in answer.steps[:at] if isinstance(step.facts, INFERS)]
+        notes[:0] = [Text(text, "dim") for layout in made for text in _sums(layout, at)]
     room = MOST_ROWS if height is None else height - 1 - len(packed(notes, width, strokes))
     shown = range(lines)
     if lines > room:
@@ -134,6 +134,15 @@ def _notes(shown: tuple[Layout, ...], placed: Spread, stages: int, strokes: Stro
     if shown and (problem := shown[-1].problem):
         texts.append(Text(f"{strokes.fail} stopped at {shown[-1].name}: {problem.rule}", "bold red"))
     return texts
+
+
+def _sums(layout: Layout, at: int | None) -> list[str]:
+    """Return what is said of each -1 that a stage settles before step `at`, or at all if that is None."""
+    asked = layout.stage.asked if layout.cuts else ()
+    places = {out for out, dim in enumerate(asked) if dim == -1}
+    steps = zip(layout.numbers, layout.stage.steps, strict=False)
+    texts = [step.why for number, step in steps if step.out in places and (at is None or number < at)]
+    return [text if text.startswith("-1") else f"-1: {text}" for text in texts]
 
 
 def _mixing_note(layout: Layout, strokes: Strokes) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shapecalc.core.answers.moves import Slice
 from shapecalc.engine.execute import run
-from shapecalc.view.film.board import AFTER, BEFORE, PART, SUM
+from shapecalc.view.film.board import AFTER, BEFORE
 from shapecalc.view.film.frames import picture_at, tracks
 from shapecalc.view.film.scenes import LEAST_HEIGHT, film_of
 from shapecalc.view.film.screen import screen
@@ -167,14 +167,22 @@ def test_a_copied_zero_glides_down_from_its_index():
         ]
 
 
+def test_a_copied_zero_and_all_that_it_copies_from_is_lit_in_one_column():
+    film = film_of(answer_to("reshape 2,2,3,2 -1,0,0"))
+    shown = film.frames[at_steps(film, 1)[-1]].sprites
+    lit = {key for key, sprite in shown.items() if sprite.look == "lit"}
+    assert lit - {"rail1"} == {"index2", "dim0.2", "asked2", "dim1.2"}
+    assert len({shown[key].x for key in lit - {"rail1"}}) == 1
+
+
 def test_minus_one_is_filled_from_the_budget():
     film = film_of(answer_to("reshape 2,3,4 0,-1"))
     last = film.frames[at_steps(film, 1)[-1]].sprites
     pieces = [sprite for key, sprite in last.items() if key.startswith("piece")]
     assert len(pieces) == 12
-    assert {piece.y for piece in pieces} == {PART}
+    assert {piece.y for piece in pieces} == {last["part"].y} == {last["sumbar"].y + 1}
     assert sum(len(piece.text) for piece in pieces) == len(last["sumbar"].text)
-    assert (last["sumbar"].y, last["part"].text) == (SUM, "-1      24 / 2 = 12")
+    assert last["part"].text == "-1      24 / 2 = 12"
     counts = [frame.sentence for frame in film.frames if frame.sentence.startswith("The known dims fit")]
     assert [counts[0], counts[-1]] == ["The known dims fit 2 times.", "The known dims fit 12 times."]
 

@@ -7,6 +7,7 @@ import json
 import re
 from html.parser import HTMLParser
 from io import BytesIO
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -24,6 +25,7 @@ from shapecalc.view.film.page import page
 from shapecalc.view.film.scenes import film_of
 from shapecalc.view.film.screen import screen
 from shapecalc.view.film.svg import LARGEST, moving
+from shapecalc.view.film.svg import still as moment
 from shapecalc.view.ink import contrast
 from shapecalc.view.notebook import CONTRAST
 from shapecalc.view.still import ENDINGS, still
@@ -115,7 +117,16 @@ def test_a_gif_stands_for_whole_hundredths_and_as_long_as_the_film():
     assert all(delay % 10 == 0 and delay >= 20 for delay in delays)
     assert sum(delays) == pytest.approx(film.seconds * 1000, abs=10 * len(film.frames))
     assert sum(hundredths for _, hundredths in moments(film)) * 10 == sum(delays)
-    assert (image.info["loop"], image.size[0]) == (0, film.width * 8 + 20)
+    assert (image.info["loop"], image.size[0]) == (0, 2 * (film.width * 8 + 20))
+
+
+def test_words_stand_in_pixels_as_far_apart_as_their_blanks_say():
+    film = film_of(SMALL)
+    drawn = moment(film, [Sprite(0, 0, "ab      cd")], "light")
+    grey = Image.open(BytesIO(pixels.png(drawn, 1))).convert("L")
+    inked = [x for x in range(grey.width) if grey.crop((x, 0, x + 1, 40)).getextrema()[0] < 128]
+    gap = max(end - start for start, end in pairwise(inked))
+    assert gap >= 6 * 8, "blanks are not to be one blank"
 
 
 def dark_pixels(data):

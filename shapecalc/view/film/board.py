@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 TITLE, RAIL, INDEX, BEFORE, ASKED, AFTER, SUM, PART, HEAD = 0, 1, 3, 4, 5, 6, 7, 8, 9
-"""The rows from the top: of the stage's dims, of a -1 and what it is made of, and over the first tape."""
+"""The rows from the top: of the stage's dims, of a -1 and what it is made of, and over the first tape.
+
+The last three are further down if there is room for empty rows before the first and the last of them: see `Board.row`.
+"""
 SAID, LOW = 3, 20
 """Lines of what is said, over the note at the bottom; one less where the film has fewer rows than the second number."""
 LABELS = 8
@@ -35,6 +38,8 @@ class Board:
         self.said = SAID - (height < LOW)
         self.tape_rows = max(1, (height - HEAD - 2 - (height >= LOW) - self.said - 1) // 2)
         """The rows that each of two tapes may have."""
+        self.gaps = self.between = 0
+        """The empty rows over what is made of a -1 and under it, and between two tapes."""
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
         self._last: dict[str, Sprite] = {}
@@ -45,7 +50,15 @@ class Board:
 
     def fit(self, rows: int, tapes: int) -> None:
         """Give so many tapes so many rows each, and do with as little height as they need."""
-        self.tape_rows, self.height = rows, min(self.height, HEAD + tapes * (rows + 1) + 1 + self.said + 1)
+        needed = HEAD + tapes * (rows + 1) + 1 + self.said + 1
+        spare = max(0, self.height - needed)
+        self.between = min(tapes - 1, spare) if tapes else 0
+        self.gaps = min(2, spare - self.between)
+        self.tape_rows, self.height = rows, min(self.height, needed + self.between + self.gaps)
+
+    def row(self, row: int) -> int:
+        """Return where the row of a -1, of what it is made of or over the first tape is."""
+        return row + (self.gaps if row == HEAD else self.gaps // 2)
 
     @property
     def columns(self) -> int:

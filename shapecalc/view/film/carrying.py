@@ -36,7 +36,7 @@ def lay_memory(board: Board, journey: Journey) -> None:
     tapes = [_tape(board, journey, place, 0) for place in range(len(journey.points))]
     gathers = any(not isinstance(move, Reshape) for move in journey.moves)
     board.fit(max(tape.bottom for tape in tapes), 2 if gathers else 1)
-    board.tape = _tape(board, journey, 0, HEAD + 1)
+    board.tape = _tape(board, journey, 0, board.row(HEAD) + 1)
     _put_head(board, board.tape, "memory")
     _put_cells(board, board.tape, [*range(board.tape.shown)])
     _put_bars(board, board.tape)
@@ -153,7 +153,7 @@ def _gather(board: Board, journey: Journey, place: int, sentence: str, step: int
     source = board.tape
     if source is None:
         return
-    target = _tape(board, journey, place + 1, source.top + board.tape_rows + 1)
+    target = _tape(board, journey, place + 1, source.top + board.tape_rows + board.between + 1)
     gathering = Gathering(journey, place, source, target, board.memory)
     board.memory += 1
     _put_head(board, target, "written", _read_strides(gathering))
@@ -178,7 +178,7 @@ def _pick(board: Board, gathering: Gathering, cells: range, step: int | None) ->
         board.put(_cell_key(board, cell), *target.place(cell), _cell_text(target, value), "lit")
         board.glide(_cell_key(board, cell), source.place(came))
     said = f"out{span_text(written, gathering.after)} = in{span_text(read, gathering.before)}"
-    board.put("part", 0, PART, said, "bold")
+    board.put("part", 0, board.row(PART), said, "bold")
     taken = f"{_cells_text(cells)} {'takes' if len(cells) == 1 else 'take'} what is in {_cells_text(froms)}."
     board.frame(taken.capitalize(), step, arrive=PICKING, hold=RESTING)
     board.light([*lit, *(_cell_key(board, cell) for cell in cells)], "ink")

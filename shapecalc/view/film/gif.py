@@ -28,7 +28,7 @@ def gif(film: Film, theme: str | None) -> bytes:
         raise not_installed(error) from None
 
     def drawn(sprites: Iterable[Sprite]) -> Image.Image:
-        return Image.open(BytesIO(png(still(film, sprites, theme or "light"), 1))).convert("RGB")
+        return Image.open(BytesIO(png(still(film, sprites, theme or "light")))).convert("RGB")
 
     palette = drawn(Sprite(0, row, SAMPLE, look) for row, look in enumerate(LOOKS)).quantize(COLOURS)
     pictures, delays = list[Image.Image](), list[int]()

@@ -155,7 +155,7 @@ def _put_fault(board: Board, layout: Layout | None) -> None:
     budget = budget_of(layout) if layout.cuts and layout.cells else None
     have, known = budget.counts if budget else (None, None)
     if isinstance(have, int) and isinstance(known, int) and known > 0 and budget is not None:
-        board.put("sum", 0, SUM, f"have    {dim_text(have)}")
+        board.put("sum", 0, board.row(SUM), f"have    {dim_text(have)}")
         divided = f"{dim_text(have)} / {dim_text(known)} = {dim_text(have // known)}, rest {dim_text(have % known)}"
         asked = f"asked   {dim_text(known)}" if budget.hole is None else f"-1      {divided}"
-        board.put("part", 0, PART, asked, "bad")
+        board.put("part", 0, board.row(PART), asked, "bad")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.rules.steps import DroppedOne, Inferred
+from shapecalc.core.answers.stage import Kind
+from shapecalc.core.rules.steps import CopiedZero, DroppedOne, Inferred
 from shapecalc.core.sizes.quoting import dim_text, number_text
 from shapecalc.view.film.board import AFTER, ASKED, BEFORE, INDEX, PART, SUM
 from shapecalc.view.film.frames import Ask
@@ -29,8 +30,9 @@ FALLING = 0.35
 
 
 def cell_text(cell: Cell) -> str:
-    """Return a dim with its mark; a hole for one that was not settled."""
-    return UNICODE.hole if cell.dim is None else f"{mark_text(cell.mark, UNICODE)} {cell.dim}"
+    """Return a dim with its mark, if it has one; a hole for one that was not settled."""
+    marked = f"{mark_text(cell.mark, UNICODE)} " if cell.mark else ""
+    return UNICODE.hole if cell.dim is None else f"{marked}{cell.dim}"
 
 
 def cell_look(cell: Cell) -> str:
@@ -71,6 +73,8 @@ def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs:
     if min((*outs, *step.sources), default=0) >= board.columns and not isinstance(step.facts, INFERS):
         return
     lit = [f"dim{number}.{axis}" for axis in step.sources] + [f"asked{out}" for out in outs]
+    if isinstance(step.facts, CopiedZero) or layout.stage.kind is Kind.PERMUTE:
+        lit += [f"index{axis}" for axis in step.sources]
     kept = {key: board.sprites[key].look for key in lit if key in board.sprites}
     board.light(lit)
     if isinstance(step.facts, INFERS) and outs:
@@ -82,6 +86,7 @@ def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs:
             source = min(step.sources[0], board.columns) if step.sources else out
             _fill(board, layout, number, out, (board.x(source), BEFORE if step.sources else ASKED))
         board.frame(step.why, at, asks=_ask(board, layout, outs))
+    kept |= {f"dim{number + 1}.{out}": cell_look(layout.cells[out]) for out in outs}
     for key, look in kept.items():
         board.light([key], look)
 
@@ -90,7 +95,7 @@ def _fill(board: Board, layout: Layout, number: int, out: int, start: tuple[floa
     """Let a dim come from a place into its hole."""
     cell, key = layout.cells[out], f"dim{number + 1}.{out}"
     board.remove(f"hole{out}")
-    board.put_dim(key, out, AFTER, cell_text(cell), cell_look(cell))
+    board.put_dim(key, out, AFTER, cell_text(cell), "lit")
     board.glide(key, start)
 
 
@@ -112,16 +117,18 @@ def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: 
     factors = " * ".join(str(cell.dim) for cell in layout.before)
     total, divisor = dim_text(have), dim_text(known)
     divided = f"-1      {total} / {f'({divisor})' if '*' in divisor else divisor} ="
-    board.put("sum", 0, SUM, f"have    {factors} = {total}" if len(layout.before) > 1 else f"have    {total}")
-    board.put("part", 0, PART, f"{divided} {UNICODE.hole}")
+    board.put(
+        "sum", 0, board.row(SUM), f"have    {factors} = {total}" if len(layout.before) > 1 else f"have    {total}"
+    )
+    board.put("part", 0, board.row(PART), f"{divided} {UNICODE.hole}")
     bar = _put_budget(board, have) if isinstance(facts, Inferred) else None
     board.frame("-1 is the elements divided by the known dims.", at)
     asks = _ask(board, layout, [out])
     if bar and isinstance(step.value, int):
         _fill_bar(board, bar, step.value, at, asks)
         asks = None
-    board.put("part", 0, PART, f"{divided} {dim_text(step.dim)}")
-    _fill(board, layout, number, out, (len(board.sprites["part"].text) - 1, PART))
+    board.put("part", 0, board.row(PART), f"{divided} {dim_text(step.dim)}")
+    _fill(board, layout, number, out, (len(board.sprites["part"].text) - 1, board.row(PART)))
     board.frame(step.why, at, asks=asks)
 
 
@@ -132,7 +139,7 @@ def _put_budget(board: Board, have: Dim) -> tuple[int, int] | None:
     if not isinstance(have, int) or have < 1 or room < SHORTEST_BAR:
         return None
     long = room // have * have or room
-    board.put("sumbar", start, SUM, UNICODE.block * long)
+    board.put("sumbar", start, board.row(SUM), UNICODE.block * long)
     return start, long
 
 
@@ -144,8 +151,9 @@ def _fill_bar(board: Board, bar: tuple[int, int], times: int, at: int, asks: Ask
     for first in range(0, shown, each):
         for piece in range(first, min(shown, first + each)):
             left, right = (start + edge * long // shown for edge in (piece, piece + 1))
-            board.put(f"piece{piece}", left, PART, (UNICODE.shade if piece % 2 else UNICODE.block) * (right - left))
-            board.glide(f"piece{piece}", (left, SUM))
+            block = UNICODE.shade if piece % 2 else UNICODE.block
+            board.put(f"piece{piece}", left, board.row(PART), block * (right - left))
+            board.glide(f"piece{piece}", (left, board.row(SUM)))
         count = min(shown, first + each) if shown == times else times
         said = f"The known dims fit {number_text(count, 'time', 'times')}."
         board.frame(said, at, arrive=FALLING, hold=FALLING / 2, asks=asks if first == 0 else None)

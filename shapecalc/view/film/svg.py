@@ -51,7 +51,7 @@ def size_of(film: Film) -> tuple[int, int]:
 
 def _picture(film: Film, words: str, theme: str | None) -> str:
     width, height = size_of(film)
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" xml:space="preserve"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(film.title)}">'
         f'<style>{style_sheet(theme)}</style><rect class="page" width="100%" height="100%"/>'

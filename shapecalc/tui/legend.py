@@ -18,7 +18,7 @@ LEGEND = (
     ("█ │", "elements, in pieces as large as the known dims make them"),
     ("▒", "elements that are left over, or too many"),
     ("├─┼─┤ ░", "elements in a row, with the cuts of an axis; too many cuts"),
-    ("!", "a new cut that falls inside an old block, unevenly: axes mix there"),
+    ("!", "a new cut inside an old block, where others have none: axes mix"),
     ("[5]", "the element that is followed"),
     ("◂", "the dim of the step at hand"),
     ("✗ ▲", "where it stopped, and the characters at fault"),

@@ -33,12 +33,13 @@ def beside(
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
     >>> print(beside(sc.transpose((2, 3), (1, 0)), sc.reshape((2, 3), (3, 2)), strokes=ASCII))
-    asked 3,2         mistaken 3,2
-    3 is at [0,1]     1 is at [0,1]
-    b | a 0  1        ~1 | ~2 0  1
-    0 |   0 [3]     0 |    0 [1]
-    1 |   1  4      1 |    2  3
-    2 |   2  5      2 |    4  5
+    asked 3,2        mistaken 3,2
+    3 is at [0,1]    1 is at [0,1]
+    b | a 0  1       ~1 | ~2 0  1
+    --+--------      ---+---------
+    0 |   0 [3]       0 |    0 [1]
+    1 |   1  4        1 |    2  3
+    2 |   2  5        2 |    4  5
     """
     sizes = _common_sizes(asked, mistaken)
     ours, theirs = journey_of(asked, sizes), journey_of(mistaken, sizes)

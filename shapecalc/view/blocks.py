@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LEAST_BLOCK = 23
 """The fewest cells of a table."""
 HEAD = 3
-"""The lines over the elements."""
+"""The lines over the elements, without the line under the indices."""
 BETWEEN = 4
 """The blanks between two tables."""
 
@@ -90,6 +90,11 @@ class Table(Record):
         """The cells of an element with the brackets around it, or of the largest index over it."""
         return max(self.wide, len(str(self.columns - 1))) + 2
 
+    @property
+    def lines(self) -> int:
+        """The lines of the whole table."""
+        return HEAD + self.rows + (self.rows - 1) // self.block
+
     def width(self, height: int) -> int:
         """Return the cells of the whole table, with what counts the rows that `height` lines have no room for."""
         note = LEAST_BLOCK if self.rows + self.rows // self.block + HEAD > height else 0
@@ -102,7 +107,8 @@ def side_by_side(tables: Sequence[Table], width: int, height: int, strokes: Stro
     more = len(tables) - fits
     height -= bool(more)
     rooms = _rooms([table.width(height) for table in tables[:fits]], width - BETWEEN * (fits - 1))
-    blocks = [_lines(table, (room, height), strokes) for table, room in zip(tables, rooms, strict=False)]
+    ruled = all(table.lines < height for table in tables[:fits])
+    blocks = [_lines(table, (room, height), strokes, ruled=ruled) for table, room in zip(tables, rooms, strict=False)]
     lines = []
     for row in range(max(map(len, blocks))):
         line = Text()
@@ -127,13 +133,16 @@ def _rooms(widths: list[int], width: int) -> list[int]:
     return rooms
 
 
-def _lines(table: Table, room: tuple[int, int], strokes: Strokes) -> list[Text]:
-    """Return a table: its title, the index of the marked element, the indices of the columns, the rows."""
+def _lines(table: Table, room: tuple[int, int], strokes: Strokes, *, ruled: bool) -> list[Text]:
+    """Return a table: its title, the place of the marked element, the indices of the columns, the rows.
+
+    If it is `ruled`, a line parts the indices of the columns from the rows.
+    """
     width, height = room
     title = table.whole_title if 0 < len(table.whole_title) <= width else table.title
     head = [Text(clip(title, width, strokes), "bold")]
     head += [Text(clip(table.at, width, strokes))] if table.at else []
-    head += [Text()] if table.shape else []
+    head += [Text()] * (1 + ruled) if table.shape else []
     row, column = divmod(ravel(table.focus, table.shape), table.columns)
     label = min(table.label, max(width // 2, width - table.columns * table.cell))
     across = rows_around(column, table.columns, (width - label) // table.cell)
@@ -143,7 +152,8 @@ def _lines(table: Table, room: tuple[int, int], strokes: Strokes) -> list[Text]:
         down = _rows_shown(table, row, height - len(head) - len(notes))
         notes = _left_out(table, down, across, width)
     if table.shape:
-        head[-1] = _column_labels(table, across, label, strokes)
+        head[-1] = _parting_line(table, label, len(across), strokes)
+        head[-1 - ruled] = _column_labels(table, across, label, strokes)
     lines = _rows(table, down, across, label, strokes)
     return [*head, *lines, *(Text(clip(f"{strokes.dots} {note}", width, strokes), "dim") for note in notes)]
 
@@ -231,5 +241,7 @@ def _element_text(table: Table, index: Index) -> Text:
 
 def _parting_line(table: Table, label: int, columns: int, strokes: Strokes) -> Text:
     across, cross = strokes.lines[LEFT | RIGHT], strokes.lines[UP | DOWN | LEFT | RIGHT]
+    if len(table.shape) < 2:
+        return Text(across * (label + columns * table.cell), "dim")
     left = label - table.gutter - 1
     return Text(f"{across * left}{cross}{across * (table.gutter + columns * table.cell)}", "dim")

@@ -13,7 +13,6 @@ from shapecalc.core.rules.steps import InferredEmpty, LeftOut
 from shapecalc.core.sizes.dims import Dim, product, quotient
 from shapecalc.core.sizes.quoting import and_text, dim_text
 from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.layout import INFERS, Cell, Layout, regroups
 from shapecalc.view.marks import colour
@@ -98,6 +97,7 @@ def budget(layout: Layout, *, width: int, height: int = 12, strokes: Strokes) ->
     have   2 * 3 = 6  ###|###
     known  3     = 3  ###
     -1     6 / 3 = 2  3 fits 2 times, nothing left over
+    2 and 3 mix into 3 and 2
     """
     asked = budget_of(layout)
     if asked is None:
@@ -109,16 +109,27 @@ def budget(layout: Layout, *, width: int, height: int = 12, strokes: Strokes) ->
     lines = lines or _factor_lines(asked, layout, width)
     for step in layout.stage.steps:
         if isinstance(step.facts, INFERS) or regroups(step):
-            lines += [Text(f"holds when {condition.words}", "yellow") for condition in step.conditions]
+            lines += [
+                Text(f"holds when {condition.words}; otherwise refused", "yellow") for condition in step.conditions
+            ]
     if len(lines) < height:
-        lines = [Text(_head(layout), "bold"), *lines]
+        lines = [Text(layout.head, "bold"), *lines]
+    told = _what_becomes_of_axes(layout)
+    if told and len(lines) < height and len(told) <= width:
+        lines.append(Text(told, "dim"))
     return stack([clip_line(line, width, strokes) for line in lines])
 
 
-def _head(layout: Layout) -> str:
-    """Return what is asked for: both shapes in their order."""
-    stage = layout.stage
-    return f"{layout.name} {shape_text(stage.before)} to {shape_text(stage.asked or stage.after or ())}"
+def _what_becomes_of_axes(layout: Layout) -> str:
+    """Return which sizes stay, merge, split or mix; an empty text if that is not known of all dims."""
+    if {out for link in layout.links for out in link.outs} != {*range(len(layout.cells))} or not layout.stage.finished:
+        return ""
+    texts = []
+    for link in layout.links:
+        before = and_text([dim_text(_dim_or_one(layout.before[axis].dim)) for axis in link.sources])
+        after = and_text([dim_text(_dim_or_one(layout.cells[out].dim)) for out in link.outs])
+        texts.append(f"{before or after} {link.verb}" + (f" {after}" if link.verb.endswith("into") else ""))
+    return "; ".join(texts)
 
 
 def _factors(dims: Sequence[Dim], strokes: Strokes) -> str:

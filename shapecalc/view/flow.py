@@ -43,28 +43,25 @@ def flow(
     strokes: Strokes = UNICODE,
     chosen: tuple[int, int] | None = None,
     holes: Holes | None = None,
-    sums: bool = False,
 ) -> Text:
     r"""Return the flow of an answer at step `at`; after all steps if none is given.
 
     `width` and `height` are in character cells. Axes that have no room are left out, not those around the step at
     hand. `chosen` is a dim by column and index. It is lit up with all dims that it comes from. The cells of a dim
     carry their place as the meta data `dim` of their style. `holes` are the dims that are hidden, by column and index,
-    with what stands there; no line leads into them. With `sums`, the division of every -1 is written under it.
+    with what stands there; no line leads into them.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
     >>> print(flow(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), strokes=ASCII))
     input transpose 1,0,2   reshape 0,-1
-    a   2 -\/---------- b 3 ------ 0 -- b  3
-    b   3 -/\---------- a 2 -+--- -1 -- ac 8
+    a   2 -\/---------- b 3 ----- 0 -- b  3
+    b   3 -/\---------- a 2 -+-- -1 -- ac 8
     c   4 ------------- c 4 -'
     """
     made, holes = layouts(answer), holes or {}
     placed = _with_holes(_placed(answer, made, place_of(made, at), (width, height), strokes), holes)
     notes, lines = _notes(made[slice(*placed.window)], placed, len(made), strokes, not holes), placed.lines
-    if sums:
-        notes[:0] = [Text(text, "dim") for layout in made for text in _sums(layout, at)]
     room = MOST_ROWS if height is None else height - 1 - len(packed(notes, width, strokes))
     shown = range(lines)
     if lines > room:
@@ -134,15 +131,6 @@ def _notes(shown: tuple[Layout, ...], placed: Spread, stages: int, strokes: Stro
     if shown and (problem := shown[-1].problem):
         texts.append(Text(f"{strokes.fail} stopped at {shown[-1].name}: {problem.rule}", "bold red"))
     return texts
-
-
-def _sums(layout: Layout, at: int | None) -> list[str]:
-    """Return what is said of each -1 that a stage settles before step `at`, or at all if that is None."""
-    asked = layout.stage.asked if layout.cuts else ()
-    places = {out for out, dim in enumerate(asked) if dim == -1}
-    steps = zip(layout.numbers, layout.stage.steps, strict=False)
-    texts = [step.why for number, step in steps if step.out in places and (at is None or number < at)]
-    return [text if text.startswith("-1") else f"-1: {text}" for text in texts]
 
 
 def _mixing_note(layout: Layout, strokes: Strokes) -> str:

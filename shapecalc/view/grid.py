@@ -129,6 +129,7 @@ def grid(
     input 2,3         transpose -> 3,2
     3 is at [1,0]     3 is at [0,1]
     a | b 0  1  2     b | a 0  1
+    --+-----------    --+--------
     0 |   0  1  2     0 |   0 [3]
     1 |  [3] 4  5     1 |   1  4
                       2 |   2  5
@@ -165,12 +166,13 @@ def output_grids(
     >>> from shapecalc.view.strokes import ASCII
     >>> pair = sc.chain("2,3", "transpose 1,0"), sc.chain("2,3", "reshape 3,2")
     >>> print(output_grids(pair, sc.equiv(*pair).counterexample, strokes=ASCII))
-    first 3,2         second 3,2
-    3 is at [0,1]     1 is at [0,1]
-    b | a 0  1        ~1 | ~2 0  1
-    0 |   0 [3]     0 |    0 [1]
-    1 |   1  4      1 |    2  3
-    2 |   2  5      2 |    4  5
+    first 3,2        second 3,2
+    3 is at [0,1]    1 is at [0,1]
+    b | a 0  1       ~1 | ~2 0  1
+    --+--------      ---+---------
+    0 |   0 [3]       0 |    0 [1]
+    1 |   1  4        1 |    2  3
+    2 |   2  5        2 |    4  5
     """
     if any(0 in output for output in found.outputs):
         raise misuse("there are no elements to show")

@@ -70,6 +70,7 @@ def _drawn(answer: Trace | Chain, layout: Layout, at: int, width: int, pitch: in
         canvas.put(right + 1, 1 + pitch * row, f"{row}", "dim")
         canvas.put(right + 4, 1 + pitch * row, text, ink(colour(cell.mark), bold=cell.step == at))
     reasons = max(right + 5 + max(map(len, after), default=2), right + 1 + len(heading)) + 2
+    canvas.put(reasons, 0, layout.title, "dim")
     for row, (reason, style) in _reasons(answer, layout, at).items():
         canvas.put(reasons, 1 + pitch * row, reason, style)
     return canvas

@@ -91,6 +91,12 @@ class Layout(Record):
         return self.stage.kind in CUTTING
 
     @property
+    def head(self) -> str:
+        """The stage with both shapes: `reshape 2,3,4 to 0,-1`."""
+        stage = self.stage
+        return f"{self.name} {shape_text(stage.before)} to {shape_text(stage.asked or stage.after or ())}"
+
+    @property
     def parted(self) -> frozenset[int]:
         """The dims that have the size of the axis at their place, and not that axis's elements alone."""
         if not (self.cuts and self.stage.finished):

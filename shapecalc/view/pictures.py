@@ -44,7 +44,7 @@ def picture(
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
     >>> print(picture(sc.reshape((2, 3), (0, -1)), 0, strokes=ASCII))
-    dim in            dim out
+    dim in            dim out  reshape 0,-1
     0  a 2 ::::: 0 :> 0  2     0 copies dim 0, which is 2
     1  b 3      -1    1  _
     """
@@ -98,7 +98,7 @@ def main_step(answer: Trace | Chain, width: int) -> int:
 
     >>> import shapecalc as sc
     >>> main_step(sc.reshape((2, 3, 4), (0, -1)), 78), main_step(sc.transpose((2, 3)), 78)
-    (1, 1)
+    (1, 2)
     """
     last = len(answer.steps) - (answer.problem is None)
     return next(iter(_most_first(answer, width)), max(0, last))

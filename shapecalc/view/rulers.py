@@ -16,7 +16,7 @@ from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import number_text
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.core.sizes.text import shape_text
-from shapecalc.view.canvas import Canvas, packed, stack
+from shapecalc.view.canvas import Canvas, clip_line, packed, stack
 from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import colour, mark_text
 from shapecalc.view.steps import shown_name
@@ -103,14 +103,15 @@ def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, st
     >>> from shapecalc.view.layout import layouts
     >>> from shapecalc.view.strokes import ASCII
     >>> answer = sc.reshape((2, 3), (3, 2))
-    >>> print(rulers(answer, layouts(answer)[0], width=60, height=9, strokes=ASCII))
+    >>> print(rulers(answer, layouts(answer)[0], width=78, height=9, strokes=ASCII))
+    reshape 2,3 to 3,2
                0           3           6
     before a 2 +-----------+-----------+
            b 3 +---+---+---+---+---+---+
                        !       !
     after ~1 3 +-------+-------+-------+
           ~2 2 +---+---+---+---+---+---+
-               ! cuts old blocks of 3 unevenly: axes mix (allo...
+               ! cuts old blocks of 3 at different places: axes mix (order is k...
     """
     try:
         sizes = example_sizes(answer) if not all_known(_dims(layout)) else {}
@@ -128,7 +129,10 @@ def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, st
             return Text("every axis stays as it is", end="")
         made = _rulers(layout, anew[0], sizes, strokes)
         notes = [*_size_notes(layout, anew[0], sizes), *_block_note(len(anew), layout, anew[0])]
-    return _fitted(made, notes, (width, height), strokes)
+    drawn = _fitted(made, notes, (width, height), strokes)
+    if drawn.plain.count("\n") + 1 >= height:
+        return drawn
+    return stack([clip_line(Text(layout.head, "bold"), width, strokes), drawn])
 
 
 def _fitted(made: Rulers, notes: list[str], size: tuple[int, int], strokes: Strokes) -> Text:
@@ -280,7 +284,9 @@ def _conclusion(made: Rulers, *, to_scale: bool) -> str:
     """Say whether axes mix, and why."""
     exact = "to scale; " if to_scale else ""
     if made.clash is not None:
-        return f"{exact}! cuts old blocks of {made.clash[0]} unevenly: axes mix (allowed, order is kept)"
+        old, new = made.clash
+        cut = f"only some old blocks of {old}" if new > old else f"old blocks of {old} at different places"
+        return f"{exact}! cuts {cut}: axes mix (order is kept)"
     if made.mixes:
         return f"{exact}old blocks are cut alike by chance: at most sizes axes mix"
     return f"{exact}every old block is cut alike: nothing mixes"

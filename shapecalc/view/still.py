@@ -11,13 +11,15 @@ from shapecalc.core.sizes.lookup import lookup
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.text import shape_text
-from shapecalc.view.canvas import clip_line, stack
+from shapecalc.view.canvas import clip_line, packed, stack
 from shapecalc.view.flow import flow
+from shapecalc.view.layout import layouts
 from shapecalc.view.notebook import PAPERS, hexadecimal, svg
 from shapecalc.view.pictures import infers, main_step, picture
 from shapecalc.view.pixels import png
 from shapecalc.view.rail import rail, strip
 from shapecalc.view.strokes import UNICODE
+from shapecalc.view.sums import sums
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,10 +91,12 @@ def still_text(answer: Trace | Chain, at: int | None, width: int) -> Text:
     """Return what is seen of step `at`; of None, the whole answer with the picture that shows most."""
     place = main_step(answer, width) if at is None else at
     here = at if at is not None or answer.problem is None else len(answer.steps)
+    told = sums(layouts(answer)) if at is None and not infers(answer, place) else ()
     parts = [
         clip_line(Text(visible(command_line(answer)), "bold"), width, UNICODE),
         Text(""),
-        flow(answer, here, width=width, sums=at is None and not infers(answer, place)),
+        flow(answer, here, width=width),
+        *packed([Text(text, "dim") for text in told], width, UNICODE),
         Text(""),
         rail(answer, here, width=width),
         strip(answer, here, width=width),

@@ -54,11 +54,12 @@ def test_the_two_grids_mark_the_element_that_differs(shapecalc):
 def test_of_an_element_that_repeats_only_the_place_that_differs_is_marked(shapecalc):
     told = shapecalc("equiv", "3 | expand 2,3", "| reshape 3,1 | expand 3,2 | reshape 2,3").err
     assert told.splitlines()[1:] == [
-        "first 2,3         second 2,3",
-        "[0,1]             [0,1]",
-        "+ │ a 0  1  2     ~1 │ ~2 0  1  2",
-        "0 │   0 [1] 2      0 │    0 [0] 1",
-        "1 │   0  1  2      1 │    1  2  2",
+        "first 2,3           second 2,3",
+        "1 is at [0,1]       0 is at [0,1]",
+        "new │ a 0  1  2     ~1 │ ~2 0  1  2",
+        "────┼───────────    ───┼────────────",
+        "  0 │   0 [1] 2      0 │    0 [0] 1",
+        "  1 │   0  1  2      1 │    1  2  2",
     ]
 
 
@@ -67,8 +68,9 @@ def test_outputs_of_different_shape_are_drawn_without_a_mark(shapecalc):
     assert told.splitlines() == [
         "shapecalc: with N=2, the outputs are 3,2 and 1,6",
         "first 3,2      second 1,6",
-        "b │ a 0  1     + │ ab 0  1  2  3  4  5",
-        "0 │   0  3     0 │    0  1  2  3  4  5",
+        "b │ a 0  1     new │ ab 0  1  2  3  4  5",
+        "──┼────────    ────┼─────────────────────",
+        "0 │   0  3       0 │    0  1  2  3  4  5",
         "1 │   1  4",
         "2 │   2  5",
     ]

@@ -224,7 +224,7 @@ def test_whatever_is_typed_gets_a_line(lesson, typed):
 
 def test_a_prediction_of_an_expand_or_shape_is_not_measured_by_its_count():
     lesson = Lesson("x", "x", "x", "expand 3,1 3,4", "x")
-    assert judge(lesson, "3,5").said == "dim 1 is not 5: input dim 1, 1, is repeated to ?"
+    assert judge(lesson, "3,5").said == "dim 1 is not 5: input dim 1 has size 1, repeated to ?"
     lesson = Lesson("x", "x", "x", "chain '3,1 | transpose | expand 4,3'", "x")
     assert judge(lesson, "5,3").said.startswith("dim 0 is not 5: ")
 

@@ -181,8 +181,11 @@ def check_rulers(text, before, after, why):
     cross = [(old, new) for old in steps["before"] for new in steps["after"] if old % new and new % old]
     assert ("axes mix" in text) == bool(cross) == (" mix into " in why), text
     assert cross or "every old block is cut alike: nothing mixes" in text
-    for old in re.findall(r"! cuts old blocks of (\d+) unevenly", text):
-        assert any(step == int(old) for step, _ in cross), text
+    for only, old in re.findall(r"! cuts (only some )?old blocks of (\d+)", text):
+        new = next(step for step in steps["after"] if any(step == crossing for _, crossing in cross))
+        assert (int(old), new) in cross, text
+        ends = [(start // new, (start + int(old) - 1) // new) for start in range(0, prod(sizes), int(old))]
+        assert bool(only) == any(first == last for first, last in ends), text
 
 
 def check_bars(text, have, known):

@@ -239,7 +239,7 @@ class Stretched(Facts):
         """Return the step's sentence."""
         if step.value == self.dim:
             return f"input dim {step.sources[0]} is {self.dim} and stays"
-        return f"input dim {step.sources[0]}, {self.dim}, is repeated to {step.value}"
+        return f"input dim {step.sources[0]} has size {self.dim}, repeated to {step.value}"
 
 
 class NewDim(Facts):
@@ -256,7 +256,7 @@ class NewDim(Facts):
 
     def why(self, step: Step) -> str:
         """Return the step's sentence."""
-        return f"{step.value} {'copy' if step.value == 1 else 'copies'} of what follows"
+        return f"{step.value} {'copy' if step.value == 1 else 'copies'} of the dims after it"
 
 
 class Broadcasted(Facts):

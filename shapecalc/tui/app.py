@@ -23,7 +23,7 @@ from shapecalc.tui.memory import Memory
 from shapecalc.tui.palette import commands
 from shapecalc.tui.question import FIRST, Outcome, Question, command
 from shapecalc.tui.screens.explore import Explore
-from shapecalc.tui.themes import OURS, THEMES, filters_of, opening_theme
+from shapecalc.tui.themes import OURS, THEMES, filters_of, in_turn, opening_theme
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class ShapecalcApp(App[Outcome]):
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what every line goes through before it is shown."""
         filters = (each for each in super().get_line_filters() if not isinstance(each, Monochrome))
-        return [*filters, *filters_of(self.theme, colour=not self.no_color)]
+        return (in_turn((*filters, *filters_of(self.theme, colour=not self.no_color))),)
 
     @on(Explore.Asked)
     def note_question(self, asked: Explore.Asked) -> None:

@@ -139,6 +139,24 @@ class Colourless(LineFilter):
         ]
 
 
+class _InTurn(LineFilter):
+    def __init__(self, filters: tuple[LineFilter, ...]) -> None:
+        super().__init__()
+        self.filters = filters
+
+    def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
+        """Return the segments of a line, as the last of the filters leaves them."""
+        for each in self.filters:
+            segments = each.apply(segments, background)
+        return segments
+
+
+@lru_cache(16)
+def in_turn(filters: tuple[LineFilter, ...]) -> LineFilter:
+    """Return one filter for several, so that a line is made and kept once."""
+    return _InTurn(filters)
+
+
 COLOURLESS, READABLE = Colourless(), Readable()
 
 

@@ -21,7 +21,7 @@ from shapecalc.view.strokes import UNICODE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, Self
 
     from rich.console import Console
 
@@ -67,6 +67,9 @@ class ClickableText(Widget):
         self.text = Text()
         self.action = action
         self._lines: list[list[Segment]] = []
+        self._region = Region()
+        self._strips: dict[int, Strip] = {}
+        """The lines of that region as they go to the screen, as far as they have not changed since."""
 
     def put(self, text: Text) -> None:
         """Show the lines that are others than those there now; lay the screen out only if there are more or fewer."""
@@ -78,12 +81,48 @@ class ClickableText(Widget):
             self.refresh(layout=True)
             return
         changed = [y for y, (old, new) in enumerate(zip_longest(before, lines)) if old != new]
+        starts = [y for y in changed if y - 1 not in changed]
+        ends = [y for y in changed if y + 1 not in changed]
         if changed:
-            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+            width = self.size.width
+            self.refresh(*(Region(0, y, width, end + 1 - y) for y, end in zip(starts, ends, strict=True)))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of lines."""
         return len(self._lines)
+
+    def refresh(self, *regions: Region, **options: bool) -> Self:
+        """Have some lines drawn anew, or everything."""
+        for y in (y for region in regions for y in region.line_range):
+            self._strips.pop(y, None)
+        if not regions:
+            self._strips.clear()
+        return super().refresh(*regions, **options)
+
+    def notify_style_update(self) -> None:
+        """Have everything drawn in the new style."""
+        self._strips.clear()
+        super().notify_style_update()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the lines of a region. The screen asks for all lines of all texts at each key, and few have changed."""
+        if crop != self._region:
+            self._region = crop
+            self._strips.clear()
+        top, *others = self.gutter
+        if any(others) or crop.width != self.size.width or self.opacity < 1:
+            return super().render_lines(crop)
+        lines = range(crop.y - top, crop.bottom - top)
+        for y in lines:
+            if y not in self._strips:
+                self._strips[y] = self._filtered_line(y) if y >= 0 else super().render_lines(crop)[y + top]
+        return [self._strips[y] for y in lines]
+
+    def _filtered_line(self, y: int) -> Strip:
+        strip, (_, background) = self.render_line(y), self.background_colors
+        for each in self.get_line_filters():
+            strip = strip.apply_filter(each, background)
+        return strip
 
     def render_line(self, y: int) -> Strip:
         """Return one line; one that is too long ends with dots."""
@@ -175,14 +214,6 @@ class TextField(Input):
             """Keep the line."""
             super().__init__()
             self.text = text
-
-    class Scrolled(Message):
-        """Other characters than before are in view."""
-
-    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
-        """Tell that the text has scrolled."""
-        super().watch_scroll_x(old_value, new_value)
-        self.post_message(self.Scrolled())
 
     def validate_value(self, value: str) -> str:
         """Return what is typed, with what cannot be seen escaped."""

@@ -142,5 +142,7 @@ def packed(notes: list[Text], width: int, strokes: Strokes) -> list[Text]:
 
 
 def stack(parts: list[Text]) -> Text:
-    """Return texts one under another."""
+    """Return texts one under another; one that has no line's end is returned itself."""
+    if len(parts) == 1 and not parts[0].end:
+        return parts[0]
     return Text("\n", no_wrap=True, overflow="ignore", end="").join(parts)

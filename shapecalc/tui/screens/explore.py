@@ -64,6 +64,7 @@ LINES = 2
 class Explore(Screen[None]):
     """One question, answered at every key stroke, and stepped through."""
 
+    BLANK = True
     AUTO_FOCUS = ""
     BINDINGS = [Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS]
 
@@ -122,6 +123,7 @@ class Explore(Screen[None]):
         fields = [Field(name, question.texts.get(name, "")) for name in question.fields]
         for field in fields:
             self.watch(field, "value", partial(self.take_text, field.field_name), init=False)
+            self.watch(field, "scroll_x", self.move_carets, init=False)
         return fields
 
     # What the user does
@@ -132,7 +134,6 @@ class Explore(Screen[None]):
             self.state.ask(self.state.question.with_text(name, value), name)
             self.show_soon()
 
-    @on(TextField.Scrolled)
     def move_carets(self) -> None:
         """Keep the carets under what they are about."""
         if self.state.outcome.problem is not None:
@@ -517,7 +518,7 @@ class Explore(Screen[None]):
         self.set_class(state.outcome.answer is None, "-stale")
         self._put_answer(width)
         if state.outcome.answer is not None:
-            self.post_message(self.Asked(asked, state.at))
+            self.app.post_message(self.Asked(asked, state.at))
         self._shown = monotonic()
 
     def _put_answer(self, width: int) -> None:

@@ -52,7 +52,7 @@ def run_doctor(file: str | None, model: str | None, out: Output) -> int:
         if model is not None:
             from shapecalc.cli.modelling.named_nodes import named_nodes
 
-            nodes = named_nodes([read.node for read, _ in found.found], model)
+            nodes = named_nodes([read for read, _ in found.found], model)
             lines += nodes.lines
             objects = [each | {"model": node} for each, node in zip(objects, nodes.objects or [None], strict=True)]
             told = any(nodes.objects)

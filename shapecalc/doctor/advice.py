@@ -188,6 +188,8 @@ def _meaning(ratio: int, read: Reading) -> str:
     """Return what a ratio of two counts often means, unless the shapes show that the batch is right."""
     if read.input and read.target and read.input[0] == read.target[0]:
         return ""
+    if read.input and ratio == read.input[0] and read.cause == "hard-coded-batch":
+        return ", as the first dim of the input is"
     return ": often RGB against grey" if ratio == 3 else ": often a batch" if ratio <= MOST_BATCHES else ""
 
 

@@ -85,7 +85,7 @@ class Following:
             else:
                 mark = Apart(taken.index(walk.batch), 1)
             self._keep(declared.tensor, [mark if followed else None for followed in self._followed])
-        bodies = [walk.model.graph, *[body for node in _nodes((walk.model.graph,)) for body in node.bodies]]
+        bodies = [walk.model.graph, *[body for node in nodes_in((walk.model.graph,)) for body in node.bodies]]
         self._constants = {each.tensor: each for body in bodies for each in body.constants}
 
     def carry(self, node: Node) -> None:
@@ -189,7 +189,7 @@ class Following:
     def maker(self, tensor: int) -> Node | None:
         """Return the node that makes a tensor; None for inputs and constants."""
         if self._makers is None:
-            self._makers = {made: node for node in _nodes((self._walk.model.graph,)) for made in node.outputs}
+            self._makers = {made: node for node in nodes_in((self._walk.model.graph,)) for made in node.outputs}
         return self._makers.get(tensor)
 
     def shapes(self, tensor: int) -> Shapes | None:
@@ -270,7 +270,7 @@ class Following:
             lists = [*self._out_of_turns(node, body, node.inputs[outer:], body.outputs[outer // 2 :])]
             deciding = (*node.inputs[:outer], *body.outputs[: outer // 2])
         else:
-            inner = [tensor for each in _nodes(node.bodies) for tensor in each.inputs]
+            inner = [tensor for each in nodes_in(node.bodies) for tensor in each.inputs]
             lists, deciding = [[] for _ in node.outputs], (*node.inputs, *inner)
         decided = any(map(self.marks, deciding))
         for tensor, found in zip(node.outputs, lists, strict=False):
@@ -381,7 +381,7 @@ def _stacked(mark: Mark, shape: Sizes | None, axis: int) -> Mark:
     return Apart(mark.axis + (axis % (len(shape) + 1) <= mark.axis), mark.inner)
 
 
-def _nodes(bodies: Iterable[Body]) -> Iterator[Node]:
+def nodes_in(bodies: Iterable[Body]) -> Iterator[Node]:
     """Yield all nodes of bodies, and of the bodies in them."""
     left = [*bodies]
     while left:

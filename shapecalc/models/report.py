@@ -195,3 +195,5 @@ class Report(Record):
     stops: tuple[Stop, ...]
     fixed: Fixed | None = None
     """None unless a fix was asked for."""
+    above: Mapping[str, str] = NONE
+    """By the name of a node that was asked for and is not listed, the path of the offender next above it."""

@@ -101,6 +101,10 @@ def found_node(report: Report, text: str) -> Judged:
     stopping = [stop for stop in report.stops if text.removeprefix("#") in (stop.node.path, stop.node.name)]
     if not found and stopping:
         raise misuse(visible(f"{stop_lines(report, stopping)[0]}; such nodes are not listed"), argument="node")
+    if not found and text in report.above:
+        offender = next(judged for judged in report.nodes if judged.node.path == report.above[text])
+        said = f"'{shown}' is not among the listed nodes; next above it {visible(name_of(offender.node))} offends"
+        raise misuse(said, argument="node")
     if not found:
         near = suggestion(text, [judged.node.name for judged in report.nodes[:MOST_COMPARED] if judged.node.name])
         raise misuse(f"no listed node is called '{shown}' or has that path", visible(near), argument="node")

@@ -70,7 +70,8 @@ def verdict_of(runs: Sequence[Run], declared: int, batch: str) -> tuple[Verdict,
     if at_declared:
         return Verdict.FAILS, at_declared[0]
     only = len(failing) == len(others)
-    sizes = " and ".join(str(run.batch) for run in failing)
+    *front, last = [str(run.batch) for run in failing]
+    sizes = f"{', '.join(front)} and {last}" if front else last
     return (Verdict.ONLY if only else Verdict.SOMETIMES), f"at {batch} = {sizes}: {failing[0].refused}"
 
 

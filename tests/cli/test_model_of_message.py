@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
 from shapecalc.cli.modelling import named_nodes
 from tests.cli.test_model import NODE
+from tests.models.judging import graph_model
 from tests.models.reports import YOLO
+from tests.models.samples import freed, session
+
+node = helper.make_node
 
 OUTER = "Non-zero status code returned while running Reshape node. Name:'{}' Status Message: it cannot be done\n"
 PARSER = "[TRT] While parsing node number 18 [Reshape -> r1]: In function parseGraph: [6] reshaping failed for tensor\n"
@@ -54,3 +61,48 @@ def test_a_model_that_cannot_be_read_is_exit_4(shapecalc, tmp_path):
     ran = shapecalc("doctor", "--model", str(tmp_path / "no.onnx"), stdin=PARSER)
     assert (ran.code, ran.out) == (4, "")
     assert ran.err.count("\n") == 1
+
+
+REAL = {
+    "a listed node": ([node("Reshape", ["x", "t"], ["y"], name="/R")], "", "/R"),
+    "a node without a name": ([node("Reshape", ["x", "t"], ["y"])], "the message names no node, and #0 alone", "#0"),
+    "a product below": (
+        [node("Reshape", ["x", "u"], ["a"], name="/Flat"), node("Gemm", ["a", "w"], ["y"], name="/Gemm")],
+        "'/Gemm' is not among the listed nodes; next above it /Flat offends",
+        "/Flat",
+    ),
+    "a sum two nodes below": (
+        [
+            node("Reshape", ["x", "u"], ["a"], name="/Flat"),
+            node("Relu", ["a"], ["b"], name="/Relu"),
+            node("Add", ["b", "v"], ["y"], name="/Add"),
+        ],
+        "'/Add' is not among the listed nodes; next above it /Flat offends",
+        "/Flat",
+    ),
+}
+
+
+@pytest.mark.parametrize(("nodes", "said", "shown"), REAL.values(), ids=REAL)
+def test_what_the_runtime_says_of_a_model_leads_to_the_node_to_mend(shapecalc, tmp_path, nodes, said, shown):
+    constants = [("t", np.array([1, 2, 3])), ("u", np.array([1, -1])), ("w", np.ones((6, 2), np.float32))]
+    model = graph_model(nodes, [("x", (1, 6))], ["y"], [*constants, ("v", np.ones((1, 6), np.float32))], shapes=False)
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(Exception, match="Non-zero status code") as failed:
+        session(freed(model)).run(None, {"x": np.ones((3, 6), np.float32)})
+    ran = shapecalc("doctor", "--model", str(tmp_path / "m.onnx"), stdin=str(failed.value))
+    assert ran.code == 0
+    assert said in ran.out
+    assert f"\n{shown}  Reshape 14 " in ran.out
+    assert "\n  fix     0," in ran.out
+    if "Flat" in shown:
+        assert f"and nothing fails before {nodes[-1].name}\n" in ran.out
+        refused = shapecalc("model", str(tmp_path / "m.onnx"), "--node", nodes[-1].name)
+        assert (refused.code, said in refused.err) == (2, True)
+
+
+def test_of_two_nodes_with_the_shapes_of_a_message_none_is_taken(shapecalc, tmp_path):
+    nodes = [node("Reshape", ["x", "t"], ["y"]), node("Reshape", ["x", "t"], ["z"])]
+    onnx.save(graph_model(nodes, [("x", (1, 6))], ["y", "z"], [("t", np.array([1, 2, 3]))]), tmp_path / "m.onnx")
+    text = "Input shape:{3,6}, requested shape:{1,2,3}"
+    assert shapecalc("doctor", "--model", str(tmp_path / "m.onnx"), stdin=text).out.endswith("names no node\n")

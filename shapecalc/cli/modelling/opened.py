@@ -7,7 +7,7 @@ from pathlib import Path
 from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.models import judging
-from shapecalc.models.below import near
+from shapecalc.models.around import near
 from shapecalc.models.judging import judged_model
 from shapecalc.models.reading import read_model
 from shapecalc.models.report import Fix

@@ -1,10 +1,10 @@
-"""What a runtime meets below a node that is left as it is: the first node that fails for it."""
+"""Around a node that somebody names: what fails below if it is left as it is, and what offends above it."""
 
 from __future__ import annotations
 
 from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import replace
-from shapecalc.models.following import Following
+from shapecalc.core.sizes.record import FrozenDict, replace
+from shapecalc.models.following import Following, nodes_in
 from shapecalc.models.report import Verdict
 from shapecalc.models.telling import found_node, name_of
 from shapecalc.models.walking import walked
@@ -74,16 +74,41 @@ class LeftAlone(Following):
 
 
 def near(outcome: Outcome, report: Report, names: Iterable[str]) -> Report:
-    """Return a report that also says what fails below the named nodes, if they go wrong without an error."""
+    """Return a report that also says what fails below the named nodes, if they go wrong without an error.
+
+    Of those that are not listed it says which offender is next above them.
+    """
     told: dict[str, Judged] = {}
+    above: dict[str, str] = {}
     for name in names:
         try:
             judged = found_node(report, name)
         except ShapeError:
-            continue
+            path = _offender_above(outcome, name)
+            if path is None:
+                continue
+            above[name] = path
+            judged = found_node(report, f"#{path}")
         if judged.verdict in SILENT and (said := _said(outcome, judged.node.path)):
             told[judged.node.path] = replace(judged, why=f"{judged.why}, {said}")
-    return replace(report, nodes=tuple([told.get(each.node.path, each) for each in report.nodes])) if told else report
+    nodes = tuple([told.get(each.node.path, each) for each in report.nodes]) if told else report.nodes
+    return replace(report, nodes=nodes, above=FrozenDict(above))
+
+
+def _offender_above(outcome: Outcome, name: str) -> str | None:
+    """Return the path of the offender next above the node of a name; None if there is none."""
+    every = [*nodes_in((outcome.walk.model.graph,))]
+    makers = {tensor: node for node in every for tensor in node.outputs}
+    left = [node for node in every if name in (node.name, node.path, f"#{node.path}")][:1]
+    seen = {node.path for node in left}
+    for node in left:  # grows meanwhile
+        if node.path in outcome.kept.offenders:
+            return node.path
+        read = [*node.inputs, *[tensor for body in node.bodies for tensor in body.outputs]]
+        found = [makers[tensor] for tensor in read if tensor in makers and makers[tensor].path not in seen]
+        seen.update(maker.path for maker in found)
+        left += found
+    return None
 
 
 def _said(outcome: Outcome, path: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape, Roll
 from shapecalc.core.sizes.record import Record
-from shapecalc.engine.copying import copy_into, roll_into
+from shapecalc.engine.copying import copy_for, roll_into
 from shapecalc.engine.plan import StridedView
 
 TYPE_CHECKING = False
@@ -72,11 +72,10 @@ class Backend(Record):
         """Return a C-contiguous copy of a view, one axis of it rolled if an axis and a shift are given."""
         if self.name == "cupy" and roll is None:
             return view.copy()
-        target = self.namespace.empty(view.shape, view.dtype)
         if roll is None:
-            copy_into(target, view)
-        else:
-            roll_into(target, view, *roll)
+            return copy_for(view)(view)
+        target = self.namespace.empty(view.shape, view.dtype)
+        roll_into(target, view, *roll)
         return target
 
 

@@ -6,8 +6,9 @@ The thread that asks for the copy fills tiles too, so it never waits for another
 from __future__ import annotations
 
 import os
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, lru_cache, partial
 from itertools import product as every
 from math import prod
 from threading import local
@@ -15,8 +16,8 @@ from threading import local
 import numpy as np
 
 from shapecalc.engine.cores import count_cores
-from shapecalc.engine.fastest import BY_POSITION, BY_ROWS, IN_ORDER, LASTS, NEAR, TILES
-from shapecalc.engine.ways import LINE, SHARE, WIDE, Way, way_of
+from shapecalc.engine.fastest import BY_POSITION, BY_ROWS, BY_SOURCE, FEW, IN_ORDER, TILES
+from shapecalc.engine.ways import LINE, SHARE, Way, way_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,45 +28,68 @@ if TYPE_CHECKING:
     Index = tuple[slice, ...]
     Fill = Callable[[Array, Array], object]
 
-FEW = 1 << 15
-"""Fewer elements are copied by NumPy before a way is found, unless its inner loop would be very short."""
-WORD = 8
-"""The most bytes of an element for which so short a loop costs more than to find a way."""
+TINY = 1 << 15
+"""Fewer bytes are copied by NumPy before a way is found."""
+MANY = 4
+"""Fewer rows than so many for each byte of one are copied by NumPy before they are looked at as elements."""
 
 
 def copy_into(target: Array, source: Array, tick: Callable[[int], object] | None = None) -> None:
     """Fill the C-contiguous `target` with `source`, of the same shape; call `tick` with the bytes of each tile."""
-    way = None if _is_soon_done(source) else _way(source)
-    if way is None or (way.fill == IN_ORDER and way.steps == way.shape):
-        np.copyto(target, source)
-        if tick:
-            tick(source.nbytes)
+    fill = fill_for(source)
+    if fill is not np.copyto:
+        fill(target, source, tick or int)
         return
+    np.copyto(target, source)
+    if tick:
+        tick(source.nbytes)
+
+
+def copy_for(view: Array) -> Callable[[Array], Array]:
+    """Return what makes a C-contiguous copy of arrays of the layout of `view`."""
+    fill = fill_for(view) if view.nbytes < 2 * SHARE else None  # for more, the cores are counted at each copy
+    if fill is np.copyto:
+        return np.ndarray.copy
+
+    def copied(view: Array) -> Array:
+        chosen = fill or fill_for(view)
+        if chosen is np.copyto:
+            return view.copy()
+        target = np.empty(view.shape, view.dtype)
+        chosen(target, view)
+        return target
+
+    return copied
+
+
+def fill_for(source: Array) -> Callable[..., object]:
+    """Return what fills C-contiguous targets with sources of one layout: `np.copyto`, or what also takes a tick."""
+    if source.nbytes < TINY or source.dtype.hasobject:
+        return np.copyto
+    cores = count_cores() if source.nbytes >= 2 * SHARE else 1
+    return _fill_of(source.shape, source.strides, source.itemsize, cores)
+
+
+@lru_cache(maxsize=256)
+def _fill_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, cores: int) -> Callable[..., object]:
+    way = way_of(shape, strides, itemsize, cores)
+    whole = FILLS[way.fill] is np.copyto and way.steps == way.shape[: len(way.steps)]
+    if whole and (way.width == itemsize or prod(way.steps) < MANY * way.width):
+        return np.copyto
+    return partial(_fill_in_tiles, way, np.dtype(f"V{way.width}") if way.width != itemsize else None)
+
+
+def _fill_in_tiles(way: Way, element: Any, target: Array, source: Array, tick: Callable[[int], object] = int) -> None:
+    """Fill `target` with `source` in a way that was found for its layout, as such elements if they are wider."""
     source, target = source.reshape(way.shape), target.reshape(way.shape)
-    if way.width != source.itemsize:
-        source, target = source.view(f"V{way.width}")[..., 0], target.view(f"V{way.width}")[..., 0]
-    fill, tick = FILLS[way.fill], tick or int
+    if element:
+        source, target = source.view(element)[..., 0], target.view(element)[..., 0]
+    fill = FILLS[way.fill]
     if way.steps == source.shape:
         fill(target, source)
         tick(source.nbytes)
     else:
-        _copy_tiles(target, source, fill, list(tiles_of(source.shape, way.steps)), way.threads, tick)
-
-
-def _is_soon_done(source: Array) -> bool:
-    """Say whether NumPy copies faster than a way is found, or copies objects."""
-    count = source.size
-    if count < FEW and (count < FEW // 4 or source.shape[-1] > LASTS["few"] or source.itemsize > WORD):
-        return True
-    row = source.shape[-1] * source.itemsize
-    if source.strides[-1] == source.itemsize and row >= LINE and source.nbytes < (SHARE if row > WIDE else NEAR):
-        return True
-    return source.dtype.hasobject
-
-
-def _way(source: Array) -> Way:
-    cores = count_cores() if source.nbytes >= 2 * SHARE else 1
-    return way_of(source.shape, source.strides, source.itemsize, cores)
+        _copy_tiles(target, source, fill, way, tick)
 
 
 def roll_into(target: Array, source: Array, axis: int, shift: int, tick: Callable[[int], object] = int) -> None:
@@ -76,21 +100,20 @@ def roll_into(target: Array, source: Array, axis: int, shift: int, tick: Callabl
         tick(target[(*before, into)].nbytes)
 
 
-def _copy_tiles(
-    target: Array, source: Array, fill: Fill, tiles: list[Index], threads: int, tick: Callable[[int], object]
-) -> None:
-    """Fill `target` tile by tile with `threads` threads. The calling thread is one of them."""
-    remaining = iter(tiles)
+def _copy_tiles(target: Array, source: Array, fill: Fill, way: Way, tick: Callable[[int], object]) -> None:
+    """Fill `target` tile by tile with the threads of `way`. The calling thread is one of them."""
+    remaining = tiles_of(source.shape, way.steps)
 
     def work() -> None:
         try:
             for tile in remaining:
-                fill(target[tile], source[tile])
-                tick(target[tile].nbytes)
+                into = target[tile]
+                fill(into, source[tile])
+                tick(into.nbytes)
         finally:
-            tiles.clear()  # if one thread fails, the others stop
+            deque(remaining, maxlen=0)  # if one thread fails, nothing is left for the others
 
-    others = [_threads().submit(work) for _ in range(min(threads, len(tiles)) - 1)]
+    others = [_threads().submit(work) for _ in range(way.threads - 1)]
     try:
         work()
     finally:
@@ -110,6 +133,30 @@ if hasattr(os, "register_at_fork"):
 
 
 _of_thread = local()
+NOTHING = bytearray()
+
+NUMBERS = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}
+"""The numbers without a sign, by their width in bytes."""
+
+
+@lru_cache(maxsize=256)
+def _orders(strides: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """Return the axes in the order of the source, and the order that leads back from there."""
+    order = sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
+    return order, sorted(range(len(strides)), key=order.__getitem__)
+
+
+def _fill_by_source(target: Array, source: Array) -> None:
+    """Fill a tile in the order of the source. NumPy's functions keep to an order that is given, its copies do not.
+
+    Of a number without a sign, `positive` is the number itself. There are none of other widths.
+    """
+    number = NUMBERS.get(source.itemsize)
+    if number is None:
+        np.copyto(target, source)
+    else:
+        order, _ = _orders(source.strides)
+        np.positive(source.view(number).transpose(order), out=target.view(number).transpose(order))
 
 
 def _fill_by_position(target: Array, source: Array) -> None:
@@ -123,34 +170,38 @@ def _fill_by_rows(target: Array, source: Array) -> None:
 
     Each row is padded by a cache line there, so the rows do not crowd into few sets of the cache.
     """
-    order = sorted(range(source.ndim), key=lambda axis: -abs(source.strides[axis]))
+    order, back = _orders(source.strides)
     rows = source.transpose(order)
-    padded = (*rows.shape[:-1], rows.shape[-1] + LINE // source.itemsize + 1)
-    near = _scratch_bytes(prod(padded) * source.itemsize).view(source.dtype).reshape(padded)[..., : rows.shape[-1]]
+    *before, long = rows.shape
+    padded = (*before, long + LINE // source.itemsize + 1)
+    scratch = np.frombuffer(_scratch(prod(padded) * source.itemsize), source.dtype, prod(padded))
+    near = scratch.reshape(padded)[..., :long]
     np.copyto(near, rows)
-    near = near.transpose(sorted(range(source.ndim), key=order.__getitem__))
-    fill = _fill_by_position if near.shape[-1] <= LASTS["few"] else np.copyto
-    fill(target, near)
+    fill = _fill_by_position if source.shape[-1] <= FEW else np.copyto
+    fill(target, near.transpose(back))
 
 
 FILLS: dict[str, Fill] = {
     IN_ORDER: np.copyto,
+    BY_SOURCE: _fill_by_source,
     TILES: np.copyto,
     BY_POSITION: _fill_by_position,
     BY_ROWS: _fill_by_rows,
 }
 
 
-def _scratch_bytes(nbytes: int) -> Array:
-    """Return `nbytes` bytes to write on. A thread gets the same ones for every tile, so they are mapped only once."""
-    if getattr(_of_thread, "bytes", np.empty(0)).nbytes < nbytes:
-        _of_thread.bytes = np.empty(nbytes, np.uint8)
-    kept: Array = _of_thread.bytes
-    return kept[:nbytes]
+def _scratch(nbytes: int) -> bytearray:
+    """Return at least `nbytes` bytes to write on. A thread gets the same ones for every tile."""
+    kept: bytearray = getattr(_of_thread, "bytes", NOTHING)
+    if len(kept) < nbytes:
+        _of_thread.bytes = kept = bytearray(nbytes)
+    return kept
 
 
 def tiles_of(shape: tuple[int, ...], steps: tuple[int, ...]) -> Iterator[Index]:
-    """Yield the tiles of an array of `shape`, `steps` positions along each axis, in C order."""
-    starts = [range(0, size, step) for size, step in zip(shape, steps, strict=True)]
-    for corner in every(*starts):
-        yield tuple(slice(start, start + step) for start, step in zip(corner, steps, strict=True))
+    """Return the tiles of an array of `shape`, `steps` positions along each axis, in C order."""
+    return every(*[_slices(size, step) for size, step in zip(shape, steps, strict=True)])
+
+
+def _slices(size: int, step: int) -> list[slice]:
+    return [slice(start, start + step) for start in range(0, size, step)]

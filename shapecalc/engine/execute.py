@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from numpy import ndarray
 
 from shapecalc.core.answers.moves import Move, Permute, Slice
 from shapecalc.core.answers.trace import Chain, Trace
@@ -12,12 +12,20 @@ from shapecalc.core.sizes.dims import Shape
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.engine.backends import NUMPY, Backend, backend_for
+from shapecalc.engine.copying import copy_for
 from shapecalc.engine.plan import Plan, concrete_moves, plan_moves
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    _Ready = tuple[Trace | Chain, Shape, tuple[Move, ...], Callable[[Any], Any]]
+    """An answer, kept so that no other gets its identity; its input shape, its moves, and what carries them out."""
 
 SMALL = 1 << 18
 """Up to this many bytes, NumPy's own moves are as fast as a plan, although they may copy twice."""
-TINY = 1 << 15
-"""Up to this many bytes, a copy is done before a way to copy is found."""
+MOST_READY = 256
+"""How many answers are kept ready, each for arrays of one layout."""
 
 
 class Result:
@@ -53,29 +61,63 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     >>> result.array.tolist(), result.plan.verdict
     ([[0, 3], [1, 4], [2, 5]], 'view')
     """
-    moves = answer.moves if answer.concrete else concrete_moves(answer)
-    if backend == "auto" and type(array) is np.ndarray:
-        return _result(answer, moves, array, NUMPY, contiguous)
+    result = Result()
+    if backend == "auto" and type(array) is ndarray:
+        key = id(answer), array.dtype, contiguous, array.flags.c_contiguous or array.strides
+        _, shape, moves, make = _READY.get(key) or _ready(key, answer, array)
+        if array.shape != shape:
+            raise shape_mismatch(answer.input, array.shape)
+        result.array, result.moves, result.source, result.backend = make(array), moves, array, "numpy"
+        return result
     used = backend_for(array, backend)
     with used.device_of(array):
-        return _result(answer, moves, used.asarray(array), used, contiguous)
+        result.source, result.backend = used.asarray(array), used.name
+        result.moves = _checked_moves(answer, result.source)
+        result.array = _moved(answer, result.moves, result.source, used, contiguous)
+    return result
 
 
-def _result(answer: Trace | Chain, moves: tuple[Move, ...], source: Any, used: Backend, contiguous: bool) -> Result:
-    if source.shape != answer.input:
-        raise shape_mismatch(answer.input, source.shape)
-    small = source.nbytes <= SMALL
+_READY: dict[tuple[object, ...], _Ready] = {}
+
+
+def _ready(key: tuple[object, ...], answer: Trace | Chain, array: Any) -> _Ready:
+    """Return a new entry of `_READY`, for arrays of the layout of `array`."""
+    moves = _checked_moves(answer, array)
+    if len(_READY) >= MOST_READY:
+        _READY.clear()
+    _READY[key] = answer, array.shape, moves, _maker(answer, moves, array, bool(key[2]))
+    return _READY[key]
+
+
+def _checked_moves(answer: Trace | Chain, array: Any) -> tuple[Move, ...]:
+    """Return the moves of an answer; raise `ShapeError` (usage) if it or the array's shape does not allow them."""
+    moves = concrete_moves(answer)
+    if array.shape != answer.input:
+        raise shape_mismatch(answer.input, array.shape)
+    return moves
+
+
+def _maker(answer: Trace | Chain, moves: tuple[Move, ...], array: Any, contiguous: bool) -> Callable[[Any], Any]:
+    """Return what carries the moves out on NumPy arrays of the layout of `array`."""
+    if len(moves) != 1 or type(moves[0]) is not Permute:
+        return lambda array: _moved(answer, moves, array, NUMPY, contiguous)
+    axes = moves[0].axes
+    view = array.transpose(axes)
+    if not contiguous or view.flags.c_contiguous:
+        return lambda array: array.transpose(axes)
+    copy = copy_for(view)
+    return lambda array: copy(array.transpose(axes))
+
+
+def _moved(answer: Trace | Chain, moves: tuple[Move, ...], source: Any, used: Backend, contiguous: bool) -> Any:
+    """Return the array that the moves make of `source`."""
     if moves and type(moves[-1]) is Slice:
         moved = used.namespace.array(answer.output, dtype="int64")
-    elif small or all(type(move) is Permute for move in moves):
+    elif source.nbytes <= SMALL or all(type(move) is Permute for move in moves):
         moved = used.move(source, moves)
     else:
         moved = apply_plan(plan_moves(moves, source.shape, source.strides, source.itemsize), source, used)
-    if contiguous and not moved.flags.c_contiguous:
-        moved = moved.copy() if source.nbytes <= TINY else used.copy(moved)
-    result = Result()
-    result.array, result.moves, result.source, result.backend = moved, moves, source, used.name
-    return result
+    return used.copy(moved) if contiguous and not moved.flags.c_contiguous else moved
 
 
 def shape_mismatch(expected: Shape, actual: tuple[int, ...]) -> ShapeError:

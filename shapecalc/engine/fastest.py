@@ -12,75 +12,75 @@ from functools import cache
 
 from shapecalc.core.sizes.record import Record
 
-IN_ORDER, TILES, BY_POSITION, BY_ROWS = "in order", "tiles", "by position", "by rows"
-"""NumPy's own copy; the same tile by tile; each tile position by position of its last axis; each by way of scratch."""
+IN_ORDER, BY_SOURCE, TILES = "in order", "by source", "tiles"
+"""NumPy's own copy, which goes in the target's order; one in the source's order; NumPy's own, tile by tile."""
+BY_POSITION, BY_ROWS = "by position", "by rows"
+"""Each tile position by position of its last axis; each by way of scratch."""
 WIDTHS = (1, 2, 4, 8, 16)
 """The columns: the bytes of an element, at most. NumPy moves wider ones as fast as the memory."""
-LASTS = {"few": 4, "some": 64}
-"""The most positions of the target's last axis; `more` are more."""
-REACHES = {"32K": 1 << 15, "256K": 1 << 18, "2M": 1 << 21}
-"""The most bytes of lines that are read between two reads of one line of the source; `more` are more."""
-NEAR = 1 << 21
-"""What has no more bytes is always within the first reach: half of it lies in a second cache."""
-SHORT = 4
-"""A row of fewer positions is read again too few times to matter, as are lines of which several elements are taken."""
-CROWD = 2
-"""A tile's axis crowds if it has more than so many times the lines that fit into their sets of the first cache."""
-LONG = 32
-"""The positions that an axis has at least which makes a good inner loop, or a row that is worth a copy of its own."""
+FEW, BESIDE = 4, 16
+"""The target's last axis is `few` if it has at most so many positions, and the axis before it at least so many."""
+ROWS = {"short": 32, "some": 256}
+"""The most positions of the axis along which the source lies together; `long` are more."""
+FIRST, SECOND = (4096, 12), (1 << 16, 16)
+"""The two caches of a core: addresses that are so many bytes apart share a set, and a set holds so many lines."""
+SLACK = 1.5
+"""Lines `fit` a cache, or lie in the `second` one, if they are at most so many times those that it has room for."""
+LINES = ("fit", "crowd", "second", "far")
+"""Where a line of the source is found when it is read again. Lines that `crowd` would fit if they shared no sets."""
 TABLE = """
-last reach         1  2  4  8  16
-few  32K           p  p  p  p  .
-few  32K   crowds  .  .  .  .  .
-few  256K          p  p  p  p  .
-few  256K  crowds  p  p  p  .  p
-few  2M            p  p  p  p  .
-few  2M    crowds  .  p  p  p  .
-few  more          p  p  p  p  t
-few  more  crowds  p  p  p  p  t
-some 32K           .  .  .  .  .
-some 32K   crowds  r  r  .  .  .
-some 256K          .  .  .  .  .
-some 256K  crowds  t  .  .  .  .
-some 2M            t  t  t  .  .
-some 2M    crowds  t  t  t  .  .
-some more          t  t  t  t  t
-some more  crowds  t  t  t  t  t
-more 32K           .  .  .  .  .
-more 32K   crowds  r  r  r  .  .
-more 256K          .  .  .  .  .
-more 256K  crowds  r  .  t  t  .
-more 2M            t  t  .  t  .
-more 2M    crowds  t  r  r  t  t
-more more          t  t  t  t  t
-more more  crowds  t  t  t  r  t
+last row   lines   1  2  4  8  16
+few  short fit     p  p  p  p  .
+few  short crowd   .  .  .  .  .
+few  short second  p  p  .  p  .
+few  short far     t  p  p  t  t
+few  some  fit     p  p  p  p  p
+few  some  crowd   .  .  .  .  .
+few  some  second  p  p  s  .  .
+few  some  far     .  p  .  .  .
+few  long  fit     p  p  p  p  p
+few  long  crowd   r  .  .  .  .
+few  long  second  r  .  .  .  .
+few  long  far     .  .  .  .  .
+more short fit     .  .  .  .  .
+more short crowd   .  .  t  .  .
+more short second  .  .  .  .  .
+more short far     t  t  .  .  t
+more some  fit     .  .  .  .  .
+more some  crowd   r  .  .  .  .
+more some  second  .  t  t  t  .
+more some  far     t  r  t  r  t
+more long  fit     .  .  .  .  .
+more long  crowd   r  r  r  r  .
+more long  second  r  r  r  .  .
+more long  far     r  r  r  r  t
 """
-SIGNS = {".": IN_ORDER, "t": TILES, "p": BY_POSITION, "r": BY_ROWS}
+SIGNS = {".": IN_ORDER, "s": BY_SOURCE, "t": TILES, "p": BY_POSITION, "r": BY_ROWS}
 
 
 class Place(Record):
     """A place in the table."""
 
     last: str
-    reach: str
-    crowds: bool
+    row: str
+    lines: str
     width: int
 
 
 def fill_of(place: Place | None) -> str:
     """Return the way that was fastest at a place; where there is none, NumPy's own.
 
-    >>> fill_of(Place("few", "32K", False, 1)), fill_of(None)
+    >>> fill_of(Place("few", "long", "fit", 1)), fill_of(None)
     ('by position', 'in order')
     """
-    return rows()[place.last, place.reach, place.crowds][WIDTHS.index(place.width)] if place else IN_ORDER
+    return rows()[place.last, place.row, place.lines][WIDTHS.index(place.width)] if place else IN_ORDER
 
 
 @cache
-def rows() -> dict[tuple[str, str, bool], tuple[str, ...]]:
+def rows() -> dict[tuple[str, str, str], tuple[str, ...]]:
     """Return the rows of the table: the ways for each width."""
-    made = dict[tuple[str, str, bool], tuple[str, ...]]()
+    made = dict[tuple[str, str, str], tuple[str, ...]]()
     for line in TABLE.split("\n")[2:-1]:
-        (last, reach, *crowds), signs = line[:18].split(), line[18:].split()
-        made[last, reach, bool(crowds)] = tuple([SIGNS[sign] for sign in signs])
+        last, row, lines, *signs = line.split()
+        made[last, row, lines] = tuple([SIGNS[sign] for sign in signs])
     return made

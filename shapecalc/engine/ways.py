@@ -1,10 +1,10 @@
 """Which way of a strided copy is fastest: which tiles it has, and how each is filled. Sizes and strides say it.
 
 Bytes that stay together on both sides are moved as one element. NumPy copies in the order of the destination, even if
-it then reads the source in a slow order. A copy can be cut into tiles, both sides of which fit into the cache of a
-core. A tile can be filled position by position along its last axis, so that the inner loop is long. It can be copied
-row by row to scratch bytes first, so that its lines do not crowd into few sets of the cache. `fastest.py` says which
-of these pays where; anywhere else a copy is NumPy's own.
+it then reads the source in a slow order, or has a short inner loop. A copy can be made in the order of the source. It
+can be cut into tiles, both sides of which fit into the cache of a core. A tile can be filled position by position along
+its last axis, so that the inner loop is long. It can be copied row by row to scratch bytes first, so that its lines do
+not crowd into few sets of the cache. `fastest.py` says which of these pays where; anywhere else a copy is NumPy's own.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from math import gcd, prod
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.atoms import axes_of, steps
 from shapecalc.engine.fastest import (
+    BESIDE,
     BY_POSITION,
     BY_ROWS,
-    CROWD,
+    BY_SOURCE,
+    FEW,
+    FIRST,
     IN_ORDER,
-    LASTS,
-    LONG,
-    NEAR,
-    REACHES,
-    SHORT,
+    ROWS,
+    SECOND,
+    SLACK,
     TILES,
     WIDTHS,
     Place,
@@ -36,16 +37,16 @@ if TYPE_CHECKING:
 
 SHARE = 1 << 22
 """The bytes that are worth a thread of their own: a smaller copy is done before another thread is awake."""
-ROOM = {IN_ORDER: 1 << 26, TILES: 1 << 17, BY_POSITION: 1 << 18, BY_ROWS: 1 << 20}
+ROOM = {IN_ORDER: 1 << 26, BY_SOURCE: 1 << 26, TILES: 1 << 18, BY_POSITION: 1 << 20, BY_ROWS: 1 << 20}
 """The most bytes of a tile of each way."""
-ALONG = 256
-"""How many positions a tile has along the innermost axes of each side, if there are so many."""
+MOST = {TILES: 1 << 16, BY_ROWS: 1 << 17}
+"""The most elements of a tile, where these are what counts."""
+ALONG, LONG_ROW = 256, 512
+"""How many positions a tile has along the innermost axes of each side, if there are so many; and a row of scratch."""
 WIDE = 512
 """The most bytes that are moved as one element, whatever they hold. NumPy moves each twice as fast as its parts."""
 LINE = 64
 """The bytes of a cache line."""
-APART, WAYS = 4096, 8
-"""Addresses that are so many bytes apart share a set of a core's first cache. A set holds so many lines."""
 
 
 class Way(Record):
@@ -75,45 +76,35 @@ def way_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, core
     3
     """
     together, strides = steps(axes_of(shape, strides))
-    sizes, width = together, together[-1] * itemsize
-    if len(sizes) > 1 and strides[-1] == itemsize and width <= WIDE:
-        sizes, strides, itemsize = sizes[:-1], strides[:-1], width
-    threads = max(1, min(cores, prod(sizes) * itemsize // SHARE))
-    fill = fill_of(place_of(sizes, strides, itemsize))
-    room = ROOM[fill] if threads == 1 else min(ROOM[fill], prod(sizes) * itemsize // (2 * threads))
-    room = max(1, room // itemsize)
-    tile = chunk(sizes, room) if fill == IN_ORDER else tile_of(sizes, strides, room)
-    return Way(together, itemsize, fill, tile, threads)
+    sizes, strides, width = elements_of(together, strides, itemsize)
+    threads = max(1, min(cores, prod(sizes) * width // SHARE))
+    fill = fill_of(place_of(sizes, strides, width))
+    return Way(together, width, fill, tile_of(fill, sizes, strides, width, threads), threads)
+
+
+def elements_of(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Return the sizes, the strides and the bytes of an element, if a last axis that is not too wide is part of it."""
+    width = shape[-1] * itemsize if shape else 0
+    if len(shape) > 1 and strides[-1] == itemsize and width <= WIDE:
+        return shape[:-1], strides[:-1], width
+    return shape, strides, itemsize
 
 
 def place_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Place | None:
     """Return where in the table a copy stands; None if both sides run along the same axis, or all are wide elements.
 
     A line of the source is read again at the next position of its running axis, when all axes behind it have been gone
-    through: `reach` tells how far that is. It is lost before if lines crowd into few sets of the cache. They count as
-    crowded only if the rows that a tile would be copied by are long.
+    through. The lines that are read meanwhile decide where it is found then.
     """
     running = _running_axis(strides)
     if running == len(shape) - 1 or itemsize > max(WIDTHS):
         return None
-    between = [*zip(shape[running + 1 :], strides[running + 1 :], strict=True)]
-    lines = prod(min(size, -(-size * abs(stride) // LINE)) for size, stride in between)
-    near = prod(shape) * itemsize <= NEAR or abs(strides[-1]) < LINE or shape[running] < SHORT
-    reach = "32K" if near else _class(REACHES, lines * LINE)
-    crowded = shape[running] >= LONG and any(
-        min(size, ALONG) > CROWD * _lines_that_fit(stride) for size, stride in between
-    )
-    return Place(_last(shape), reach, crowded, min(w for w in WIDTHS if w >= itemsize))
-
-
-def _last(shape: tuple[int, ...]) -> str:
-    """Return the class of the last axis. One that is few has a long axis before it, for an inner loop."""
-    last = _class(LASTS, shape[-1])
-    return "some" if last == "few" and shape[-2] < LONG else last
-
-
-def _class(classes: dict[str, int], number: int) -> str:
-    return next((name for name, most in classes.items() if number <= most), "more")
+    few = shape[-1] <= FEW and shape[-2] >= BESIDE and (running == len(shape) - 2 or itemsize < max(WIDTHS))
+    row = next((name for name, most in ROWS.items() if shape[running] <= most), "long")
+    lines = _lines(shape[running + 1 :], strides[running + 1 :])
+    return Place("few" if few else "more", row, lines, min(w for w in WIDTHS if w >= itemsize))
 
 
 def _running_axis(strides: tuple[int, ...]) -> int:
@@ -121,9 +112,23 @@ def _running_axis(strides: tuple[int, ...]) -> int:
     return min(range(len(strides)), key=lambda axis: abs(strides[axis]) or 1 << 62)
 
 
-def _lines_that_fit(stride: int) -> int:
-    """Return how many lines that are `stride` bytes apart fit into a core's first cache."""
-    return WAYS * APART // gcd(stride, APART)
+def _lines(shape: tuple[int, ...], strides: tuple[int, ...]) -> str:
+    """Return where lines that are gone through along these axes are found afterwards."""
+    steps = [max(LINE, abs(stride)) for stride in strides]
+    sizes = [min(size, size * abs(stride) // LINE + 1) for size, stride in zip(shape, strides, strict=True)]
+    axes = [*zip(sizes, steps, strict=True)]
+    lines = prod(sizes)
+    if lines <= SLACK * _room(axes, *FIRST):
+        return "fit"
+    if lines <= FIRST[0] // LINE * FIRST[1]:
+        return "crowd"
+    return "second" if lines <= SLACK * _room(axes, *SECOND) else "far"
+
+
+def _room(axes: list[tuple[int, int]], apart: int, ways: int) -> int:
+    """Return how many lines a cache has room for in the sets that lines at these steps share."""
+    sets = prod(min(size, apart // max(LINE, gcd(step, apart))) for size, step in axes)
+    return ways * min(sets, apart // max(LINE, gcd(apart, *[step for _, step in axes])))
 
 
 def chunk(shape: tuple[int, ...], room: int) -> tuple[int, ...]:
@@ -133,15 +138,25 @@ def chunk(shape: tuple[int, ...], room: int) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def tile_of(shape: tuple[int, ...], strides: tuple[int, ...], room: int) -> tuple[int, ...]:
-    """Return the positions along each axis of a tile of at most `room` elements.
+def tile_of(
+    fill: str, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, threads: int = 1
+) -> tuple[int, ...]:
+    """Return the positions along each axis of a tile that is filled in one of the ways.
 
-    It is first made long along the innermost axes of both sides, then as large as fits.
+    It is first made long along the innermost axes of both sides, then as large as fits. Each thread gets two or more.
     """
+    room = max(1, min(ROOM[fill] // itemsize, MOST.get(fill, 1 << 62)))
+    if threads > 1:
+        room = max(1, min(room, prod(shape) // (2 * threads)))
+    if fill in (IN_ORDER, BY_SOURCE):
+        return chunk(shape, room)
     sizes = [1] * len(shape)
-    by_target = range(len(shape))[::-1]
+    by_target = [*range(len(shape))[::-1]]
     by_source = sorted(by_target, key=lambda axis: abs(strides[axis]) or 1 << 62)
-    for order, wanted in ((by_target, ALONG), (by_source, ALONG), (by_target, room)):
+    along = [(by_target, ALONG), (by_source, ALONG)]
+    if fill == BY_ROWS:
+        along = [(by_source, LONG_ROW), (by_target, ALONG)]
+    for order, wanted in (*along, (by_target, room)):
         _grow(sizes, order, shape, wanted, room)
     return tuple(sizes)
 

@@ -27,7 +27,7 @@ import shapecalc as sc
 from shapecalc.engine import run
 from shapecalc.engine.backends import BackendError
 from shapecalc.engine.backends import cupy as cupy_or_reason
-from shapecalc.engine.copying import copy_into
+from shapecalc.engine.copying import fill_for
 from tests.benchmarks.layouts import MIB, both_seconds, drawn, layouts, numbers, paired
 
 torch = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
@@ -99,8 +99,8 @@ def one_case(x, perm, budget):
     if x.nbytes >= MIB:
         own, _, ratio, wall, more = *judged(whole, theirs, budget), ""
     else:
-        target = np.empty(view.shape, view.dtype)
-        own, _, ratio, wall = judged(lambda: copy_into(target, view), lambda: np.copyto(target, view), budget)
+        target, fill = np.empty(view.shape, view.dtype), fill_for(view)
+        own, _, ratio, wall = judged(lambda: fill(target, view), lambda: np.copyto(target, view), budget)
         more = f", with the plan {paired(whole, theirs, budget)[2]:.2f}"
     return ratio, wall, statistics.median(both_seconds(x.copy)[0] for _ in range(5)) / own, more
 

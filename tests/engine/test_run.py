@@ -8,6 +8,7 @@ import random
 import signal
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
 from math import prod
 from threading import Event, Thread
 
@@ -22,7 +23,7 @@ import shapecalc as sc
 from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS, operators_of
-from shapecalc.engine import copying, run, ways
+from shapecalc.engine import copying, execute, run, ways
 from shapecalc.engine.backends import BackendError, backend_for
 from shapecalc.engine.cores import count_cores
 from shapecalc.engine.execute import apply_plan
@@ -129,13 +130,16 @@ CASES = [
 @pytest.fixture
 def tiny_chunks(monkeypatch):
     """Copy small arrays in tiles and by threads as well."""
-    for module, name in ((copying, "FEW"), (copying, "SHARE"), (ways, "SHARE")):
+    for module, name in ((copying, "TINY"), (copying, "SHARE"), (ways, "SHARE")):
         monkeypatch.setattr(module, name, 1 << 10)
     for fill in ways.ROOM:
         monkeypatch.setitem(ways.ROOM, fill, 1 << 10)
-    ways.way_of.cache_clear()
+    caches = (ways.way_of, copying._fill_of)
+    for cache in caches:
+        cache.cache_clear()
     yield
-    ways.way_of.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
 
 
 @pytest.mark.sampled(24)
@@ -176,8 +180,7 @@ def test_objects_and_repeated_rows_are_copied_too():
     assert (run(sc.transpose(rows.shape), rows, contiguous=True).array == rows.T).all()
 
 
-def test_a_thread_that_fails_is_heard_and_the_others_stop(monkeypatch):
-    monkeypatch.setattr(copying, "FEW", 0)
+def test_a_thread_that_fails_is_heard_and_the_others_stop():
     source, ticks = np.zeros((4096, 1024)).T, []
 
     def tick(size):
@@ -287,6 +290,27 @@ def test_a_large_array_that_comes_back_to_where_it_was_is_never_copied():
     there_and_back = ("transpose 1,0,2", "reshape -1,4", "reshape 400,300,4", "transpose 1,0,2")
     result = run(sc.chain(array.shape, *there_and_back), array)
     assert (result.plan.verdict, np.shares_memory(result.array, array)) == ("view", True)
+
+
+@pytest.mark.parametrize("contiguous", [False, True])
+def test_an_answer_is_carried_out_again_on_arrays_of_every_layout(contiguous):
+    answer, whole = sc.transpose((40, 6, 50), (2, 0, 1)), np.arange(80 * 6 * 50, dtype=np.int64).reshape(80, 6, 50)
+    for array in [whole[:40], whole[::2], whole[39::-1], np.asfortranarray(whole[:40]), whole[:40].astype("S3")] * 2:
+        result = run(answer, array, contiguous=contiguous)
+        assert (result.array == array.transpose(2, 0, 1)).all()
+        assert result.array.flags.c_contiguous or not contiguous
+        assert result.source is array
+    for _ in range(2):
+        with pytest.raises(sc.ShapeError, match="shape"):
+            run(answer, whole, contiguous=contiguous)
+
+
+def test_an_answer_that_is_gone_is_not_mistaken_for_a_new_one(monkeypatch):
+    monkeypatch.setattr(execute, "MOST_READY", 3)
+    array = np.arange(24).reshape(2, 3, 4)
+    for perm in [*permutations(range(3))] * 3:
+        assert run(sc.transpose(array.shape, perm), array).array.tolist() == array.transpose(perm).tolist()
+    assert len(execute._READY) <= 3
 
 
 def test_a_mapped_array_stays_mapped(tmp_path):

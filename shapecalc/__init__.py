@@ -580,7 +580,7 @@ def find(input: Dims | None = None, output: Dims | None = None, *, pairs: Iterab
     if input is None and output is None and arrays:
         return chains_for(arrays)
     if input is None or output is None:
-        raise misuse("find takes two shapes, or pairs of arrays")
+        raise misuse("find needs two shapes, or pairs of arrays")
     shapes = named_shape(input, "input"), named_shape(output, "output")
     return chains_for(arrays, shapes) if arrays else chains_between(*shapes)
 

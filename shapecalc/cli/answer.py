@@ -72,7 +72,7 @@ def answer_lines(answer: Callable[[str, Output], int], op: str, texts: dict[str,
         if out.out is not None or out.picture is not None:
             name = "--out" if out.out is not None else "--picture"
             raise misuse(
-                f"{name} takes one input, but - can bring many lines", "give the file or the shape in place of -"
+                f"{name} needs one input, but - can have many lines", "give the file or the shape in place of -"
             )
         lines = input_lines()
         first = next(lines)

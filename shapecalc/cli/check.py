@@ -188,7 +188,7 @@ def _checked_text(stream: BufferedReader, file: str) -> BufferedReader:
     if b"\0" in stream.peek():
         raise OSError(
             0,
-            "it holds an array, not cases; for arrays: shapecalc match"
+            "it contains an array, not cases; for arrays: shapecalc match"
             if names_array(file)
             else "it is not UTF-8 text",
         )

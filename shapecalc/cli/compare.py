@@ -147,6 +147,6 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
         show(steps_text(row.trace))
     show_table(comparison_table(comparison))
     if comparison.unasked:
-        tell(f"shapecalc: left out, because they do not take these arguments: {', '.join(comparison.unasked)}")
+        tell(f"shapecalc: left out, because they do not have these arguments: {', '.join(comparison.unasked)}")
     differ = "differ (* marks the less common answers)"
     tell(f"shapecalc: the dialects {'agree' if comparison.agree else differ}")

@@ -80,7 +80,7 @@ def _shapes(before: str | None, after: str | None, *, needed: bool) -> tuple[Sha
     if before is None and not needed:
         return None
     if before is None or after is None:
-        raise misuse("find takes two shapes, or arrays with --before and --after", "write find INPUT OUTPUT")
+        raise misuse("find needs two shapes, or arrays with --before and --after", "write find INPUT OUTPUT")
     given = read_input(input_text(before), {}, RESHAPE.name).shape
     return named_shape(given, "input"), named_shape(after, "output")
 

@@ -57,7 +57,7 @@ def input_text(text: str) -> str:
     line = next(lines)
     if next(lines, None) is not None:
         raise misuse(
-            "standard input holds more than one line, and one shape was expected",
+            "standard input has more than one line, and one shape was expected",
             "many cases: shapecalc check -",
             argument="input",
         )
@@ -76,13 +76,13 @@ def input_lines() -> Iterator[str]:
     held, mark = False, BOM
     while raw := read_stdin(line=True):
         if len(raw) > LONGEST_INPUT:
-            raise misuse(f"a line holds more than {LONGEST_INPUT} bytes, too many for a shape", argument="input")
+            raise misuse(f"a line has more than {LONGEST_INPUT} bytes, too many for a shape", argument="input")
         line, mark = raw.removeprefix(mark).decode("utf-8", "surrogateescape").strip(), b""
         if line:
             held = True
             yield line
     if not held:
-        raise misuse("standard input holds nothing, and a shape was expected", argument="input")
+        raise misuse("standard input is empty, and a shape was expected", argument="input")
 
 
 def read_stdin(*, line: bool = False) -> bytes:

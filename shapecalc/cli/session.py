@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 NONE: FrozenDict = FrozenDict()
 COMMANDS = {
-    "explain": "tell the last answer's steps and a picture",
+    "explain": "print the steps of the last answer and a picture",
     "explain all": "the same, with every picture",
     "undo": "go back one answer",
     "dialect NAME": "ask that framework from now on",
@@ -158,7 +158,7 @@ class Session:
         if self._last is None:
             raise misuse("there is no answer to explain yet", "carry a shape through an op first: reshape 0,-1")
         if words not in ([], ["all"]):
-            raise misuse(f"explain takes nothing, or all, and not '{visible(brief(words[0]))}'")
+            raise misuse(f"explain has no argument, or all, and not '{visible(brief(words[0]))}'")
         from shapecalc.view.story import story
         from shapecalc.view.strokes import strokes_for
 

@@ -213,7 +213,7 @@ def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
     if trace is None:
         return
     if read.input is None:
-        yield "the message does not tell the shape of the input, so one dim of its count is used"
+        yield "the message does not give the shape of the input, so it is read as one dim"
     if trace.problem is not None and (read.strides or read.op == "expand"):
         yield trace.problem.message
     if trace.output is not None and trace.conditions:

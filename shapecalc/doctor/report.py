@@ -69,7 +69,7 @@ def diagnosis(text: str) -> Diagnosis:
     >>> print("\n".join(diagnosis("shape '[8, 3, 64]' is invalid for input of size 1600").lines()[:4]))
     torch reshape: count-mismatch
       message  shape '[8, 3, 64]' is invalid for input of size 1600
-      input    1600 elements, the shape is not told
+      input    1600 elements, the shape is not in the message
       target   8,3,64
     """
     found = tuple((read, advice(read)) for read in readings(text))
@@ -124,8 +124,8 @@ def _shapes(read: Reading) -> list[tuple[str, str]]:
         if value is not None
     ]
     if read.elements is not None:
-        told.insert(0, ("input", f"{read.elements} elements, the shape is not told"))
+        told.insert(0, ("input", f"{read.elements} elements, the shape is not in the message"))
     if read.target_elements is not None:
         what = "elements in its known dims" if read.cause == "indivisible" else "elements"
-        told.append(("target", f"{read.target_elements} {what}, the shape is not told"))
+        told.append(("target", f"{read.target_elements} {what}, the shape is not in the message"))
     return told

@@ -54,7 +54,7 @@ def faults_in(text: str) -> tuple[int, list[Fault]]:
         line, said = syntax_line(str(error), text)
         return 0, [Fault(line, f"it is not TOML: {said}")]
     except ValueError:  # Python reads no number of more digits than `sys.get_int_max_str_digits`
-        return 0, [Fault(1, "it holds a number of too many digits")]
+        return 0, [Fault(1, "it has a number with too many digits")]
     except RecursionError:
         return 0, [Fault(1, "it is nested too deeply")]
     lessons, places = table.get("lesson"), places_in(text)

@@ -48,7 +48,7 @@ def hint_of(stage: Stage, step: Step, out: int | None = None, *, name: str = "in
     >>> hint.asks, hint.arithmetic
     ('what does the 0 at index 1 copy?', '0 copies dim 1, counted from the left, which is ?')
     >>> print(hint.where)
-    the 0 stands at index 1:
+    the 0 is at index 1:
     index   0   1   2   3
     input   2   2   3   2
                 ^ count from the left
@@ -84,7 +84,7 @@ def _place(stage: Stage, step: Step, out: int | None, name: str) -> str:
     note = ""
     match step.facts:
         case CopiedZero():
-            said, note = f"the 0 stands at index {out}:", "count from the left"
+            said, note = f"the 0 is at index {out}:", "count from the left"
         case Inferred() | InferredEmpty():
             said, rows, marked = f"all elements of the {name}, divided by every dim that is known:", rows | asked, ()
         case TakenAxis() if stage.asked:

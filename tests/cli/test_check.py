@@ -134,7 +134,7 @@ BROKEN = [
     ('{"op": "shape", "input": [2', "it is not JSON: expecting ',' delimiter"),
     ('{"op": "shape", "input": [NaN]}', "it is not JSON: NaN is not a number"),
     ('{"op": "shape", "input": [2], "id": 1e999}', "1e999 is larger than any float"),
-    ('{"op": "shape", "input": [' + "9" * 5000 + "]}", "it holds a number of too many digits"),
+    ('{"op": "shape", "input": [' + "9" * 5000 + "]}", "it has a number with too many digits"),
     ('{"a":' * 100_000, "it is nested too deeply"),
     ('{"op": "shape", "input": ' + "[" * 100_000 + "]" * 100_000 + "}", "it is nested too deeply"),
     ("{}", "a case needs an op"),
@@ -283,7 +283,7 @@ SETTLED = [
     ("reshape error -1 => [error]", 0, ""),
     ('{"op": "reshape", "input": {"N": 2}, "target": [-1]}', 2, "a sequence of dims, not dict"),
     ("reshape N,4 2,6 => 2,6\twhen\tN == 3", 0, ""),
-    ("reshape N,4 2,6 => 2,6 when N == 3 and N == 4", 2, "never hold together"),
+    ("reshape N,4 2,6 => 2,6 when N == 3 and N == 4", 2, "never be true together"),
 ]
 
 
@@ -657,7 +657,7 @@ def test_the_hook_on_the_page_is_the_one_that_is_defined():
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("x.npy", b"\x93NUMPY\x01\0v\0{'descr'", "it holds an array, not cases; for arrays: shapecalc match"),
+        ("x.npy", b"\x93NUMPY\x01\0v\0{'descr'", "it contains an array, not cases; for arrays: shapecalc match"),
         ("cases.txt", "reshape 2,3 6 => 6\n".encode("utf-16"), "it is not UTF-8 text"),
     ],
 )

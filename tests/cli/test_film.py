@@ -186,7 +186,7 @@ def test_a_refused_request_has_a_picture_and_many_lines_have_none(shapecalc, fol
     assert "indivisible" in (folder / "x.svg").read_text("utf-8")
     ran = shapecalc("reshape", "-", "-1", "--picture", "y.svg", stdin="2,3\n4\n")
     assert (ran.code, names(folder)) == (2, ["x.svg"])
-    assert "--picture takes one input" in ran.err
+    assert "--picture needs one input" in ran.err
 
 
 def test_names_of_options_and_themes_are_completed(shapecalc, monkeypatch):

@@ -19,7 +19,7 @@ def test_every_line_is_answered_and_the_largest_code_counts(shapecalc):
     assert (ran.code, ran.out) == (3, "6,4\nN,4\n")
     first, second = ran.err.splitlines()
     assert first.startswith("shapecalc: indivisible: line 2: 5 elements")
-    assert second.startswith("shapecalc: usage: line 4: ' ' cannot stand in '3 x'")
+    assert second.startswith("shapecalc: usage: line 4: ' ' is not allowed in '3 x'")
 
 
 def test_a_mark_before_the_first_line_is_no_part_of_the_shape(shapecalc):
@@ -67,15 +67,15 @@ def test_a_chain_takes_lines_that_are_shapes_only(shapecalc):
 def test_an_output_file_is_refused(words, shapecalc, tmp_path):
     ran = shapecalc(*words, "-o", str(tmp_path / "y.npy"), stdin="2,3\n")
     assert (ran.code, ran.out) == (2, "")
-    assert "--out takes one input" in ran.err
+    assert "--out needs one input" in ran.err
     assert [*tmp_path.iterdir()] == []
 
 
 def test_nothing_and_too_much_are_usage(shapecalc):
-    assert "holds nothing" in shapecalc("reshape", "-", "-1", stdin="\n \n").err
+    assert "standard input is empty" in shapecalc("reshape", "-", "-1", stdin="\n \n").err
     ran = shapecalc("reshape", "-", "-1", stdin=f"2,3\n{'1' * (1 << 20)}1\n")
     assert (ran.code, ran.out) == (2, "6\n")
-    assert "a line holds more than 1048576 bytes" in ran.err
+    assert "a line has more than 1048576 bytes" in ran.err
 
 
 def test_one_shape_is_still_one(shapecalc):
@@ -122,5 +122,5 @@ def test_the_first_line_is_named_only_if_others_follow(shapecalc):
     ran = shapecalc("reshape", "-", "3,-1", stdin="5\n6\n")
     assert (ran.code, ran.out, ran.err) == (3, "3,2\n", f"shapecalc: indivisible: line 1: {said}\n")
     unread = shapecalc("reshape", "-", "-1", "--expect", "5", stdin="a b\n6\n").err.splitlines()
-    assert unread[0].startswith("shapecalc: usage: line 1: ' ' cannot stand in 'a b'")
+    assert unread[0].startswith("shapecalc: usage: line 1: ' ' is not allowed in 'a b'")
     assert unread[1:] == ["shapecalc: line 2: expected 5, got 6"]

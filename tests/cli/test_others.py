@@ -57,7 +57,7 @@ def test_compare_takes_every_op(shapecalc):
     assert [row["dialect"] for row in found["rows"]] == ["onnx", "coreml", "onnxruntime"]
     assert "torch" in found["unasked"]
     assert (
-        "left out, because they do not take these arguments"
+        "left out, because they do not have these arguments"
         in shapecalc("compare", "flatten", "2,3,4", "--axis", "2").err
     )
 
@@ -238,7 +238,7 @@ shapecalc: not-a-permutation: axis 1 is named twice
     (
         ["reshape", "2,\x1b[2J", "6"],
         """\
-shapecalc: usage: '\\x1b' cannot stand in '\\x1b[2J'
+shapecalc: usage: '\\x1b' is not allowed in '\\x1b[2J'
 
   reshape 2,\\x1b[2J 6
             ^^^^

@@ -99,7 +99,7 @@ MISTAKES = [
     (["transpose", "N,N,C", "C,N,N"], "2 dims of N,N,C are N"),
     (["chain", "2,3 | reshape 5,-1 | transpose N,C"], "a stage before it is refused"),
     (["squeeze", "N,C", "N"], "an axis is a whole number, not N"),
-    (["repeat", "2,3", "2"], "it can mean three things (PyTorch's, the whole again: tile 2,3 2,1;"),
+    (["repeat", "2,3", "2"], "it can mean three things (PyTorch repeats the whole: tile 2,3 2,1;"),
     (["chain", "2,3 | repeat 2,2"], "it can mean three things"),
     (["view_as", "2,3", "y"], "write that shape: view INPUT TARGET"),
     (["reshape_as", "2,3", "6"], "write that shape: reshape INPUT TARGET"),

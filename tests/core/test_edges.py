@@ -92,7 +92,7 @@ def test_dims_that_do_not_lie_as_one_are_told_with_their_strides():
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [("", "'a' cannot stand in"), ("a", f"{LONGEST_WORD + 1} characters are too many")]
+    ("more", "said"), [("", "'a' is not allowed in"), ("a", f"{LONGEST_WORD + 1} characters are too many")]
 )
 def test_the_longest_word_is_looked_at(more, said):
     with pytest.raises(sc.ShapeError, match=said):
@@ -277,7 +277,7 @@ def test_a_line_that_is_no_json_is_told_with_the_place(text, place):
 
 def test_paddle_counts_the_zeros_of_the_input():
     message = answer("reshape", "0,4,3", target="0,0,-1", dialect="paddle").problem.message
-    assert message == "-1 beside 2 dims of size zero, and the input has 1: Paddle asks for as many"
+    assert message == "-1 beside 2 dims of size zero, and the input has 1: Paddle requires the same number"
 
 
 @pytest.mark.parametrize("dtype", ["i4", "u4", "bf16", "boolean"])

@@ -300,7 +300,7 @@ def test_what_is_right_for_more_than_this_input_comes_first(line, values):
 
 def test_a_hint_says_what_each_fix_assumes_and_what_fits_this_batch_alone():
     hint = answer_to("reshape 8,6 1,2,3").problem.hint
-    assert hint == f"for every batch try 0,2,3, {COPIED}; or -1,2,3, {INFERRED}; for 8 alone 8,2,3"
+    assert hint == f"for every batch try 0,2,3, {COPIED}; or -1,2,3, {INFERRED}; for 8 only 8,2,3"
 
 
 def test_an_answer_for_one_batch_has_a_hint_and_others_have_none():

@@ -173,7 +173,7 @@ def test_elements_of_any_type_are_told_apart(kind):
     [
         (["2,3"], 2, "two shapes"),
         ([], 2, "two shapes"),
-        (["?,3", "3"], 2, "? is a size nobody knows"),
+        (["?,3", "3"], 2, "? is an unknown size"),
         (["2,3", "-1"], 2, "-1 is not the size"),
         (["2,,3", "6"], 2, "a dim is missing"),
         (["2,3", "5"], 1, "6 elements in, 5 out"),

@@ -102,7 +102,7 @@ WRONG = [
     ),
     ("# week 3", "[[lesson", 1, "it is not TOML: expected ']]'"),
     ("# week 3", "x = " + "[" * 5000, 1, "it is nested too deeply"),
-    ("# week 3", "x = " + "9" * 5000, 1, "it holds a number of too many digits"),
+    ("# week 3", "x = " + "9" * 5000, 1, "it has a number with too many digits"),
     ('"It moves."', '"""', 28, "it is not TOML: "),
 ]
 

@@ -174,7 +174,7 @@ SAID = [
     ("hole", "2,-1,2", "no size in an answer is negative: -1 asks for a size"),
     ("hole", "2,,2", "that is not an answer yet: a dim is missing"),
     ("hole", "", "that is not an answer yet: the shape is empty (write [] for a scalar)"),
-    ("hole", "2,\x1b[31m", r"that is not an answer yet: '\x1b' cannot stand in '\x1b[31m'"),
+    ("hole", "2,\x1b[31m", r"that is not an answer yet: '\x1b' is not allowed in '\x1b[31m'"),
     ("zero-from-the-left", "4,2,2", "the input has 24 elements, and 4,2,2 holds 16; dim 2 is not 2: 0 copies dim 2, c"),
     ("allowzero", "3,4", "the input has 0 elements, and 3,4 holds 12; compare each number"),
     (

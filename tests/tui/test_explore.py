@@ -73,7 +73,7 @@ async def test_the_carets_follow_a_field_that_scrolls(user):
 @driven("reshape", "2,3,4", "5,-1")
 async def test_a_wrong_character_is_told_at_once(user):
     await user.type("x")
-    assert "▲ 'x' cannot stand in '4x'" in user.lines[2]
+    assert "▲ 'x' is not allowed in '4x'" in user.lines[2]
     assert user.title.endswith("cannot be read")
 
 

@@ -214,7 +214,7 @@ MISUSED = [
     (["tui", "--lesson-file", "pyproject.toml"], "pyproject.toml:1: there is no [[lesson]]"),
     (["tui", "chain", "2", "3"], "a chain is one text"),
     (["tui", "reshape", "2,3", "'6"], "the app needs a terminal"),
-    (["tui", "reshape", "-", "6"], "standard input holds nothing"),
+    (["tui", "reshape", "-", "6"], "standard input is empty"),
 ]
 
 

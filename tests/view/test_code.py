@@ -435,7 +435,7 @@ REFUSED = [
         "usage: a model of this opset computes no sizes (use --opset 6 ",
     ),
     ("reshape 2,3 6 --dtype longdouble -d numpy", "onnx", "usage: onnx has no element type longdouble"),
-    ("reshape 1 [] --opset 1", "onnx", "usage: an attribute cannot hold an empty shape (use --opset 5 or later)"),
+    ("reshape 1 [] --opset 1", "onnx", "usage: an attribute cannot be an empty shape (use --opset 5 or later)"),
     ("reshape 65536,65536 -1", "tensorrt", "usage: tensorrt cannot be asked for it: -1 would be 4294967296"),
     ("reshape 2,3,4 0,-1", "pytorch", "usage: there is no kind of code 'pytorch' (did you mean torch?)"),
     ("reshape 2,3,4 5,-1", "numpy", "usage: the request is refused, so there is no code"),

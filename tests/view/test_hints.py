@@ -41,7 +41,7 @@ def test_no_help_says_the_dim(op):
 def test_the_indices_are_counted_out_under_the_shape():
     (stage,) = resolve(ask("reshape", "2,2,3,2", {"target": "-1,0,0"})).stages
     assert hint_of(stage, stage.steps[0]).where.splitlines() == [
-        "the 0 stands at index 1:",
+        "the 0 is at index 1:",
         "index   0   1   2   3",
         "input   2   2   3   2",
         "            ^ count from the left",

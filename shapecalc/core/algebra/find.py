@@ -36,7 +36,7 @@ def named_shape(value: object, argument: str) -> Shape:
     """
     shape = read_shape(value, argument) if isinstance(value, str) else shape_of(value, argument)
     if any(name.startswith("?") for name in names(shape)):
-        raise misuse("? is a size nobody knows, so no chain can ask for it", "write a name", argument=argument)
+        raise misuse("? is an unknown size, so no chain can ask for it", "write a name", argument=argument)
     return shape
 
 

@@ -162,7 +162,7 @@ def axes_after(axes: Axes, move: Move, before: Shape, known: Known) -> Axes:
         return regroup(axes, move.shape, known)
     if isinstance(move, Slice):
         raise misuse("shape returns dims, so no element moves")
-    raise misuse("axes alone do not tell where a tensor begins after select, slice, split, flip or roll")
+    raise misuse("axes are not enough to say where a tensor begins after select, slice, split, flip or roll")
 
 
 def axes_through(shape: Shape, moves: Iterable[Move], known: Known) -> Axes:

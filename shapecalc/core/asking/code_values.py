@@ -31,7 +31,7 @@ def negated(value: Value, failing: Failing) -> Value:
     """Return a number with its sign changed; raise `ShapeError` (usage) for anything else."""
     if isinstance(value, int | float):
         return -value
-    raise failing("a minus sign stands before numbers only, not before sizes")
+    raise failing("a minus sign is allowed before numbers only, not before sizes")
 
 
 def arithmetic(left: Value, sign: str, right: Value, failing: Failing) -> Value:

@@ -111,4 +111,4 @@ def _check_gaps(gaps: list[Token] | list[int], argument: str) -> None:
     """Raise `ShapeError` (usage) if `...` stands more than once."""
     if len(gaps) > 1:
         span = gaps[1].span if isinstance(gaps[1], Token) else None
-        raise misuse("... stands for any number of dims, so it can be written only once", argument=argument, span=span)
+        raise misuse("... means any number of dims, so it can be written only once", argument=argument, span=span)

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 SPELLINGS = {"permute": ("transpose", "torch"), "movedim": ("moveaxis", "torch"), "swapdims": ("swapaxes", "torch")}
 """Other names of ops: the op, and the dialect that calls it so."""
 ELSEWHERE = {
-    "reshape_as": ("it takes the shape of another tensor", "write that shape: reshape INPUT TARGET"),
-    "view_as": ("it takes the shape of another tensor", "write that shape: view INPUT TARGET"),
-    "expand_as": ("it takes the shape of another tensor", "write that shape: expand INPUT TARGET"),
+    "reshape_as": ("it needs the shape of another tensor", "write that shape: reshape INPUT TARGET"),
+    "view_as": ("it needs the shape of another tensor", "write that shape: view INPUT TARGET"),
+    "expand_as": ("it needs the shape of another tensor", "write that shape: expand INPUT TARGET"),
     "repeat": (
         "it can mean three things",
-        "PyTorch's, the whole again: tile 2,3 2,1; NumPy's, each element: rearrange 2,3 'a b -> (a r) b' r=2; einops', "
-        "a pattern: rearrange 2,3 'a b -> r a b' r=2",
+        "PyTorch repeats the whole: tile 2,3 2,1; NumPy repeats each element: rearrange 2,3 'a b -> (a r) b' r=2; "
+        "einops follows a pattern: rearrange 2,3 'a b -> r a b' r=2",
     ),
 }
 """Names that are no ops: why, and what to write in their place."""

@@ -177,7 +177,7 @@ def read_object(text: str) -> dict[str, Any]:
     except ShapeError:
         raise
     except ValueError:
-        raise misuse("it holds a number of too many digits") from None
+        raise misuse("it has a number with too many digits") from None
     if not isinstance(case, dict):
         raise misuse("a case is a JSON object")
     return case

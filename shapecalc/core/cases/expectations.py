@@ -145,7 +145,7 @@ RELATIONS: dict[str, Callable[[Dim, Dim], Conditions]] = {
 def read_conditions(texts: Iterable[str]) -> Conditions:
     """Return the conditions that texts state, as an answer that has them lists them; without those always true.
 
-    Raises `ShapeError` (usage) for what states none, or what can never hold.
+    Raises `ShapeError` (usage) for what states none, or what can never be true.
 
     >>> [str(condition) for condition in read_conditions(["C*H*W % 64 == 0", "2*N == 6"])]
     ['C*H*W % 64 == 0', 'N == 3']
@@ -156,11 +156,11 @@ def read_conditions(texts: Iterable[str]) -> Conditions:
         for text in texts:
             stated += _condition(text)
     except (Never, ZeroDivisionError):
-        raise misuse(f"'{visible(brief(text))}' can never hold", argument="expect") from None
+        raise misuse(f"'{visible(brief(text))}' can never be true", argument="expect") from None
     try:
         return combine(stated)
     except Never:
-        raise misuse("the conditions can never hold together", argument="expect") from None
+        raise misuse("the conditions can never be true together", argument="expect") from None
 
 
 def _condition(text: str) -> Conditions:

@@ -36,7 +36,7 @@ class ClampedIndex(Facts):
     def why(self, step: Step) -> str:
         """Return the step's sentence."""
         asked, axis = brief(str(self.index)), step.sources[0]
-        return f"dim {axis} has no index {asked}: {self.place}, the nearest, is taken, and the dim is dropped"
+        return f"dim {axis} has no index {asked}: {self.place}, the nearest, is used, and the dim is dropped"
 
 
 def select(shape: Shape, _at: Any, axis: int, index: int) -> Reasons | None:

@@ -135,7 +135,7 @@ class UncheckedCount(Facts):
     rule = Rule(
         "unchecked-count",
         "mx.nd.reshape, the operator, compares no element counts",
-        "NDArray.reshape refuses a shape that does not hold as many elements as the input. mx.nd.reshape takes the "
+        "NDArray.reshape refuses a shape that does not have as many elements as the input. mx.nd.reshape takes the "
         "same codes and does not check: a smaller shape drops elements, a larger one reads past the end.",
         "shapecalc reshape 2,3,4 23 --dialect mxnet",
         "MXNet 1.9.1, run",
@@ -144,7 +144,7 @@ class UncheckedCount(Facts):
     def why(self, step: Step) -> str:
         """Return the step's sentence."""
         shape = brief(shape_text(step.shape))
-        return f"mx.nd.reshape, the operator, compares no counts: it gives {shape} whatever the input holds"
+        return f"mx.nd.reshape, the operator, does not compare counts: it gives {shape} for every input"
 
 
 class KeptLast(KeptDim):
@@ -439,10 +439,10 @@ def shape_array(shape: Shape, _at: Any) -> Reasons | None:
 def _unknown(shape: Shape) -> ShapeError | None:
     """Return the error for a shape that means to MXNet's operators that it is not known; None for any other."""
     if not shape:
-        return refusal(UNKNOWN_SHAPE, "MXNet takes the shape of a scalar for one that is not known", argument="input")
+        return refusal(UNKNOWN_SHAPE, "MXNet reads the shape of a scalar as not known", argument="input")
     if 0 in shape:
         place = shape.index(0)
-        message = f"dim {place} is 0, and MXNet takes 0 for a size that is not known"
+        message = f"dim {place} is 0, and MXNet reads 0 as a size that is not known"
         return refusal(UNKNOWN_SHAPE, message, argument="input", index=place)
     return None
 

@@ -94,7 +94,9 @@ def _inferred(shape: Shape, target: Shape, hole: int, known: Dim) -> Step:
         return Step(Inferred(shape, 0, known), hole, axes, 0)
     zeros = target.count(0)
     if zeros != shape.count(0):
-        message = f"-1 beside {zeros} dims of size zero, and the input has {shape.count(0)}: Paddle asks for as many"
+        message = (
+            f"-1 beside {zeros} dims of size zero, and the input has {shape.count(0)}: Paddle requires the same number"
+        )
         raise refusal(ZERO_VOLUME_INFER, message, argument="target", index=hole)
     have, known = (product(dim for dim in dims if dim not in (0, -1)) for dims in (shape, target))
     try:

@@ -132,7 +132,7 @@ def _for_batches(trace: Trace, problem: Problem, at: Refused) -> str:
     """Say what is right for every batch, and what for that of the input alone."""
     found = [*islice(single_fixes(trace, problem, problem.argument), MOST_FOR_BATCHES)]
     alone = [fix.value for fix in found if not fix.every_batch][:1]
-    said = [_for_every_batch(found), *(f"for {at.shape[0]} alone {brief(str(value))}" for value in alone)]
+    said = [_for_every_batch(found), *(f"for {at.shape[0]} only {brief(str(value))}" for value in alone)]
     return "; ".join(filter(None, said))
 
 

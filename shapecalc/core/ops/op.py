@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Sizes = Sequence[int]
     FastAnswer = Callable[..., Sizes | Rule | None]
     """Called with the input shape and the arguments by name, or with the op's first argument by its place, for an
-    ordinary request: whole numbers, no empty tensor, no more dims than the dialect takes. Returns the output shape,
+    ordinary request: whole numbers, no empty tensor, no more dims than the dialect allows. Returns the output shape,
     or the rule that refuses; None to leave the request to the steps."""
 
 __all__ = ["NONE", "Holds", "Op", "Param", "Setting", "accepted_types", "fast_of", "operator_of", "steps_of"]

@@ -66,7 +66,7 @@ class SlicedDims(Facts):
     name = "slice"
     rule = Rule(
         "slice",
-        "the dims from start up to, but not including, end",
+        "the dims from start up to end, without end itself",
         "A start after the end gives an empty vector.",
         "shapecalc shape 2,3,4 --start 1",
         "ONNX Shape: 'the end axis, if specified, is exclusive'",

@@ -56,7 +56,7 @@ class KeptPositions(Facts):
     name = "slice axis"
     rule = Rule(
         "keep-positions",
-        "the positions from start up to, but not including, stop, by a step",
+        "the positions from start up to stop, without stop itself, by a step",
         "Negative numbers count from the end. Numbers outside of the dim are moved to its ends. If a start lies in "
         "front of the dim and the step is negative, ONNX keeps the first position, and Python keeps nothing. If the "
         "dim is a name, a slice can keep all positions (also backwards), the first, the last, or every k-th if k "

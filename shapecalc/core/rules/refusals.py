@@ -14,7 +14,7 @@ INDIVISIBLE = Rule(
 )
 VOLUME_MISMATCH = Rule(
     "volume-mismatch",
-    "the requested shape does not hold as many elements as the input",
+    "the requested shape does not have as many elements as the input",
     "A reshape never adds or drops elements. Often the target contains one batch size, and the input has another: 0 "
     "or -1 in its place is right for every batch. A comment in the ONNX documents says that (0,3,4) reshaped to "
     "(3,4,0) gives (3,4,4) without allowzero. That is impossible: 0 elements cannot fill 48 places.",
@@ -37,7 +37,7 @@ ZERO_BESIDE_INFER = Rule(
 )
 ZERO_VOLUME_INFER = Rule(
     "zero-volume-infer",
-    "-1 beside known dims that hold no elements",
+    "-1 with known dims that multiply to 0",
     "-1 could be any size, because the known dims multiply to 0. Some runtimes still have an answer: see `shapecalc "
     "compare 0,3,4 0,-1`.",
     "shapecalc reshape 0,3,4 0,-1",
@@ -73,7 +73,7 @@ OVERFLOW = Rule(
 )
 RANK_LIMIT = Rule(
     "rank-limit",
-    "more dims than the dialect takes",
+    "more dims than the dialect allows",
     "Most frameworks have a limit: it is 8 in TensorRT, 12 in oneDNN, 64 in NumPy.",
     "shapecalc reshape 1,1,1,1,1,1,1,1,1 1 --dialect tensorrt",
     "TensorRT Dims, oneDNN DNNL_MAX_NDIMS, NumPy NPY_MAXDIMS",
@@ -96,7 +96,7 @@ NEGATIVE_AXIS = Rule(
 AXIS_OUT_OF_RANGE = Rule(
     "axis-out-of-range",
     "there is no such axis",
-    "Axes run from 0 to rank - 1, or from -rank if the dialect takes negative axes. The axes of unsqueeze count the "
+    "Axes run from 0 to rank - 1, or from -rank if the dialect accepts negative axes. The axes of unsqueeze count the "
     "output's dims.",
     "shapecalc squeeze 1,3 --axes 2",
     "ONNX Squeeze, ONNX Unsqueeze, ONNX Flatten",

@@ -107,7 +107,7 @@ class InferredEmpty(Facts):
     name = "solve -1"
     rule = Rule(
         "infer-empty",
-        "-1 beside a dim of zero, in the runtimes that have an answer",
+        "-1 with a dim of zero, in the runtimes that have an answer",
         "Both products are 0, so they do not decide -1. OpenVINO leaves the dims that 0 copies out of both products, "
         "and counts 0/0 as 1. ONNX Runtime leaves all zeros out of both. Most runtimes refuse.",
         "shapecalc reshape 0,3,4 0,-1 --dialect openvino --special-zero",

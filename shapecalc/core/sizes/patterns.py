@@ -121,7 +121,7 @@ def _check_sides(left: tuple[Part, ...], right: tuple[Part, ...], argument: str)
     names, kept = ({axis.text for axis in axes} for axes in (first, second))
     for axis in first:
         if axis.text.isdigit() and int(axis.text) != 1:
-            raise unreadable("a length on the left, where only 1 can stand", axis, argument)
+            raise unreadable("a length on the left, where only 1 is allowed", axis, argument)
         if not axis.text.isdigit() and axis.text not in kept:
             raise unreadable(f"{brief(axis.text)} on the left only, and no axis can be dropped", axis, argument)
     for axis in second:

@@ -19,7 +19,7 @@ USAGE = Rule(
 FILE = Rule(
     "file",
     "a file or a device cannot be used",
-    "A file that does not exist, is not an array, holds pickled objects or is cut short; an output that exists "
+    "A file that does not exist, is not an array, contains pickled objects or is cut short; an output that exists "
     "(without --force), or is the input itself; a backend that is not installed.",
     "shapecalc reshape missing.npy -1",
     "shapecalc",

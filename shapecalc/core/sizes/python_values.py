@@ -92,7 +92,7 @@ def _read_mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape
         elif isinstance(value, str):
             dim, met = read_dim(Token(value.strip() or " ", 0), unknowns, argument, place)
             if met > unknowns and argument not in MAY_BE_UNKNOWN:
-                raise misuse("? is a size nobody knows, so it cannot be requested", argument=argument, index=place)
+                raise misuse("? is an unknown size, so it cannot be requested", argument=argument, index=place)
             unknowns = met
         elif isinstance(value, Monomial):
             dim = value

@@ -117,7 +117,7 @@ def read_target(text: str, argument: str = "target") -> Shape:
             unknown = "?" if "?" in token.text else "None"
             place = token.start + token.text.index(unknown)
             raise misuse(
-                f"{unknown} is a size nobody knows, so it cannot be requested",
+                f"{unknown} is an unknown size, so it cannot be requested",
                 "write -1 to infer the dim, or a name",
                 argument=argument,
                 index=index,
@@ -287,7 +287,7 @@ def _unreadable_error(part: Token, whole: Token, argument: str, index: int) -> S
         return misuse(f"{len(text)} characters are too many for a dim", argument=argument, index=index, span=part.span)
     place = part.start + _first_misfit(text)
     message = (
-        f"'{visible(text[_first_misfit(text)])}' cannot stand in '{shown}'"
+        f"'{visible(text[_first_misfit(text)])}' is not allowed in '{shown}'"
         if text.strip()
         else f"a factor is missing in '{shown}'"
     )

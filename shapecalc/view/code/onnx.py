@@ -253,7 +253,7 @@ def _add_reshape(part: Part, model: Model) -> None:
     elif made.dims:
         model.add("Reshape", shape=f"[{texts_of(made.dims)}]")
     else:
-        raise misuse("an attribute cannot hold an empty shape", f"use --opset {SHAPES_ARE_INPUTS} or later")
+        raise misuse("an attribute cannot be an empty shape", f"use --opset {SHAPES_ARE_INPUTS} or later")
 
 
 def _add_with_axes(operator: str, axes: Sequence[int], model: Model) -> None:

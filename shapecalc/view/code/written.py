@@ -151,5 +151,5 @@ def general_warnings(answer: Trace | Chain, target: str) -> list[str]:
 
 def empty_warnings(answer: Trace | Chain, target: str) -> list[str]:
     """Return the warnings about dims that the request infers and the target refuses to infer."""
-    why = f"{target} cannot infer a dim if the known dims hold no elements"
+    why = f"{target} cannot infer a dim if the known dims multiply to 0"
     return [f"-1 is written as {step.value}: {why}" for step in answer.steps if isinstance(step.facts, InferredEmpty)]

@@ -44,7 +44,7 @@ async def test_an_element_of_the_grid_can_be_clicked(user):
     await user.click(" 5 ", after=1)
     assert user.state.cursor == (1, 2)
     assert user.text.count("[5]") == 2
-    assert "[1,2]             [2,1]" in user.text
+    assert "5 is at [1,2]     5 is at [2,1]" in user.text
 
 
 @driven(step=0)

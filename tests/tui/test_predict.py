@@ -215,7 +215,7 @@ async def test_a_mistake_stands_beside_the_truth(user):
     assert "mistaken" not in user.text
     await user.press("down", "2", "down", "3")
     assert "asked 3,4,2                mistaken 4,2,3" in user.text
-    assert "[0,0,1]                    [0,0,1]" in user.text
+    assert "12 is at [0,0,1]           4 is at [0,0,1]" in user.text
     assert "[12]" in user.text
     assert "[ 4]" in user.text
 

@@ -43,7 +43,7 @@ class Table(Record):
 
     title: str
     whole_title: str
-    """The title with more in it, for which a table gets no wider; empty if there is no more."""
+    """The title with more in it, where there is room for that of all tables; empty if there is no more."""
     at: str
     """Where the marked element is; empty if there is none."""
     shape: tuple[int, ...]
@@ -106,7 +106,10 @@ def side_by_side(tables: Sequence[Table], width: int, height: int, strokes: Stro
     fits = max(1, min(len(tables), (width + BETWEEN) // (LEAST_BLOCK + BETWEEN)))
     more = len(tables) - fits
     height -= bool(more)
-    rooms = _rooms([table.width(height) for table in tables[:fits]], width - BETWEEN * (fits - 1))
+    least = [table.width(height) for table in tables[:fits]]
+    titled = [max(room, len(table.whole_title)) for room, table in zip(least, tables, strict=False)]
+    room = width - BETWEEN * (fits - 1)
+    rooms = titled if sum(titled) <= room else _rooms(least, room)
     ruled = all(table.lines < height for table in tables[:fits])
     blocks = [_lines(table, (room, height), strokes, ruled=ruled) for table, room in zip(tables, rooms, strict=False)]
     lines = []

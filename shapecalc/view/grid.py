@@ -17,11 +17,12 @@ from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.blocks import Element, Table, side_by_side
-from shapecalc.view.canvas import clip_line, stack
+from shapecalc.view.canvas import packed, stack
 from shapecalc.view.layout import layouts
 from shapecalc.view.marks import Mark, input_marks, mark_text
 from shapecalc.view.steps import shown_name
 from shapecalc.view.strokes import UNICODE, Strokes, clip
+from shapecalc.view.sums import sums
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,10 +144,14 @@ def grid(
         for place, index in enumerate(journey.places(cursor))
     ]
     lines = side_by_side(tables, width, height - bool(journey.sizes), strokes)
-    if journey.sizes:
-        sizes = ", ".join(f"{shown_name(name)}={size}" for name, size in journey.sizes.items())
-        lines.append(clip_line(Text(f"with {sizes}", "dim"), width, strokes))
-    return stack(lines)
+    told = packed([Text(note, "dim") for note in _notes(answer, journey)], width, strokes)
+    return stack([*lines, *told[: max(bool(journey.sizes), height - len(lines))]])
+
+
+def _notes(answer: Trace | Chain, journey: Journey) -> list[str]:
+    """Return the sizes that stand for names, and the division of every -1."""
+    sizes = ", ".join(f"{shown_name(name)}={size}" for name, size in journey.sizes.items())
+    return [*([f"with {sizes}"] if sizes else []), *sums(layouts(answer))]
 
 
 def output_grids(

@@ -9,6 +9,7 @@ from shapecalc.core.ops.transpose import TakenAxis
 from shapecalc.core.rules.steps import CopiedZero, Given, Inferred, InferredEmpty, Merged
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.rule import Rule
+from shapecalc.view.layout import stage_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,12 +69,12 @@ def _question(stage: Stage, step: Step, out: int | None) -> str:
         case Inferred() | InferredEmpty():
             return f"what must the -1 at index {out} be?"
         case TakenAxis() if stage.asked:
-            return f"how large is dim {out} after {stage.label} {','.join(map(str, stage.asked))}?"
+            return f"how large is dim {out} after {stage_name(stage)} {','.join(map(str, stage.asked))}?"
         case Given():
             return f"what is asked for at index {out}?"
         case Merged():
             return f"how large is dim {out}, which merges axes?"
-    return f"how large is dim {out} after {stage.label}?"
+    return f"how large is dim {out} after {stage_name(stage)}?"
 
 
 def _place(stage: Stage, step: Step, out: int | None, name: str) -> str:

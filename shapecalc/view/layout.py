@@ -147,13 +147,16 @@ def place_of(made: Sequence[Layout], at: int | None) -> int:
     return len(made) - 1
 
 
-def _name(request: Request, stage: Stage) -> str:
-    """Return what everybody calls a stage. Its label may be that of an argument, or of what an op does with it."""
-    if stage.label == request.op:
-        return stage.label
-    if stage.kind is Kind.PERMUTE:
+def stage_name(stage: Stage) -> str:
+    """Return what everybody calls a stage. Its label may be an argument's name, or what an op does with it.
+
+    >>> import shapecalc as sc
+    >>> [stage_name(stage) for stage in sc.shuffle((2, 3), first=(1, 0), to=(6,)).stages]
+    ['transpose', 'reshape']
+    """
+    if stage.kind is Kind.PERMUTE and stage.label in (stage.argument, "move"):
         return "transpose"
-    return "reshape" if stage.label == stage.argument else stage.label
+    return "reshape" if stage.kind is Kind.RESHAPE and stage.label == stage.argument else stage.label
 
 
 def _title(request: Request, stage: Stage) -> str:
@@ -161,7 +164,7 @@ def _title(request: Request, stage: Stage) -> str:
     arguments = request.arguments
     if stage.label != request.op:
         asked = stage.asked or arguments.get(stage.argument, "")
-        return f"{_name(request, stage)} {_text(asked)}".rstrip()
+        return f"{stage_name(stage)} {_text(asked)}".rstrip()
     texts, op = [stage.label], OPS[request.op]
     for param in params_of(op):
         value = arguments.get(param.name)
@@ -186,8 +189,9 @@ def _layout(
     cells, mixed = _carry_marks(before, blank, links)
     numbers = range(first, first + len(own)) if own else range(never, never)
     fault = None if problem is None else _fault(trace.request, stage, cells, problem)
-    name, title = _name(trace.request, stage), _title(trace.request, stage)
-    return Layout(stage, name, title, numbers, before, cells, links, mixed, problem, fault)
+    return Layout(
+        stage, stage_name(stage), _title(trace.request, stage), numbers, before, cells, links, mixed, problem, fault
+    )
 
 
 def _fault(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:

@@ -159,7 +159,7 @@ def bars_of(plain):
 
 def tables_of(plain):
     """Return each table of a grid: its title, its column numbers, its rows with their indices, and its notes."""
-    rows = plain.split("\n")
+    rows = [row for row in plain.split("\n") if not row.startswith("-1 = ")]
     starts = [0, *(found.end() for found in re.finditer(r" {4,}", rows[0]))]
     for start, end in zip(starts, [*starts[1:], None], strict=True):
         part = [row[start:end].rstrip() for row in rows]

@@ -10,6 +10,7 @@ from shapecalc.view.film.frames import Ask
 from shapecalc.view.layout import INFERS
 from shapecalc.view.marks import COLOURS, mark_text
 from shapecalc.view.strokes import UNICODE
+from shapecalc.view.sums import division
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,13 +114,11 @@ def _ask(board: Board, layout: Layout, outs: list[int]) -> Ask | None:
 def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: int) -> None:
     """Make the frames of a -1: the budget, how often the known dims fit in it, and what that makes."""
     facts = step.facts
-    have, known = (facts.have, facts.known) if isinstance(facts, INFERS) else (0, 0)
-    factors = " * ".join(str(cell.dim) for cell in layout.before)
-    total, divisor = dim_text(have), dim_text(known)
-    divided = f"-1      {total} / {f'({divisor})' if '*' in divisor else divisor} ="
-    board.put(
-        "sum", 0, board.row(SUM), f"have    {factors} = {total}" if len(layout.before) > 1 else f"have    {total}"
-    )
+    have = facts.have if isinstance(facts, INFERS) else 0
+    factors = " * ".join(str(cell.dim) for cell in layout.before) or "1"
+    total = f" = {dim_text(have)}" if isinstance(have, int) and len(layout.before) > 1 else ""
+    divided = f"-1      {division(layout, step)} ="
+    board.put("sum", 0, board.row(SUM), f"have    {factors}{total}")
     board.put("part", 0, board.row(PART), f"{divided} {UNICODE.hole}")
     bar = _put_budget(board, have) if isinstance(facts, Inferred) else None
     board.frame("-1 is the elements divided by the known dims.", at)

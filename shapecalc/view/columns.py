@@ -112,8 +112,9 @@ def _gap(layout: Layout, before: Column, after: Column, width: int, strokes: Str
             for out, token in enumerate(_tokens(layout, strokes))
         ]
     )
-    wired = wiring(layout.links, width - before.width - after.width - room - 2)
-    return Gap(wired, clip(layout.title, LONGEST_TITLE, strokes), tokens, room, lines)
+    title = clip(layout.title, LONGEST_TITLE, strokes)
+    wired = wiring(layout.links, width - before.width - after.width - room - 2, len(title) + 1 - after.width - room)
+    return Gap(wired, title, tokens, room, lines)
 
 
 def _tokens(layout: Layout, strokes: Strokes) -> list[str]:

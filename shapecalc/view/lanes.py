@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 LONGEST_DIM = 12
 LINE = 5
 """The fewest cells of a line."""
+REASON = 36
+"""The cells of most reasons."""
 IN_PLACE = (DroppedOne, KeptDim)
 """The facts of steps that are written on the row of their input axis."""
 
@@ -55,7 +57,8 @@ def _drawn(answer: Trace | Chain, layout: Layout, at: int, width: int, pitch: in
     before, after = _texts(layout.before, strokes), _texts(layout.cells, strokes, at, sizes_only=copies_sizes(layout))
     tokens = max((len(cell.token) for cell in layout.cells), default=0)
     left, links = 4 + max(map(len, before), default=2), _links(layout)
-    wired = wiring(links, width - left - max(map(len, after), default=2) - len("dim out"))
+    room = width - left - max(map(len, after), default=2) - len("dim out")
+    wired = wiring(links, room, room - REASON)
     right = left + max(wired.width(pitch), LINE * pitch) + (tokens + 3 if tokens else 0)
     canvas.put(0, 0, "dim in", "dim")
     canvas.put(right + 1, 0, heading := "in the vector" if vector else "dim out", "dim")

@@ -48,8 +48,10 @@ class Wiring(Record):
         return 2 * any(not link.outs for link in self.links)
 
 
-def wiring(links: tuple[Group, ...], room: int = 78) -> Wiring:
+def wiring(links: tuple[Group, ...], room: int = 78, free: int = 0) -> Wiring:
     """Return the paths of the lines for these links, of which those that cross have `room` cells.
+
+    Two crossings one right above the other look like a diamond. If `free` cells are enough, none stand so.
 
     >>> wiring((Group((1,), (0,)), Group((2,), (1,)), Group((0,), (2,)))).layers
     ((0,), (1,))
@@ -58,22 +60,25 @@ def wiring(links: tuple[Group, ...], room: int = 78) -> Wiring:
     outs = [out for _, out in pairs]
     if outs == sorted(outs):
         return Wiring(links, tracks=_tracks(links))
-    layers = _layers(outs, (room - 1) // 3)
+    layers = _layers(outs, (free - 1) // 3, 3) or _layers(outs, (room - 1) // 3, 2)
     return Wiring(links, knot=True) if layers is None else Wiring(links, layers=layers)
 
 
-def _layers(order: list[int], most: int) -> tuple[tuple[int, ...], ...] | None:
-    """Return the neighbours that change places, layer by layer, until `order` is in order; None after `most` layers."""
+def _layers(order: list[int], most: int, apart: int) -> tuple[tuple[int, ...], ...] | None:
+    """Return the neighbours that change places, layer by layer, until `order` is in order; None after `most` layers.
+
+    The pairs of a layer are at least so many rows `apart`.
+    """
     order, layers = list(order), list[tuple[int, ...]]()
     while order != sorted(order):
-        if len(layers) == most:
+        if len(layers) >= most:
             return None
         layer, row = list[int](), 0
         while row < len(order) - 1:
             if order[row] > order[row + 1]:
                 order[row], order[row + 1] = order[row + 1], order[row]
                 layer.append(row)
-                row += 1
+                row += apart - 1
             row += 1
         layers.append(tuple(layer))
     return tuple(layers)

@@ -120,7 +120,7 @@ def _notes(shown: tuple[Layout, ...], placed: Spread, stages: int, strokes: Stro
         for out in sorted(layout.parted)[:1]:
             line = strokes.lines[LEFT | RIGHT]
             mark = mark_text(layout.before[out].mark, strokes)
-            notes.append(f"{gap.tokens[out]}: only the size of {mark}; elements come along {line}")
+            notes.append(f"{gap.tokens[out]} takes only the size of {mark}; elements move along {line}")
         if gap.wired.knot:
             notes.append("no room for lines: follow the letters")
     notes += [_mixing_note(layout, strokes) for layout in shown if layout.mixed]

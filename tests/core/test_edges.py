@@ -370,9 +370,9 @@ def test_a_fix_goes_on_from_the_argument_at_fault_and_not_from_the_switch():
 
 SENTENCES = [
     ("flatten", "2,3", {"axis": "1"}, 0, "output dim 0 is 2"),
-    ("shape", "2,3,4", {"start": "-2"}, 0, "start -2 counts from the back: 1"),
-    ("shape", "2,3,4", {"start": "-9"}, 0, "start -9 counts from the back: -6, clamped to 0"),
-    ("shape", "2,3,4", {"end": "9"}, 0, "end 9, clamped to 3"),
+    ("shape", "2,3,4", {"start": "-2"}, 0, "start -2 counts from the end: 1"),
+    ("shape", "2,3,4", {"start": "-9"}, 0, "start -9 counts from the end: -6, moved to 0"),
+    ("shape", "2,3,4", {"end": "9"}, 0, "end 9, moved to 3"),
     ("reshape", "2,3,4", {"target": "-3,0", "dialect": "mxnet"}, 0, "-3 merges dims 0 and 1: 2*3 = 6"),
     ("reshape", "5,2,3", {"target": "0,-3", "dialect": "mxnet"}, 1, "-3 merges dims 1 and 2: 2*3 = 6"),
 ]

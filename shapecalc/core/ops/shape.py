@@ -39,8 +39,8 @@ class Clamped(Facts):
         """Return the step's sentence."""
         said = f"{self.end} {self.wanted}"
         if self.wanted < 0:
-            said += f" counts from the back: {self.wanted + self.rank}"
-        return said if self.wanted + self.rank == step.value else f"{said}, clamped to {step.value}"
+            said += f" counts from the end: {self.wanted + self.rank}"
+        return said if self.wanted + self.rank == step.value else f"{said}, moved to {step.value}"
 
 
 class ReadDim(Facts):

@@ -22,15 +22,15 @@ HEAD = r"""
 .Os
 .Sh NAME
 .Nm shapecalc-dialects
-.Nd the rules of every dialect that shapecalc speaks
+.Nd the rules of every dialect of shapecalc
 .Sh DESCRIPTION
 A dialect is one framework's answers to the questions that frameworks answer
 differently.
-A framework's switch over what 0 means selects a whole row of them.
+If a framework has a switch for what 0 means, each setting has its own answers.
 .Ql shapecalc dialects
 prints the tables of this page, and
-.Ql shapecalc why
-a rule of it.
+.Ql shapecalc why Ar rule
+explains a rule.
 """
 TAIL = r"""
 .Sh SEE ALSO
@@ -42,7 +42,7 @@ RESHAPE = {
     Zero.COPIES: "0 copies the dim at the same index.",
     Zero.LITERAL: "0 is a dim of size zero.",
     ZeroBeside.ALLOWED: "",
-    ZeroBeside.REFUSED: "It may not stand beside -1.",
+    ZeroBeside.REFUSED: "It cannot be used together with -1.",
     Infers.MINUS_ONE: "Only -1 is inferred.",
     Infers.ANY_NEGATIVE: "Any negative value is inferred.",
     EmptyInfer.REFUSED: f"{EMPTY} refused.",
@@ -64,12 +64,12 @@ ANSWERS = (
     ("transpose", "negative axes", lambda row: YES[row.negative_perm]),
     ("flatten", "takes", lambda row: row.flattens.value),
     ("squeeze", "an axis that is not 1", lambda row: row.not_one.value),
-    ("squeeze", "an axis said twice", lambda row: row.squeeze_repeats.value),
-    ("squeeze", "an empty list takes every dim of 1", lambda row: YES[row.no_axes_is_all]),
+    ("squeeze", "an axis named twice", lambda row: row.squeeze_repeats.value),
+    ("squeeze", "an empty list drops every dim of 1", lambda row: YES[row.no_axes_is_all]),
     ("squeeze", "a scalar counts as having one axis", lambda row: YES[row.scalar_axis]),
     ("unsqueeze", "negative axes, here and in flatten and squeeze", lambda row: f"since {row.negative_axes_since}"),
     ("unsqueeze", "takes exactly one axis", lambda row: YES[row.inserts_one]),
-    ("unsqueeze", "an axis said twice", lambda row: row.unsqueeze_repeats.value),
+    ("unsqueeze", "an axis named twice", lambda row: row.unsqueeze_repeats.value),
     ("expand", "may grow", lambda row: row.broadcast.value),
     ("shape", "a start and an end", _slices),
     ("slice", "a start and a stop outside", lambda row: row.outside.value),
@@ -137,9 +137,9 @@ def _dtypes(row):
     if row.newest_opset:
         lacking = {op: _newest_types(op, ONNX) - _newest_types(op, row) for op in operators_of(row)}
         listed = [f"{op}: {_spelled(types, row)}" for op, types in lacking.items() if types]
-        return f"Those of ONNX, but for {'; '.join(listed)}."
+        return f"Those of ONNX, except {'; '.join(listed)}."
     lacking = "; ".join(f"{op}: {_spelled(types, row)}" for op, types in row.lacks_types.items())
-    return f"{_spelled(row.types, row)}{f', but for {lacking}' if lacking else ''}."
+    return f"{_spelled(row.types, row)}{f', except {lacking}' if lacking else ''}."
 
 
 def _newest_types(op, row):

@@ -86,7 +86,7 @@ CAFFE = Dialect(
     flattens_from=1,
     types=frozenset({"float32", "float64"}),
     spellings={"float": "float32", "double": "float64"},
-    note="axis and num_axes say which part of the shape reshape replaces; flatten's axis and end_axis are --start-dim, "
-    "by default 1, and --end-dim; no blob holds over 2**31 elements, which is not checked here",
+    note="axis and num_axes say which part of the shape reshape replaces; flatten's axis and end_axis are "
+    "--start-dim, by default 1, and --end-dim; blobs of over 2**31 elements are not refused here",
     refusals=(BAD_NUM_AXES,),
 )

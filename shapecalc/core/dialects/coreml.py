@@ -127,8 +127,8 @@ COREML = Dialect(
     lacks_types=dict.fromkeys(("flatten", "shape", "split"), INTEGERS),
     spellings={"fp16": "float16", "fp32": "float32", "i32": "int32", "half": "float16", "float": "float32"},
     note="a 0 counts from the right; before iOS 17 it needs as many dims as the input has, and there are no integers "
-    "of 8 and 16 bits; axes named twice or out of range, an index outside of its dim, and more than 5 dims are "
-    "refused, although coremltools accepts them",
+    "of 8 and 16 bits; refused here, although coremltools accepts them: axes named twice or out of range, an "
+    "index outside of its dim, and more than 5 dims",
     facts=(CopiedFromRight, FilledOne),
     refusals=(KEEPS_NOTHING,),
 )

@@ -524,9 +524,9 @@ MXNET = Dialect(
     lacks_types={"transpose": frozenset({"bool", "bfloat16"})},
     spellings={"float": "float64", "double": "float64", "single": "float32", "half": "float16", "int": "int64"}
     | {"bool_": "bool"},
-    note="in reshape -2 copies the dims that are left, -3 merges two, -4 splits one, and reverse reads from the right; "
-    "squeeze keeps one dim at least; expand keeps the rank, and 0 a dim; no array holds over 2**31 elements, which is "
-    "not checked here; mx.np is left out",
+    note="in reshape -2 copies the dims that are left, -3 merges two, -4 splits one, and reverse reads from the "
+    "right; squeeze keeps at least one dim; expand keeps the rank, and a 0 in it keeps a dim; arrays of over "
+    "2**31 elements are not refused here; mx.np is left out",
     facts=(CopiedNext, CopiedRest, MergedTwo, SplitOne, UncheckedCount, KeptLast),
     refusals=(SHIFTED_INFER, NO_DIM_LEFT, SPLIT_INCOMPLETE, SPLIT_MISMATCH, UNKNOWN_SHAPE),
 )

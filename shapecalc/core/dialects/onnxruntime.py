@@ -32,5 +32,5 @@ ONNXRUNTIME = replace(
         "slice": COMPLEX,
         "split": COMPLEX,
     },
-    note="with shapes known at load it refuses what the ONNX text refuses",
+    note="if the shapes are known when the model is loaded, it refuses what the ONNX text refuses",
 )

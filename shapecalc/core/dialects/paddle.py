@@ -208,7 +208,7 @@ PADDLE = Dialect(
     spellings={"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64"}
     | {"short": "int16", "cfloat": "complex64", "cdouble": "complex128"},
     prefix="paddle.",
-    note="of an empty input 0 is a size, and -1 may stand beside no 0 or beside as many as the input has; unsqueeze "
-    "inserts one axis after another; unsqueeze and expand give at most 8 dims, and expand to [] changes nothing; a "
-    "short permutation, sizes below -1 in expand and counts over int64, which Paddle lets pass, are refused",
+    note="if the input is empty, a 0 is a size, and -1 needs no 0 or as many as the input has; unsqueeze inserts one "
+    "axis after another; unsqueeze and expand give at most 8 dims, and expand to [] changes nothing; refused "
+    "here, although Paddle accepts them: a short permutation, sizes below -1 in expand, and counts over int64",
 )

@@ -70,7 +70,7 @@ TENSORFLOW = Dialect(
     },
     spellings={"float": "float32", "double": "float64", "half": "float16"},
     prefix="tf.",
-    note="flip and indexing take at most 8 dims; a -1 beside 0 that is not a whole number, which TensorFlow rounds "
-    "down, "
-    "and wrong axes of an empty tensor in flip, which it lets pass, are refused; types as run eagerly on a CPU",
+    note="flip and indexing allow at most 8 dims; refused here, although TensorFlow accepts them: a -1 with a 0 that "
+    "is not a whole number (TensorFlow rounds it down), and wrong axes of an empty tensor in flip; element "
+    "types are those of eager mode on a CPU",
 )

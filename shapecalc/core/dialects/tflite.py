@@ -94,8 +94,8 @@ TFLITE = Dialect(
         "split": PACKED | UNSIGNED | COMPLEX | FLOAT8 | {"bool", "bfloat16", "string", "float16", "float64"},
         "flip": PACKED | UNSIGNED | COMPLEX | FLOAT8 | {"bfloat16", "string", "float64"},
     },
-    note="transpose, squeeze and flip take at most 8 dims; repeated axes of a transpose, an index outside of its "
-    "dim, slices of axes that do not exist, and a -1 beside 0 that is not a whole number are refused, although "
-    "TensorFlow Lite accepts them",
+    note="transpose, squeeze and flip allow at most 8 dims; refused here, although TensorFlow Lite accepts them: "
+    "repeated axes of a transpose, an index outside of its dim, slices of axes that do not exist, and a -1 with "
+    "a 0 that is not a whole number",
     refusals=(APART,),
 )

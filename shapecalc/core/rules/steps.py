@@ -49,8 +49,8 @@ class LiteralZero(Facts):
     rule = Rule(
         "literal-zero",
         "0 is a dim of size zero",
-        "NumPy and PyTorch always read a 0 so, other dialects only if their switch says so. The output then has no "
-        "elements, so the input must have none either.",
+        "NumPy and PyTorch always read a 0 in this way, other dialects only if their switch says so. The output then "
+        "has no elements, so the input must have none either.",
         "shapecalc reshape 0,3,4 3,4,0 --allowzero",
         "ONNX Reshape 14: 'allowzero=1 indicates that ... the zero value is honored, similar to NumPy'",
     )

@@ -1,7 +1,7 @@
 """One pass over the data, or two with a store between: whichever reads and writes fewer bytes.
 
-The store between has an axis for each line, in the order of the output, and chunks that are a part of what one task of
-the first pass holds, and of what one task of the second does.
+The store between has an axis for each part of the source, in the order of the output, so that the first pass reorders
+parts alone. Its chunks are a part of what one task of the first pass holds, and of what one task of the second does.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ from __future__ import annotations
 from math import prod
 
 from shapecalc.core.sizes.record import Record
-from shapecalc.engine.stores.boxes import factors_of, spans
+from shapecalc.engine.stores.boxes import factors_of
 from shapecalc.engine.stores.lines import Factor, Line, Lines
 from shapecalc.engine.stores.plan import Pass, PlanError, plan_pass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from shapecalc.engine.stores.lines import Sizes
+
+BETWEEN = 1 << 22
+"""The bytes that a chunk of a store between has at least, if that costs nothing."""
 
 
 class Plan(Record):
@@ -70,13 +73,13 @@ def _plan_lines(
 ) -> tuple[Pass, ...]:
     """Return one pass, or two with a store between where that moves less."""
     alone = Plan((plan_pass(lines, itemsize, source_chunks, memory, chunks),))
-    if alone.read <= 2 * alone.written or lines.repeated or any(line.mixed for line in lines.lines):
+    if alone.read <= 2 * alone.written:
         return alone.passes
-    between = _between(alone.passes[0], memory)
     first, second = _halves(lines)
+    between = _between(alone.passes[0], memory)
     try:
         to = plan_pass(first, itemsize, source_chunks, memory, between)
-        back = plan_pass(second, itemsize, between, memory, alone.passes[0].chunks)
+        back = plan_pass(second, itemsize, between, memory, chunks, prod(source_chunks) * itemsize)
     except PlanError:
         return alone.passes
     both = Plan((to, back))
@@ -84,35 +87,61 @@ def _plan_lines(
 
 
 def _halves(lines: Lines) -> tuple[Lines, Lines]:
-    """Return the lines to the store between, and those from there."""
-    sizes = tuple([line.size for line in lines.lines])
-    axes = [Factor(axis, size, 1) for axis, size in enumerate(sizes)]
-    pairs = [*zip(lines.lines, axes, strict=True)]
-    first = tuple([Line(line.sources, (axis,)) for line, axis in pairs])
-    second = tuple([Line((axis,), line.outputs) for line, axis in pairs])
+    """Return the lines to the store between, which has an axis for each part of the source, and those from there."""
+    parts = [factor for line in lines.lines for factor in line.sources]
+    sizes = tuple([factor.size for factor in parts])
+    axes = {factor: Factor(axis, factor.size, 1) for axis, factor in enumerate(parts)}
+    first = tuple([Line((factor,), (axis,)) for factor, axis in axes.items()])
+    second = tuple([Line(tuple([axes[factor] for factor in line.sources]), line.outputs) for line in lines.lines])
     none = (0,) * len(sizes)
-    return Lines(lines.source, sizes, first, lines.starts, lines.rolls), Lines(sizes, lines.output, second, none, none)
+    return (
+        Lines(lines.source, sizes, first, lines.starts, lines.rolls),
+        Lines(sizes, lines.output, second, none, none, lines.repeated),
+    )
 
 
 def _between(plan: Pass, memory: int) -> Sizes:
-    """Return the chunks of the store between."""
-    lines = plan.lines
-    held: dict[Factor, int] = {}
-    for steps, axes in zip((plan.source_chunks, plan.task), factors_of(lines), strict=True):
-        for step, factors in zip(steps, axes, strict=True):
-            whole = prod(factor.size for factor in factors)
-            stretches = spans(0, min(step, whole), [factor.size for factor in factors])
-            widest = max(stretches, key=lambda each: each[0][1] - each[0][0], default=((0, 0), ()))[1]
-            held |= {factor: stop - start for factor, (start, stop) in zip(factors, widest, strict=True)}
-    before = [held[line.sources[0]] for line in lines.lines]
-    after = [held[line.outputs[0]] for line in lines.lines]
-    room = max(1, memory // (4 * prod(before) * plan.itemsize))
-    for axis in sorted(range(len(before)), key=lambda axis: before[axis] / after[axis]):
-        more = max(1, min(room, after[axis] // before[axis]))
-        before[axis] *= more
-        room //= more
-    chunks = [*map(min, before, after)]
-    while prod(chunks) * plan.itemsize > memory // 8:
-        axis = chunks.index(max(chunks))
-        chunks[axis] = -(-chunks[axis] // 2)
-    return tuple(chunks)
+    """Return the chunks of the store between.
+
+    Where they hold no more of any part than a chunk of the source and one of the output do, each is read once. They
+    grow from there while both passes keep whole what they read.
+    """
+    lines, room = plan.lines, max(1, memory // (4 * plan.itemsize))
+    parts = [factor for line in lines.lines for factor in line.sources]
+    before, after = _held(plan.source_chunks, lines), _taken(plan.chunks, lines)
+    chunks = {factor: min(before[factor], after[factor]) for factor in parts}
+
+    def volume(sizes: Mapping[Factor, int]) -> int:
+        return max(prod(max(sizes[factor], own[factor]) for factor in parts) for own in (before, after))
+
+    while prod(chunks.values()) * plan.itemsize < BETWEEN:
+        higher = [
+            chunks | {factor: min(2 * chunks[factor], factor.size)} for factor in parts if chunks[factor] < factor.size
+        ]
+        more = [each for each in higher if volume(each) <= max(room, volume(chunks))]
+        if not more:
+            break
+        chunks = min(more, key=lambda each: (volume(each), -prod(each.values())))
+    return tuple(chunks.values())
+
+
+def _held(chunks: Sizes, lines: Lines) -> dict[Factor, int]:
+    """Return how much of each part of the source a chunk of it holds at most."""
+    held = {}
+    for chunk, factors in zip(chunks, factors_of(lines)[0], strict=True):
+        held |= {factor: max(1, min(factor.size, -(-chunk // abs(factor.step)))) for factor in factors}
+    return held
+
+
+def _taken(chunks: Sizes, lines: Lines) -> dict[Factor, int]:
+    """Return how much of each part of the source a chunk of the output takes at most."""
+    held = {}
+    for chunk, factors in zip(chunks, factors_of(lines)[1], strict=True):
+        held |= {factor: max(1, min(factor.size, -(-chunk // factor.step))) for factor in factors}
+    taken = {}
+    for line in lines.lines:
+        run = prod(held[factor] for factor in line.outputs)
+        for factor in reversed(line.sources):
+            taken[factor] = min(run, factor.size)
+            run = -(-run // factor.size)
+    return taken

@@ -75,23 +75,23 @@ class Pass(Record):
         return box_at(number, self.lines.output, self.task)
 
 
-def plan_pass(lines: Lines, itemsize: int, source_chunks: Sizes, memory: int, chunks: Sizes | None = None) -> Pass:
+def plan_pass(
+    lines: Lines, itemsize: int, source_chunks: Sizes, memory: int, chunks: Sizes | None = None, around: int = 0
+) -> Pass:
     """Return the plan within `memory` bytes a task; with `chunks`, the output has those.
+
+    Else they have `around` so many bytes, or as many as those of the source.
 
     Raises `PlanError` if the smallest task needs more.
     """
     search = _Search(lines, itemsize, source_chunks, memory)
-    given = chunks is not None
-    best = search.shrunk(search.closed(), memory, keeping=1)
-    if chunks is None:
-        around = max(SMALLEST, min(prod(source_chunks) * itemsize, LARGEST))
-        chunks = search.shrunk(best, around, keeping=0)
-    task = search.grown(chunks)
+    ways = [search.way(chunks)] if chunks else [search.way(search.chunks_in(start, around)) for start in search.starts()]
+    chunks, task = min(ways, key=lambda way: (search.cost(way[1]), -prod(way[1])))
     if _memory(lines, itemsize, source_chunks, chunks, task) > memory and 0 not in lines.output:
         least = _memory(lines, itemsize, source_chunks, chunks, chunks)
-        raise PlanError(f"a task needs {least} bytes, {'with these chunks' if given else 'one chunk at a time'}")
+        raise PlanError(f"a task needs {least} bytes with chunks of {'x'.join(map(str, chunks))}")
     plan = Pass(lines, itemsize, source_chunks, chunks, task)
-    step = max(1, -(-plan.tasks // COUNTED))
+    step = max(1, -(-plan.tasks // max(1, COUNTED // count_pieces(lines, plan.box(0)))))
     numbers = range(0, plan.tasks, step)
     decoded = sum(count_elements(lines, plan.box(number), source_chunks) for number in numbers)
     read = decoded * itemsize * plan.tasks // max(1, len(numbers))
@@ -113,6 +113,20 @@ class _Search:
         taken = _chunk_parts(lines, source_chunks)
         self.ladders = [_ladder(factors, taken) for factors in self.axes]
         self.known: dict[Sizes, float] = {}
+
+    def starts(self) -> Iterator[Sizes]:
+        """Yield the tasks that the search begins with: a closed chunk of the source, and whole rows of the output."""
+        for steps in (self.closed(), tuple([ladder[-1] for ladder in self.ladders])):
+            yield self.shrunk(steps, self.memory, keeping=1)
+
+    def chunks_in(self, task: Sizes, around: int) -> Sizes:
+        """Return the chunks for a task: they have about so many bytes, or those of the source."""
+        around = max(SMALLEST, min(around or prod(self.source_chunks) * self.itemsize, LARGEST))
+        return self.shrunk(task, around, keeping=0)
+
+    def way(self, chunks: Sizes) -> tuple[Sizes, Sizes]:
+        """Return chunks with the task that they are written by."""
+        return chunks, self.grown(chunks)
 
     def closed(self) -> Sizes:
         """Return what one chunk of the source becomes, closed so that it is a box of the output."""
@@ -199,15 +213,17 @@ def _chunk_parts(lines: Lines, chunks: Sizes) -> dict[Factor, int]:
 
 
 def _ladder(factors: Sequence[Factor], taken: Mapping[Factor, int]) -> list[int]:
-    """Return the steps along an axis whose boxes are boxes of its parts: divisors of all but the outermost.
+    """Return the steps along an axis whose boxes are boxes of its parts: divisors of all but the outermost,
+    or nearly so, powers of two.
 
     Of the outermost part's, there are the whole, the powers of two, and those times what one source chunk holds.
     """
     steps = {1}
     for place, factor in enumerate(factors):
-        sizes = _divisors(factor.size)
+        powers = [1 << power for power in range(factor.size.bit_length())]
+        sizes = _divisors(factor.size) | {*powers}
         if place == 0:
-            powers, held = [1 << power for power in range(factor.size.bit_length())], taken.get(factor, 1)
+            held = taken.get(factor, 1)
             sizes = {size for power in powers for size in (power, power * held) if size < factor.size}
             sizes |= {held // power for power in powers if held % power == 0} | {factor.size}
         steps |= {size * factor.step for size in sizes}

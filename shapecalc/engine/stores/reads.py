@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import product as every
 from math import prod
 
-from shapecalc.engine.stores.boxes import demands_of, pieces_of
+from shapecalc.engine.stores.boxes import demands_of, extent_of, factors_of, pieces_of
 from shapecalc.engine.stores.filling import cuts_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from shapecalc.engine.stores.boxes import Box
-    from shapecalc.engine.stores.lines import Lines, Sizes
+    from shapecalc.engine.stores.lines import Factor, Lines, Sizes
 
 
 def count_elements(lines: Lines, box: Box, chunks: Sizes) -> int:
@@ -25,18 +25,39 @@ def count_elements(lines: Lines, box: Box, chunks: Sizes) -> int:
     """
     demands = demands_of(lines, pieces_of(lines, box))
     axes = [
-        [{(cut.stretch[0] - lines.rolls[axis]) % lines.source[axis] // step for cut in cuts_of(lines, axis, step, [demand.parts[axis]])}
-         for demand in demands]
-        for axis, step in enumerate(chunks)
-    ]  # fmt: skip
-
-    def length(axis: int, place: int) -> int:
-        return min(chunks[axis], lines.source[axis] - place * chunks[axis])
-
+        [_touched(lines, axis, step, demand.parts[axis]) for demand in demands] for axis, step in enumerate(chunks)
+    ]
     if len(demands) == 1:
-        return prod(sum(length(axis, place) for place in own[0]) for axis, own in enumerate(axes))
+        return prod(_length(own[0], lines.source[axis], chunks[axis]) for axis, own in enumerate(axes))
     touched = {places for number in range(len(demands)) for places in every(*[own[number] for own in axes])}
-    return sum(prod(length(axis, place) for axis, place in enumerate(places)) for places in touched)
+    return sum(
+        prod(
+            min(step, size - place * step) for place, step, size in zip(places, chunks, lines.source, strict=True)
+        ) for places in touched
+    )  # fmt: skip
+
+
+def _touched(lines: Lines, axis: int, step: int, wanted: Box) -> Collection[int]:
+    """Return which chunks of an axis hold one of the positions that a demand wants."""
+    factors, start = factors_of(lines)[0][axis], lines.starts[axis]
+    if not lines.rolls[axis]:
+        return _places(start, factors, wanted, step)
+    roll, size = lines.rolls[axis], lines.source[axis]
+    return {(cut.stretch[0] - roll) % size // step for cut in cuts_of(lines, axis, step, [wanted])}
+
+
+def _places(start: int, factors: Sequence[Factor], wanted: Box, step: int) -> Collection[int]:
+    first, last = extent_of(start, factors, wanted)
+    wide = [abs(part.step) for part, (begin, end) in zip(factors, wanted, strict=True) if end - begin > 1]
+    if max(wide, default=0) <= step or last - first == prod(end - begin for begin, end in wanted):
+        return range(first // step, (last - 1) // step + 1)
+    begins = [start + at * factors[0].step for at in range(*wanted[0])]
+    return {place for begin in begins for place in _places(begin, factors[1:], wanted[1:], step)}
+
+
+def _length(places: Collection[int], size: int, step: int) -> int:
+    """Return how many positions of an axis chunks have; the last one may be a part."""
+    return len(places) * step - (-(-size // step) * step - size if size // step in places else 0)
 
 
 def boxes_of(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Box]:

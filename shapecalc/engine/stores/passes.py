@@ -111,8 +111,11 @@ def _between(plan: Pass, memory: int) -> Sizes:
     before, after = _held(plan.source_chunks, lines), _taken(plan.chunks, lines)
     chunks = {factor: min(before[factor], after[factor]) for factor in parts}
 
+    rows = _rows(lines)
+
     def volume(sizes: Mapping[Factor, int]) -> int:
-        return max(prod(max(sizes[factor], own[factor]) for factor in parts) for own in (before, after))
+        one, other = ({factor: max(sizes[factor], own[factor]) for factor in parts} for own in (before, after))
+        return max(prod(one.values()), prod(_closed(row, other) for row in rows))
 
     while prod(chunks.values()) * plan.itemsize < BETWEEN:
         higher = [
@@ -123,6 +126,19 @@ def _between(plan: Pass, memory: int) -> Sizes:
             break
         chunks = min(more, key=lambda each: (volume(each), -prod(each.values())))
     return tuple(chunks.values())
+
+
+def _rows(lines: Lines) -> list[list[Factor]]:
+    """Return the parts of the source that follow each other on axes of the output, and those that mix."""
+    clean = {line.outputs[0]: line.sources[0] for line in lines.lines if not line.mixed}
+    rows = [[clean[factor] for factor in factors if factor in clean] for factors in factors_of(lines)[1]]
+    return rows + [[*line.sources] for line in lines.lines if line.mixed]
+
+
+def _closed(row: Sequence[Factor], held: Mapping[Factor, int]) -> int:
+    """Return how many positions a row of parts has where one that is wider than one has its inner parts whole."""
+    wide = next((place for place, factor in enumerate(row) if held[factor] > 1), len(row) - 1)
+    return prod(held[factor] if place <= wide else factor.size for place, factor in enumerate(row))
 
 
 def _held(chunks: Sizes, lines: Lines) -> dict[Factor, int]:

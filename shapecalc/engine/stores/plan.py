@@ -30,8 +30,10 @@ TASK = 1 << 25
 """The bytes of output from which on a task does not grow unless that saves reading."""
 PIECES = 64
 """Of how many pieces a task's box is made at most, unless there is no other."""
-COUNTED = 1024
+COUNTED = 256
 """Up to so many tasks, what they read is counted one by one; of more, this many are, spread evenly."""
+SHARED = 10_000
+"""Up to so many chunks, those that parts of a task share are counted once while its size is looked for."""
 TRIED = 8
 """For how many tasks it is counted what a size of theirs would read."""
 
@@ -85,7 +87,9 @@ def plan_pass(
     Raises `PlanError` if the smallest task needs more.
     """
     search = _Search(lines, itemsize, source_chunks, memory)
-    ways = [search.way(chunks)] if chunks else [search.way(search.chunks_in(start, around)) for start in search.starts()]
+    ways = (
+        [search.way(chunks)] if chunks else [search.way(search.chunks_in(start, around)) for start in search.starts()]
+    )
     chunks, task = min(ways, key=lambda way: (search.cost(way[1]), -prod(way[1])))
     if _memory(lines, itemsize, source_chunks, chunks, task) > memory and 0 not in lines.output:
         least = _memory(lines, itemsize, source_chunks, chunks, chunks)
@@ -93,8 +97,11 @@ def plan_pass(
     plan = Pass(lines, itemsize, source_chunks, chunks, task)
     step = max(1, -(-plan.tasks // max(1, COUNTED // count_pieces(lines, plan.box(0)))))
     numbers = range(0, plan.tasks, step)
-    decoded = sum(count_elements(lines, plan.box(number), source_chunks) for number in numbers)
-    read = decoded * itemsize * plan.tasks // max(1, len(numbers))
+    decoded = sum(
+        count_elements(lines, plan.box(number), source_chunks, inf if step == 1 else SHARED) for number in numbers
+    )
+    filled = sum(prod(stop - start for start, stop in plan.box(number)) for number in numbers)
+    read = decoded * plan.written // max(1, filled)
     return Pass(lines, itemsize, source_chunks, chunks, task, read, step == 1)
 
 
@@ -146,7 +153,7 @@ class _Search:
             boxes = [box_at(number, shape, steps) for number in range(0, count, max(1, count // TRIED))]
             written = sum(prod(stop - start for start, stop in box) for box in boxes)
             many = any(count_pieces(self.lines, box) > PIECES for box in boxes)
-            decoded = 0 if many else sum(count_elements(self.lines, box, self.source_chunks) for box in boxes)
+            decoded = 0 if many else sum(count_elements(self.lines, box, self.source_chunks, SHARED) for box in boxes)
             self.known[steps] = inf if many else decoded / written
         return self.known[steps]
 
@@ -173,8 +180,8 @@ class _Search:
                 yield (*steps[:axis], lower, *steps[axis + 1 :])
 
     def grown(self, chunks: Sizes) -> Sizes:
-        """Return a task of these chunks: as many as save reading and fit the memory, and no tiny number of bytes."""
-        steps = chunks
+        """Return a task of these chunks: of those that fit the memory the one that reads least, and no tiny one."""
+        best = steps = chunks
         while 0 not in self.lines.output:
             more = [
                 each
@@ -183,11 +190,10 @@ class _Search:
             ]
             if not more:
                 break
-            best = min(more, key=lambda each: (self.cost(each), prod(each)))
-            if self.cost(best) >= self.cost(steps) and prod(best) * self.itemsize > TASK:
-                break
-            steps = best
-        return steps
+            steps = min(more, key=lambda each: (self.cost(each), prod(each)))
+            if self.cost(steps) < self.cost(best) or prod(best) * self.itemsize < TASK:
+                best = steps
+        return best
 
     def _higher(self, steps: Sizes, chunks: Sizes) -> Iterator[Sizes]:
         for axis, (step, size, ladder) in enumerate(zip(steps, self.lines.output, self.ladders, strict=True)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product as every
-from math import prod
+from math import inf, prod
 
 from shapecalc.engine.stores.boxes import demands_of, extent_of, factors_of, pieces_of
 from shapecalc.engine.stores.filling import cuts_of
@@ -16,19 +16,20 @@ if TYPE_CHECKING:
     from shapecalc.engine.stores.lines import Factor, Lines, Sizes
 
 
-def count_elements(lines: Lines, box: Box, chunks: Sizes) -> int:
+def count_elements(lines: Lines, box: Box, chunks: Sizes, most: float = inf) -> int:
     """Return how many elements of the source are decoded to fill a box: those of each chunk that holds one of them.
+
+    Of `most` chunks on, those that several parts of the box share are counted several times.
 
     >>> from shapecalc.engine.stores.lines import lines_of
     >>> count_elements(lines_of((4, 6), []), ((0, 2), (1, 3)), (2, 2))
     8
     """
     demands = demands_of(lines, pieces_of(lines, box))
-    axes = [
-        [_touched(lines, axis, step, demand.parts[axis]) for demand in demands] for axis, step in enumerate(chunks)
-    ]
-    if len(demands) == 1:
-        return prod(_length(own[0], lines.source[axis], chunks[axis]) for axis, own in enumerate(axes))
+    axes = [[_touched(lines, axis, step, demand.parts[axis]) for demand in demands] for axis, step in enumerate(chunks)]
+    if len(demands) == 1 or sum(prod(len(own[number]) for own in axes) for number in range(len(demands))) > most:
+        shape = [*zip(axes, lines.source, chunks, strict=True)]
+        return sum(prod(_length(own[number], *sizes) for own, *sizes in shape) for number in range(len(demands)))
     touched = {places for number in range(len(demands)) for places in every(*[own[number] for own in axes])}
     return sum(
         prod(

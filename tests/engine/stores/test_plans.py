@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shapecalc.core.answers.moves import Expand, Permute, Reshape
-from shapecalc.engine.stores.lines import lines_of
+from shapecalc.engine.stores.lines import fewest_lines, lines_of
 from shapecalc.engine.stores.passes import plan_store
 from shapecalc.engine.stores.plan import LARGEST, PlanError
 
@@ -51,6 +51,41 @@ def test_what_does_not_fit_the_memory_goes_through_a_store_between():
     assert len(plan.passes) == 2
     assert plan.read <= 2 << 30
     assert plan.memory <= 64 << 20
+
+
+def large_case(random):
+    """Draw an array of terabytes, its chunks, and moves whose cuts line up with them, and the memory of a worker."""
+    powers = [random.randint(6, 16) for _ in range(random.randint(2, 4))]
+    shape, itemsize = [1 << power for power in powers], random.choice([1, 2, 4, 8])
+    while prod(shape) * itemsize < 4 << 40:
+        shape[random.randrange(len(shape))] *= 2
+    chunks = [1] * len(shape)
+    while prod(chunks) * itemsize < 1 << 22:
+        axis = random.randrange(len(shape))
+        chunks[axis] = min(2 * chunks[axis], shape[axis])
+    moves, sizes = [], shape
+    for _ in range(random.randint(1, 3)):
+        moves.append(Permute(tuple(random.sample(range(len(sizes)), len(sizes)))))
+        sizes = [*moves[-1].after(tuple(sizes))]
+        at = random.randrange(len(sizes))
+        if random.random() < 0.5 and at:
+            sizes[at - 1 : at + 1] = [sizes[at - 1] * sizes[at]]
+        else:
+            part = 1 << random.randint(0, sizes[at].bit_length() - 1)
+            sizes[at : at + 1] = [part, sizes[at] // part]
+        moves.append(Reshape(tuple(sizes)))
+    return tuple(shape), tuple(chunks), itemsize, moves, random.choice([256, 512, 1024]) << 20
+
+
+@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.sampled(8)
+def test_terabytes_move_at_most_as_often_as_two_passes_do(seed):
+    shape, chunks, itemsize, moves, memory = large_case(Random(seed))
+    plan = plan_store(fewest_lines(shape, moves), itemsize, chunks, memory)
+    data = prod(shape) * itemsize
+    assert plan.written <= 2 * data
+    assert plan.read + plan.written <= 4 * data
+    assert plan.memory <= memory
 
 
 def test_too_little_memory_is_said():

@@ -48,7 +48,7 @@ class Chunks(Record):
 
     def file(self, place: Place) -> Path:
         """Return the file of a chunk."""
-        return self.folder / self.array.metadata.encode_chunk_key(place)
+        return Path(self.folder, self.array.metadata.encode_chunk_key(place))
 
     def places(self, box: Box) -> Iterator[Place]:
         """Yield the places of the chunks that a box goes through."""

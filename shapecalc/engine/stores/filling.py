@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from shapecalc.engine.stores.boxes import Box, Piece, Range
-    from shapecalc.engine.stores.lines import Factor, Lines
+    from shapecalc.engine.stores.lines import Lines
 
 
 def filled(lines: Lines, box: Box, source: Any, block: Sequence[int]) -> Any:

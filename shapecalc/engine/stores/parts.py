@@ -72,9 +72,7 @@ class Part:
                 elif name not in METADATA:
                     count += 1
         if count != expected:
-            raise FileError(
-                f"{self.folder}: of {expected} files that were written, {count} are there; --resume goes on"
-            )
+            raise FileError(f"{self.folder}: of {expected} files that were written {count} are there; --resume goes on")
 
 
 def part_of(target: Path) -> Path:

@@ -143,7 +143,7 @@ def _closed(row: Sequence[Factor], held: Mapping[Factor, int]) -> int:
 
 def _held(chunks: Sizes, lines: Lines) -> dict[Factor, int]:
     """Return how much of each part of the source a chunk of it holds at most."""
-    held = {}
+    held: dict[Factor, int] = {}
     for chunk, factors in zip(chunks, factors_of(lines)[0], strict=True):
         held |= {factor: max(1, min(factor.size, -(-chunk // abs(factor.step)))) for factor in factors}
     return held
@@ -151,7 +151,7 @@ def _held(chunks: Sizes, lines: Lines) -> dict[Factor, int]:
 
 def _taken(chunks: Sizes, lines: Lines) -> dict[Factor, int]:
     """Return how much of each part of the source a chunk of the output takes at most."""
-    held = {}
+    held: dict[Factor, int] = {}
     for chunk, factors in zip(chunks, factors_of(lines)[1], strict=True):
         held |= {factor: max(1, min(factor.size, -(-chunk // factor.step))) for factor in factors}
     taken = {}

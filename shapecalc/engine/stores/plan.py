@@ -87,9 +87,8 @@ def plan_pass(
     Raises `PlanError` if the smallest task needs more.
     """
     search = _Search(lines, itemsize, source_chunks, memory)
-    ways = (
-        [search.way(chunks)] if chunks else [search.way(search.chunks_in(start, around)) for start in search.starts()]
-    )
+    found = [chunks] if chunks else [search.chunks_in(start, around) for start in search.starts()]
+    ways = [(each, search.grown(each)) for each in found]
     chunks, task = min(ways, key=lambda way: (search.cost(way[1]), -prod(way[1])))
     if _memory(lines, itemsize, source_chunks, chunks, task) > memory and 0 not in lines.output:
         least = _memory(lines, itemsize, source_chunks, chunks, chunks)
@@ -130,10 +129,6 @@ class _Search:
         """Return the chunks for a task: they have about so many bytes, or those of the source."""
         around = max(SMALLEST, min(around or prod(self.source_chunks) * self.itemsize, LARGEST))
         return self.shrunk(task, around, keeping=0)
-
-    def way(self, chunks: Sizes) -> tuple[Sizes, Sizes]:
-        """Return chunks with the task that they are written by."""
-        return chunks, self.grown(chunks)
 
     def closed(self) -> Sizes:
         """Return what one chunk of the source becomes, closed so that it is a box of the output."""
@@ -219,8 +214,7 @@ def _chunk_parts(lines: Lines, chunks: Sizes) -> dict[Factor, int]:
 
 
 def _ladder(factors: Sequence[Factor], taken: Mapping[Factor, int]) -> list[int]:
-    """Return the steps along an axis whose boxes are boxes of its parts: divisors of all but the outermost,
-    or nearly so, powers of two.
+    """Return the steps along an axis whose boxes are boxes of its parts, or few: divisors of those, and powers of two.
 
     Of the outermost part's, there are the whole, the powers of two, and those times what one source chunk holds.
     """

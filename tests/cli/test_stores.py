@@ -214,7 +214,7 @@ def test_a_full_disk_is_said_and_gone_on_with(large):
     words = ("transpose", str(large), "2,1,0", "-o", str(target), "--chunks", "128,128,128")
     limited = subprocess.run(
         ["sh", "-c", 'ulimit -f 64; exec "$@"', "sh", *command(*words)],
-        env=environment(),
+        env=environment() | {"PYTHONDONTWRITEBYTECODE": "1"},  # Python would leave half of a file
         capture_output=True,
         text=True,
         check=False,

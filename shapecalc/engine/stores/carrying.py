@@ -69,12 +69,11 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
             try:
                 plan = plan_store(rows, itemsize, store.chunks, max(0, memory - KEPT) // count, chunks)
                 return Job(source, store, plan, count)
-            except PlanError:
-                if count == 1:
-                    raise
-    except (LinesError, PlanError) as error:
+            except PlanError as error:
+                needed = error.needed + KEPT
+    except LinesError as error:
         raise FileError(f"{source}: {error}") from None
-    raise AssertionError("a plan is made or refused")
+    raise FileError(f"{source}: a worker needs --memory {-(-needed >> 20)}MiB at least")
 
 
 def carry_job(job: Job, target: Path, run: Runner, tick: Callable[[int], object], *, force: bool, resume: bool) -> None:

@@ -135,18 +135,21 @@ def _read_done(file: Path) -> dict[tuple[int, int], Done]:
 
 
 def check_target(target: Path, source: Path, *, force: bool) -> None:
-    """Raise `FileError` if an output may not have a name: it is there, or with `force`, it is no array to replace."""
+    """Raise `FileError` if an output may not have a name.
+
+    It is the source's, or around or inside it; it is there, or with `force`, it is no array to replace.
+    """
     if not target.parent.is_dir():
         raise FileError(f"{target}: there is no folder {target.parent}")
+    mine, theirs = target.parent.resolve() / target.name, source.resolve()
+    if mine == theirs or mine in theirs.parents or theirs in mine.parents:
+        raise FileError(f"{target}: the output is the input, or around or inside it")
     if not os.path.lexists(target):
         return
     if not force:
         raise FileError(f"{target}: it exists; --force writes over it, --verify compares it")
     if target.is_symlink() or not target.is_dir() or not is_array(target):
         raise FileError(f"{target}: it is no folder of a Zarr array, so it is not replaced")
-    mine, theirs = target.resolve(), source.resolve()
-    if mine == theirs or mine in theirs.parents or theirs in mine.parents:
-        raise FileError(f"{target}: the output is the input, or around or inside it")
 
 
 def is_array(folder: Path) -> bool:

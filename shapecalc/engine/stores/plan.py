@@ -39,7 +39,12 @@ TRIED = 8
 
 
 class PlanError(ValueError):
-    """A plan that cannot be made within the memory. The message says what it would take."""
+    """A plan that cannot be made within the memory."""
+
+    def __init__(self, needed: int) -> None:
+        """Take the bytes that the smallest task needs."""
+        super().__init__(f"a task needs {needed} bytes")
+        self.needed = needed
 
 
 class Pass(Record):
@@ -92,7 +97,7 @@ def plan_pass(
     chunks, task = min(ways, key=lambda way: (search.cost(way[1]), -prod(way[1])))
     if _memory(lines, itemsize, source_chunks, chunks, task) > memory and 0 not in lines.output:
         least = _memory(lines, itemsize, source_chunks, chunks, chunks)
-        raise PlanError(f"a task needs {least} bytes with chunks of {'x'.join(map(str, chunks))}")
+        raise PlanError(least)
     plan = Pass(lines, itemsize, source_chunks, chunks, task)
     step = max(1, -(-plan.tasks // max(1, COUNTED // count_pieces(lines, plan.box(0)))))
     numbers = range(0, plan.tasks, step)

@@ -99,7 +99,7 @@ def _offender_above(outcome: Outcome, name: str) -> str | None:
     """Return the path of the offender next above the node of a name; None if there is none."""
     every = [*nodes_in((outcome.walk.model.graph,))]
     makers = {tensor: node for node in every for tensor in node.outputs}
-    left = [node for node in every if name in (node.name, node.path, f"#{node.path}")][:1]
+    left = [node for node in every if name and name in (node.name, node.path, f"#{node.path}")][:1]
     seen = {node.path for node in left}
     for node in left:  # grows meanwhile
         if node.path in outcome.kept.offenders:

@@ -47,7 +47,9 @@ def reads_argument(node: Node) -> bool:
 
 def switch_of(node: Node) -> bool | None:
     """Return the setting of allowzero; None if it is left out."""
-    return bool(node.attributes["allowzero"]) if node.op == "Reshape" and "allowzero" in node.attributes else None
+    if node.op != "Reshape" or "allowzero" not in node.attributes:
+        return None
+    return bool(_typed(node.attributes["allowzero"], int))
 
 
 def arguments_of(node: Node, values: Callable[[int], tuple[int, ...] | None]) -> Arguments | None:
@@ -56,15 +58,23 @@ def arguments_of(node: Node, values: Callable[[int], tuple[int, ...] | None]) ->
     if node.op in AS_INPUT:
         name, attribute, since = AS_INPUT[node.op]
         if node.opset < since:
-            return ((name, tuple(attributes[attribute])),) if attribute in attributes else ()
+            return ((name, _typed(attributes[attribute], tuple)),) if attribute in attributes else ()
         if len(node.inputs) < 2 or not node.inputs[1]:
             return ()
         numbers = values(node.inputs[1])
         return None if numbers is None or len(numbers) > MOST_DIMS else ((name, numbers),)
     if node.op in ("DepthToSpace", "SpaceToDepth"):
-        mode = (("mode", attributes["mode"].decode()),) if "mode" in attributes else ()
-        return (("block", attributes.get("blocksize", 0)), *mode)
-    return tuple([(name, attributes[name]) for name in AS_ATTRIBUTES[node.op] if name in attributes])
+        mode = (("mode", _typed(attributes["mode"], bytes).decode()),) if "mode" in attributes else ()
+        return (("block", _typed(attributes.get("blocksize", 0), int)), *mode)
+    kind = tuple if node.op == "Transpose" else int
+    return tuple([(name, _typed(attributes[name], kind)) for name in AS_ATTRIBUTES[node.op] if name in attributes])
+
+
+def _typed(value: Any, kind: type) -> Any:
+    """Return the value of an attribute; raise `TypeError` if it is not of this kind, or a tuple of others than int."""
+    if type(value) is not kind or (isinstance(value, tuple) and value and type(value[0]) is not int):
+        raise TypeError(f"an attribute is not {kind.__name__}")
+    return value
 
 
 class Answers:

@@ -139,7 +139,7 @@ class Bodies:
         state, body = self._state, node.bodies[0]
         count = node.attributes.get("num_scan_inputs", 0)
         states = len(node.inputs) - count
-        axes = node.attributes.get("scan_input_axes") or (0,) * count
+        axes = node.attributes.get("scan_input_axes") or (0,) * min(count, len(node.inputs))
         if node.opset < 9 or not 0 < count <= len(node.inputs) or len(axes) != count:
             for number in node.outputs:
                 state.put(number, None, 0, "a Scan of an old kind")

@@ -167,10 +167,13 @@ class _Builder:
         self, proto: Any, path: str, scope: _Scope, bound: Bound
     ) -> tuple[Mapping[str, Any], tuple[Body, ...]]:
         """Return the attributes of a node by name, and the graphs among them."""
-        values, bodies = {}, []
+        values: dict[str, Any] = {}
+        bodies: list[Body] = []
         for each in proto.attribute:
             if each.HasField("g"):
                 name = _text(each.name)
+                if any(body.name == name for body in bodies):
+                    raise ValueError(f"node {path} has two graphs called {visible(brief(name))}")
                 bodies.append(self.body(each.g, name, f"{path}/{name}/", _Scope({}, scope), bound))
             elif not each.ref_attr_name:
                 values[_text(each.name)] = attribute_value(each)

@@ -56,7 +56,7 @@ def _bodies(proto: Any, walk: Walk) -> Iterator[tuple[Any, Body]]:
             inner = {each.name: each for each in node.bodies if not each.name.startswith("@")}
             if inner:
                 found = graph.node[int(node.path.rpartition("/")[2])]
-                left += [(each.g, inner[each.name]) for each in found.attribute if each.name in inner]
+                left += [(each.g, inner[each.name]) for each in found.attribute if each.HasField("g")]
 
 
 def _shapes(graph: Any, body: Body, walk: Walk) -> Iterator[tuple[str, Shapes | None]]:

@@ -47,7 +47,7 @@ class Editor:
             if name.startswith("@"):
                 graph = next(each for each in self.proto.functions if _calls(node, each) and each.name == name[1:])
             else:
-                graph = next(each.g for each in node.attribute if each.name == name)
+                graph = next(each.g for each in node.attribute if each.name == name and each.HasField("g"))
             node = graph.node[int(index)]
         return graph, node
 

@@ -13,6 +13,7 @@ from shapecalc.models.marks import Apart, Lost, place, together
 from shapecalc.models.model import ABSENT
 from shapecalc.models.report import OFFENCES, Stop, Verdict
 from shapecalc.models.routes import POINTWISE, Seen
+from shapecalc.models.state import NO_SHAPE
 from shapecalc.models.stops import cause_of
 from shapecalc.models.values import elements
 from shapecalc.models.verdicts import Run, verdict_of
@@ -149,7 +150,8 @@ class Following:
         runs = self._runs(visit, before, after)
         verdict, why = verdict_of(runs, self.declared, self.batch)
         if visit.unknown:
-            verdict, why = Verdict.UNKNOWN, _lost(before) or visit.unknown
+            lost = _lost(before)
+            verdict, why = Verdict.UNKNOWN, visit.unknown if lost in ("", NO_SHAPE) else lost
         found = fixes(self._broken(visit, before), answer_of(visit)) if verdict in OFFENCES else []
         outputs = found[0].outputs if found else visit.outputs
         marks = tuple(map(mended_mark, before, visit.input, outputs, self._batches)) if found else tuple(after)
@@ -219,6 +221,12 @@ class Following:
 
     def _broken(self, visit: Visit, before: Marks) -> Broken:
         return Broken(visit, self._batches, self._judged, before, self.declared, self.batch)
+
+    def spoil(self, node: Node, why: str) -> None:
+        """Mark the outputs of a node of which nobody can say where the batch is in them."""
+        for tensor in node.outputs:
+            self._keep(tensor, self._lost(why))
+        self._carry_above(node)
 
     def trial(self) -> Self:
         """Return a follower that knows the same, and whose notes do not count: for a body that is walked again."""

@@ -65,6 +65,16 @@ class ListedNodes:
             mended = state.follower.judge(visit).outputs
         self._put(node, as_told, mended, outputs, arguments)
 
+    def pass_unfit(self, node: Node) -> None:
+        """Judge a node that is not written as ONNX describes it; nothing is known of its output."""
+        state = self._state
+        nobody = state.nobody
+        why = state.spoil(node)
+        if node.outputs:
+            visit = Visit(node, LISTED[node.op], None, nobody, nobody, None, nobody, nobody, why, -1)
+            state.follower.judge(visit)
+            state.put(node.outputs[0], None, 0, why)
+
     def _asked_of(self, node: Node) -> Asked:
         """Return what a node asks for in each lane."""
         state = self._state

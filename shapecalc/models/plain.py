@@ -83,7 +83,9 @@ class PlainNodes:
     def _pass_shapes(self, node: Node) -> None:
         """Put down the shapes of a node's outputs."""
         state, op, inputs = self._state, node.op, node.inputs
-        if op in SAME and state.live is None and len(node.outputs) == 1 and (shapes := state.shapes[inputs[0]]):
+        if not inputs:
+            self._infer(node)
+        elif op in SAME and state.live is None and len(node.outputs) == 1 and (shapes := state.shapes[inputs[0]]):
             state.shapes[node.outputs[0]] = shapes
             state.dtypes[node.outputs[0]] = state.dtypes[inputs[0]]
             state.carry(node)

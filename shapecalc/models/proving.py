@@ -151,7 +151,8 @@ def _session(model: bytes) -> Any:
 
 def _line(error: Exception) -> str:
     """Return the last line of an error, which says what is wrong."""
-    return f"ONNX Runtime: {str(error).strip().splitlines()[-1]}" if str(error).strip() else "ONNX Runtime failed"
+    said = str(error).strip().rstrip(".")
+    return f"ONNX Runtime: {said.splitlines()[-1]}" if said else "ONNX Runtime failed"
 
 
 def _sample(array: np.ndarray, place: Place, batch: int, sample: int) -> np.ndarray:

@@ -64,7 +64,9 @@ def _options(node: Node, op: str) -> dict[str, object]:
     """Return the arguments of an op that are attributes of a node."""
     names, held = ATTRIBUTES.get(op, {}), node.attributes
     values = {ours: held[theirs] for theirs, ours in names.items() if theirs in held}
-    return {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}
+    return {
+        name: value.decode(errors="replace") if isinstance(value, bytes) else value for name, value in values.items()
+    }
 
 
 def _in_numbers(shape: NamedShape | None, sizes: Mapping[str, int]) -> NamedShape | None:

@@ -116,6 +116,14 @@ class State:
         """Let the follower carry its marks through a node."""
         self.follower.carry(node)
 
+    def spoil(self, node: Node) -> str:
+        """Put down that nothing is known of the outputs of a node that is written wrongly; return why."""
+        why = f"{node.op} {node.name or node.path} is not written as ONNX describes it"
+        for number in node.outputs:
+            self.put(number, None, 0, why)
+        self.follower.spoil(node, why)
+        return why
+
     def settle(self, node: Node, outputs: Sequence[Shapes], dtypes: Sequence[int], refused: Refused | None) -> None:
         """Put down what a node that is not listed gives, mended if it fails at a judged size."""
         refused = None if refused is None else self.masked(refused)

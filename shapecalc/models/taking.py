@@ -121,6 +121,8 @@ class _Naming:
     def find_batch(self, wanted: str | None) -> None:
         """Find the batch: the dim of that name, or the first dim of the first input, freed if it is a number."""
         wanted = self._readable.get(wanted, wanted) if wanted else None
+        if wanted and not wanted.isidentifier():
+            raise misuse(f"no dim is called '{visible(brief(wanted))}'", "write N or N,1,2,8", argument="batch")
         if wanted and any(wanted in (dims or ()) for dims in self.shapes):
             self.batch = wanted
             return

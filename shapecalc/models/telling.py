@@ -95,7 +95,7 @@ def found_node(report: Report, text: str) -> Judged:
 
     Raises `ShapeError` (usage) if there is none, and with their paths if there are several.
     """
-    named = [judged for judged in report.nodes if judged.node.name == text]
+    named = [judged for judged in report.nodes if text and judged.node.name == text]
     found = named or [judged for judged in report.nodes if judged.node.path == text.removeprefix("#")]
     shown = visible(brief(text))
     stopping = [stop for stop in report.stops if text.removeprefix("#") in (stop.node.path, stop.node.name)]
@@ -106,7 +106,8 @@ def found_node(report: Report, text: str) -> Judged:
         said = f"'{shown}' is not among the listed nodes; next above it {visible(name_of(offender.node))} offends"
         raise misuse(said, argument="node")
     if not found:
-        near = suggestion(text, [judged.node.name for judged in report.nodes[:MOST_COMPARED] if judged.node.name])
+        names = dict.fromkeys(judged.node.name for judged in report.nodes[:MOST_COMPARED] if judged.node.name)
+        near = suggestion(text, [*names])
         raise misuse(f"no listed node is called '{shown}' or has that path", visible(near), argument="node")
     if len(found) > 1:
         paths = " ".join(f"'#{judged.node.path}'" for judged in found[:MOST_PATHS])

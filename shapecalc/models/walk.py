@@ -44,6 +44,9 @@ if TYPE_CHECKING:
             `refused` is why, in each lane; None in the lanes where it runs.
             """
 
+        def spoil(self, node: Node, why: str) -> None:
+            """Mark the outputs of a node of which nobody can say where the batch is in them."""
+
         def trial(self) -> Follower:
             """Return a follower that knows the same, and whose notes do not count: for a body that is walked again."""
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from shapecalc.models.walk import Follower, Lane, Taken
 
 
+UNFIT = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What is raised where a node is not written as ONNX describes it; of its outputs nothing is known then."""
+
+
 def walked(
     model: Model, lanes: tuple[Lane, ...], taken: Taken, batch: str, declared: int | None, follower: Follower
 ) -> Walk:
@@ -28,12 +32,13 @@ def walked(
     def pass_body(body: Body) -> None:
         state.fill(body.constants)
         for node in body.nodes:
-            if node.bodies:
-                bodies.pass_node(node)
-            elif not node.domain and node.op in LISTED:
-                listed.pass_node(node)
-            else:
-                plain.pass_node(node)
+            around = state.live, state.dry, state.follower
+            is_listed = not node.bodies and not node.domain and node.op in LISTED
+            try:
+                (listed if is_listed else bodies if node.bodies else plain).pass_node(node)
+            except UNFIT:
+                state.live, state.dry, state.follower = around
+                listed.pass_unfit(node) if is_listed else state.spoil(node)
 
     bodies = Bodies(state, pass_body)
     state.fill(model.graph.constants)

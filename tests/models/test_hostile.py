@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import resource
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from shapecalc.cli.modelling.lines import lint_lines
+from shapecalc.cli.modelling.objects import report_object
+from shapecalc.cli.modelling.screens import node_lines, table_lines
 from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.models.around import near
 from shapecalc.models.building import model_of
 from shapecalc.models.judging import judged_model
 from shapecalc.models.reading import read_model
 from shapecalc.models.report import Verdict
+from shapecalc.models.writing import whole
+from tests.models.strange import strange_model
+from tests.sampling import some_and_all
 
 HUGE = 2**62
 MOST_GROWN = 200_000
@@ -101,3 +110,53 @@ def test_a_name_that_is_not_utf_8_is_refused_in_one_line(which, tmp_path):
         read_model(tmp_path / "m.onnx")
     (tmp_path / "m.onnx").write_bytes(data)
     assert read_model(tmp_path / "m.onnx").outputs
+
+
+def read_whole(proto):
+    """Judge a model, show it in every way, and mend it; return the report, or why it is refused."""
+    try:
+        outcome = judged_model(model_of(proto, Path("m.onnx"), {}))
+    except ValueError as error:
+        return str(error)
+    report = near(outcome, outcome.report("m.onnx"), ["n", "0", "1"])
+    lines = [
+        *table_lines(report, report.nodes),
+        *lint_lines(report, report.nodes, report.stops, strict=True, github=False),
+    ]
+    lines += [line for judged in report.nodes for line in node_lines(report, judged)]
+    assert all(line.isprintable() for line in lines)
+    assert json.loads(json.dumps(report_object(report, report.nodes)))["model"] == "m.onnx"
+    whole(outcome.walk, outcome.kept, {})
+    return report
+
+
+@pytest.mark.parametrize("seeds", some_and_all(range(8000), 400))
+def test_a_model_that_is_written_wrongly_is_judged_or_refused_in_one_line(seeds):
+    told = [read_whole(strange_model(Random(seed))) for seed in seeds]
+    refused = [each for each in told if isinstance(each, str)]
+    assert all("\n" not in each and ("cycle" in each or "two graphs" in each) for each in refused)
+    assert 0 < len(refused) < len(told) / 10
+
+
+def test_a_node_that_is_written_wrongly_is_unknown_and_says_so():
+    wrong = node("Transpose", "x", perm=1)
+    report = report_of([wrong, node("Flatten", "y", outputs=("f",)), node("Flatten", "x", outputs=("g",))])
+    assert [each.verdict for each in report.nodes] == [Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.SAFE]
+    assert {each.why for each in report.nodes[:2]} == {"Transpose 0 is not written as ONNX describes it"}
+
+
+def test_a_model_that_is_cut_anywhere_is_refused_in_one_line_or_read(tmp_path):
+    body = helper.make_graph([node("Neg", "x")], "b", [], [helper.make_empty_tensor_value_info("y")])
+    constants = [numpy_helper.from_array(np.array([0, -1]), "t"), numpy_helper.from_array(np.array(True), "c")]
+    nodes = [node("If", "c", then_branch=body, else_branch=body), node("Reshape", "y", "t", outputs=("z",))]
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])
+    graph = helper.make_graph(nodes, "g", [given], [helper.make_empty_tensor_value_info("z")], constants)
+    data = helper.make_model(graph).SerializeToString()
+    path = tmp_path / "m.onnx"
+    for end in range(1, len(data)):
+        path.write_bytes(data[:end])
+        try:
+            judged_model(read_model(path)).report("m.onnx")
+        except ShapeError as error:
+            assert "\n" not in error.problem.message
+            assert "cut short" in error.problem.message or "no graph" in error.problem.message

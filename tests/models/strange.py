@@ -15,8 +15,8 @@ EVERY = {*VALUES, *SAME, *BROADCAST, *RULES, *LISTED, *ROUTES[""], "Constant", "
 OPS = [*sorted(EVERY), *["If", "Loop", "Scan", "Reshape", "Transpose"] * 8]
 WORDS = """
     axis axes perm shape keepdims pads to value num_outputs group strides kernel_shape mode blocksize start end
-    allowzero num_scan_inputs scan_input_axes scan_output_axes starts ends split transA equation batch_dims value_int value_ints
-    layout hidden_size classlabels_int64s n_targets repeats batch_axis time_axis then_branch else_branch body
+    allowzero num_scan_inputs scan_input_axes scan_output_axes starts ends split transA equation batch_dims value_int
+    value_ints layout hidden_size classlabels_int64s n_targets repeats batch_axis time_axis then_branch else_branch body
 """
 ATTRIBUTES = WORDS.split()
 NUMBERS = (0, 1, -1, 2, 3, -2, 7, 100, 2**31, 2**62, -(2**63), 10**12)

@@ -49,6 +49,7 @@ def shapes(report):
         ({"x": [2, 3], "y": [2, 4]}, {}, "N", 2, [("N", 3), (2, 4)]),
         ({"x": [None, 3]}, {}, "N", None, [("N", 3)]),
         ({"x": ["batch.size", "past + 1"]}, {}, "d0", None, [("d0", "d1")]),
+        ({"x": ["batch.size", "past + 1"]}, {"batch": "past + 1"}, "d1", None, [("d0", "d1")]),
         ({"x": None}, {}, "N", None, [None]),
         ({"x": []}, {}, "N", None, [()]),
     ],
@@ -109,6 +110,7 @@ def test_the_declared_batch_is_judged_beside_the_others():
     [
         {"sizes": (2,)},
         {"sizes": (0, 2)},
+        {"batch": "no.dim"},
         {"where": {"K": 3}},
         {"where": {"N": 3}},
         {"shapes": {"z": ("N",)}},

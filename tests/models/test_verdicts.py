@@ -133,6 +133,17 @@ def test_nobody_can_judge_what_data_decides():
     assert follower.told["2"].why
 
 
+def test_below_a_custom_operator_nobody_can_judge():
+    proto = graph_model(
+        [node("Magic", ["x"], ["m"], domain="own"), node("Flatten", ["m"], ["y"])],
+        [("x", ("N", 4))],
+        ["y"],
+        shapes=False,
+    )
+    _, follower = judged(proto)
+    assert (follower.told["1"].verdict, follower.told["1"].why) == (Verdict.UNKNOWN, "custom operator Magic")
+
+
 def test_a_node_after_samples_met_is_unknown_and_says_where():
     nodes = [
         node("ReduceSum", ["x", "a"], ["s"], keepdims=1),

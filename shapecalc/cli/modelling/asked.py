@@ -34,14 +34,16 @@ def asked_of(batch: str | None, shapes: Iterable[str], where: str | None) -> Ask
     where_sizes = FrozenDict(read_sizes(where)) if where is not None else FrozenDict()
     for other, size in where_sizes.items():
         if not 0 < size < 10**MOST_DIGITS:
-            raise misuse(f"{visible(brief(other))} is {brief(str(size))}, and a size is from 1 on", argument="where")
+            said = f"{visible(brief(other))} is {brief(str(size))}, and a size is from 1 to {10**MOST_DIGITS - 1}"
+            raise misuse(said, argument="where")
     return Asked(name, sizes, FrozenDict(taken), where_sizes)
 
 
 def _batch(text: str) -> tuple[str | None, tuple[int, ...]]:
     """Return the batch's name and the sizes to judge, of which there are two or more."""
     words = [word.strip() for word in text.split(",")]
-    name = words.pop(0) if words[0] and not words[0].lstrip("+-")[:1].isdigit() else None
+    is_name = words[0].isprintable() and not words[0].lstrip("+-")[:1].isdigit()
+    name = words.pop(0) if words[0] and is_name else None
     sizes = [_size(word) for word in words]
     if words and len({*sizes}) < 2:
         raise misuse("one size is not enough: write two sizes or more", "write N,1,8", argument="batch")

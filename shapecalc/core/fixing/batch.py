@@ -43,7 +43,7 @@ def for_every_batch(shape: Shape, target: Shape, settled: Shape) -> Iterator[tup
 def batch_moved(before: Shape, after: Shape) -> str:
     """Return where a reshape takes a batch that was the first dim, if 1 stands there afterwards; empty if it stays.
 
-    >>> batch_moved((4, 197, 768), (1, 788, 12, 64)), batch_moved((4, 6), (1, 8, 3)), batch_moved((4, 6), (4, 3, 2))
+    >>> batch_moved((4, 197, 768), (1, 788, 12, 64)), batch_moved((4, 6), (1, 3, 8)), batch_moved((4, 6), (4, 3, 2))
     ('takes the batch into axis 1', 'mixes the samples of the batch', '')
     """
     sizes = [dim for dim in (*before, *after) if isinstance(dim, int) and dim > 0]

@@ -111,7 +111,7 @@ def _run_model(app: TerminalApp[Any], file: str, node: str | None) -> int:
     from shapecalc.models.report import Asked
     from shapecalc.models.telling import found_node
 
-    report = report_of(file, Asked())
+    report = report_of(file, Asked(), [] if node is None else [node])
     at = 0 if node is None else report.nodes.index(found_node(report, node))
     check_terminal()
 

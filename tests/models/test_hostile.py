@@ -145,18 +145,40 @@ def test_a_node_that_is_written_wrongly_is_unknown_and_says_so():
     assert {each.why for each in report.nodes[:2]} == {"Transpose 0 is not written as ONNX describes it"}
 
 
-def test_a_model_that_is_cut_anywhere_is_refused_in_one_line_or_read(tmp_path):
+def small_model():
+    """Return the bytes of a small model that has a body."""
     body = helper.make_graph([node("Neg", "x")], "b", [], [helper.make_empty_tensor_value_info("y")])
     constants = [numpy_helper.from_array(np.array([0, -1]), "t"), numpy_helper.from_array(np.array(True), "c")]
     nodes = [node("If", "c", then_branch=body, else_branch=body), node("Reshape", "y", "t", outputs=("z",))]
     given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])
     graph = helper.make_graph(nodes, "g", [given], [helper.make_empty_tensor_value_info("z")], constants)
-    data = helper.make_model(graph).SerializeToString()
-    path = tmp_path / "m.onnx"
-    for end in range(1, len(data)):
-        path.write_bytes(data[:end])
-        try:
-            judged_model(read_model(path)).report("m.onnx")
-        except ShapeError as error:
-            assert "\n" not in error.problem.message
-            assert "cut short" in error.problem.message or "no graph" in error.problem.message
+    return helper.make_model(graph).SerializeToString()
+
+
+def refusal_of(data, path):
+    """Return why a file that holds these bytes is refused; None if it is judged."""
+    path.write_bytes(data)
+    try:
+        judged_model(read_model(path)).report("m.onnx")
+    except ShapeError as error:
+        assert "\n" not in error.problem.message
+        return error.problem.message
+    return None
+
+
+def test_a_model_that_is_cut_anywhere_is_refused_in_one_line_or_read(tmp_path):
+    data = small_model()
+    told = [refusal_of(data[:end], tmp_path / "m.onnx") for end in range(1, len(data))]
+    assert all("cut short" in each or "no graph" in each for each in told if each)
+    assert sum(each is not None for each in told) > len(data) // 2
+
+
+@pytest.mark.parametrize("seeds", some_and_all(range(4000), 300))
+def test_a_model_with_other_bytes_in_it_is_refused_in_one_line_or_judged(seeds, tmp_path):
+    refused = 0
+    for seed in seeds:
+        random, data = Random(seed), bytearray(small_model())
+        for _ in range(random.choice([1, 1, 2, 4])):
+            data[random.randrange(len(data))] = random.choice([0, 1, 127, 128, 255, random.randrange(256)])
+        refused += refusal_of(data, tmp_path / "m.onnx") is not None
+    assert len(seeds) / 4 < refused < len(seeds)

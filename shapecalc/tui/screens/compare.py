@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Static
 
 from shapecalc.core.answers.trace import Trace
 from shapecalc.core.ops import OPS, dialects_with
@@ -18,10 +18,16 @@ from shapecalc.core.sizes.text import shape_text
 from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.question import Outcome, Question, answer_question
 from shapecalc.view.steps import setting_text
+from shapecalc.view.strokes import UNICODE, clip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+HEADS = ("dialect", "setting", "answer")
+"""The heads of the columns, after that of the mark."""
+LEAST_SETTING, LEAST_ANSWER = 8, 14
+"""The cells that these columns keep where there is little room."""
 
 
 class Row(Record):
@@ -35,6 +41,11 @@ class Row(Record):
     def options(self) -> Mapping[str, object]:
         """The settings in force; empty if the question could not be read."""
         return self.outcome.answer.options if isinstance(self.outcome.answer, Trace) else {}
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """What its columns show."""
+        return self.question.dialect, self.setting, visible(self.answer_text)
 
     @property
     def answer_text(self) -> str:
@@ -91,19 +102,45 @@ class Compare(ModalScreen[Question | None]):
         with Vertical(classes="dialog"):
             yield KeyWords("enter opens a row, at the step where the two differ; escape closes")
             yield DataTable(cursor_type="row", zebra_stripes=True)
+            yield Static("", id="row", markup=False)
 
     def on_mount(self) -> None:
         """Fill the table, with the answers marked that differ from the present one."""
         table = self.query_one(DataTable)
-        table.add_columns("", "dialect", "setting", "answer")
+        table.add_columns("", *HEADS)
         here = Row(self.question, "", answer_question(self.question))
         for row in self.rows:
             differs = row.answer_text != here.answer_text
-            style = "bold" if differs else ""
-            mark = Text("≠" if differs else "", "bold red")
-            table.add_row(mark, row.question.dialect, row.setting, Text(visible(row.answer_text), style))
+            texts = [Text(text) for text in row.texts[:-1]]
+            table.add_row(
+                Text("≠" if differs else "", "bold red"),
+                *texts,
+                Text(row.texts[-1], "bold" if differs else ""),
+            )
         table.move_cursor(row=nearest(self.rows, here))
         table.focus()
+
+    def on_resize(self) -> None:
+        """Fit the table into the room that it will have."""
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        """End with dots what has no room in its column."""
+        table = self.query_one(DataTable)
+        _, dialect, setting, answer = (column.key for column in table.ordered_columns)
+        longest = [max(map(len, column)) for column in zip(HEADS, *(row.texts for row in self.rows), strict=True)]
+        room = table.scrollable_content_region.width - 1 - 2 * table.cell_padding * len(table.columns) - longest[0]
+        shown = min(longest[1], max(LEAST_SETTING, room - min(longest[2], LEAST_ANSWER)))
+        for key, row in zip([*table.rows], self.rows, strict=True):
+            for column, text, cells in ((setting, row.texts[1], shown), (answer, row.texts[2], room - shown)):
+                style = table.get_cell(key, column).style
+                table.update_cell(key, column, Text(clip(text, cells, UNICODE), style), update_width=True)
+
+    @on(DataTable.RowHighlighted)
+    def tell_row(self, event: DataTable.RowHighlighted) -> None:
+        """Write the row under the cursor out, which may have no room in the table."""
+        dialect, setting, answer = self.rows[event.cursor_row].texts
+        self.query_one("#row", Static).update(f"{', '.join(filter(None, (dialect, setting)))}: {answer}")
 
     @on(DataTable.RowSelected)
     def take_row(self, event: DataTable.RowSelected) -> None:

@@ -230,7 +230,7 @@ def _judged(drill: Drill, line: str, progress: Progress, *, typing: bool) -> boo
     from shapecalc.teaching.drill import judge_exercise
     from shapecalc.teaching.judging import unread
 
-    if typing and line and (problem := unread(line)):
+    if typing and line and (problem := unread(drill.exercise.task, line)):
         put(_fitted(visible(problem)))
         return False
     judged, kind = judge_exercise(drill.exercise, line), drill.exercise.kind.name

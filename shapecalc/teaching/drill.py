@@ -82,7 +82,7 @@ def judge_exercise(asked: Exercise, typed: str) -> Judgement:
     'it is 2,12: -1 is 24 elements (2*3*4) / 2 known = 12 [infer]'
     """
     answer, rule = answer_line(asked.task.question), asked.kind.rule
-    if problem := unread(typed):
+    if problem := unread(asked.task, typed):
         said = correction(asked.task, answer, rule)
         return Judgement(False, f"{problem}; {said}" if typed.strip() else said)
     prediction = read_prediction(typed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from shapecalc.core.answers.element_path import follow_back
 from shapecalc.core.answers.stage import Kind, Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
@@ -20,8 +22,8 @@ from shapecalc.view.hints import hint_of
 COUNT_AGAIN = "compare each number of the request with the input, then count the elements"
 FOLLOW_AGAIN = "count the elements that come before it, in reading order, before and after each stage"
 EVERY_RULE = "it is not refused: no rule forbids it, so begin with dim 0"
-
-
+NAME = re.compile(r"[^\W\d]\w*|\?")
+"""The names of sizes, and the sign of one that nobody knows."""
 TRIED = {Kind.PERMUTE: TakenAxis.rule, Kind.EXPAND: Stretched.rule}
 """The rule that settles each dim of a stage, where that is the same for all."""
 COPIES, INFERS = 0, -1
@@ -34,18 +36,22 @@ class Judgement(Record):
     said: str
 
 
-def unread(typed: str) -> str:
-    """Return why a text is no prediction; empty if it is one.
+def unread(task: Task, typed: str) -> str:
+    """Return why a text is no prediction, in a sentence; empty if it is one.
 
-    >>> unread("2,,2"), unread("2,6,2")
-    ("that is not an answer yet: a dim is missing in '2,,2'", '')
+    >>> task = Task("reshape 2,3,4 2,-1,2")
+    >>> unread(task, "2,?,2"), unread(task, "2,6,2")
+    ('that is not an answer yet: ? is not a size; type the sizes with commas between them, or error', '')
     """
+    how = "type a number for each axis" if task.follow else "type the sizes with commas between them, or error"
     try:
-        read_prediction(typed)
+        dims = read_prediction(typed) or ()
     except ShapeError as error:
-        hint = f" ({error.problem.hint})" if error.problem.hint else ""
-        return f"that is not an answer yet: {error.problem.message}{hint}"
-    return ""
+        return f"that is not an answer yet: {error.problem.message}; {how}"
+    names = (name for dim in dims for name in NAME.findall(str(dim)) if name not in NAME.findall(task.question))
+    strange = next(names, None)
+    kind = "number" if task.follow else "size"
+    return "" if strange is None else f"that is not an answer yet: {strange} is not a {kind}; {how}"
 
 
 def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:

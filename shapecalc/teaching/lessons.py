@@ -92,7 +92,7 @@ def judge(lesson: Lesson, typed: str) -> Judgement:
     >>> judge(lesson, "2,6,2").right, judge(lesson, "2,4,2").said.partition(": ")[2]
     (True, '-1 is 24 elements (2*3*4) / 4 known = ?')
     """
-    if problem := unread(typed):
+    if problem := unread(lesson.task, typed):
         return Judgement(False, problem)
     prediction, answer = read_prediction(typed), answer_line(lesson.question)
     if prediction == prediction_of(lesson.task, answer):

@@ -173,7 +173,7 @@ SAID = [
     ("hole", "error", "it is not refused: no rule forbids it"),
     ("hole", "2,-1,2", "no size in an answer is negative: -1 asks for a size"),
     ("hole", "2,,2", "that is not an answer yet: a dim is missing"),
-    ("hole", "", "that is not an answer yet: the shape is empty (write [] for a scalar)"),
+    ("hole", "", "that is not an answer yet: the shape is empty; type the sizes with commas between them, or error"),
     ("hole", "2,\x1b[31m", r"that is not an answer yet: '\x1b' is not allowed in '\x1b[31m'"),
     ("zero-from-the-left", "4,2,2", "the input has 24 elements, and 4,2,2 holds 16; dim 2 is not 2: 0 copies dim 2, c"),
     ("allowzero", "3,4", "the input has 0 elements, and 3,4 holds 12; compare each number"),
@@ -191,7 +191,7 @@ SAID = [
     ("reshape-is-not-transpose", "1,1", "the element at [1,1] of the output is the one at [1,0] of the input"),
     ("reshape-is-not-transpose", "1", "the output has 2 axes, so a place in it has 2 numbers, not 1"),
     ("reshape-is-not-transpose", "3,0", "index 3 is outside of dim 0, which is 3"),
-    ("reshape-is-not-transpose", "N,0", "an axis is a whole number, not N"),
+    ("reshape-is-not-transpose", "N,0", "that is not an answer yet: N is not a number; type a number for each axis"),
     ("hard-coded-batch", "2,N", "dim 1 is not N: ? is given"),
     ("squeeze-without-axes", "3,1", "1 dim comes out, not 2"),
 ]

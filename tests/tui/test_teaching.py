@@ -344,3 +344,16 @@ async def test_the_palette_offers_exercises(user):
     await user.press("down", "enter")
     await user.pilot.pause(0.3)
     assert "Exercise 1, all, level 1" in user.text
+
+
+@driven(lesson=True)
+async def test_what_is_typed_after_a_wrong_answer_takes_its_place(user):
+    await user.press("enter")
+    for typed in ("2,3,?", "4,6"):
+        await user.type(typed)
+        await user.press("enter")
+        assert "✗" in user.text
+    await user.type("2,12")
+    assert user.app.screen.pane.field.value == "2,12"
+    await user.press("enter")
+    assert "✓" in user.text

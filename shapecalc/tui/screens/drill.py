@@ -78,7 +78,7 @@ class Drilling(TaskScreen):
 
     def _judge(self, typed: str) -> None:
         """Judge an answer, and note how it was; what is no answer yet is only told. Nothing typed is a miss."""
-        if typed and (problem := unread(typed)):
+        if typed and (problem := unread(self.exercise.task, typed)):
             self.pane.tell(problem, right=False)
             return
         judged = judge_exercise(self.exercise, typed)

@@ -105,13 +105,15 @@ class TaskPane(Vertical):
         """Say something to the prediction; with a mark if it is right or wrong."""
         mark, style = {True: ("✓ ", "bold green"), False: ("✗ ", "bold red"), None: ("", "")}[right]
         self.query_one("#judgement", Static).update(Text.assemble((mark, style), said))
+        if right is False:
+            self.field.action_select_all()  # what is typed next takes its place
 
     def hint(self) -> None:
         """Give the next help; they are about the first dim that the field has wrong."""
         if self.asked is None:
             return
         typed = self.field.value
-        prediction = None if unread(typed) else read_prediction(typed)
+        prediction = None if unread(self.asked, typed) else read_prediction(typed)
         self._helped, self._last = (0 if prediction != self._last else self._helped), prediction
         helps = rungs(self.asked, answer_line(self.asked.question), prediction)
         self.tell(helps[min(self._helped, len(helps) - 1)])
@@ -135,7 +137,7 @@ class TaskPane(Vertical):
     def _mistake_beside(self, answer: Trace | Chain, width: int) -> list[Text]:
         """Return what was predicted last beside the truth, if it is the right answer to another question."""
         typed = self.field.value
-        if self.asked is None or unread(typed):
+        if self.asked is None or unread(self.asked, typed):
             return []
         found = mistake_in(self.asked, answer, read_prediction(typed))
         if found is None:

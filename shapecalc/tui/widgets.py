@@ -105,7 +105,7 @@ class ClickableText(Widget):
         super().notify_style_update()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the lines of a region. The screen asks for all lines of all texts at each key, and few have changed."""
+        """Return the lines of a region. At each key the screen asks for all, and few have changed."""
         if crop != self._region:
             self._region = crop
             self._strips.clear()

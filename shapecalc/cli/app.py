@@ -124,8 +124,8 @@ def _tell_misuse(error: TyperException, words: list[str]) -> int:
 def _hint_for(word: str) -> str:
     """Return what to write in place of a first word that is no command: a chain, a message, a shape, a topic; else "".
 
-    >>> _hint_for("2,3 | transpose"), _hint_for("2,3"), _hint_for("reshpe")
-    ('write shapecalc chain before it', 'name an op before it, or a second shape after it', '')
+    >>> _hint_for("2,3 | transpose"), _hint_for("version"), _hint_for("reshpe")
+    ('write shapecalc chain before it', 'shapecalc --version', '')
     """
     from shapecalc.cli.topics import MESSAGE, topic_hint  # only who mistakes a command needs all rules
 

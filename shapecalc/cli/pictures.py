@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from shapecalc.cli.output import tell
 from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.sizes.quoting import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def write_picture(answer: Trace | Chain, out: Output) -> None:
-    """Write the picture that is asked for. A refused request is drawn as far as it got.
+    """Write the picture that is asked for, and tell so. A refused request is drawn as far as it got.
 
     Raises `ShapeError`: usage for options that cannot be met, file if the file cannot be written.
     """
@@ -21,6 +23,9 @@ def write_picture(answer: Trace | Chain, out: Output) -> None:
 
     data = still(answer, out.picture, out.step, theme=out.theme, width=out.width or WIDTH)
     write_file(out.picture, data, force=out.force)
+    if not (out.quiet or out.json):
+        step = "" if out.step is None else f" of step {out.step} of {len(answer.steps)}"
+        tell(visible(f"shapecalc: {out.picture}: a picture{step}"))
 
 
 def write_file(name: str, data: bytes, *, force: bool) -> None:

@@ -18,7 +18,10 @@ TOPICS = {
     **dict.fromkeys(("debug", "error", "errors", "exception", "message", "traceback"), MESSAGE),
     **dict.fromkeys(("command", "commands", "list", "operations", "ops"), COMMANDS),
     **dict.fromkeys(("dialect", "framework", "frameworks"), DIALECTS),
-    **dict.fromkeys(("course", "exercise", "exercises", "learn", "lesson", "quiz", "teach"), LESSONS),
+    **dict.fromkeys(
+        ("course", "drills", "exercise", "exercises", "learn", "lesson", "lessons", "practice", "quiz", "teach"),
+        LESSONS,
+    ),
     **dict.fromkeys(("explain", "rule", "rules"), RULE),
     **dict.fromkeys(("app", "gui", "ui"), "the app: shapecalc tui"),
     **dict.fromkeys(("batch", "fix", "mend"), "a model at another batch size: shapecalc model FILE.onnx"),
@@ -35,6 +38,8 @@ def topic_hint(word: str) -> str:
 'the manual: shapecalc help --page', '')
     """
     low = word.lower().removeprefix(f"{OVERVIEW}-")
+    if low in TOPICS:
+        return TOPICS[low]
     if low in PAGES:
         return f"a page of the manual: shapecalc help {low}"
     if low in RULES:
@@ -44,4 +49,4 @@ def topic_hint(word: str) -> str:
         return f"a dialect: --dialect {dialect.name} behind a question; its rules: shapecalc help dialects --page"
     if low.endswith(".onnx"):
         return "write shapecalc model before it"
-    return TOPICS.get(low, "")
+    return ""

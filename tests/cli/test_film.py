@@ -139,7 +139,7 @@ def test_every_op_has_a_film_and_a_picture(op, shapecalc, folder):
     plain = shapecalc(*words)
     film, picture = shapecalc("film", *words, "-o", "x.html", "-q"), shapecalc(*words, "--picture", "x.svg")
     assert (plain.code, film.code, picture.code) == (0, 0, 0), film.err + picture.err
-    assert (picture.out, picture.err) == (plain.out, plain.err)
+    assert (picture.out, picture.err) == (plain.out, f"{plain.err}shapecalc: x.svg: a picture\n")
     assert names(folder) == ["x.html", "x.svg"]
 
 
@@ -149,7 +149,7 @@ def test_a_picture_is_drawn_as_asked(by_typer, shapecalc, folder, monkeypatch):
         monkeypatch.setattr("shapecalc.__main__.answer_directly", lambda _words: None)
     words = ("reshape", "2,3,4", "0,-1", "--picture", "x.svg", "--step", "2", "--theme", "dark", "--width=60")
     ran = shapecalc(*words)
-    assert (ran.code, ran.out, ran.err) == (0, "2,12\n", "")
+    assert (ran.code, ran.out, ran.err) == (0, "2,12\n", "shapecalc: x.svg: a picture of step 2 of 3\n")
     drawn = (folder / "x.svg").read_text("utf-8")
     assert "[2 of 3: solve -1]" in drawn
     assert "#181818" in drawn

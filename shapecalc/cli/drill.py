@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 SUMMARY = "Predict shapes: exercises without end, or a worksheet of them."
 HELP = f"""\b
   shapecalc drill
-  shapecalc drill zero --seed monday
+  shapecalc drill zero perm --seed monday
   shapecalc drill all --print 20 --with-answers -o sheet.html
   shapecalc drill --check-lessons week3.toml
 
 {SUMMARY} Each line is an answer: an output shape, or error if the request is refused. ? gives a hint, a stronger
 one each time; an empty line shows the answer; Ctrl-D ends. Missed questions come back soon, known ones later and
 harder. The same seed gives the same questions. Exit 0: all right; 1: some wrong, or lessons with a mistake."""
-TOPIC = Argument("topic", f"one of {', '.join(TOPICS)}", "[TOPIC]", required=False, completions=lambda: TOPICS)
+TOPICS_ARGUMENT = Argument(
+    "topics", f"any of {', '.join(TOPICS)}", "[TOPIC]...", required=False, repeated=True, completions=lambda: TOPICS
+)
 SEED = Option("seed", "Ask the same questions as everybody with this seed.", metavar="WORD")
 PRINT = Option(
     "count", "Print a worksheet of that many questions.", Takes.NUMBER, metavar="N", long="--print", least=1, most=1000
@@ -57,12 +59,12 @@ HELP_MARK = "?"
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    made = make_command(run_drill, [TOPIC, SEED, PRINT, ANSWERS, FORMAT, FILE, FORCE, CHECK])
+    made = make_command(run_drill, [TOPICS_ARGUMENT, SEED, PRINT, ANSWERS, FORMAT, FILE, FORCE, CHECK])
     app.command("drill", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
 def run_drill(
-    topic: str | None,
+    topics: list[str] | None,
     seed: str | None,
     count: int | None,
     form: str | None,
@@ -72,6 +74,7 @@ def run_drill(
     with_answers: bool,
 ) -> int:
     """Ask until the input ends, print a worksheet, or check lessons."""
+    asked = " ".join(topics or [ALL])
     try:
         _check_together(count, form, check_lessons, out, with_answers=with_answers)
         if check_lessons is not None:
@@ -79,10 +82,10 @@ def run_drill(
         if seed is not None:
             _check_seed(seed)
         if count is not None:
-            return _print_worksheet(topic or ALL, seed, count, form, out, with_answers=with_answers)
-        return _ask(topic or ALL, seed)
+            return _print_worksheet(asked, seed, count, form, out, with_answers=with_answers)
+        return _ask(asked, seed)
     except ShapeError as error:
-        return print_error(error, "drill", {"topic": topic}, out)
+        return print_error(error, "drill", {"topic": asked}, out)
 
 
 def _check_together(
@@ -103,7 +106,7 @@ def _check_seed(seed: str) -> None:
         raise misuse(f"a seed is a word of letters and digits, up to {LONGEST_SEED}, not '{visible(brief(seed))}'")
 
 
-def _print_worksheet(topic: str, seed: str | None, count: int, form: str | None, out: Output, **sheet: bool) -> int:
+def _print_worksheet(topics: str, seed: str | None, count: int, form: str | None, out: Output, **sheet: bool) -> int:
     """Print a worksheet, or write it into a file."""
     from shapecalc.core.sizes.lookup import lookup
     from shapecalc.teaching.drill import exercises, new_seed
@@ -111,11 +114,12 @@ def _print_worksheet(topic: str, seed: str | None, count: int, form: str | None,
 
     write = lookup(form or _format_of(out.out), WRITERS, "format")
     seed = seed or new_seed()
-    text = write(sheet_of(exercises(topic, seed, count), topic, seed, answers=sheet["with_answers"]))
+    text = write(sheet_of(exercises(topics, seed, count), topics, seed, answers=sheet["with_answers"]))
     if out.out is None:
         put(text)
     else:
         _write(f"{text}\n", out.out, force=out.force)
+        tell(visible(f"shapecalc: {out.out}: {number_text(count, 'exercise', 'exercises')}"))
     return Exit.YES
 
 
@@ -161,13 +165,13 @@ def _print_faults(file: str) -> int:
     return Exit.NO if faults else Exit.YES
 
 
-def _ask(topic: str, seed: str | None) -> int:
+def _ask(topics: str, seed: str | None) -> int:
     """Ask exercises and judge the answers, a line each, until the input ends; tell the score."""
     from shapecalc.teaching.drill import Drill, new_seed
     from shapecalc.teaching.progress import Progress
 
     progress = Progress()
-    drill = Drill(topic, seed or new_seed(), {} if seed else progress.tally.boxes)
+    drill = Drill(topics, seed or new_seed(), {} if seed else progress.tally.boxes)
     typing = sys.stdin is not None and sys.stdin.isatty()
     if typing:
         tell(_fitted(OPENING))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import SystemRandom
 
 from shapecalc.core.sizes.record import FrozenDict
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 NO_BOXES: FrozenDict = FrozenDict()
+ALIKE = 2
+"""How many exercises of a kind may differ in their sizes alone."""
+TRIES = 30
+"""How many other requests are drawn in place of one that differs from those before in its sizes alone."""
 MOST_SEED = 10**6
 """A seed that nobody names is a number below this one, so that it can be copied by hand."""
 
@@ -25,7 +30,7 @@ def new_seed() -> str:
 
 
 class Drill:
-    """A run of exercises of one topic. Two runs with the same seed and the same answers are the same.
+    """A run of exercises of some topics. Two runs with the same seed and the same answers are the same.
 
     What a kind asks when it comes for the nth time does not depend on the answers.
 
@@ -37,14 +42,15 @@ class Drill:
     (False, 1, 0)
     """
 
-    def __init__(self, topic: str, seed: str, boxes: Mapping[str, int] = NO_BOXES) -> None:
+    def __init__(self, topics: str, seed: str, boxes: Mapping[str, int] = NO_BOXES) -> None:
         """Begin with the first exercise. `boxes` say how well the kinds are known.
 
         Raises `ShapeError` (usage) if there is no such topic.
         """
-        self._kinds = {kind.name: kind for kind in kinds_of(topic)}
+        self._kinds = {kind.name: kind for kind in kinds_of(topics)}
         self._cards = {name: card for name, card in cards_of(boxes).items() if name in self._kinds}
         self._times = dict.fromkeys(self._kinds, 0)
+        self._forms = {name: Counter[str]() for name in self._kinds}
         self._seed = seed
         self.answered = self.right = self.streak = 0
         self.exercise = self._next()
@@ -53,9 +59,14 @@ class Drill:
         kind = self._kinds[next_name([*self._kinds], self._cards, self.answered)]
         card = self._cards.get(kind.name)
         self._times[kind.name] += 1
-        return exercise(
-            kind, kind.since + (card.box if card else 0), f"{self._seed}/{kind.name}/{self._times[kind.name]}"
-        )
+        level = kind.since + (card.box if card else 0)
+        seed = f"{self._seed}/{kind.name}/{self._times[kind.name]}"
+        asked, forms = exercise(kind, level, seed), self._forms[kind.name]
+        if forms[asked.task.form] >= ALIKE:
+            others = (exercise(kind, level + number // 10, f"{seed}/{number}") for number in range(TRIES))
+            asked = min((asked, *others), key=lambda each: forms[each.task.form])
+        forms[asked.task.form] += 1
+        return asked
 
     def mark(self, *, right: bool) -> int:
         """Note how the exercise was answered and go on to the next; return the box that its kind is in now."""
@@ -93,12 +104,12 @@ def judge_exercise(asked: Exercise, typed: str) -> Judgement:
     return Judgement(False, f"{named}; {said}" if named else said)
 
 
-def exercises(topic: str, seed: str, count: int) -> Iterator[Exercise]:
+def exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
     """Yield the exercises of a run in which all answers are right.
 
     Raises `ShapeError` (usage) if there is no such topic.
     """
-    drill = Drill(topic, seed)
+    drill = Drill(topics, seed)
     for _ in range(count):
         yield drill.exercise
         drill.mark(right=True)

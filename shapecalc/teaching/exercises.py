@@ -98,14 +98,19 @@ KINDS = {
 """Every kind by name; those of a topic in the order in which they are first asked."""
 
 
-def kinds_of(topic: str) -> tuple[Kind, ...]:
-    """Return the kinds of a topic, the easiest first; raise `ShapeError` (usage) if there is no such topic.
+def kinds_of(topics: str) -> tuple[Kind, ...]:
+    """Return the kinds of topics with blanks between them, the easiest first.
 
-    >>> [kind.name for kind in kinds_of("all")][:3]
-    ['copied', 'from-the-left', 'inferred']
+    Raises `ShapeError` (usage) if there is no such topic.
+
+    >>> [kind.name for kind in kinds_of("zero perm")][:3]
+    ['copied', 'from-the-left', 'swapped']
     """
-    lookup(topic, dict.fromkeys(TOPICS), "topic")
-    return tuple(sorted((kind for kind in KINDS.values() if topic in (ALL, kind.topic)), key=lambda kind: kind.since))
+    names = topics.split() or [topics]
+    for name in names:
+        lookup(name, dict.fromkeys(TOPICS), "topic")
+    kinds = (kind for kind in KINDS.values() if ALL in names or kind.topic in names)
+    return tuple(sorted(kinds, key=lambda kind: kind.since))
 
 
 def exercise(kind: Kind, level: int, seed: str) -> Exercise:

@@ -166,6 +166,36 @@ def reason(task: Task, answer: Trace | Chain, rule: str = "", prediction: Predic
     return "; ".join(f"{step.why} [{step.rule}]" for step in wrong[:1] or named or ruled[-1:] or own[-1:])
 
 
+def account(answer: Trace | Chain) -> str:
+    """Return what each dim of an answer comes from, in a line; why it is refused if it is.
+
+    >>> from shapecalc.teaching.tasks import answer_line
+    >>> account(answer_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
+    'first takes dims 2,0,1 of 2,3,4: 4,2,3; the 0 at index 0 copies dim 0, which is 4; -1 = 24 / 4 = 6'
+    """
+    if answer.problem is not None:
+        return answer.problem.message
+    return "; ".join(text for stage in answer.stages for text in _stage_account(stage)) or "the request says every size"
+
+
+def _stage_account(stage: Stage) -> list[str]:
+    """Return what each dim of a stage comes from, but for those that the request itself names."""
+    if stage.kind is Kind.PERMUTE:
+        taken = (step.sources[0] for step in stage.steps if isinstance(step.facts, TakenAxis))
+        shapes = (tuple(taken), stage.before, stage.after or ())
+        return ["{} takes dims {} of {}: {}".format(stage.label, *map(shape_text, shapes))]
+    return [_step_account(step) for step in stage.steps if step.out is not None and not isinstance(step.facts, Given)]
+
+
+def _step_account(step: Step) -> str:
+    match step.facts:
+        case CopiedZero():
+            return f"the 0 at index {step.out} copies dim {step.sources[0]}, which is {step.value}"
+        case Inferred(have=have, known=known):
+            return f"-1 = {have} / {f'({known})' if '*' in str(known) else known} = {step.value}"
+    return step.why
+
+
 def _miscount(answer: Trace | Chain, shape: Shape) -> str:
     """Say how many elements there are and how many a shape holds, if these differ and the ops keep the count."""
     if product(shape) == product(answer.input) or not all(OPS[trace.op].keeps_count for trace in answer.traces):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from shapecalc.core.answers.element_path import follow
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.asking.ask import ask
@@ -13,6 +15,10 @@ from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import is_file, read_axes, read_dims, shape_text
 
+SIZE = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
+"""A number that is neither 0, 1 nor negative."""
+PERMUTING = ("transpose", "--first", "--second")
+"""The words after which a permutation comes; after an op alone, its input comes first."""
 REFUSED = ("error", "refused")
 """What to type for a request that is refused."""
 
@@ -29,6 +35,17 @@ class Task(Record):
     """The stage after which the shape is asked for; empty for the output."""
     follow: str = ""
     """The index of the input element whose place in the output is asked for; empty for a shape."""
+
+    @property
+    def form(self) -> str:
+        """The question with a sign in place of each size: what it has in common with those that differ in sizes alone.
+
+        >>> Task("reshape 2,3,4 0,-1").form, Task("transpose 2,3 1,0").form
+        ('reshape #,#,# 0,-1', 'transpose #,# 1,0')
+        """
+        words = self.question.split(" ")
+        perms = {at + 1 + (at == 0) for at, word in enumerate(words) if word in PERMUTING}
+        return " ".join(word if at in perms else SIZE.sub("#", word) for at, word in enumerate(words))
 
     @property
     def asks(self) -> str:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from html import escape
 
+from shapecalc.core.asking.ask import default_dialect
+from shapecalc.core.asking.setting import DEFAULT_OPSET
 from shapecalc.core.sizes.record import Record
-from shapecalc.teaching.judging import reason
+from shapecalc.teaching.judging import account
 from shapecalc.teaching.tasks import answer_line, prediction_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from shapecalc.teaching.exercises import Exercise
 
 ASKED = "Write the output shape, or error if the request is refused."
+USUAL = "onnx"
+"""The dialect of most ops, where none is named."""
 BLANK = "________________"
 STYLE = """\
 :root { color-scheme: light dark; }
@@ -34,20 +38,39 @@ class Sheet(Record):
     questions: tuple[str, ...]
     answers: tuple[str, ...]
     """The answers with their reasons; none if they are not to be printed."""
+    rules: str = ""
+    """Whose rules the questions are asked under."""
 
 
-def sheet_of(exercises: Iterable[Exercise], topic: str, seed: str, *, answers: bool) -> Sheet:
+def sheet_of(exercises: Iterable[Exercise], topics: str, seed: str, *, answers: bool) -> Sheet:
     """Return the worksheet of some exercises."""
     asked = [*exercises]
-    note = f"shapecalc drill {topic} --print {len(asked)} --seed {seed}"
+    note = f"shapecalc drill {topics} --print {len(asked)} --seed {seed}"
     told = tuple(map(_answer_text, asked)) if answers else ()
-    return Sheet(f"Shapes: {topic}", note, tuple(each.task.question for each in asked), told)
+    questions = tuple(each.task.question for each in asked)
+    return Sheet(f"Shapes: {', '.join(topics.split())}", note, questions, told, rules_of(questions))
+
+
+def rules_of(questions: Sequence[str]) -> str:
+    """Return the sentence that says under whose rules questions are asked.
+
+    >>> rules_of(["reshape 2,3 0,-1", "shuffle 2,3 --to -1", "transpose 2,3 1,0 --dialect torch"])
+    'Rules: onnx at opset 25; for shuffle tensorrt; torch where it is named.'
+    """
+    named = {question.rpartition("--dialect ")[2].split()[0] for question in questions if "--dialect" in question}
+    ops = {trace.op for question in questions if "--dialect" not in question for trace in answer_line(question).traces}
+    special = {op: default_dialect(op) for op in sorted(ops) if default_dialect(op) != USUAL}
+    parts = [f"{USUAL} at opset {DEFAULT_OPSET}"] if ops - {*special} else []
+    parts += [f"for {op} {dialect}" for op, dialect in special.items()]
+    parts += [f"{' or '.join(sorted(named))} where it is named"] if named else []
+    return f"Rules: {'; '.join(parts)}."
 
 
 def _answer_text(asked: Exercise) -> str:
-    """Return the answer to an exercise as it is typed, with the reason."""
+    """Return the answer to an exercise as it is typed, with what every dim comes from, and the rule to remember."""
     answer = answer_line(asked.task.question)
-    return f"{prediction_text(answer.output)}: {reason(asked.task, answer, asked.kind.rule)}"
+    rule = answer.problem.rule if answer.problem else asked.kind.rule
+    return f"{prediction_text(answer.output)}: {account(answer)} [{rule}]"
 
 
 def text_of(sheet: Sheet) -> str:
@@ -70,7 +93,12 @@ def text_of(sheet: Sheet) -> str:
     asked = [f"{number:>{width}}. {text}\n{indent}{BLANK}\n" for number, text in enumerate(sheet.questions, 1)]
     told = [f"{number:>{width}}. {text}" for number, text in enumerate(sheet.answers, 1)]
     told = ["Answers", *told, ""] if told else []
-    return "\n".join([sheet.title, f"{ASKED}\n", *asked, *told, sheet.note])
+    return "\n".join([sheet.title, *_head(sheet), "", *asked, *told, sheet.note])
+
+
+def _head(sheet: Sheet) -> list[str]:
+    """Return what is said above the questions, a sentence each."""
+    return [ASKED, *([sheet.rules] if sheet.rules else [])]
 
 
 def markdown_of(sheet: Sheet) -> str:
@@ -87,7 +115,7 @@ def markdown_of(sheet: Sheet) -> str:
     """
     asked = [f"{number}. `{text}` → `{BLANK}`" for number, text in enumerate(sheet.questions, 1)]
     told = [f"{number}. {_escaped(text)}" for number, text in enumerate(sheet.answers, 1)]
-    parts = [f"# {sheet.title}", ASKED, "\n".join(asked), *(["## Answers", "\n".join(told)] if told else [])]
+    parts = [f"# {sheet.title}", *_head(sheet), "\n".join(asked), *(["## Answers", "\n".join(told)] if told else [])]
     return "\n\n".join([*parts, f"<sub>`{sheet.note}`</sub>"])
 
 
@@ -108,7 +136,8 @@ def html_of(sheet: Sheet) -> str:
             '<!DOCTYPE html>\n<html lang="en">',
             f'<head><meta charset="utf-8"><title>{escape(sheet.title)}</title>',
             f"<style>\n{STYLE}\n</style></head>",
-            f"<body>\n<h1>{escape(sheet.title)}</h1>\n<p>{ASKED}</p>",
+            f"<body>\n<h1>{escape(sheet.title)}</h1>",
+            *(f"<p>{escape(said)}</p>" for said in _head(sheet)),
             *("<ol>", *asked, "</ol>"),
             *answers,
             f"<footer><code>{escape(sheet.note)}</code></footer>\n</body>\n</html>",

@@ -27,6 +27,7 @@ COMPLETED = [
     (["doc"], ["doctor"]),
     (["doctor", "--j"], ["--json"]),
     (["drill", "in"], ["infer"]),
+    (["drill", "zero", "per"], ["perm"]),
     (["drill", "--format", "m"], ["markdown"]),
     (["compare", "-d", "t"], ["tensorrt", "torch", "tensorflow", "tflite"]),
     (["fi"], ["find", "film"]),

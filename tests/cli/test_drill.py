@@ -7,12 +7,14 @@ import os
 import pty
 import re
 import subprocess
+from collections import Counter
 from html.parser import HTMLParser
 
 import pytest
 
 from shapecalc.teaching.drill import exercises
 from shapecalc.teaching.tasks import prediction_text, right_prediction
+from shapecalc.teaching.topics import TOPICS
 from shapecalc.teaching.worksheet import Sheet, html_of
 from tests.cli.conftest import ROOT, command, environment
 
@@ -126,7 +128,8 @@ def test_a_file_is_written_in_the_format_of_its_ending_and_not_written_over(shap
     for name, first in (("a.html", "<!DOCTYPE html>"), ("a.md", "# Shapes: all"), ("a.txt", "Shapes: all")):
         file = tmp_path / name
         words = ("drill", "--print", "4", "--with-answers", "--seed", "a", "-o", str(file))
-        assert shapecalc(*words).code == 0
+        written = shapecalc(*words)
+        assert (written.code, written.out, written.err) == (0, "", f"shapecalc: {file}: 4 exercises\n")
         assert file.read_text().splitlines()[0] == first
         again = shapecalc(*words)
         assert (again.code, again.out) == (4, "")
@@ -145,10 +148,46 @@ def test_a_page_is_whole_and_needs_nothing_else(shapecalc):
 
 def test_markdown_escapes_what_it_would_read_as_its_own(shapecalc):
     page = shapecalc("drill", "infer", "--print", "3", "--with-answers", "--seed", "a", "--format", "markdown").out
-    assert r"1. 3,2,2,5: -1 is 60 elements (6\*2\*5) / 30 known = 2 \[infer\]" in page
+    assert r"1. 3,2,2,5: -1 = 60 / 30 = 2 \[infer\]" in page
+
+
+def test_several_topics_are_asked_in_turn_and_the_same_again(shapecalc):
+    printed = shapecalc("drill", "zero", "perm", "--print", "8", "--seed", "a").out
+    ops = re.findall(r"^ *\d+\. (\w+)", printed, re.M)
+    assert {*ops} == {"reshape", "transpose"}
+    assert printed.startswith("Shapes: zero, perm\n")
+    assert shapecalc(*printed.splitlines()[-1].split()[1:]).out == printed
+
+
+def test_a_worksheet_says_whose_rules_hold(shapecalc):
+    printed = shapecalc("drill", "broadcast", "shuffle", "--print", "30", "--seed", "a").out
+    assert "\nRules: onnx at opset 25; for shuffle tensorrt; numpy or torch where it is named.\n" in printed
+
+
+@pytest.mark.parametrize("topic", [topic for topic in TOPICS if topic != "all"])
+def test_of_one_kind_no_three_on_a_sheet_differ_in_sizes_alone(topic):
+    asked = [*exercises(topic, "a", 20)]
+    alike = Counter((each.kind.name, each.task.form) for each in asked)
+    assert max(alike.values()) <= 2
+
+
+def test_every_answer_of_a_sheet_accounts_for_every_0_and_for_the_minus_1(shapecalc):
+    page = shapecalc("drill", "zero", "infer", "--print", "40", "--with-answers", "--seed", "a").out
+    questions, _, answers = page.partition("\nAnswers\n")
+    targets = dict(re.findall(r"^ *(\d+)\. reshape \S+ (\S+)$", questions, re.M))
+    told = dict(re.findall(r"^ *(\d+)\. (.*)", answers, re.M))
+    for number, target in targets.items():
+        if not told[number].startswith("error"):
+            assert [
+                told[number].count(f"the 0 at index {at} ") for at, dim in enumerate(target.split(",")) if dim == "0"
+            ] == [1 for dim in target.split(",") if dim == "0"]
+            assert ("-1 = " in told[number]) == ("-1" in target.split(","))
 
 
 MISUSED = [
+    (["lessons"], "no such command 'lessons' (write shapecalc tui --lesson)"),
+    (["exercises"], "no such command 'exercises' (write shapecalc drill)"),
+    (["drill", ""], "there is no topic ''"),
     (["drill", "zeros"], "there is no topic 'zeros' (did you mean zero?)"),
     (["drill", "--seed", "a b"], "a seed is a word of letters and digits"),
     (["drill", "--seed", "`\x1b"], r"not '`\x1b'"),

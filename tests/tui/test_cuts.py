@@ -1,4 +1,4 @@
-"""Nothing is cut off without a mark, whatever the size of the terminal: texts end in dots, and lists can be scrolled."""
+"""Nothing is cut off without a mark at any size of the terminal: texts end in dots, and lists can be scrolled."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Compare(ModalScreen[Question | None]):
     def _fit(self) -> None:
         """End with dots what has no room in its column."""
         table = self.query_one(DataTable)
-        _, dialect, setting, answer = (column.key for column in table.ordered_columns)
+        _, _, setting, answer = (column.key for column in table.ordered_columns)
         longest = [max(map(len, column)) for column in zip(HEADS, *(row.texts for row in self.rows), strict=True)]
         room = table.scrollable_content_region.width - 1 - 2 * table.cell_padding * len(table.columns) - longest[0]
         shown = min(longest[1], max(LEAST_SETTING, room - min(longest[2], LEAST_ANSWER)))

@@ -185,8 +185,8 @@ def test_every_answer_of_a_sheet_accounts_for_every_0_and_for_the_minus_1(shapec
 
 
 MISUSED = [
-    (["lessons"], "no such command 'lessons' (write shapecalc tui --lesson)"),
-    (["exercises"], "no such command 'exercises' (write shapecalc drill)"),
+    (["lessons"], "no such command 'lessons' (lessons: shapecalc tui --lesson; exercises: shapecalc drill)"),
+    (["exercises"], "no such command 'exercises' (lessons: shapecalc tui --lesson; exercises: shapecalc drill)"),
     (["drill", ""], "there is no topic ''"),
     (["drill", "zeros"], "there is no topic 'zeros' (did you mean zero?)"),
     (["drill", "--seed", "a b"], "a seed is a word of letters and digits"),

@@ -114,7 +114,8 @@ def test_what_is_no_spelling_is_told_in_one_line(words, said, shapecalc):
 
 
 def test_a_topic_is_no_command_and_its_hint_names_one():
-    assert not TOPICS.keys() & {*COMMANDS, *OPS, *PAGES}
+    assert not TOPICS.keys() & {*COMMANDS, *OPS}
+    assert TOPICS.keys() & {*PAGES} == {"lessons"}, "who asks for lessons wants to take them, not to write them"
     named = [word for hint in TOPICS.values() for word in re.findall(r"shapecalc (\S+?)(?:[ ;,]|$)", hint)]
     assert {*named} <= {*COMMANDS, "-h", "--version"}
 

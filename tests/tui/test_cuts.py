@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import DataTable, Input, OptionList
 
 from shapecalc.tui.widgets import ClickableText
-from tests.sampling import some_and_all
+from tests.sampling import some_and_rest
 from tests.tui.driven import using
 
 pytestmark = pytest.mark.sessions(5)
@@ -57,7 +57,7 @@ async def _check(user, name):
         assert table.virtual_size.width <= table.size.width
 
 
-@pytest.mark.parametrize("cases", some_and_all(CASES, 6))
+@pytest.mark.parametrize("cases", some_and_rest(CASES, 6))
 def test_no_screen_cuts_anything_off_without_a_mark(cases):
     for asked, size, name in cases:
         asyncio.run(using(lambda user, name=name: _check(user, name), *asked, size=size))

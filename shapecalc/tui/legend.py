@@ -6,7 +6,7 @@ LEGEND = (
     ("a b c", "the axes of the input, from the left; a dim keeps the letters of the axes that it is made of"),
     ("bc  a-d", "b and c merged into one dim, b the outer; a to d merged"),
     ("c1 b·c1", "the outer part of c, which was split; b merged with it"),
-    ("~1", "a dim that mixes axes, so it is not an axis of the input any more"),
+    ("~x", "a dim that mixes axes, so it is not an axis of the input any more"),
     ("new  ·", "a new dim, which comes from no axis of the input"),
     ("_", "a dim that is not settled yet"),
     ("?", "a dim that nobody knows"),

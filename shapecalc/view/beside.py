@@ -35,7 +35,7 @@ def beside(
     >>> print(beside(sc.transpose((2, 3), (1, 0)), sc.reshape((2, 3), (3, 2)), strokes=ASCII))
     asked 3,2        mistaken 3,2
     3 is at [0,1]    1 is at [0,1]
-    b | a 0  1       ~1 | ~2 0  1
+    b | a 0  1       ~x | ~y 0  1
     --+--------      ---+---------
     0 |   0 [3]       0 |    0 [1]
     1 |   1  4        1 |    2  3

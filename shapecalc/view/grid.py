@@ -173,7 +173,7 @@ def output_grids(
     >>> print(output_grids(pair, sc.equiv(*pair).counterexample, strokes=ASCII))
     first 3,2        second 3,2
     3 is at [0,1]    1 is at [0,1]
-    b | a 0  1       ~1 | ~2 0  1
+    b | a 0  1       ~x | ~y 0  1
     --+--------      ---+---------
     0 |   0 [3]       0 |    0 [1]
     1 |   1  4        1 |    2  3

@@ -33,7 +33,7 @@ from shapecalc.core.sizes.dims import Dim, Shape
 from shapecalc.core.sizes.problem import Problem
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.core.sizes.text import shape_text
-from shapecalc.view.marks import Mark, Part, input_marks, recut
+from shapecalc.view.marks import Mark, Part, input_marks, mixed_name, recut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def _link_marks(sources: list[Cell], dims: list[Dim | None], cuts: int) -> tuple
         return [(replace(mark[0], size=dim),) if grown and dim is not None else mark], False
     sizes = [1 if dim is None else dim for dim in dims]
     made = recut([cell.mark for cell in sources], sizes)
-    return list(made or [(Part(f"~{cuts + out}", None, size),) for out, size in enumerate(sizes, 1)]), made is None
+    return list(made or [(Part(mixed_name(cuts + out), None, size),) for out, size in enumerate(sizes)]), made is None
 
 
 def settled_by(layout: Layout, at: int) -> Layout:

@@ -2,7 +2,7 @@
 
 The mark of a dim is a row of parts, the outermost first. After axes a and c are merged, the parts are `a` and `c`.
 After c is split, they are `c1` and `c2`. A dim whose cuts fall across axes (4,6 of 6,4) is no axis of the input
-any more. Such dims are marked `~1` and `~2`.
+any more. Such dims are marked `~x` and `~y`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MIXED = "xyzuvwpqrst"
+"""The letters of dims that mix axes."""
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#B9679A", "#A87700", "#2F86C0")
 """Hues of Okabe and Ito, the light ones darkened. Colour-blind people can tell them apart, on white and on black."""
 LONGEST_MARK = 8
@@ -45,6 +47,15 @@ def letter(axis: int) -> str:
     ('a', 'A', '#52')
     """
     return LETTERS[axis] if axis < len(LETTERS) else f"#{axis}"
+
+
+def mixed_name(place: int) -> str:
+    """Return the name of a dim that mixes axes, by its place among those of a stage: no digit, as its size has some.
+
+    >>> mixed_name(0), mixed_name(1), mixed_name(11)
+    ('~x', '~y', '~#11')
+    """
+    return f"~{MIXED[place]}" if place < len(MIXED) else f"~#{place}"
 
 
 def input_marks(shape: Shape) -> tuple[Mark, ...]:

@@ -109,8 +109,8 @@ def rulers(answer: Trace | Chain, layout: Layout, *, width: int, height: int, st
     before a 2 +-----------+-----------+
            b 3 +---+---+---+---+---+---+
                        !       !
-    after ~1 3 +-------+-------+-------+
-          ~2 2 +---+---+---+---+---+---+
+    after ~x 3 +-------+-------+-------+
+          ~y 2 +---+---+---+---+---+---+
                ! cuts old blocks of 3 at different places: axes mix (order is k...
     """
     try:

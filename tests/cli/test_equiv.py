@@ -56,7 +56,7 @@ def test_of_an_element_that_repeats_only_the_place_that_differs_is_marked(shapec
     assert told.splitlines()[1:] == [
         "first 2,3           second 2,3",
         "1 is at [0,1]       0 is at [0,1]",
-        "new │ a 0  1  2     ~1 │ ~2 0  1  2",
+        "new │ a 0  1  2     ~x │ ~y 0  1  2",
         "────┼───────────    ───┼────────────",
         "  0 │   0 [1] 2      0 │    0 [0] 1",
         "  1 │   0  1  2      1 │    1  2  2",

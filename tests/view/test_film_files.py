@@ -270,6 +270,7 @@ def test_a_browser_plays_the_page(tmp_path):
                 ]
                 assert sorted(await evaluate(texts)) == sorted(words)
                 assert await evaluate("document.getElementById('said').textContent") == film.frames[number].sentence
+            await evaluate("s.value = 0; s.dispatchEvent(new Event('input'))")  # at its end it would stop at once
             await evaluate("document.getElementById('play').click()")
             await tab.until("Number(document.getElementById('second').value) > 0.2")
             assert await evaluate("document.getElementById('play').textContent") == "Pause"

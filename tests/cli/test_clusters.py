@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,16 +22,18 @@ zarr = pytest.importorskip("zarr", reason="zarr is not installed")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
-CHAIN = "512,256,256 | shuffle --first 2,0,1 --to 512,256,256 --second 1,0,2"
-MEMORY = 40 << 20
-"""Of the 128 MiB of the array, less than a third."""
+SHAPE = (768, 256, 256)
+CHAIN = "768,256,256 | shuffle --first 2,0,1 --to 512,384,256 --second 1,0,2"
+DATA = 192 << 20
+MEMORY = 44 << 20
+"""Less than a quarter of the array."""
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores") / "x.zarr"
-    made = zarr.create_array(str(folder), shape=(512, 256, 256), chunks=(64, 64, 64), dtype="f4", compressors=None)
-    for start in range(0, 512, 64):
+    made = zarr.create_array(str(folder), shape=SHAPE, chunks=(64, 64, 64), dtype="f4", compressors=None)
+    for start in range(0, SHAPE[0], 64):
         made[start : start + 64] = np.arange(64 << 16, dtype="f4").reshape(64, 256, 256) + start
     return folder
 
@@ -76,7 +79,7 @@ class Watch:
 
 def check_equal(source, target):
     """Compare an output with NumPy's, slab by slab."""
-    want = zarr.open_array(str(source), mode="r")[...].transpose(2, 0, 1).reshape(512, 256, 256).transpose(1, 0, 2)
+    want = zarr.open_array(str(source), mode="r")[...].transpose(2, 0, 1).reshape(512, 384, 256).transpose(1, 0, 2)
     found = zarr.open_array(str(target), mode="r")
     for start in range(0, want.shape[0], 32):
         np.testing.assert_array_equal(found[start : start + 32], want[start : start + 32])
@@ -85,14 +88,39 @@ def check_equal(source, target):
 def test_workers_read_each_byte_once_in_bounded_memory(large, cluster, tmp_path):
     answer = answer_chain(*read_chain(CHAIN), {})
     job = plan_job(answer, str(large), MEMORY, 1)
-    assert (job.plan.read, job.plan.written) == (128 << 20, 128 << 20)
-    cluster.client.run(os.getpid)  # the workers have begun
+    assert (job.plan.read, job.plan.written) == (DATA, DATA)
+    workers = [*cluster.client.run(os.getpid).values()]
     warm = plan_job(answer, str(large), MEMORY, 1, job.plan.passes[0].chunks)
     carry_job(warm, tmp_path / "warm.zarr", cluster.run, int, force=False, resume=False)
-    with Watch(cluster.client.run(os.getpid).values()) as watch:
-        carry_job(job, tmp_path / "y.zarr", cluster.run, int, force=False, resume=False)
+    before, done = bytes_read(workers), []
+    with Watch(workers) as watch:
+        carry_job(job, tmp_path / "y.zarr", cluster.run, done.append, force=False, resume=False)
     check_equal(large, tmp_path / "y.zarr")
-    assert watch.most <= job.memory <= MEMORY
+    assert watch.most <= job.memory <= MEMORY < DATA / 4
+    assert DATA <= bytes_read(workers) - before < 1.02 * DATA
+    assert len([count for count in done if count]) == job.plan.tasks < 100
+
+
+def bytes_read(processes):
+    """Return the bytes that processes have read of files; those of this array are as many as are decoded."""
+    told = [Path(f"/proc/{each}/io").read_text() for each in processes]
+    return sum(int(text.partition("rchar: ")[2].split()[0]) for text in told)
+
+
+def test_a_damaged_chunk_is_named_by_the_workers_and_mended(cluster, tmp_path):
+    codec = [zarr.codecs.Crc32cCodec()]
+    made = zarr.create_array(str(tmp_path / "x.zarr"), shape=(64, 64), chunks=(16, 16), dtype="f4", compressors=codec)
+    made[...] = np.arange(4096, dtype="f4").reshape(64, 64)
+    chunk = tmp_path / "x.zarr" / "c" / "3" / "3"
+    whole = chunk.read_bytes()
+    chunk.write_bytes(b"\xff" + whole[1:])
+    answer = answer_chain(*read_chain("64,64 | transpose 1,0"), {})
+    job = plan_job(answer, str(tmp_path / "x.zarr"), MEMORY, 1)
+    with pytest.raises(FileError, match=r"checksum.*--resume"):
+        carry_job(job, tmp_path / "y.zarr", cluster.run, int, force=False, resume=False)
+    chunk.write_bytes(whole)
+    carry_job(job, tmp_path / "y.zarr", cluster.run, int, force=False, resume=True)
+    np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "y.zarr"))[...], made[...].T)
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 RETRIES = 3
 """How often a task is begun again if its worker dies."""
-WAITING = 20
+WAITING = 10
 """Seconds after which a scheduler that does not answer is given up."""
 MOST_WORKERS = 256
 

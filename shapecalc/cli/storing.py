@@ -118,6 +118,7 @@ def plan_object(job: Job) -> dict[str, Any]:
         "read": plan.read,
         "exact": plan.exact,
         "written": plan.written,
+        "disk": plan.disk,
         "threads": job.threads,
         "memory": job.memory,
     }
@@ -128,11 +129,12 @@ def _plan_lines(told: dict[str, Any]) -> Iterator[str]:
     for name in ("input", "output"):
         yield f"{name:7} {shape_text(told[name]['shape'])} in chunks of {shape_text(told[name]['chunks'])}"
     if len(told["passes"]) > 1:
-        between = shape_text(told["passes"][0]["chunks"])
-        yield f"passes  {len(told['passes'])}, with a store between in chunks of {between}"
+        between = "; ".join(shape_text(each["chunks"]) for each in told["passes"][:-1])
+        yield f"passes  {len(told['passes'])}, with {'stores' if ';' in between else 'a store'} between in chunks of {between}"
     yield f"tasks   {told['tasks']}"
     yield f"read    {around}{_size(told['read'])}, {around}{told['read'] / max(1, told['data']):.2f} of the data"
     yield f"write   {_size(told['written'])}"
+    yield f"disk    {_size(told['disk'])} at most"
     yield f"memory  {_size(told['memory'])} a worker"
 
 

@@ -70,7 +70,49 @@ def test_a_plan_is_printed_and_nothing_is_written(store, shapecalc):
     ]
     assert not store.with_name("y.zarr").exists()
     plan = json.loads(shapecalc("shuffle", str(store), *ASK, "--plan", "--json").out)["plan"]
-    assert (plan["read"], plan["written"], plan["data"]) == (ARRAY.nbytes,) * 3
+    assert (plan["read"], plan["written"], plan["data"], plan["disk"]) == (ARRAY.nbytes,) * 4
+
+
+def test_a_chain_that_mixes_again_is_planned_and_gone_on_with_in_passes(store, shapecalc, monkeypatch):
+    monkeypatch.chdir(store.parent)
+    mixed = "reshape 24,20,40 | transpose 2,0,1 | reshape 30,-1 | transpose | reshape 60,-1 | flip 0 | roll 3 1"
+    told = shapecalc("chain", f"x.zarr | {mixed}", "--plan").out
+    assert [line for line in told.splitlines() if line.startswith("passes  4, with stores between")]
+    plan = json.loads(shapecalc("chain", f"x.zarr | {mixed}", "--plan", "--json").out)["plan"]
+    assert (plan["written"], plan["disk"]) == (4 * ARRAY.nbytes, 2 * ARRAY.nbytes)
+    chunk = store / "c" / "3" / "2" / "3"
+    whole = chunk.read_bytes()
+    chunk.write_bytes(b"damaged")
+    words = ("chain", f"x.zarr | {mixed}", "-o", "y.zarr")
+    assert shapecalc(*words).code == 4
+    chunk.write_bytes(whole)
+    assert shapecalc(*words, "--resume", "--verify", "all").code == 0
+    want = ARRAY.reshape(24, 20, 40).transpose(2, 0, 1).reshape(30, -1).T.reshape(60, -1)
+    np.testing.assert_array_equal(held("y.zarr"), np.roll(np.flip(want, 0), 3, 1))
+    assert not Path("y.zarr.part").exists()
+
+
+def test_chunks_that_were_lost_are_written_again_and_what_was_left_is_removed(store, shapecalc, monkeypatch):
+    monkeypatch.chdir(store.parent)
+    chunk = store / "c" / "3" / "2" / "3"
+    whole = chunk.read_bytes()
+    chunk.write_bytes(b"damaged")
+    words = ("transpose", "x.zarr", "2,1,0", "-o", "y.zarr", "--chunks", "20,24,10", "--memory", "33MiB")
+    assert shapecalc(*words).code == 4
+    chunk.write_bytes(whole)
+    part = Path("y.zarr.part", "0.array.zarr")
+    number = json.loads(Path("y.zarr.part", "manifest.json").read_text())["request"][0][2]
+    Path("y.zarr.part", "done").write_text("".join(f"0 {task} 1 1\n" for task in range(-(-40 // number[2]))))
+    (part / "c").mkdir(exist_ok=True)
+    (part / "c" / "0.0123456789abcdef.partial").write_bytes(b"half")
+    assert shapecalc(*words, "--resume").code == 0
+    np.testing.assert_array_equal(held("y.zarr"), ARRAY.transpose(2, 1, 0))
+    assert not [*Path("y.zarr").rglob("*.partial")]
+
+
+def test_an_output_inside_its_source_is_refused(store, shapecalc):
+    refused = shapecalc("transpose", str(store), "2,1,0", "-o", str(store / "y.zarr"))
+    assert (refused.code, "inside it" in refused.err, (store / "y.zarr").exists()) == (4, True, False)
 
 
 def test_an_output_is_written_whole_and_verified(store, shapecalc):

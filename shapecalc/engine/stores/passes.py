@@ -6,6 +6,7 @@ parts alone. Its chunks are a part of what one task of the first pass holds, and
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 
 from shapecalc.core.sizes.record import Record
@@ -42,6 +43,12 @@ class Plan(Record):
     def written(self) -> int:
         """The bytes that all passes write, before they are encoded."""
         return sum(each.written for each in self.passes)
+
+    @property
+    def disk(self) -> int:
+        """The bytes that lie on the disk at most, before they are encoded: what a pass reads is removed after it."""
+        written = [0, *[each.written for each in self.passes]]
+        return max(before + after for before, after in pairwise(written))
 
     @property
     def memory(self) -> int:

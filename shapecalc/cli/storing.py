@@ -130,7 +130,8 @@ def _plan_lines(told: dict[str, Any]) -> Iterator[str]:
         yield f"{name:7} {shape_text(told[name]['shape'])} in chunks of {shape_text(told[name]['chunks'])}"
     if len(told["passes"]) > 1:
         between = "; ".join(shape_text(each["chunks"]) for each in told["passes"][:-1])
-        yield f"passes  {len(told['passes'])}, with {'stores' if ';' in between else 'a store'} between in chunks of {between}"
+        stores = "a store" if len(told["passes"]) == 2 else "stores"
+        yield f"passes  {len(told['passes'])}, with {stores} between in chunks of {between}"
     yield f"tasks   {told['tasks']}"
     yield f"read    {around}{_size(told['read'])}, {around}{told['read'] / max(1, told['data']):.2f} of the data"
     yield f"write   {_size(told['written'])}"

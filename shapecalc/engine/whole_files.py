@@ -24,13 +24,15 @@ except ImportError:  # Windows, where nobody can remove or rename a file that is
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import IO
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import IO, Any
 
 UNNAMED = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
 """The flag that opens a file without a name, which `/proc` can give one later; 0 where there is no such thing."""
 READ_AND_WRITE = os.O_RDWR | getattr(os, "O_BINARY", 0)
 WITHOUT_WAITING = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+UNFINISHED = ".partial"
+"""What the names of files of a folder end with that are not whole."""
 RANDOM = 8
 """Random bytes in the name of a part."""
 LONGEST_NAME = 40
@@ -87,6 +89,45 @@ def name_folder(folder: Path, target: Path) -> None:
         aside.rename(target)
         raise
     shutil.rmtree(aside)
+
+
+def write_together(files: Iterable[tuple[Path, Any]]) -> list[Path]:
+    """Write files of this run's own folder, and return them: each is on the disk before it has its name.
+
+    A killed writer leaves files whose names end with `UNFINISHED`. Raises `OSError` if that cannot be done.
+    """
+    waiting: list[tuple[IO[bytes], Path, Path]] = []
+    try:
+        for file, data in files:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = file.with_name(f"{file.name}.{os.urandom(RANDOM).hex()}{UNFINISHED}")
+            waiting.append((unfinished.open("xb", buffering=0), unfinished, file))
+            left = memoryview(data).cast("B")
+            while left:
+                left = left[waiting[-1][0].write(left) :]
+        for stream, unfinished, file in waiting:
+            os.fsync(stream.fileno())
+            stream.close()
+            unfinished.replace(file)
+        return [file for _, _, file in waiting]
+    finally:
+        for stream, unfinished, _ in waiting:
+            stream.close()
+            with suppress(OSError):
+                unfinished.unlink()
+
+
+def sync_folders(files: Iterable[Path], root: Path) -> None:
+    """Have the names of files on the disk: those in their folders, and of their folders up to a root."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    folders = {folder for file in files for folder in file.parents if folder == root or root in folder.parents}
+    for folder in folders:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager

@@ -168,23 +168,24 @@ def hits_in(stretch: Range, start: int, factors: Sequence[Factor], wanted: Box) 
         return [()] if stretch[0] <= start < stretch[1] else []
     step, (first, last) = factors[0].step, wanted[0]
     inner = extent_of(start, factors[1:], wanted[1:])
-    above, below = stretch[0] - inner[0], stretch[1] - inner[1]
-    touched_above, touched_below = stretch[0] - inner[1] + 1, stretch[1] - inner[0] - 1
+    inside = stretch[0] - inner[0], stretch[1] - inner[1]
+    touched = stretch[0] - inner[1] + 1, stretch[1] - inner[0] - 1
     if step < 0:
-        above, below, touched_above, touched_below = -below, -above, -touched_below, -touched_above
-    apart = abs(step)
-    begin, end = max(first, -(-touched_above // apart)), min(last, touched_below // apart + 1)
-    whole = max(begin, -(-above // apart)), min(end, below // apart + 1)
+        inside, touched = (-inside[1], -inside[0]), (-touched[1], -touched[0])
+    begin, end = max(first, -(-touched[0] // abs(step))), min(last, touched[1] // abs(step) + 1)
+    whole = max(begin, -(-inside[0] // abs(step))), min(end, inside[1] // abs(step) + 1)
     if whole[0] >= whole[1]:
-        whole = (end, end)
-    found: list[Box] = []
-    for at in (*range(begin, whole[0]), *([whole[0]] if whole[0] < whole[1] else []), *range(whole[1], end)):
-        if whole[0] <= at < whole[1]:
-            found.append((whole, *wanted[1:]))
-        else:
-            rest = hits_in(stretch, start + at * step, factors[1:], wanted[1:])
-            found += [((at, at + 1), *box) for box in rest]
-    return found
+        whole = end, end
+
+    def cut(places: range) -> list[Box]:
+        return [
+            ((at, at + 1), *box)
+            for at in places
+            for box in hits_in(stretch, start + at * step, factors[1:], wanted[1:])
+        ]
+
+    middle: list[Box] = [(whole, *wanted[1:])] if whole[0] < whole[1] else []
+    return cut(range(begin, whole[0])) + middle + cut(range(whole[1], end))
 
 
 def extent_of(start: int, factors: Sequence[Factor], wanted: Box) -> Range:

@@ -7,8 +7,7 @@ chunks are given to the codecs themselves, and what they make is written here.
 from __future__ import annotations
 
 import asyncio
-import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
 from itertools import product as every
 from pathlib import Path
@@ -18,23 +17,19 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.sizes.record import Record
+from shapecalc.engine.whole_files import sync_folders, write_together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Iterator, Sequence
-    from typing import IO
 
     from shapecalc.engine.stores.boxes import Box
 
     Place = tuple[int, ...]
     """Which chunk of each axis."""
 
-UNFINISHED = ".partial"
-"""What the names of files end with that are not whole."""
 TOGETHER = 64
 """How many files are open at once at most."""
-TOKEN = 8
-"""Random bytes in such a name."""
 _own = local()
 
 
@@ -100,7 +95,7 @@ class Chunks(Record):
         encoded = ((self.file(place), self._encoded(part)) for place, part in parts)
         files = ((file, data) for file, data in encoded if data is not None)
         count = 0
-        while done := _write_files(islice(files, TOGETHER)):
+        while done := write_together(islice(files, TOGETHER)):
             sync_folders(done, self.folder)
             count += len(done)
         return count
@@ -133,39 +128,3 @@ def running_codecs() -> Iterator[None]:
 
 def _done(work: Coroutine[Any, Any, Any]) -> Any:
     return _own.runner.run(work)
-
-
-def _write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
-    """Write files and return them. They are on the disk before they have their names."""
-    waiting: list[tuple[IO[bytes], Path, Path]] = []
-    try:
-        for file, data in files:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = file.with_name(f"{file.name}.{os.urandom(TOKEN).hex()}{UNFINISHED}")
-            waiting.append((unfinished.open("xb", buffering=0), unfinished, file))
-            left = memoryview(data).cast("B")
-            while left:
-                left = left[waiting[-1][0].write(left) :]
-        for stream, unfinished, file in waiting:
-            os.fsync(stream.fileno())
-            stream.close()
-            unfinished.replace(file)
-        return [file for _, _, file in waiting]
-    finally:
-        for stream, unfinished, _ in waiting:
-            stream.close()
-            with suppress(OSError):
-                unfinished.unlink()
-
-
-def sync_folders(files: Iterable[Path], root: Path) -> None:
-    """Have the names of files on the disk: those in their folders, and of their folders up to a root."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    folders = {folder for file in files for folder in file.parents if folder == root or root in folder.parents}
-    for folder in folders:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

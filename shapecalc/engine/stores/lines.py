@@ -185,11 +185,13 @@ class _Building:
 
     def _part_of_one(self, cell: _Cell, start: int, step: int, count: int) -> list[_Cell]:
         """Return what is left of a cell."""
-        if cell.run is None or (start == 0 and step == 1 and count == cell.size):
-            return [_Cell(count, cell.run)] if cell.run is None and count != 1 else [cell] if count != 1 else []
+        if count == cell.size and (start, step) == (0, 1):
+            return [cell]
+        if cell.run is None:
+            return [_Cell(count, None)] if count != 1 else []
         if cell.source is None:
             raise LinesError("what is mixed is not picked from")
-        axis, _, apart = cell.source.axis, cell.source.size, cell.source.step
+        axis, apart = cell.source.axis, cell.source.step
         self.starts[axis] += start * apart
         return [_Run([Factor(axis, count, step * apart)]).add(count)] if count != 1 else []
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from shapecalc.engine.files import FileError
-from shapecalc.engine.stores.chunks import UNFINISHED, sync_folders
 from shapecalc.engine.stores.tasks import Done
-from shapecalc.engine.whole_files import name_folder, write_whole
+from shapecalc.engine.whole_files import UNFINISHED, name_folder, sync_folders, write_whole
 
 try:
     import fcntl

@@ -123,7 +123,7 @@ def block_of(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tupl
     """Return how much is read at once along each axis: whole chunks, up to `READ` bytes.
 
     >>> block_of((1, 512), (100, 4096), 4)
-    (256, 4096)
+    (100, 4096)
     """
     block = list(chunks)
     for axis in reversed(range(len(block))):

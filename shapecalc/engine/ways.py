@@ -47,6 +47,8 @@ WIDE = 512
 """The most bytes that are moved as one element, whatever they hold. NumPy moves each twice as fast as its parts."""
 LINE = 64
 """The bytes of a cache line."""
+AGAIN = 4
+"""A line is worth keeping if it is read so many times."""
 
 
 class Way(Record):
@@ -96,12 +98,15 @@ def place_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) ->
     """Return where in the table a copy stands; None if both sides run along the same axis, or all are wide elements.
 
     A line of the source is read again at the next position of its running axis, when all axes behind it have been gone
-    through. The lines that are read meanwhile decide where it is found then.
+    through. The lines that are read meanwhile decide where it is found then. If it is read only a few times in all, none
+    of this matters, and there is no place.
     """
     running = _running_axis(strides)
     if running == len(shape) - 1 or itemsize > max(WIDTHS):
         return None
     few = shape[-1] <= FEW and shape[-2] >= BESIDE and (running == len(shape) - 2 or itemsize < max(WIDTHS))
+    if not few and shape[running] < AGAIN:
+        return None
     row = next((name for name, most in ROWS.items() if shape[running] <= most), "long")
     lines = _lines(shape[running + 1 :], strides[running + 1 :])
     return Place("few" if few else "more", row, lines, min(w for w in WIDTHS if w >= itemsize))

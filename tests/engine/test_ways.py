@@ -62,6 +62,7 @@ def test_tiles_stay_within_the_cache_and_threads_within_the_cores(shape, data, i
         ((9000, 3), (2, 18000), 2, ("few", "long", "fit")),
         ((9000, 15, 3), (2, 54000, 18000), 2, ("more", "long", "fit")),
         ((9000, 100), (12, 108_000), 12, ("more", "long", "fit")),
+        ((3, 9000), (4, 12), 4, None),
         ((200, 9000), (9000, 1), 1, None),
         ((9000, 300), (32, 9000 * 32), 32, None),
     ],

@@ -98,8 +98,8 @@ def place_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) ->
     """Return where in the table a copy stands; None if both sides run along the same axis, or all are wide elements.
 
     A line of the source is read again at the next position of its running axis, when all axes behind it have been gone
-    through. The lines that are read meanwhile decide where it is found then. If it is read only a few times in all, none
-    of this matters, and there is no place.
+    through. The lines that are read meanwhile decide where it is found then. Where it is read only a few times, there
+    is no place.
     """
     running = _running_axis(strides)
     if running == len(shape) - 1 or itemsize > max(WIDTHS):

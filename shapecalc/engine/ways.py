@@ -73,7 +73,7 @@ def way_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, core
 
     >>> way = way_of((4096, 4096, 4), (4, 16384, 1), 1, cores=2)
     >>> way.shape, way.width, way.fill
-    ((4096, 4096, 4), 4, 'tiles')
+    ((4096, 4096, 4), 4, 'by rows')
     >>> way_of((1000, 100, 3), (3, 3000, 1), 1, cores=2).width
     3
     """

@@ -85,8 +85,8 @@ def _ready(key: tuple[object, ...], answer: Trace | Chain, array: Any) -> _Ready
     moves = _checked_moves(answer, array)
     if len(_READY) >= MOST_READY:
         _READY.clear()
-    _READY[key] = answer, array.shape, moves, _maker(answer, moves, array, bool(key[2]))
-    return _READY[key]
+    _READY[key] = entry = answer, array.shape, moves, _maker(answer, moves, array, bool(key[2]))
+    return entry
 
 
 def _checked_moves(answer: Trace | Chain, array: Any) -> tuple[Move, ...]:

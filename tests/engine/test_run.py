@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import warnings
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from math import prod
@@ -311,6 +312,15 @@ def test_an_answer_that_is_gone_is_not_mistaken_for_a_new_one(monkeypatch):
     for perm in [*permutations(range(3))] * 3:
         assert run(sc.transpose(array.shape, perm), array).array.tolist() == array.transpose(perm).tolist()
     assert len(execute._READY) <= 3
+
+
+def test_what_is_kept_ready_keeps_no_array():
+    answer, array = sc.transpose((300, 400)), np.zeros((300, 400))
+    gone = weakref.ref(array)
+    for contiguous in (False, True):
+        run(answer, array, contiguous=contiguous)
+    del array
+    assert gone() is None
 
 
 def test_a_mapped_array_stays_mapped(tmp_path):

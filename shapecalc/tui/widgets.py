@@ -150,8 +150,11 @@ def _segment_lines(text: Text, console: Console) -> list[list[Segment]]:
     if text.style or any(span.start < start for span, start in zip(text.spans, starts, strict=False)):
         return list(Segment.split_lines(text.render(console)))
     lines: list[list[Segment]] = [[]] if text else []
+    plain = text.plain
     for start, span in zip(starts, [*text.spans, Span(len(text), len(text), "")], strict=True):
-        for run, style in ((text.plain[start : span.start], None), (text.plain[span.start : span.end], span.style)):
+        for run, style in ((plain[start : span.start], None), (plain[span.start : span.end], span.style)):
+            if not run:
+                continue
             known = console.get_style(style) if isinstance(style, str) else style
             for number, part in enumerate(run.split("\n")):
                 if number:

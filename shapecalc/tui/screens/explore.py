@@ -124,6 +124,7 @@ class Explore(Screen[None]):
         for field in fields:
             self.watch(field, "value", partial(self.take_text, field.field_name), init=False)
             self.watch(field, "scroll_x", self.move_carets, init=False)
+            field.disable_messages(Input.Changed)  # its value is watched
         return fields
 
     # What the user does

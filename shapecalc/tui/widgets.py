@@ -115,7 +115,7 @@ class ClickableText(Widget):
         lines = range(crop.y - top, crop.bottom - top)
         for y in lines:
             if y not in self._strips:
-                self._strips[y] = self._filtered_line(y) if y >= 0 else super().render_lines(crop)[y + top]
+                self._strips[y] = self._filtered_line(y) if y >= 0 else super().render_lines(crop)[y - lines[0]]
         return [self._strips[y] for y in lines]
 
     def _filtered_line(self, y: int) -> Strip:

@@ -106,35 +106,32 @@ class Compare(ModalScreen[Question | None]):
 
     def on_mount(self) -> None:
         """Fill the table, with the answers marked that differ from the present one."""
-        table = self.query_one(DataTable)
+        table: DataTable[Text] = self.query_one(DataTable)
         table.add_columns("", *HEADS)
         here = Row(self.question, "", answer_question(self.question))
         for row in self.rows:
             differs = row.answer_text != here.answer_text
-            texts = [Text(text) for text in row.texts[:-1]]
-            table.add_row(
-                Text("≠" if differs else "", "bold red"),
-                *texts,
-                Text(row.texts[-1], "bold" if differs else ""),
-            )
+            *texts, answer = map(Text, row.texts)
+            answer.style = "bold" if differs else ""
+            table.add_row(Text("≠" if differs else "", "bold red"), *texts, answer)
         table.move_cursor(row=nearest(self.rows, here))
         table.focus()
 
     def on_resize(self) -> None:
         """Fit the table into the room that it will have."""
-        self.call_after_refresh(self._fit)
+        for table in self.query(DataTable):
+            self.call_after_refresh(self._fit, table)
 
-    def _fit(self) -> None:
+    def _fit(self, table: DataTable[Text]) -> None:
         """End with dots what has no room in its column."""
-        table = self.query_one(DataTable)
         _, _, setting, answer = (column.key for column in table.ordered_columns)
         longest = [max(map(len, column)) for column in zip(HEADS, *(row.texts for row in self.rows), strict=True)]
         room = table.scrollable_content_region.width - 1 - 2 * table.cell_padding * len(table.columns) - longest[0]
         shown = min(longest[1], max(LEAST_SETTING, room - min(longest[2], LEAST_ANSWER)))
         for key, row in zip([*table.rows], self.rows, strict=True):
             for column, text, cells in ((setting, row.texts[1], shown), (answer, row.texts[2], room - shown)):
-                style = table.get_cell(key, column).style
-                table.update_cell(key, column, Text(clip(text, cells, UNICODE), style), update_width=True)
+                cell = Text(clip(text, cells, UNICODE), table.get_cell(key, column).style)
+                table.update_cell(key, column, cell, update_width=True)
 
     @on(DataTable.RowHighlighted)
     def tell_row(self, event: DataTable.RowHighlighted) -> None:

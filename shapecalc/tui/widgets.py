@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import zip_longest
 
 from rich.segment import Segment
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from rich.console import Console
+    from rich.style import Style
+    from textual.color import Color
+    from textual.filter import LineFilter
 
     from shapecalc.doctor.report import Diagnosis
 
@@ -119,10 +123,15 @@ class ClickableText(Widget):
         return [self._strips[y] for y in lines]
 
     def _filtered_line(self, y: int) -> Strip:
-        strip, (_, background) = self.render_line(y), self.background_colors
-        for each in self.get_line_filters():
-            strip = strip.apply_filter(each, background)
-        return strip
+        width, base, background = self.size.width, self.visual_style.rich_style, self.background_colors[1]
+        filters = tuple(self.get_line_filters())
+        segments = self._lines[y] if y < len(self._lines) else []
+        taken = sum(segment.cell_length for segment in segments)
+        if taken > width:
+            segments = [*self.render_line(y)]
+        elif taken < width:
+            segments = [*segments, Segment(" " * (width - taken))]
+        return Strip([_filtered(segment, base, background, filters) for segment in segments], width)
 
     def render_line(self, y: int) -> Strip:
         """Return one line; one that is too long ends with dots."""
@@ -142,6 +151,15 @@ class ClickableText(Widget):
                 return
         if self.action and self.text:
             self.post_message(MarkClicked("key", self.action))
+
+
+@lru_cache(maxsize=4096)
+def _filtered(segment: Segment, base: Style, background: Color, filters: tuple[LineFilter, ...]) -> Segment:
+    """Return a segment over a style, as filters leave it. Few are new at a key."""
+    shown = [Segment(segment.text, base + segment.style if segment.style else base)]
+    for each in filters:
+        shown = each.apply(shown, background)
+    return shown[0]
 
 
 def _segment_lines(text: Text, console: Console) -> list[list[Segment]]:

@@ -157,7 +157,7 @@ def check_trial(folder, writer, system, seed, after, new):
     assert write_once(folder, writer, system) == after, trial
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seeds", some_and_rest(TRIALS, 1))
 @pytest.mark.parametrize("system", ["all", "little"])
 @pytest.mark.parametrize("writer", WRITERS)

@@ -40,6 +40,8 @@ MOST_CHANGED = 4
 """How many changes to one argument a fix may be made of."""
 LONGEST = 256
 """The most dims that a request may have for changes to be looked for."""
+RESHAPING = (Kind.RESHAPE, Kind.VIEW)
+"""The kinds of stages that may take the first axis elsewhere."""
 RAISING = (NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION, NEGATIVE_AXIS, DTYPE)
 """The rules that a newer version of the operator may not have."""
 
@@ -82,7 +84,7 @@ def with_batch(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
 
     `answer` is what the request with the change leads to. One that takes the batch elsewhere comes last.
     """
-    stage = next((each for each in answer.stages if each.argument == fix.name and each.kind is Kind.RESHAPE), None)
+    stage = next((each for each in answer.stages if each.argument == fix.name and each.kind in RESHAPING), None)
     asked, value = (each.request.arguments.get(fix.name) for each in (trace, answer))
     if fix.every_batch or stage is None or stage.after is None or answer.request.arguments.get("reverse"):
         return [fix]

@@ -37,7 +37,7 @@ async def test_the_verdict_follows_what_is_typed(user):
     await user.type("ape 3,2")
     assert "≠ different" in user.text
     assert "element [0,1] is element 3 of the input in the first, 1 in the second" in user.text
-    assert "0 │   0 [3]     0 │    0 [1]" in user.text
+    assert "0 │   0 [3]       0 │    0 [1]" in user.text
     assert "$ shapecalc equiv '2,3 | transpose 1,0' '| reshape 3,2'" in user.text
     await user.wipe()
     await user.type("transpose")

@@ -53,7 +53,7 @@ async def test_large_figures_take_what_is_typed_and_one_key_leads_back(user):
 
 @driven("shuffle", "2,3,4,5,6,7,8,2", "--first", "7,6,5,4,3,2,1,0", "--to", "0,0,-1", big=True)
 async def test_without_room_for_large_figures_it_draws_the_flow(user):
-    assert "input first 7,6,5,4,3,2,1,0" in user.text
+    assert "input transpose 7,6,5,4,3,2,1" in user.text
     await user.resize(200, 60)
     assert shows(user, "B 3", Scale.LARGE) or shows(user, "B 3", Scale.MEDIUM)
 

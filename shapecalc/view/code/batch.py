@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
 
 
-def batch_warnings(answer: Trace | Chain) -> list[str]:
+def batch_warnings(answer: Trace | Chain, *, declared: bool = False) -> list[str]:
     """Return the warning that the code says how large the first dim is, and what is right for every size of it.
+
+    With `declared` the code holds the shape of the input, and so its first dim in any case.
 
     >>> from shapecalc.core.asking.ask import ask
     >>> from shapecalc.core.asking.resolve import resolve
@@ -42,4 +44,4 @@ def batch_warnings(answer: Trace | Chain) -> list[str]:
     first, *rest = named.output or (None,)
     if first == batch and name in names(rest):
         return [f"the first dim is {batch} for every batch: from {shown} comes {brief(shape_text((first, *rest)))}"]
-    return []
+    return [f"the code declares a first dim of {batch}; for other sizes of it write the input as {shown}"] * declared

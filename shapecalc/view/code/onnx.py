@@ -142,7 +142,8 @@ def onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
     text = "\n".join(lines)
     if others:
         model.warnings.append(f"a model has one opset: {opset} for all stages")
-    about = (*general_warnings(answer, "onnx"), *batch_warnings(answer), *empty_warnings(answer, "onnx"))
+    fixed = batch_warnings(answer, declared=True)
+    about = (*general_warnings(answer, "onnx"), *fixed, *empty_warnings(answer, "onnx"))
     return Code(text, (*about, *given_warnings(text, answer), *model.warnings))
 
 

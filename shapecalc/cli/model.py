@@ -108,7 +108,7 @@ def _check_together(given: Mapping[str, Any], out: Output) -> None:
     fixing = {"-o": out.out is not None, "--force": out.force}
     fixing |= {"--fix-as": bool(given["fix_as"]), "--no-prove": given["no_prove"]}
     showing = {f"--{name}": given[name] for name in ("op", "offenders", "node", "lint", "github", "dialect")}
-    if given["fix"] and out.out is None:
+    if given["fix"] and not out.out:
         raise misuse("--fix needs a file to write", "write --fix -o fixed.onnx")
     for name in [name for name, there in (showing if given["fix"] else fixing).items() if there]:
         raise misuse(f"--fix cannot be combined with {name}" if given["fix"] else f"{name} needs --fix")

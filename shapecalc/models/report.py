@@ -170,6 +170,8 @@ class Fixed(Record):
     """What was proved, or why not."""
     path: str | None
     """The file written; None if nothing was."""
+    freed: tuple[Input, ...] = ()
+    """The inputs that declare in the file what they were taken as."""
 
 
 class Report(Record):

@@ -47,6 +47,8 @@ class Whole(Record):
     """The paths of the listed nodes that still offend, in the model that was read."""
     failing: int
     """How many nodes fail at some size, or mix the samples."""
+    freed: frozenset[str]
+    """The names of the inputs that declare another shape now."""
     changed: bool
     """Whether the message is another one now."""
 
@@ -55,6 +57,7 @@ def whole(walk: Walk, follower: Following, chosen: Mapping[str, Fix]) -> Whole:
     """Return a model mended, and walked again until nothing more is found; `chosen` fixes go before the best ones."""
     done: dict[str, Fix] = {}
     inserted: frozenset[str] = frozenset()
+    freed: frozenset[str] = frozenset()
     changed = False
     for _ in range(MOST_ROUNDS):
         first = {path: _first_path(walk.model, path, inserted) for path in (*follower.offenders, *follower.remedies)}
@@ -64,13 +67,14 @@ def whole(walk: Walk, follower: Following, chosen: Mapping[str, Fix]) -> Whole:
             break
         done |= {first[path]: wanted[path][1] for path in wanted if path in mending.mended}
         inserted |= mending.inserted
+        freed |= {*mending.freed}
         changed = True
         model = model_of(mending.proto, walk.model.path, walk.model.payloads)
         follower = Following()
         walk = walked(model, walk.lanes, walk.taken, walk.batch, walk.declared_batch, follower)
     left = tuple([_first_path(walk.model, path, inserted) for path in follower.offenders])
     failing = len(follower.stops) + sum(follower.verdicts[path] is not Verdict.SWALLOWS for path in follower.offenders)
-    return Whole(walk, follower, walk.model.proto, done, left, failing, changed)
+    return Whole(walk, follower, walk.model.proto, done, left, failing, freed, changed)
 
 
 def _wanted(follower: Following, first: Mapping[str, str], chosen: Mapping[str, Fix]) -> dict[str, tuple[Node, Fix]]:
@@ -150,4 +154,5 @@ def _fixed(report: Report, found: Whole, proof: Proof, target: Path) -> Fixed:
     path = None if proof.proved is False else str(target)
     doubted = [] if proof.proved else [each for each in mended_nodes if each[1].assumes.startswith(NO_TURN)]
     doubts = [f"; the fix of {name_of(judged.node)} {assumed_words(fix)}" for judged, fix in doubted[:MOST_DOUBTS]]
-    return Fixed(tuple(mended_nodes), tuple(left), proof.proved, f"{proof.why}{''.join(doubts)}", path)
+    freed = tuple(each for each in report.inputs if each.name in found.freed)
+    return Fixed(tuple(mended_nodes), tuple(left), proof.proved, f"{proof.why}{''.join(doubts)}", path, freed)

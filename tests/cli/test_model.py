@@ -154,6 +154,7 @@ def test_what_is_asked_for_is_read_from_the_options(model):
         (["--no-prove"], "--no-prove needs --fix"),
         (["--fix-as", "a=1"], "--fix-as needs --fix"),
         (["--fix"], "--fix needs a file to write (write --fix -o fixed.onnx)"),
+        (["--fix", "-o", ""], "--fix needs a file to write (write --fix -o fixed.onnx)"),
         (["--fix", "-o", "x", "--lint"], "--fix cannot be combined with --lint"),
         (["--fix", "-o", "x", "--fix-as", "a"], "'a' is not NODE=TARGET (write /Reshape=0,-1,85)"),
         (["--fix", "-o", "x", "--fix-as", "a=N"], "a target in a file is made of numbers, not 'N'"),

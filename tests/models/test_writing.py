@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+from shapecalc.cli.modelling.objects import report_object
+from shapecalc.cli.modelling.screens import fixed_lines, table_lines
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.models.judging import judged_model
 from shapecalc.models.reading import read_model
@@ -84,6 +86,38 @@ def test_a_mended_detector_is_right_and_proved(tmp_path):
     assert (fixed.left, fixed.proved) == ((), True)
     assert fixed.why == "batch 1 bit for bit, batch 3 sample by sample; checker passes"
     assert_right(detector(), target, (1, 3, 5, 5))
+
+
+def declaring(batch):
+    """Return a model whose nodes are right at every batch size."""
+    return graph_model([node("Reshape", ["x", "t"], ["y"])], [("x", (batch, 2, 3))], ["y"], [("t", ints(0, -1))])
+
+
+def test_an_input_that_declares_one_batch_is_freed_and_told(tmp_path):
+    report, target = mend(declaring(1), tmp_path)
+    said = table_lines(report, report.nodes)[-1]
+    assert said.startswith("The file declares N = 1, and --fix frees it.   Next: shapecalc model ")
+    lines = fixed_lines(report, report.fixed, ())
+    assert lines[0] == "mended  input x  1,2,3 to N,2,3"
+    told = report_object(report, ())["fixed"]
+    assert told["freed"] == [{"name": "x", "declared": [1, 2, 3], "taken": ["N", 2, 3]}]
+    assert_right(declaring(1), target, (1, 2, 3))
+
+
+def test_a_free_input_is_not_told(tmp_path):
+    report, _ = mend(declaring("N"), tmp_path, prove=False)
+    assert table_lines(report, report.nodes)[-1] == "No listed node breaks at another N."
+    assert report.fixed.freed == ()
+
+
+def test_a_model_that_the_checker_refused_before_is_told(tmp_path):
+    proto = declaring(1)
+    proto.graph.name = ""
+    with pytest.raises(onnx.checker.ValidationError):
+        onnx.checker.check_model(proto)
+    report, _ = mend(proto, tmp_path)
+    assert report.fixed.proved
+    assert report.fixed.why.endswith("; the checker refuses the model as it was, too")
 
 
 def test_mended_twice_nothing_changes(tmp_path):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from shapecalc.models.named import NamedShape
-    from shapecalc.models.report import Fix, Fixed, Judged, Report
+    from shapecalc.models.report import Fix, Fixed, Input, Judged, Report
 
     Plain = dict[str, object]
 
@@ -25,10 +25,7 @@ def report_object(report: Report, nodes: Iterable[Judged]) -> Plain:
         "sizes": [*report.sizes],
         "assumed": dict(report.assumed),
         "names": dict(report.names),
-        "inputs": [
-            {"name": each.name, "declared": _listed(each.declared), "taken": _listed(each.taken)}
-            for each in report.inputs
-        ],
+        "inputs": [_input_object(each) for each in report.inputs],
         "nodes": [node_object(judged) for judged in nodes],
         "stops": [
             {"path": stop.node.path, "op": stop.node.op, "why": stop.why, "cause": stop.cause} for stop in report.stops
@@ -83,7 +80,13 @@ def _fixed_object(fixed: Fixed) -> Plain:
         {"path": judged.node.path, "from": _dims(judged.target), **_fix_object(fix)} for judged, fix in fixed.mended
     ]
     left = [judged.node.path for judged in fixed.left]
-    return {"path": fixed.path, "mended": mended, "left": left, "proved": fixed.proved, "why": fixed.why}
+    freed = [_input_object(each) for each in fixed.freed]
+    done = {"path": fixed.path, "mended": mended, "freed": freed, "left": left}
+    return done | {"proved": fixed.proved, "why": fixed.why}
+
+
+def _input_object(input: Input) -> Plain:
+    return {"name": input.name, "declared": _listed(input.declared), "taken": _listed(input.taken)}
 
 
 def _listed(values: Iterable[object] | None) -> list[object] | None:

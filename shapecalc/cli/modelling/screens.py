@@ -112,9 +112,11 @@ def _conclusion(report: Report) -> Iterator[str]:
         told += f" The runtime would have named {first} alone."
     yield told
     yield from stop_lines(report, report.stops[:MOST_STOPS])
-    if offenders:
-        words = join(["shapecalc", "model", report.model, "--fix", "-o", "fixed.onnx"])
-        yield f"What is below an offender is judged as if that one were mended.   Next: {words}"
+    declared = report.declared_batch
+    said = f"The file declares {report.batch} = {declared}, and --fix frees it." if declared is not None else ""
+    said = "What is below an offender is judged as if that one were mended." if offenders else said
+    if said:
+        yield f"{said}   Next: {join(['shapecalc', 'model', report.model, '--fix', '-o', 'fixed.onnx'])}"
 
 
 def _counted(report: Report, offenders: Sequence[Judged]) -> list[str]:
@@ -219,8 +221,9 @@ def _try_rows(report: Report, judged: Judged) -> Iterator[Row]:
 
 
 def fixed_lines(report: Report, fixed: Fixed, stops: Iterable[Stop]) -> list[str]:
-    """Return what was mended, what was left, nodes that still stop among it, and what was proved."""
-    pairs = [(name_of(judged.node), shape_words(judged.target), fix_words(fix)) for judged, fix in fixed.mended]
+    """Return what was mended, inputs among it, what was left, nodes that still stop too, and what was proved."""
+    pairs = [(f"input {each.name}", _taken(each.declared), _taken(each.taken)) for each in fixed.freed]
+    pairs += [(name_of(judged.node), shape_words(judged.target), fix_words(fix)) for judged, fix in fixed.mended]
     widths = [max((len(visible(pair[at])) for pair in pairs), default=0) for at in (0, 1)]
     lines = [f"mended  {visible(a).ljust(widths[0])}  {b.ljust(widths[1])} to {c}" for a, b, c in pairs]
     lines += [f"left    {name_of(judged.node)}  {judged.verdict.value}: {judged.why}" for judged in fixed.left]

@@ -44,4 +44,6 @@ def batch_warnings(answer: Trace | Chain, *, declared: bool = False) -> list[str
     first, *rest = named.output or (None,)
     if first == batch and name in names(rest):
         return [f"the first dim is {batch} for every batch: from {shown} comes {brief(shape_text((first, *rest)))}"]
-    return [f"the code declares a first dim of {batch}; for other sizes of it write the input as {shown}"] * declared
+    if not declared or batch == 0:
+        return []
+    return [f"the code declares a first dim of {batch}; for other sizes of it write the input as {shown}"]

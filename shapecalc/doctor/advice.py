@@ -6,6 +6,7 @@ A reading is confirmed: the request is asked again under the dialect's rules, an
 from __future__ import annotations
 
 from math import gcd
+from shlex import quote
 
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.command_line import command_line
@@ -92,7 +93,7 @@ def advice(read: Reading) -> Advice:
     words = IN_WORDS.get(read.cause)
     if words:
         found.append((words, None))
-    command = None if trace is None else command_line(trace)
+    command = _command_of_line(read) if trace is None else command_line(trace)
     return Advice("; ".join(said), tuple(found[:MOST_FIXES]), _ask(read), command)
 
 
@@ -220,12 +221,17 @@ def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
         yield f"it holds when {' and '.join(condition.words for condition in trace.conditions)}"
     elif trace.output is not None:
         yield f"these rules give {text_of(trace.output)}, so the message hides something{_hidden(read)}"
-    if read.framework == "numpy" and read.cause == "count-mismatch" and read.target:
+    if read.framework == "numpy" and read.cause == "count-mismatch" and read.target and not _shows_first(read):
         yield "NumPy does not print a -1 that stands first, so the code may begin with one"
     if read.dialect in ZEROS_REPLACED and read.input and read.target and _same_places(read):
         places = [f"the {(read.target or ())[index]} at index {index}" for index in _same_places(read)]
         told = "may be a 0" if len(places) == 1 else "may each be a 0"
         yield f"where the model has a 0, the message shows the dim that it copies: {' and '.join(places)} {told}"
+
+
+def _shows_first(read: Reading) -> bool:
+    """Say whether the line of code shows that its first size is no -1."""
+    return read.line is not None and read.line.first not in (None, -1)
 
 
 def _same_places(read: Reading) -> list[int]:
@@ -236,7 +242,7 @@ def _same_places(read: Reading) -> list[int]:
 def _hidden(read: Reading) -> str:
     """Return what a runtime may hide in a message about a request that looks right."""
     return {
-        "numpy": ": a -1, which is not printed where it stands first",
+        "numpy": "" if _shows_first(read) else ": a -1, which is not printed where it stands first",
         "onnxruntime": ": a 0 that was replaced before it was printed, or allowzero",
         "onnx": ": a size that is known only at run time, or allowzero",
         "tensorrt": ": a 0 that was replaced before it was printed",
@@ -248,7 +254,10 @@ def _hidden(read: Reading) -> str:
 
 def _from_code(read: Reading) -> Iterator[str]:
     """Yield the sizes that the code of the nearest frame writes, marked as from there."""
-    if read.code is not None:
+    if read.line is not None and (read.code is None or read.code.op != read.line.called):
+        if ";" not in read.line.text:
+            yield f"the line of code says {read.line.text}"
+    elif read.code is not None:
         taken = known_count(read.code.sizes) if read.cause == "count-mismatch" and read.target is None else None
         takes = "" if taken is None else f", which takes {factored(taken)} elements"
         yield f"the code before it says {read.code.op} {text_of(read.code.sizes)}{takes}"
@@ -282,6 +291,25 @@ def _ask(read: Reading) -> str | None:
     """Return what the message does not hold and the reading needs; None if it holds all."""
     if read.input is not None and (read.op in SHAPES_NEEDED and _options(read) is not None):
         return None
-    before = "x.shape and x.stride()" if read.cause == "stride-incompatible" else "x.shape"
-    wanted = VERBOSE.get(read.framework or "", f"the line of code, and {before} before it")
+    wanted = VERBOSE.get(read.framework or "") or _shape_before(read)
     return f"{wanted}; the node is {read.node}" if read.node else wanted
+
+
+def _shape_before(read: Reading) -> str:
+    """Return which shape to look up; the line of code too, if the text does not show it."""
+    strided = read.cause == "stride-incompatible"
+    tensor = "x" if read.line is None else read.line.tensor
+    shape = f"the shape of {read.line.given}" if read.line and tensor is None else f"{tensor}.shape"
+    wanted = f"{shape} and {tensor}.stride()" if strided and tensor else shape
+    if read.line is not None:
+        return f"{wanted} before that line"
+    explained = "; then shapecalc code 'LINE' --input x=SHAPE shows why" if strided else ""
+    return f"the line of code, and {wanted} before it{explained}"
+
+
+def _command_of_line(read: Reading) -> str | None:
+    """Return the command that explains a line of which a view is refused; its shape is left to be written."""
+    line = read.line
+    if read.cause != "stride-incompatible" or line is None or not (line.tensor or "").isidentifier():
+        return None
+    return f"shapecalc code {quote(line.text)} --input {line.tensor}=..."

@@ -182,9 +182,14 @@ def code_before(match: Match, folded: Folded, room: tuple[int, int]) -> Code | N
     >>> code_before(Match(Sentence("no", "", None, "", ""), 40, 42, {}), Folded(text, text.lower()), (0, 42))
     Code(op='transpose', sizes=(1, 0))
     """
-    near = folded.text[max(room[0], match.start - AROUND) : match.start]
+    near = text_before(match, folded, room)
     found = [(call[1], sizes) for call in CALLED.finditer(near) if (sizes := _literal_sizes(near, call.end() - 1))]
     return Code(*found[-1]) if found else None
+
+
+def text_before(match: Match, folded: Folded, room: tuple[int, int]) -> str:
+    """Return the text before a sentence in which the code that failed may stand."""
+    return folded.text[max(room[0], match.start - AROUND) : match.start]
 
 
 def _literal_sizes(text: str, place: int) -> Sizes | None:

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 
 from shapecalc.core.sizes.record import Record, fields, replace
 from shapecalc.doctor.causes import counted_cause, known_count
+from shapecalc.doctor.code_lines import Line, line_before
 from shapecalc.doctor.context import (
     OPS_BY_NAME,
     Code,
@@ -14,6 +15,7 @@ from shapecalc.doctor.context import (
     framework_near,
     input_of_node,
     node_near,
+    text_before,
 )
 from shapecalc.doctor.excerpts import LIKELY, SHORT, UNLIKELY, excerpts, folded, folded_unwrapped, folded_without_breaks
 from shapecalc.doctor.sentence import matches
@@ -66,6 +68,8 @@ class Reading(Record):
     """The input's strides, where a view was asked for."""
     pair: tuple[int, int] | None = None
     """What there is and what is wanted: a permutation's dims and the axes that it names, an expand's two sizes."""
+    line: Line | None = None
+    """The call that failed, if the text shows it."""
 
     @property
     def dialect(self) -> str | None:
@@ -122,7 +126,7 @@ def _with_room(kept: list[Match], length: int) -> Iterator[tuple[Match, tuple[in
 
 def _same(reading: Reading) -> object:
     """Return what two readings of one message have in common."""
-    kept = {name: value for name, value in fields(reading).items() if name not in ("quote", "code", "node")}
+    kept = {name: value for name, value in fields(reading).items() if name not in ("quote", "code", "line", "node")}
     return tuple(kept.values())
 
 
@@ -166,7 +170,7 @@ def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
         return _unrelated(framework, node, f"{NODE_OF} {node.op}", quote)
     code = code_before(match, clean, room)
     read = Reading(framework, op, node.name, None, None, None, None, None, None, sentence.cause, None, quote, code)
-    read = _with_shapes(read, match.held)
+    read = replace(_with_shapes(read, match.held), line=line_before(text_before(match, clean, room), op))
     if read.input is None and framework == "openvino":
         read = replace(read, input=_input_sizes(input_of_node(match, clean)))
     return _decided(read)

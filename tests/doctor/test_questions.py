@@ -69,6 +69,29 @@ QUESTIONS = {
         FRAME.format("x = x.reshape(64, 28, 28)") + "ValueError: total size of new array must be unchanged",
         ["the code before it says reshape 64,28,28, which takes 50176 = 2^10*7^2 elements", "x.shape"],
     ),
+    "where the line of code is shown": (
+        FRAME.format("pred = feats.reshape(32, 13, 13, 3, 5 + num_classes)")
+        + "ValueError: cannot reshape array of size 1379040 into shape (32,13,13,3,25)",
+        [
+            "the line of code says feats.reshape(32, 13, 13, 3, 5 + num_classes)",
+            "missing  feats.shape before that line",
+        ],
+    ),
+    "where a view of a transpose is shown": (
+        FRAME.format("x = x.transpose(1, 2).view(4, n, 768)") + "RuntimeError: view size is not compatible with input "
+        "tensor's size and stride (at least one dimension spans across two contiguous subspaces).",
+        [
+            "the line of code says x.transpose(1, 2).view(4, n, 768)",
+            "missing  x.shape and x.stride() before that line",
+            "try      shapecalc code 'x.transpose(1, 2).view(4, n, 768)' --input x=...",
+        ],
+    ),
+    "where no line of code is shown": (
+        "RuntimeError: view size is not compatible with input tensor's size and stride",
+        [
+            "the line of code, and x.shape and x.stride() before it; then shapecalc code 'LINE' --input x=SHAPE shows why"
+        ],
+    ),
     "view or reshape": (
         "RuntimeError: view size is not compatible with input tensor's size and stride (at least one dimension spans "
         "across two contiguous subspaces). Use .reshape(...) instead.",
@@ -95,3 +118,39 @@ def test_a_frequent_question_is_answered_or_told_what_is_missing(question):
 )
 def test_no_sizes_are_suggested_where_a_count_stands_for_a_shape(text):
     assert [command for _, advised in diagnosis(text).found for _, command in advised.fixes if command] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("y = x.reshape(6, 5 + k)", False),
+        ("y = np.reshape(x, (6, 5 + k))", False),
+        ("y = x.reshape(-1, 6, 5 + k)", True),
+        ("y = x.reshape(shape)", True),
+        ("y = x.reshape(*shape, 6)", True),
+        ("y = x + 6", True),
+    ],
+)
+def test_numpy_may_hide_a_size_only_where_the_line_of_code_does_not_show_it(line, told):
+    text = FRAME.format(line) + "ValueError: cannot reshape array of size 100 into shape (6,9)"
+    ((_, advised),) = diagnosis(text).found
+    assert ("NumPy does not print a -1" in advised.said) == told
+
+
+@pytest.mark.parametrize(
+    ("line", "missing"),
+    [
+        ("x = self.stem(x).view(4, n)", "the shape of self.stem(x) before that line"),
+        ("x = self.features.view(4, n)", "self.features.shape before that line"),
+        ("x = h.contiguous().view(4, n)", "h.shape before that line"),
+        ("x = torch.reshape(h, (4, n))", "h.shape before that line"),
+        ("x = torch.reshape(f(a, b), (4, n))", "the shape of its first argument before that line"),
+        ("x = h.permute(0, 2, 1)", "the line of code, and x.shape before it"),
+        ("x = h.view(", "the line of code, and x.shape before it"),
+        ("use .view(4, 5)", "the line of code, and x.shape before it"),
+    ],
+)
+def test_what_is_missing_is_named_as_the_line_of_code_names_it(line, missing):
+    text = FRAME.format(line) + "RuntimeError: shape '[4, 3]' is invalid for input of size 100"
+    ((_, advised),) = diagnosis(text).found
+    assert advised.ask == missing

@@ -5,6 +5,7 @@ A reading is confirmed: the request is asked again under the dialect's rules, an
 
 from __future__ import annotations
 
+from itertools import islice
 from math import gcd
 from shlex import quote
 
@@ -48,7 +49,8 @@ IN_WORDS = {
     "not-one": "name only an axis whose size is 1; PyTorch's squeeze leaves others alone, ONNX's refuses them",
     "not-broadcastable": "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow",
     "hard-coded-batch": (
-        "export the model again with a dynamic batch, or mend the file: shapecalc model FILE.onnx --fix -o fixed.onnx"
+        "where to write it: in the model's file, shapecalc model FILE.onnx --fix -o fixed.onnx; in the PyTorch code "
+        "that exports it, x.shape[0] in its place"
     ),
     "engine-limit": "fold the constants of the model before it is loaded, or use a newer engine",
 }
@@ -89,12 +91,10 @@ def advice(read: Reading) -> Advice:
         trace = None  # another framework's rules do not show that the message hides something
     said = [SAID[read.cause], *_compared(read), *_counts(read), *_differing(read)]
     said += [*_confirmed(read, trace), *_from_code(read)]
-    found = [*_fixes(read, trace)]
-    words = IN_WORDS.get(read.cause)
-    if words:
-        found.append((words, None))
+    words = _in_words(read)
+    found = [*islice(_fixes(read, trace), MOST_FIXES - len(words)), *((each, None) for each in words)]
     command = _command_of_line(read) if trace is None else command_line(trace)
-    return Advice("; ".join(said), tuple(found[:MOST_FIXES]), _ask(read), command)
+    return Advice("; ".join(said), tuple(found), _ask(read), command)
 
 
 def _asked(read: Reading) -> Trace | None:
@@ -178,9 +178,9 @@ def _counts(read: Reading) -> Iterator[str]:
     common = gcd(have, asked)
     more, less = have // common, asked // common
     if less == 1 and more <= LARGEST_RATIO:
-        yield f"{more} times as many as the target takes{_meaning(more, read)}"
+        yield f"the input has {more} times as many elements as the {of}{_meaning(more, read)}"
     elif more == 1 and less <= LARGEST_RATIO:
-        yield f"the target takes {less} times as many{_meaning(less, read)}"
+        yield f"the {of} {'have' if partly else 'has'} {less} times as many elements as the input{_meaning(less, read)}"
     else:
         yield f"the counts are in the ratio {more} to {less}"
 
@@ -190,7 +190,7 @@ def _meaning(ratio: int, read: Reading) -> str:
     if read.input and read.target and read.input[0] == read.target[0]:
         return ""
     if read.input and ratio == read.input[0] and read.cause == "hard-coded-batch":
-        return ", as the first dim of the input is"
+        return f", and its first dim is {ratio}: often a batch"
     return ": often RGB against grey" if ratio == 3 else ": often a batch" if ratio <= MOST_BATCHES else ""
 
 
@@ -285,6 +285,17 @@ def _alone(fix: Fix, trace: Trace) -> str:
     """Return which batch a fix is right for, where others are right for every batch."""
     written = not fix.every_batch and not fix.moves and str(fix.value).startswith(f"{trace.input[0]},")
     return f": right for a batch of {trace.input[0]} alone" if written else ""
+
+
+def _in_words(read: Reading) -> list[str]:
+    """Return what mends the cause, where no numbers are needed to say it."""
+    if read.cause not in ("count-mismatch", "indivisible"):
+        return [IN_WORDS[read.cause]] if read.cause in IN_WORDS else []
+    if read.op not in ("reshape", "shuffle") or read.input is not None:
+        return []
+    place = "node" if read.framework in VERBOSE else "line"
+    target = "the target" if read.target is None else text_of(read.target)
+    return [f"if {target} is what you meant, the input is wrong before this {place}: print its shape"]
 
 
 def _ask(read: Reading) -> str | None:

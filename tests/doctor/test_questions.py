@@ -88,9 +88,7 @@ QUESTIONS = {
     ),
     "where no line of code is shown": (
         "RuntimeError: view size is not compatible with input tensor's size and stride",
-        [
-            "the line of code, and x.shape and x.stride() before it; then shapecalc code 'LINE' --input x=SHAPE shows why"
-        ],
+        ["and x.shape and x.stride() before it; then shapecalc code 'LINE' --input x=SHAPE shows why"],
     ),
     "view or reshape": (
         "RuntimeError: view size is not compatible with input tensor's size and stride (at least one dimension spans "
@@ -154,3 +152,30 @@ def test_what_is_missing_is_named_as_the_line_of_code_names_it(line, missing):
     text = FRAME.format(line) + "RuntimeError: shape '[4, 3]' is invalid for input of size 100"
     ((_, advised),) = diagnosis(text).found
     assert advised.ask == missing
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("shape '[8, 3, 64]' is invalid for input of size 1600", "if 8,3,64 is what you meant"),
+        ("shape '[8, -1, 64]' is invalid for input of size 1600", "if 8,-1,64 is what you meant"),
+        ("Input to reshape is a tensor with 768 values, but the requested shape has 3072", "if the target is what"),
+        (RESHAPE % ("1,18,80,80", "1,2,9,20,20"), None),
+        (RESHAPE % ("6,18,4,4", "1,2,9,4,4"), None),
+        ("The expanded size of the tensor (7) must match the existing size (6) at non-singleton dimension 2", None),
+    ],
+)
+def test_the_input_is_doubted_where_the_message_does_not_show_it(text, told):
+    ((_, advised),) = diagnosis(text).found
+    doubts = [said for said, _ in advised.fixes if "the input is wrong before this line: print its shape" in said]
+    assert [said.startswith(told or "") for said in doubts] == ([True] if told else [])
+
+
+def test_a_batch_that_is_written_into_a_target_is_told_where_to_mend():
+    ((_, advised),) = diagnosis(RESHAPE % ("4,197,768", "1,197,12,64")).found
+    assert (
+        "; the input has 4 times as many elements as the target, and its first dim is 4: often a batch" in advised.said
+    )
+    last, _ = advised.fixes[-1]
+    assert "shapecalc model FILE.onnx --fix" in last
+    assert "x.shape[0] in its place" in last

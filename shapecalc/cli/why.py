@@ -70,7 +70,7 @@ def causes() -> dict[str, Rule]:
     from shapecalc.doctor.causes import EXPLAINED, SAID  # only who asks for one needs them
 
     told = "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."
-    plain = (told, "shapecalc doctor build.log")
+    plain = (told, "shapecalc doctor --help")
     return {cause: Rule(cause, said, *EXPLAINED.get(cause, plain), "shapecalc doctor") for cause, said in SAID.items()}
 
 

@@ -43,6 +43,16 @@ SAID: Mapping[str, str] = {
 
 
 EXPLAINED: Mapping[str, tuple[str, str]] = {
+    "count-mismatch": (
+        "A reshape only writes the same elements in other dims, so the sizes of the target multiplied must give the "
+        "count of the input.\n\n"
+        "1600 elements cannot become 8,3,64: 8*3*64 is 1536. The factors show where to look: 1600 is 2^6*5^2 and 1536 "
+        "is 2^9*3, so no dim of 3 fits, and the input has a 5 or a 25 that nobody expected.\n\n"
+        "If one size of the target is wrong, write -1 in its place: a reshape computes it, if the others divide the "
+        "count. If the target is what you meant, the input is wrong before: print its shape. Often a layer before has "
+        "another stride or padding, the image has another size, or a batch or channel is missing.",
+        "shapecalc reshape 1600 8,3,64 --dialect torch",
+    ),
     "hard-coded-batch": (
         "A model is exported with an example, often of one sample, and the exporter writes the example's batch "
         "size into the target of a reshape. At another batch size the target asks for too few elements or too many.\n\n"

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from shapecalc import __version__
+from shapecalc.cli.why import causes
 from shapecalc.core.asking.rulebook import REFUSALS, RULES
 from shapecalc.core.dialects import DIALECTS
 from tests.cli.conftest import command, environment, on_a_terminal, process
@@ -320,6 +321,18 @@ def test_why_explains_what_the_doctor_finds(shapecalc):
     assert "0,197,12,64" in explained
     assert "shapecalc model FILE.onnx --fix" in explained.replace("\n  ", " ")
     assert "did you mean hard-coded-batch?" in shapecalc("why", "hard-coded-bach").err
+
+
+def test_why_shows_what_a_count_means_on_an_example_that_runs(shapecalc):
+    explained = shapecalc("why", "count-mismatch").out
+    assert "1600 elements cannot become 8,3,64" in explained
+    example = json.loads(shapecalc("why", "count-mismatch", "--json").out)["example"]
+    assert explained.endswith(f"try     {example}\n")
+    assert shapecalc(*example.split()[1:]).err.startswith("shapecalc: volume-mismatch: ")
+
+
+def test_no_cause_has_an_example_with_a_file_that_nobody_has():
+    assert [str(rule) for rule in causes().values() if "build.log" in rule.example] == []
 
 
 def test_find_counts_arrays_in_words(shapecalc):

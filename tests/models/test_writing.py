@@ -117,7 +117,7 @@ def test_a_model_that_the_checker_refused_before_is_told(tmp_path):
         onnx.checker.check_model(proto)
     report, _ = mend(proto, tmp_path)
     assert report.fixed.proved
-    assert report.fixed.why.endswith("; the checker refuses the model as it was, too")
+    assert report.fixed.why.endswith("; the checker refuses it, as it refuses the model that was read")
 
 
 def test_mended_twice_nothing_changes(tmp_path):

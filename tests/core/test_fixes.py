@@ -60,6 +60,7 @@ FIRST = [
     ("reshape 2,3 0,-1 --allowzero", "zero-beside-infer", "allowzero", False, "turn allowzero off"),
     ("reshape 0,3,4 0,-1", "zero-volume-infer", "target", "0,12", "write 0,12"),
     ("reshape 2,3 0,-1 -d torch", "zero-volume-infer", "target", "2,-1", "write 2,-1"),
+    ("reshape 2,3,4 0,0,-1 -d numpy", "zero-volume-infer", "target", "2,3,-1", "write 2,3,-1"),
     ("reshape 2,3,4 -1,-1", "two-infers", "target", "-1,3", "write -1,3"),
     ("shuffle 2,3,4 --first 1,0,2 --to -1,-1", "two-infers", "to", "-1,2", "write -1,2"),
     ("reshape 2,3,4 -1,-1,-1", "two-infers", "target", "-1,3,4", "write -1,3,4"),
@@ -310,6 +311,32 @@ def test_an_answer_for_one_batch_has_a_hint_and_others_have_none():
         assert lasting_hint(answer_to(line)) == ""
     chain = answer_chain("N,6", [("transpose", {}), ("transpose", {}), ("reshape", {"target": "1,2,3"})], {})
     assert lasting_hint(chain).startswith("stage 3, reshape: for every batch try 0,2,3, ")
+
+
+COPIES_NOTHING = [
+    ("reshape 2,3,4 0,-1 -d torch", "write 2,-1"),
+    ("view 2,3,4 0,-1 -d torch", "write 2,-1"),
+    ("reshape N,3,4 0,0,-1 -d numpy", "write N,3,-1"),
+    ("reshape 2,3,4 0,12 -d torch", f"write 2,12; for every batch try -1,12, {INFERRED}"),
+    (
+        "reshape 2,3,4 0,-1 -d onnxruntime --allowzero",
+        "write 2,-1; with allowzero off (0 copies) the answer is 2,12",
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), COPIES_NOTHING)
+def test_where_0_is_a_size_the_hint_says_so_and_names_the_dim_that_was_meant(line, said):
+    trace = answer_to(line)
+    assert trace.problem.hint == f"here 0 is a size and copies nothing: {said}"
+    check(trace)
+
+
+@pytest.mark.parametrize(
+    "line", ["reshape 2,3,4 0,7 -d torch", "reshape 0,3 0,-1 -d torch", "unflatten 2,12 1 0,-1 -d torch"]
+)
+def test_where_the_dim_that_was_meant_does_not_help_nothing_is_said_of_copying(line):
+    assert "copies nothing" not in answer_to(line).problem.hint
 
 
 def test_where_strides_forbid_a_view_the_hint_says_what_copies():

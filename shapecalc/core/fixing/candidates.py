@@ -111,6 +111,14 @@ def _scaled(at: Refused) -> Values:
             yield (*at.value[:place], *dims, *at.value[place + len(dims) :])
 
 
+def copied_zeros(at: Refused) -> Values:
+    """Yield the target with the input's own dims in place of zeros that were meant to copy them, but are sizes."""
+    asked = at.trace.stages[-1].asked if at.kind in (Kind.RESHAPE, Kind.VIEW) else None
+    if asked and asked == at.value and 0 not in at.shape and 0 in at.settled:
+        own = at.shape + at.value[len(at.shape) :]
+        yield tuple(own[out] if dim == 0 else dim for out, dim in enumerate(at.value))
+
+
 def _counted(at: Refused) -> Values:
     """Yield the target with the dim that -1 stands for, computed from the dims that are not zero."""
     have, known = (product(dim for dim in dims if dim != 0) for dims in (at.shape, at.settled))
@@ -192,12 +200,12 @@ LEFT_OUT, IN_FRONT = _value(None), _value((0,))
 
 CHANGES: Mapping[Rule, tuple[Callable[[Refused], Values], ...]] = {
     rules.INDIVISIBLE: (_fitting,),
-    rules.VOLUME_MISMATCH: (_scaled, _fitting),
+    rules.VOLUME_MISMATCH: (copied_zeros, _scaled, _fitting),
     rules.TWO_INFERS: (_own, ONE, DROP),
     rules.BELOW_MINUS_ONE: (INFER, _own, DROP),
     rules.ZERO_OUT_OF_RANGE: (DROP, INFER, ONE),
     rules.ZERO_BESIDE_INFER: (_counted,),
-    rules.ZERO_VOLUME_INFER: (_counted,),
+    rules.ZERO_VOLUME_INFER: (copied_zeros, _counted),
     rules.INFER_LIMIT: (_own_first,),
     rules.OVERFLOW: (_own,),
     rules.RANK_LIMIT: (_cut,),

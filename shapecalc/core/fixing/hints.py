@@ -8,7 +8,7 @@ from shapecalc.core.asking.ask import switch_name
 from shapecalc.core.asking.resolve import resolve, with_zeros
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.dialect import Zero
-from shapecalc.core.fixing.candidates import batch_changes, changes, refused_request
+from shapecalc.core.fixing.candidates import batch_changes, changes, copied_zeros, refused_request
 from shapecalc.core.fixing.fixes import apply, fixes, single_fixes, with_batch
 from shapecalc.core.fixing.nearest import nearest_sizes
 from shapecalc.core.ops import OPS
@@ -19,6 +19,7 @@ from shapecalc.core.rules.refusals import (
     NEEDS_SUM,
     NOT_A_PERMUTATION,
     VOLUME_MISMATCH,
+    ZERO_VOLUME_INFER,
 )
 from shapecalc.core.sizes.dims import names, product
 from shapecalc.core.sizes.problem import FILE, USAGE
@@ -83,6 +84,8 @@ def _near(trace: Trace, problem: Problem) -> str:
     """Say which change of the argument at fault, or of the opset, would help."""
     asks_for_dims = isinstance(trace.request.arguments.get(str(problem.argument)), tuple)
     of_the_op = problem.rule in OPS[trace.op].changes
+    if meant := _copying(trace, problem):
+        return meant
     if problem.rule in (INDIVISIBLE, VOLUME_MISMATCH) and trace.stages and asks_for_dims and not of_the_op:
         return _fitting(trace, problem)
     if problem.rule is NOT_A_PERMUTATION:
@@ -97,6 +100,16 @@ def _near(trace: Trace, problem: Problem) -> str:
     switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])
     mended = next(single_fixes(trace, problem), None)
     return mended.said if mended and mended.name != switch else ""
+
+
+def _copying(trace: Trace, problem: Problem) -> str:
+    """Say what to write in place of a 0 that is a size here, where it was meant to copy a dim."""
+    meant = {*map(shape_text, copied_zeros(refused_request(trace, problem)))}
+    if not meant or problem.rule not in (VOLUME_MISMATCH, ZERO_VOLUME_INFER):
+        return ""
+    found = [*islice(single_fixes(trace, problem, problem.argument), MOST_FOR_BATCHES)]
+    said = [f"here 0 is a size and copies nothing: {fix.said}" for fix in found if fix.value in meant]
+    return "; ".join(filter(None, (*said, _for_every_batch(found)))) if said else ""
 
 
 def _fitting(trace: Trace, problem: Problem) -> str:

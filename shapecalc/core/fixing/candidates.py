@@ -190,6 +190,13 @@ def _near(at: Refused) -> Values:
     return (at.put(other) for other in near[:MOST_NEAR])
 
 
+def _one(at: Refused) -> Values:
+    """Yield the nearest axes that are 1 in place of the only axis."""
+    axis = at.value[0] if isinstance(at.value, tuple) else at.value
+    ones = [other for other, dim in enumerate(at.shape) if dim == 1 and at.value in (axis, (axis,))]
+    return (at.put(other) for other in sorted(ones, key=lambda other: abs(other - axis % at.rank)))
+
+
 def _end(at: Refused) -> Values:
     """Yield the last dim to merge, as the first."""
     yield at.trace.request.arguments["end_dim"]
@@ -214,7 +221,7 @@ CHANGES: Mapping[Rule, tuple[Callable[[Refused], Values], ...]] = {
     rules.NEGATIVE_AXIS: (_from_zero,),
     rules.AXIS_OUT_OF_RANGE: (_near, DROP),
     rules.REPEATED_AXIS: (DROP,),
-    rules.AXIS_NOT_ONE: (DROP,),
+    rules.AXIS_NOT_ONE: (_one, DROP),
     rules.START_AFTER_END: (_end,),
     rules.NOT_BROADCASTABLE: (_own, ONE, _lengthened),
     rules.NEGATIVE_SIZE: (_own, ONE, DROP),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text, read_input
-from shapecalc.cli.options import ASKING, DIALECTS_ONLY, Argument, Option, printing_options
+from shapecalc.cli.options import ASKING, DIALECTS_ONLY, PRINTING, Argument, Option, printing_options
 from shapecalc.cli.output import Exit, put_json, show, show_table, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
-from shapecalc.core.asking.command_line import read_chain, read_stage
+from shapecalc.core.asking.command_line import is_option, read_chain, read_stage
 from shapecalc.core.asking.common import COMMON
 from shapecalc.core.asking.compare_chains import compare_chain
 from shapecalc.core.asking.expected import sized_names, unexpected
@@ -18,7 +18,7 @@ from shapecalc.core.asking.spellings import respelled
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.core.fixing.answer import compare as compare_dialects
-from shapecalc.core.ops import OPS
+from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.sizes.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
@@ -53,13 +53,17 @@ WORDS = Argument(
 UNKNOWN = {"ignore_unknown_options": True}
 """The options of the op are among the words, which the core reads."""
 
+OPTIONS: tuple[Option, ...] = (
+    DIALECTS_ONLY,
+    *(option for option in ASKING.values() if option.name != DIALECTS_ONLY.name),
+    *printing_options("explain", "json", "expect", "quiet", "strict", "no_config"),
+)
+"""What compare takes; the options of an op are among the words."""
+
 
 def add(app: typer.Typer, cls: type) -> None:
     """Give the app the command."""
-    asking = [option for option in ASKING.values() if option.name != DIALECTS_ONLY.name]
-    parameters: list[Argument | Option] = [WORDS, DIALECTS_ONLY, *asking]
-    parameters += printing_options("explain", "json", "expect", "quiet", "strict", "no_config")
-    made = make_command(run_compare, parameters)
+    made = make_command(run_compare, [WORDS, *OPTIONS])
     app.command("compare", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
@@ -67,6 +71,7 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
     """Print the table, or its JSON; return whether the dialects agree as an exit code."""
     texts: dict[str, object] = {"words": " ".join(words)}
     try:
+        _check_printing(words)
         dialects = list(dict.fromkeys(dialect or []))
         options |= _default_opset(dialects, options, out)
         if "|" in words[-1]:
@@ -134,6 +139,15 @@ def check_settings(options: Mapping[str, object]) -> None:
             raise misuse(f"compare asks under every {name}, so leave it out", argument=name)
 
 
+def _check_printing(words: Sequence[str]) -> None:
+    """Raise `ShapeError` (usage) for an option that prints or writes one answer, which a table has no place for."""
+    other = {spelling for option in PRINTING.values() for spelling in (option.spelling, option.short)}
+    for word in filter(is_option, words):
+        spelling = word.partition("=")[0]
+        if spelling in other:
+            raise misuse(f"compare takes no {spelling}", f"it takes {', '.join(each.spelling for each in OPTIONS)}")
+
+
 def _is_expected(expected: ShapePattern, trace: Trace | Chain, options: Mapping[str, object]) -> bool:
     return trace.output is not None and unexpected(expected, trace, sized_names([options])) is None
 
@@ -148,5 +162,15 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
     show_table(comparison_table(comparison))
     if comparison.unasked:
         tell(f"shapecalc: left out, because they do not have these arguments: {', '.join(comparison.unasked)}")
-    differ = "differ (* marks the less common answers)"
-    tell(f"shapecalc: the dialects {'agree' if comparison.agree else differ}")
+    tell(f"shapecalc: {_told(comparison)}")
+
+
+def _told(comparison: Comparison) -> str:
+    """Return in words whether the dialects agree, and what the stars of the table mean."""
+    having = dialects_with(OPS[comparison.op]) if comparison.op in OPS else []
+    if not comparison.agree:
+        return "the dialects differ (* marks the less common answers)"
+    told = f"only {having[0].name} has {comparison.op}" if len(having) == 1 else "the dialects agree"
+    if len({row.verdict for row in comparison.rows}) == 1:
+        return told
+    return f"{told} (* marks the answers at other settings than the default)"

@@ -63,6 +63,25 @@ def test_compare_takes_every_op(shapecalc):
     )
 
 
+AT_OTHERS = "(* marks the answers at other settings than the default)"
+
+
+@pytest.mark.parametrize(
+    ("words", "stars", "said"),
+    [
+        (["2,3,4", "6,-1", "-d", "onnx"], 0, "the dialects agree"),
+        (["2,3,4", "0,-1", "-d", "onnx"], 1, f"the dialects agree {AT_OTHERS}"),
+        (["2,3,4", "0,-1", "-d", "onnx", "-d", "numpy"], 2, "the dialects differ (* marks the less common answers)"),
+        (["view", "2,3,4", "6,4"], 0, "only torch has view"),
+        (["shuffle", "2,3,4", "--to", "0,-1"], 1, f"only tensorrt has shuffle {AT_OTHERS}"),
+    ],
+)
+def test_the_sentence_below_a_comparison_says_what_the_stars_mean(words, stars, said, shapecalc):
+    ran = shapecalc("compare", *words)
+    assert ran.out.count("*") == stars
+    assert ran.err == f"shapecalc: {said}\n"
+
+
 def test_compare_takes_chains(shapecalc):
     ran = shapecalc("compare", "chain", "N,1 | squeeze --axes 0 | reshape -1")
     assert ran.code == 1
@@ -88,6 +107,10 @@ def test_compare_takes_chains(shapecalc):
         (["2,3"], "reshape needs a target"),
         (["2,3", "6", "--allowzero"], "compare asks under every allowzero"),
         (["2,3", "6", "--nope"], "reshape has no option '--nope'"),
+        (["2,3", "6", "--picture", "x.svg"], "compare takes no --picture (it takes --dialect, --opset, --dtype, "),
+        (["2,3", "6", "--as=torch"], "compare takes no --as (it takes --dialect, "),
+        (["2,3", "6", "-o", "x.npy"], "compare takes no -o (it takes --dialect, "),
+        (["2,3 | flatten", "--values"], "compare takes no --values (it takes --dialect, "),
         (["view", "2,3", "6", "-d", "onnx"], "onnx has no view"),
         (["squeeze", "1,3", "x"], "an axis is a whole number"),
     ],

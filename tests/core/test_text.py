@@ -153,3 +153,30 @@ def test_many_dims_are_no_mistake():
 )
 def test_what_would_not_be_seen_is_escaped(text, shown):
     assert visible(text) == shown
+
+
+MISTYPED = [
+    # what is typed, and what the hint says
+    ("0\u20131", "'\u2013' is a dash, write -, as in 0,-1"),
+    ("0,\u22121", "'\u2212' is a dash, write -, as in -1"),
+    ("N\u20131", "'\u2013' is a dash, write -"),
+    ("2\u00d73\u00d74", "write 2,3,4"),
+    ("2.3.4", "write 2,3,4"),
+    ("[2;N;4]", "write 2,N,4"),
+    ("2X3xN", "write 2,3,N"),
+    ("0-1", "write 0,-1"),
+]
+
+
+@pytest.mark.parametrize(("text", "hint"), MISTYPED)
+def test_other_signs_in_place_of_commas_and_minus_are_named(text, hint):
+    with pytest.raises(ShapeError) as caught:
+        read_target(text)
+    assert caught.value.problem.hint == hint
+
+
+@pytest.mark.parametrize("text", ["2.5", "N-1", "4x", "2;;3", "2;3*", ";".join("7" * 200)])
+def test_no_other_shape_is_guessed_where_none_is_likely(text):
+    with pytest.raises(ShapeError) as caught:
+        read_target(text)
+    assert caught.value.problem.hint.startswith("a dim is a whole number")

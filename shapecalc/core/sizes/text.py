@@ -29,6 +29,12 @@ LONGEST_WORD = 200_000
 """The most characters of a name or a product that is read."""
 UNKNOWN = ("?", "None")
 """How a size that nobody knows is written."""
+DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
+"""What texts and web pages have in place of -: hyphens, dashes, and the minus sign."""
+SEPARATING = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)|(?=-))"
+"""What is written between dims in place of a comma."""
+MOST_MISTYPED = 200
+"""The most characters of a mistyped word that are read again."""
 NAME_IT = "write a name (N) or ? for a size that is not known"
 MOST_DIMS = 1 << 16
 """The most dims that a shape may have, in any dialect."""
@@ -291,8 +297,23 @@ def _unreadable_error(part: Token, whole: Token, argument: str, index: int) -> S
         if text.strip()
         else f"a factor is missing in '{shown}'"
     )
-    hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
+    hint = _meant(whole.text, text[place - part.start :][:1])
     return misuse(message, hint, argument=argument, index=index, span=(place, place + 1))
+
+
+def _meant(word: str, misfit: str) -> str:
+    """Return what to write in place of a word that is no dim: with commas or -, if others stand in their place."""
+    from re import split  # only who mistypes needs it
+
+    hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
+    dashed = "".join("-" if char in DASHES else char for char in word[:MOST_MISTYPED])
+    dims = split(SEPARATING, dashed)
+    decimal = dashed.count(".") == 1 and dashed.replace(".", "").isdecimal()
+    known = all(_is_integer(dim) or (dim.isidentifier() and dim.isascii()) for dim in dims)
+    meant = ",".join(dims) if known and not decimal and len(word) <= MOST_MISTYPED else ""
+    if misfit and misfit in DASHES:
+        return f"'{misfit}' is a dash, write -" + (f", as in {meant}" if meant else "")
+    return f"write {meant}" if meant else hint
 
 
 def _first_misfit(text: str) -> int:

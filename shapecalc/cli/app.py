@@ -111,6 +111,10 @@ def _tell_misuse(error: TyperException, words: list[str]) -> int:
     if message.startswith("No such command"):
         hint = _hint_for(words[0])
         message = message.partition(". Did you mean")[0] if hint else message
+    elif message.startswith("Got unexpected extra"):
+        from shapecalc.cli.extra_words import extra_words_error
+
+        known = known or extra_words_error(words)
     elif message.startswith("Missing argument") and words[0] in OPS:
         hint = f"as in shapecalc {OPS[words[0]].examples[0]}; see {command} -h"
     problem = (known or misuse(message[:1].lower() + message[1:], hint or f"see {command} -h")).problem

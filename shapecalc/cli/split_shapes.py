@@ -58,6 +58,16 @@ def _is_dim(word: str) -> bool:
         return False
 
 
+def bare_words(op: Op, words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words of an op's line that are no options, and the others.
+
+    >>> bare_words(OPS["flatten"], ["2,3,4", "-d", "torch", "1"])
+    (['2,3,4', '1'], ['-d', 'torch'])
+    """
+    bare, options, _ = _joined(op, words)
+    return bare, options
+
+
 def _joined(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
     """Return the bare words, those of options with their lists whole, and whether a list had been split."""
     holds_list = {

@@ -94,7 +94,7 @@ MISTAKES = [
     (["help", "reshpe"], "there is no command 'reshpe' (did you mean reshape?)"),
     (["squeeze", "1,3,1", "0", "--axes", "2"], "axes is given twice"),
     (["chain", "1,3,1 | squeeze 0 --axes 2"], "axes is given twice"),
-    (["squeeze", "1,3,1", "0", "2"], "extra argument"),
+    (["squeeze", "1,3,1", "0", "2"], "no place for '2' (write shapecalc squeeze 1,3,1 0,2)"),
     (["transpose", "N,C", "C,Q"], "no dim of N,C is Q"),
     (["transpose", "N,N,C", "C,N,N"], "2 dims of N,N,C are N"),
     (["chain", "2,3 | reshape 5,-1 | transpose N,C"], "a stage before it is refused"),

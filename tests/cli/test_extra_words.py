@@ -1,0 +1,53 @@
+"""More words than an op has places for: usage, with the line that was likely meant."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from shapecalc.cli.extra_words import extra_words_error
+
+MEANT = [
+    # what is typed, and the line that is shown
+    ("shuffle 2,3,4 1,0,2 0,-1", "shuffle 2,3,4 --first 1,0,2 --to 0,-1"),
+    ("flatten 2,3,4 1", "flatten 2,3,4 --axis 1"),
+    ("flatten 2,3,4 1 2 -d torch", "flatten 2,3,4 --start-dim 1 --end-dim 2 -d torch"),
+    ("shape 2,3,4 1 2", "shape 2,3,4 --start 1 --end 2"),
+    ("split 6,4 0 3 1", "split 6,4 0 3 --part 1"),
+    ("transpose 2,3,4 0 2 1", "transpose 2,3,4 0,2,1"),
+    ("transpose N,C,H H C N", "transpose N,C,H H,C,N"),
+    ("squeeze 1,2,1 0 2", "squeeze 1,2,1 0,2"),
+    ("reshape 2,3,4 0 -1 --quiet", "reshape 2,3,4 0,-1 --quiet"),
+]
+NOT_MEANT = [
+    ("roll 2,3,4 1 2 3", "roll has no place for '3' (see shapecalc roll -h)"),
+    ("flatten 2,3,4 x", "flatten has no place for 'x' (its options are --axis, --start-dim, --end-dim; see "),
+    ("flatten 2,3,4 \x1b[2J", "flatten has no place for '\\x1b[2J' (its options are "),
+    ("dialects x", "got unexpected extra argument(s) (x) (see shapecalc dialects -h)"),
+]
+
+
+@pytest.mark.parametrize(("typed", "line"), MEANT)
+def test_the_line_that_was_meant_is_shown_and_answered(typed, line, shapecalc):
+    ran = shapecalc(*typed.split())
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert ran.err.endswith(f"(write shapecalc {line})\n")
+    assert shapecalc(*shlex.split(line)).code == 0
+
+
+def test_a_line_that_is_answered_comes_before_one_that_is_refused():
+    assert extra_words_error(["squeeze", "2,1,3", "1", "0"]).problem.hint == "write shapecalc squeeze 2,1,3 1,0"
+    assert extra_words_error(["flatten", "2,3,4", "1", "-d", "torch"]).problem.hint.endswith("--start-dim 1 -d torch")
+
+
+@pytest.mark.parametrize(("typed", "said"), NOT_MEANT)
+def test_where_no_line_can_be_read_the_options_are_listed(typed, said, shapecalc):
+    ran = shapecalc(*typed.split(" "))
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert said in ran.err
+
+
+@pytest.mark.parametrize("words", [[], ["nope", "2"], ["reshape", "2,3", "6"], ["flatten", "2", *"1" * 70]])
+def test_other_lines_are_left_alone(words):
+    assert extra_words_error(words) is None

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = "?"
 """What stands for the dim that is asked for in the arithmetic."""
+GIVEN = "the request gives a {} there"
+"""What is said of a dim that is asked for as it is, in place of the arithmetic that it has none of."""
 CARET = "^"
 WIDEST = 12
 """The most characters of a dim in a table of indices."""
@@ -124,6 +126,8 @@ def _arithmetic(step: Step) -> str:
     >>> _arithmetic(sc.reshape((2, 3, 4), (2, -1)).steps[1])
     '-1 is 24 elements (2*3*4) / 2 known = ?'
     """
+    if isinstance(step.facts, Given):
+        return GIVEN.format("number" if isinstance(step.value, int) else "name")
     said = step.why
     found = [*re.finditer(rf"(?<![\w*/.-]){re.escape(str(step.value))}(?![\w*/])", said)]
     if not found:

@@ -167,9 +167,9 @@ def of(name):
 SAID = [
     ("shuffle-stages", "5,3", "dim 0 is not 5: 0 copies dim 0"),
     ("hole", "2,4,2", "the input has 24 elements, and 2,4,2 holds 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4"),
-    ("hole", "24", "3 dims come out, not 1; dim 0 is not 24: ? is given"),
+    ("hole", "24", "3 dims come out, not 1; dim 0 is not 24: the request gives a number there"),
     ("hole", "2,2,6", "the sizes are right, and their order is not; dim 1 is not 2: -1 is 24 elements"),
-    ("hole", "24,1,1", "dim 0 is not 24: ? is given"),
+    ("hole", "24,1,1", "dim 0 is not 24: the request gives a number there"),
     ("hole", "error", "it is not refused: no rule forbids it"),
     ("hole", "2,-1,2", "no size in an answer is negative: -1 asks for a size"),
     ("hole", "2,,2", "that is not an answer yet: a dim is missing"),
@@ -192,7 +192,7 @@ SAID = [
     ("reshape-is-not-transpose", "1", "the output has 2 axes, so a place in it has 2 numbers, not 1"),
     ("reshape-is-not-transpose", "3,0", "index 3 is outside of dim 0, which is 3"),
     ("reshape-is-not-transpose", "N,0", "that is not an answer yet: N is not a number; type a number for each axis"),
-    ("hard-coded-batch", "2,N", "dim 1 is not N: ? is given"),
+    ("hard-coded-batch", "2,N", "dim 1 is not N: the request gives a number there"),
     ("squeeze-without-axes", "3,1", "1 dim comes out, not 2"),
 ]
 

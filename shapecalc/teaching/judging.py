@@ -79,8 +79,8 @@ def mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     """Return the sentence of the mistake that a wrong prediction shows; empty if it shows none that is known.
 
     >>> from shapecalc.teaching.tasks import answer_line
-    >>> mistake(Task("reshape 2,2,3,2 -1,0,0"), answer_line("reshape 2,2,3,2 -1,0,0"), (4, 3, 2))
-    '0 was counted from the right: a 0 at index i copies dim i, counted from the left'
+    >>> mistake(Task("reshape 2,3,4,5 0,-1"), answer_line("reshape 2,3,4,5 0,-1"), (3, 40))
+    'the dims were counted from 1: a 0 at index i copies dim i, counted from 0 at the left'
     """
     found = mistake_in(task, answer, prediction)
     return found.said if found else ""

@@ -16,8 +16,8 @@ SHAPES = [
     ("permutation the other way", "transpose 1,2,0", "2,3,4", "4,2,3"),
     ("permutation the other way", "transpose 0,2,3,1", "N,C,H,W", "N,W,C,H"),
     ("permutation the other way", "transpose -2,-1,0 -d torch", "2,3,4", "4,2,3"),
-    ("zero from the right", "reshape -1,0,0", "2,2,3,2", "4,3,2"),
-    ("zero from the right", "reshape 0,-1", "2,3,4", "3,8"),
+    ("zero miscounted", "reshape -1,0,0", "2,2,3,2", "4,3,2"),
+    ("zero miscounted", "reshape 0,-1", "2,3,4", "3,8"),
     ("zero of the input", "shuffle --first 1,0,2 --to 0,-1", "2,3,4", "2,12"),
     ("transpose left out", "shuffle --to 6,4 --second 1,0", "2,3,4", "6,4"),
     ("switch", "reshape 0,0", "3,0", "0,0"),
@@ -32,6 +32,20 @@ def test_a_wrong_shape_shows_its_mistake(kind, stages, shape, wrong):
     assert found.kind == kind
     assert found.answer.output == read_dims(wrong)
     assert found.said
+
+
+@pytest.mark.parametrize(
+    ("size", "ways"),
+    [(3, "counted from 1"), (5, "counted from the right"), (4, "lined up at the right"), (2, None), (7, None)],
+)
+def test_a_zero_that_is_miscounted_names_the_way(size, ways):
+    found = mistake_of(sc.reshape((2, 3, 4, 5), (0, -1)), (size, None))
+    assert (found and found.said.partition(":")[0]) == (ways and f"the dims were {ways}")
+
+
+def test_a_size_that_several_ways_explain_names_them_all():
+    found = mistake_of(sc.reshape((2, 3, 4), (0, -1)), (3, None))
+    assert found.said.startswith("the dims were counted from 1, or lined up at the right: ")
 
 
 def test_every_kind_has_a_case():
@@ -54,7 +68,7 @@ def test_what_is_right_or_wrong_in_no_known_way_shows_none(predicted):
 
 def test_a_part_of_a_prediction_is_enough():
     answer = sc.reshape((2, 2, 3, 2), (-1, 0, 0))
-    assert mistake_of(answer, (None, 3, None)).kind == "zero from the right"
+    assert mistake_of(answer, (None, 3, None)).kind == "zero miscounted"
     assert mistake_of(answer, (None, 2, None)) is None
 
 

@@ -40,7 +40,7 @@ async def test_it_opens_large_and_without_the_rest(user):
 async def test_large_figures_take_what_is_typed_and_one_key_leads_back(user):
     await user.press("ctrl+b", "3")
     assert shows(user, "[✗3]")
-    assert "0 was counted from the right" in user.text
+    assert "The dims were counted from 1, or counted from the right" in user.text
     await user.press("backspace", "2", "enter")
     assert user.state.at == 1
     assert not shows(user, "[✗3]")

@@ -42,7 +42,7 @@ def mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
 
     >>> import shapecalc as sc
     >>> [(mistake.kind, mistake.answer.output) for mistake in mistakes(sc.reshape((2, 2, 3, 2), (-1, 0, 0)))]
-    [('zero from the right', (4, 3, 2)), ('switch', None)]
+    [('zero miscounted', (4, 3, 2)), ('switch', None)]
     """
     if answer.output is None:
         return
@@ -130,31 +130,37 @@ def _inverse_permutations(trace: Trace) -> Iterator[Misread]:
             yield _with(trace, **{stage.argument: inverse}), f"{stage.argument} {said}"
 
 
-def _zeros_from_the_right(trace: Trace) -> Iterator[Misread]:
+def _zeros_miscounted(trace: Trace) -> Iterator[Misread]:
+    """Yield the request with each copied dim counted otherwise; a request that several ways lead to names them all."""
     for stage in _stages_asked_for(trace):
-        shift = len(stage.before) - len(stage.asked)
-        if shift:
-            said = "0 was counted from the right: a 0 at index i copies dim i, counted from the left"
-            yield from _copied(trace, stage, stage.before, shift, said)
+        last, shift = len(stage.before) - 1, len(stage.before) - len(stage.asked)
+        ways = {"counted from 1": (1, 1), "counted from the right": (last, -1), "lined up at the right": (shift, 1)}
+        found: dict[Shape, list[str]] = {}
+        for way, (start, by) in ways.items():
+            if target := _copied(stage, stage.before, start, by):
+                found.setdefault(target, []).append(way)
+        for target, named in found.items():
+            said = f"the dims were {', or '.join(named)}: a 0 at index i copies dim i, counted from 0 at the left"
+            yield _with(trace, **{stage.argument: target}), said
 
 
 def _zeros_of_the_input(trace: Trace) -> Iterator[Misread]:
     for stage in _stages_asked_for(trace):
         said = f"0 was taken from the input: it copies from the tensor that {stage.label} gets"
-        if stage.before != trace.input:
-            yield from _copied(trace, stage, trace.input, 0, said)
+        if stage.before != trace.input and (target := _copied(stage, trace.input)):
+            yield _with(trace, **{stage.argument: target}), said
 
 
-def _copied(trace: Trace, stage: Stage, shape: Shape, shift: int, said: str) -> Iterator[Misread]:
-    """Yield the request with each copied dim taken from another shape, `shift` places further right."""
+def _copied(stage: Stage, shape: Shape, start: int = 0, by: int = 1) -> Shape:
+    """Return what is asked for with the dims of a shape that 0s copy as one counts from `start`; empty if it ends."""
     outs = [step.out for step in stage.steps if isinstance(step.facts, CopiedZero) and step.out is not None]
     target = list(stage.asked)
     for out in outs:
-        if not 0 <= out + shift < len(shape) or shape[out + shift] == 0:
-            return
-        target[out] = shape[out + shift]
-    if outs:
-        yield _with(trace, **{stage.argument: tuple(target)}), said
+        axis = start + by * out
+        if not 0 <= axis < len(shape) or shape[axis] == 0:
+            return ()
+        target[out] = shape[axis]
+    return tuple(target) if outs else ()
 
 
 def _transposes_left_out(trace: Trace) -> Iterator[Misread]:
@@ -195,7 +201,7 @@ def _reshape_for_transpose(trace: Trace) -> Iterator[Misread]:
 KINDS: Mapping[str, Callable[[Trace], Iterator[Misread]]] = {
     "permutation the other way": _inverse_permutations,
     "zero of the input": _zeros_of_the_input,
-    "zero from the right": _zeros_from_the_right,
+    "zero miscounted": _zeros_miscounted,
     "transpose left out": _transposes_left_out,
     "switch": _switched,
     "transpose for reshape": _transpose_for_reshape,

@@ -10,12 +10,14 @@ from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.fixing.mistakes import Mistake, misplacement_of, mistake_of
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.transpose import TakenAxis
+from shapecalc.core.rules.refusals import TWO_INFERS
 from shapecalc.core.rules.steps import CopiedZero, Given, Inferred, Regrouped, Stretched
 from shapecalc.core.sizes.dims import Shape, product
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import brief, count_text, dim_text, number_text, visible
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import read_axes, shape_text
+from shapecalc.teaching.fits import COPIES, INFERS, which_of_them
 from shapecalc.teaching.tasks import Prediction, Task, prediction_of, prediction_text, read_prediction
 from shapecalc.view.hints import hint_of
 
@@ -26,7 +28,6 @@ NAME = re.compile(r"[^\W\d]\w*|\?")
 """The names of sizes, and the sign of one that nobody knows."""
 TRIED = {Kind.PERMUTE: TakenAxis.rule, Kind.EXPAND: Stretched.rule}
 """The rule that settles each dim of a stage, where that is the same for all."""
-COPIES, INFERS = 0, -1
 
 
 class Judgement(Record):
@@ -59,7 +60,7 @@ def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
 
     >>> from shapecalc.teaching.tasks import answer_line
     >>> hint(Task("reshape 2,3,4 2,-1,2"), answer_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
-    'the input has 24 elements, and 2,4,2 holds 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
+    'the input has 24 elements, the answer 2,4,2 has 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
     """
     right = prediction_of(task, answer)
     if said := mistake(task, answer, prediction):
@@ -69,7 +70,10 @@ def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     if any(isinstance(dim, int) and dim < 0 for dim in prediction):
         return "no size in an answer is negative: -1 asks for a size, and the answer names it"
     if right is None:
-        return f"{count}; {COUNT_AGAIN}" if (count := _miscount(answer, prediction)) else COUNT_AGAIN
+        stage, several = _stage_of(task, answer), ""
+        if stage and answer.problem and answer.problem.rule == TWO_INFERS:
+            several = which_of_them(stage.before, stage.asked, prediction)
+        return "; ".join(filter(None, (_miscount(answer, prediction), several or COUNT_AGAIN)))
     if task.follow:
         return _misplacement(answer, right, prediction)
     return _misfit(task, answer, right, prediction)
@@ -197,11 +201,11 @@ def _step_account(step: Step) -> str:
 
 
 def _miscount(answer: Trace | Chain, shape: Shape) -> str:
-    """Say how many elements there are and how many a shape holds, if these differ and the ops keep the count."""
+    """Say how many elements there are and how many a shape has, if these differ and the ops keep the count."""
     if product(shape) == product(answer.input) or not all(OPS[trace.op].keeps_count for trace in answer.traces):
         return ""
     have, wants = count_text((), product(answer.input)), brief(shape_text(shape))
-    return f"the input has {have}, and {wants} holds {dim_text(product(shape))}"
+    return f"the input has {have}, the answer {wants} has {dim_text(product(shape))}"
 
 
 def _misplacement(answer: Trace | Chain, right: Shape, index: Shape) -> str:

@@ -137,7 +137,7 @@ def test_no_hint_gives_the_answer_away(lesson):
 def test_what_gives_an_answer_away_is_found():
     assert gives_away("-1 is 12 / 2 = 6", "6")
     assert gives_away("you took 2,6,2, of course", "2,6,2")
-    assert not gives_away("the input has 24 elements, and 2,6,2,1 holds 24", "2,6,2")
+    assert not gives_away("the input has 24 elements, the answer 2,6,2,1 has 24", "2,6,2")
 
 
 @each_lesson
@@ -166,7 +166,11 @@ def of(name):
 
 SAID = [
     ("shuffle-stages", "5,3", "dim 0 is not 5: 0 copies dim 0"),
-    ("hole", "2,4,2", "the input has 24 elements, and 2,4,2 holds 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4"),
+    (
+        "hole",
+        "2,4,2",
+        "the input has 24 elements, the answer 2,4,2 has 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4",
+    ),
     ("hole", "24", "3 dims come out, not 1; dim 0 is not 24: the request gives a number there"),
     ("hole", "2,2,6", "the sizes are right, and their order is not; dim 1 is not 2: -1 is 24 elements"),
     ("hole", "24,1,1", "dim 0 is not 24: the request gives a number there"),
@@ -175,14 +179,18 @@ SAID = [
     ("hole", "2,,2", "that is not an answer yet: a dim is missing"),
     ("hole", "", "that is not an answer yet: the shape is empty; type the sizes with commas between them, or error"),
     ("hole", "2,\x1b[31m", r"that is not an answer yet: '\x1b' is not allowed in '\x1b[31m'"),
-    ("zero-from-the-left", "4,2,2", "the input has 24 elements, and 4,2,2 holds 16; dim 2 is not 2: 0 copies dim 2, c"),
-    ("allowzero", "3,4", "the input has 0 elements, and 3,4 holds 12; compare each number"),
+    (
+        "zero-from-the-left",
+        "4,2,2",
+        "the input has 24 elements, the answer 4,2,2 has 16; dim 2 is not 2: 0 copies dim 2, c",
+    ),
+    ("allowzero", "3,4", "the input has 0 elements, the answer 3,4 has 12; compare each number"),
     (
         "split-heads",
         "N,S,64,8",
         "the sizes are right, and their order is not; dim 1 is not S: output dim 1 is input dim",
     ),
-    ("split-heads", "N,8,S,32", "the input has 512*N*S elements, and N,8,S,32 holds 256*N*S; dim 3 is not 32: "),
+    ("split-heads", "N,8,S,32", "the input has 512*N*S elements, the answer N,8,S,32 has 256*N*S; dim 3 is not 32: "),
     (
         "perm-direction",
         "2,3,4",
@@ -193,6 +201,16 @@ SAID = [
     ("reshape-is-not-transpose", "3,0", "index 3 is outside of dim 0, which is 3"),
     ("reshape-is-not-transpose", "N,0", "that is not an answer yet: N is not a number; type a number for each axis"),
     ("hard-coded-batch", "2,N", "dim 1 is not N: the request gives a number there"),
+    *[
+        ("two-holes", typed, f"it would fit, and so would {others}: which of them does the request name?")
+        for typed, others in [
+            ("3,4,2", "2,6,2 and 4,3,2"),
+            ("12,1,2", "2,6,2 and 3,4,2"),
+            ("1,12,2", "2,6,2 and 3,4,2"),
+        ]
+    ],
+    ("two-holes", "24", "2,6,2 and 3,4,2 would both fit: which of them does the request name?"),
+    ("two-holes", "3,3,2", "the answer 3,3,2 has 18; 2,6,2 and 3,4,2 would both fit: which of them"),
     ("squeeze-without-axes", "3,1", "1 dim comes out, not 2"),
 ]
 

@@ -10,6 +10,7 @@ from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.state import State
 from shapecalc.view.canvas import stack
+from shapecalc.view.layout import unsettled
 from shapecalc.view.strokes import UNICODE
 
 TYPE_CHECKING = False
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     Hole = tuple[int, int]
 
 OPENING = "Type the size for the lit hole. Enter gives a hint, PgDn shows it and goes on, ^G shows all."
-GOING_ON = "PgDn goes on. The arrow keys choose a hole to type into."
+ONWARD = "PgDn goes on."
+GOING_ON = f"{ONWARD} The arrow keys choose a hole to type into."
 WIDEST_TEXT = 12
 """The most characters of what was typed that a hole shows."""
 LEAST_TEXT = 3
 WRONG = UNICODE.fail
+HIDDEN = "answer hidden"
 
 
 def hole_texts(state: State) -> dict[Hole, str]:
@@ -41,6 +44,8 @@ def hole_texts(state: State) -> dict[Hole, str]:
         typed = visible(mine.texts.get(hole, ""))[-WIDEST_TEXT:]
         mark = WRONG if mine.is_wrong(hole) else " "
         texts[hole] = f"[{mark}{typed.ljust(LEAST_TEXT)}]" if hole in asked or typed else UNICODE.hole
+    if state.hides_refusal and state.good is not None:
+        texts |= {hole: UNICODE.hole for hole in unsettled(state.good, state.passed) if hole not in mine.cells}
     return texts
 
 
@@ -53,7 +58,7 @@ def hidden_text(state: State) -> str:
     """Return what stands in place of a hidden answer, with how many of the holes tried were right at once."""
     score = state.score
     tried = f"   {score.right}/{score.tried}" if score.tried else ""
-    return f"answer hidden{tried}" if state.hides_answer else ""
+    return f"{HIDDEN}{tried}" if state.hides_answer or state.hides_refusal else ""
 
 
 def question_text(state: State, width: int, height: int) -> Text:

@@ -45,9 +45,13 @@ class Predictions:
         self.rungs: dict[Hole, int] = {}
         """How many helps were asked for."""
         self._missed: set[Hole] = set()
-        made = () if answer is None or answer.output is None else layouts(answer)
+        made = () if answer is None else layouts(answer)
+        last = 0 if answer is None else len(answer.steps)
         self.cells: Mapping[Hole, Cell] = {
-            (column, row): cell for column, layout in enumerate(made, 1) for row, cell in enumerate(layout.cells)
+            (column, row): cell
+            for column, layout in enumerate(made, 1)
+            for row, cell in enumerate(layout.cells)
+            if cell.step < last
         }
         self._steps = () if answer is None else answer.steps
         self._stages = [layout.stage for layout in made]

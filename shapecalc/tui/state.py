@@ -47,7 +47,7 @@ class State:
         """The last answer there was. It stays while what is typed has no answer."""
         self.place = step
         """The step to stand at where there is one; None is past the last."""
-        self._looks_back = bool(step)
+        self._looks_back = step is not None
         """Whether a step before a refusal is stood at, and not the refusal."""
         self.hidden = step is not None
         """Whether dims that are not settled yet are holes."""
@@ -133,11 +133,11 @@ class State:
 
     def hide_or_reveal(self) -> None:
         """Reveal all dims; if none is hidden, hide them all and stand at the first step."""
-        self.hidden = not self.holes
+        self.hidden = not (self.holes or self.hides_refusal)
         if self.hidden:
             self._forget()
             self.go(0)
-            self.shown = False
+            self.shown, self._looks_back = False, True
 
     def _forget(self) -> None:
         """Begin with new predictions, and keep the score of those before."""
@@ -164,6 +164,12 @@ class State:
     def hides_answer(self) -> bool:
         """Whether a dim of the output is hidden."""
         return any(map(self.predictions.is_output, self.holes))
+
+    @property
+    def hides_refusal(self) -> bool:
+        """Whether the request is refused, which is not told before its steps lead there."""
+        refused = self.outcome.answer is not None and self.outcome.problem is not None
+        return self.hidden and refused and self._looks_back
 
     @property
     def hole(self) -> tuple[int, int] | None:
@@ -318,10 +324,11 @@ class State:
 NEEDED: dict[str, Callable[[State], bool]] = {
     "undo": lambda state: bool(state.history.past),
     "redo": lambda state: bool(state.history.future),
-    **dict.fromkeys(("hide", "tally"), lambda state: bool(state.predictions.cells)),
-    **dict.fromkeys(("step(1)", "last"), lambda state: state.at < state.last),
+    "hide": lambda state: bool(state.predictions.cells) or state.hides_refusal,
+    "tally": lambda state: state.good is not None and bool(state.good.output),
+    **dict.fromkeys(("step(1)", "last"), lambda state: state.at < state.last or state.hides_refusal),
     **dict.fromkeys(("step(-1)", "first"), lambda state: state.at > 0),
-    "fix": lambda state: state.fix is not None,
+    "fix": lambda state: not state.hides_refusal and state.fix is not None,
     "compare": lambda state: not state.question.is_chain and state.outcome.answer is not None,
     **dict.fromkeys(("against", "simplify"), lambda state: state.outcome.answer is not None),
     **dict.fromkeys(("film", "save"), lambda state: state.good is not None),

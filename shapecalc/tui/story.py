@@ -12,7 +12,7 @@ from shapecalc.core.sizes.dims import product
 from shapecalc.core.sizes.problem import FILE, USAGE, Problem, ShapeError
 from shapecalc.core.sizes.quoting import count_text, visible
 from shapecalc.core.sizes.text import shape_text
-from shapecalc.tui.asking import GOING_ON, OPENING, beside_text, hole_texts, question_text, sentence_of
+from shapecalc.tui.asking import GOING_ON, ONWARD, OPENING, beside_text, hole_texts, question_text, sentence_of
 from shapecalc.tui.question import Outcome, Question
 from shapecalc.tui.state import State
 from shapecalc.view.flow import flow
@@ -55,7 +55,7 @@ def title(question: Question, outcome: Outcome, width: int, hidden: str = "") ->
     left = clip(left, max(0, width - len(right) - 2), UNICODE) if width - len(right) > LEAST_NAME else ""
     right = count + right if len(left) + len(count) + len(right) + 2 <= width else right
     line = Text(left, "bold", no_wrap=True, end="").append(" " * (width - len(left) - len(right)))
-    refused = answer is None or answer.output is None
+    refused = answer is None or (answer.output is None and not hidden)
     return line.append(right, "bold" if not refused else "bold red" if not outcome.typing else "dim")
 
 
@@ -87,7 +87,7 @@ def problem_text(problem: Problem, width: int) -> Text:
 def sentence(state: State, width: int) -> Text:
     """Return what would help with a problem, the sentence of the step at hand, or when a whole answer holds."""
     answer, problem = state.good, state.outcome.problem
-    if problem is not None and not state.outcome.typing:
+    if problem is not None and not state.outcome.typing and not state.hides_refusal:
         return _help_text(state, problem, width)
     if answer is None:
         return Text()
@@ -100,10 +100,11 @@ def sentence(state: State, width: int) -> Text:
         provisos = _provisos(answer) + ([f"F6: {state.fix.said}."] if state.fix and problem is None else [])
         return Text("\n".join([*wrap(" ".join(provisos), width), _message(answer, width)][:MOST_LINES]))
     if state.at >= state.last:
-        return Text()
+        return Text(ONWARD if state.hides_refusal else "")
     step = answer.steps[state.at]
     said = _lines(f"{visible(step.why)}  [{step.rule}]", width)
-    return said.append(f"\n{clip(GOING_ON, width, UNICODE)}") if state.holes and "\n" not in said else said
+    onward = GOING_ON if state.holes else ONWARD if state.hides_refusal else ""
+    return said.append(f"\n{clip(onward, width, UNICODE)}") if onward and "\n" not in said else said
 
 
 def _message(answer: Trace | Chain, width: int) -> str:
@@ -130,6 +131,10 @@ def _help_text(state: State, problem: Problem, width: int) -> Text:
     """Return what would help with a problem: the fix, the hint, or the command that explains its rule."""
     said = f"F6: {state.fix.said}" if state.fix else visible(problem.hint)
     why = "" if problem.rule in (USAGE, FILE) else f"shapecalc why {problem.rule}"
+    if state.big:
+        return Text(clip(visible(problem.message), width, UNICODE), "red").append(
+            f"\n{clip(said or why, width, UNICODE)}"
+        )
     return _lines(said or why, width)
 
 
@@ -166,7 +171,8 @@ def flow_text(state: State, width: int, height: int) -> Text:
     if state.good is None:
         return Text()
     at, holes = None if state.settled else state.at, hole_texts(state)
-    return flow(state.good, at, width=width, height=height, chosen=state.chosen or state.hole, holes=holes)
+    chosen, hides = state.chosen or state.hole, state.hides_refusal
+    return flow(state.good, at, width=width, height=height, chosen=chosen, holes=holes, hides_refusal=hides)
 
 
 def big_text(state: State, width: int, height: int) -> Text:
@@ -189,10 +195,10 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
     if state.asking and not state.gridded:
         return beside_text(state, width, height) or question_text(state, width, height)
     at = max(0, state.last - 1) if state.settled else state.at
-    if state.gives_away:
+    if state.gives_away or (state.hides_refusal and state.at >= state.last):
         return Text()
     if not state.gridded:
-        return picture(state.good, at, width=width, height=height, hides_late=bool(state.holes))
+        return picture(state.good, at, width=width, height=height, hides_late=bool(state.holes) or state.hides_refusal)
     from shapecalc.engine.files import FileError
 
     try:

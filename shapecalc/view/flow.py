@@ -43,13 +43,14 @@ def flow(
     strokes: Strokes = UNICODE,
     chosen: tuple[int, int] | None = None,
     holes: Holes | None = None,
+    hides_refusal: bool = False,
 ) -> Text:
     r"""Return the flow of an answer at step `at`; after all steps if none is given.
 
     `width` and `height` are in character cells. Axes that have no room are left out, not those around the step at
     hand. `chosen` is a dim by column and index. It is lit up with all dims that it comes from. The cells of a dim
     carry their place as the meta data `dim` of their style. `holes` are the dims that are hidden, by column and index,
-    with what stands there; no line leads into them.
+    with what stands there; no line leads into them. If it `hides_refusal`, it does not tell where that is.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
@@ -60,6 +61,8 @@ def flow(
     c   4 ------------- c 4 -'
     """
     made, holes = layouts(answer), holes or {}
+    if hides_refusal:
+        made = tuple(replace(layout, problem=None, fault=None) for layout in made)
     placed = _with_holes(_placed(answer, made, place_of(made, at), (width, height), strokes), holes)
     notes, lines = _notes(made[slice(*placed.window)], placed, len(made), strokes, not holes), placed.lines
     room = MOST_ROWS if height is None else height - 1 - len(packed(notes, width, strokes))

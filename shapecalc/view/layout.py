@@ -343,6 +343,17 @@ def settled_by(layout: Layout, at: int) -> Layout:
     return replace(layout, cells=cells, links=links, mixed=frozenset()) if late else layout
 
 
+def unsettled(answer: Trace | Chain, passed: int) -> tuple[tuple[int, int], ...]:
+    """Return the dims that the first steps of an answer, so many as were passed, do not settle, by column and index.
+
+    >>> import shapecalc as sc
+    >>> unsettled(sc.reshape((2, 3, 4), (0, -1)), 1)
+    ((1, 1),)
+    """
+    placed = ((column, layout.cells) for column, layout in enumerate(layouts(answer), 1))
+    return tuple((column, row) for column, cells in placed for row, cell in enumerate(cells) if cell.step >= passed)
+
+
 def regroups(step: Step) -> bool:
     """Say whether a step explains the cuts of a whole reshape."""
     return isinstance(step.facts, Regrouped)

@@ -51,6 +51,12 @@ async def test_large_figures_take_what_is_typed_and_one_key_leads_back(user):
     assert user.command == "$ shapecalc reshape 2,2,3,2 -1,0,0"
 
 
+@driven("reshape", "2,3,4", "5,-1", size=ROOM, big=True)
+async def test_a_refusal_in_large_figures_says_why(user):
+    assert "24 elements (2*3*4) cannot be divided by 5, 4 left over" in user.text
+    assert "F6: write 4,-1" in user.text
+
+
 @driven("shuffle", "2,3,4,5,6,7,8,2", "--first", "7,6,5,4,3,2,1,0", "--to", "0,0,-1", big=True)
 async def test_without_room_for_large_figures_it_draws_the_flow(user):
     assert "input transpose 7,6,5,4,3,2,1" in user.text

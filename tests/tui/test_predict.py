@@ -242,12 +242,34 @@ async def test_what_was_right_at_once_is_counted(user):
 
 
 @driven("reshape", "2,3,4", "5,-1", step=0)
-async def test_a_refused_request_hides_nothing(user):
+async def test_a_refusal_is_told_where_its_steps_lead(user):
+    for said in (None, "PgDn goes on."):
+        assert user.title.endswith("answer hidden")
+        for sign in ("indivisible", "divided", "F6", "✗", "24 / 5"):
+            assert sign not in user.text
+        assert said is None or said in user.text
+        await user.press("pagedown")
     assert user.title.endswith("refused: indivisible")
-    assert user.app.focused.id == "field-input"
-    assert "[    ]" not in user.text
+    assert "F6: write 4,-1" in user.text
+    await user.press("ctrl+g")
+    assert user.title.endswith("answer hidden")
     await user.press("ctrl+g")
     assert user.title.endswith("refused: indivisible")
+
+
+@driven("reshape", "2,3,4", "-1,-1,2", step=0)
+async def test_a_refusal_without_a_step_before_it_waits_for_one_key(user):
+    assert user.title.endswith("answer hidden")
+    assert not any(sign in user.text for sign in ("infer", "F6", "✗", "?"))
+    await user.press("pagedown")
+    assert user.title.endswith("refused: two-infers")
+
+
+@driven("reshape", "2,3,4", "5,-1", step=0)
+async def test_a_request_that_is_typed_is_refused_at_once(user):
+    await user.press("shift+tab", "backspace", "7")
+    assert user.title.endswith("refused: below-minus-one")
+    assert "F6" in user.text
 
 
 @driven("reshape", "7,11,13", "0,-1", step=0)

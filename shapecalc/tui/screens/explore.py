@@ -529,7 +529,7 @@ class Explore(Screen[None]):
             for name in ("flow", "rail"):
                 self._put(name, Text())
             return
-        at = None if state.settled else state.at
+        at = None if state.settled or (state.hides_refusal and state.at >= state.last) else state.at
         beside = BESIDE_PICTURES - LINES - 1 if self.has_class("-low") else BESIDE_PICTURES
         self._put("flow", story.flow_text(state, width, story.flow_height(state, width, self.app.size.height - beside)))
         self._put("rail", stack([rail(answer, at, width=width), strip(answer, at, width=width)]))
@@ -541,7 +541,7 @@ class Explore(Screen[None]):
     def _reason_text(self, width: int) -> Text:
         """Return what is wrong, with carets under the characters at fault."""
         state = self.state
-        problem = None if state.outcome.typing else state.outcome.problem
+        problem = None if state.outcome.typing or state.hides_refusal else state.outcome.problem
         if problem is None:
             return Text()
         place = caret(state.question, state.outcome)

@@ -10,6 +10,7 @@ from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
+from shapecalc.core.rules.steps import Given
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.view.hints import hint_of
 
@@ -32,7 +33,8 @@ def asked_steps(op):
 def test_no_help_says_the_dim(op):
     for stage, step in asked_steps(op):
         hint, value = hint_of(stage, step), str(step.value)
-        assert hint.arithmetic.replace("?", value, 1) == step.why or "?" in value
+        told = hint.arithmetic.replace("?", value, 1) == step.why
+        assert told or "?" in value or (isinstance(step.facts, Given) and value not in hint.arithmetic.split())
         shown = {*re.findall(NUMBER, f"{stage.before} {stage.asked} {step.rule.sentence}"), *map(str, range(8))}
         if value not in shown:
             assert value not in re.findall(NUMBER, f"{hint.rule} {hint.where}")

@@ -22,15 +22,30 @@ PAGES = {
 """The pages with their sections of the manual; all but the first are called shapecalc- and this."""
 ABOUT = {"match": "check", "vectors": "check", "drill": "tui", "film": "tui", "serve": "tui"}
 """The pages of commands that share one. What has no page stands in the overview."""
+WHOLE = ".Sh SEE ALSO\nThe whole page, with the options:\n.Dl shapecalc help \\-\\-page\n"
 
 
 def page_about(topic: str) -> str:
-    """Return the text of the page about a command or another topic.
+    """Return the text of the page about a command or another topic; of the overview, what it says of the command.
 
     Raises `ShapeError` (file) if this copy of the program was installed without its pages.
     """
     topic = ABOUT.get(topic, topic)
-    return page_text(page_source(topic if topic in PAGES else OVERVIEW))
+    return page_text(page_source(topic) if topic in PAGES else _part_about(topic, page_source(OVERVIEW)))
+
+
+def _part_about(command: str, source: str) -> str:
+    """Return what the source of the overview says of one command: how it is written, and its entry."""
+    name, synopsis = source.partition("\n.Sh DESCRIPTION\n")[0].split("\n.Sh SYNOPSIS\n")
+    written = next(each for each in synopsis.split(".Nm\n") if each.startswith(f".Cm {command}\n"))
+    entry, depth = [f".It Ic {command}"], 0
+    for line in source.partition(f"\n{entry[0]}\n")[2].splitlines():
+        if not depth and line.startswith((".It", ".El")):
+            break
+        depth += line.startswith(".Bl") - line.startswith(".El")
+        entry.append(line)
+    listed = [".Sh COMMANDS", ".Bl -tag -width unsqueeze", *entry, ".El"]
+    return "\n".join([name, ".Sh SYNOPSIS", ".Nm", written.rstrip(), *listed, WHOLE])
 
 
 def page_source(topic: str) -> str:

@@ -85,7 +85,10 @@ def rules_about(word: str) -> list[Rule]:
     from re import IGNORECASE, compile, escape
 
     whole = compile(rf"(?<![\w-]){escape(word.strip())}(?!\w)", IGNORECASE)
-    texts = {rule: f"{rule.sentence}\n{rule}\n{rule.explanation}\n{rule.source}" for rule in RULES.values()}
+    texts = {
+        rule: f"{rule.sentence}\n{rule} {rule.replace('-', ' ')}\n{rule.explanation}\n{rule.source}"
+        for rule in RULES.values()
+    }
     places = {rule: found.start() for rule, text in texts.items() if (found := whole.search(text))}
     return sorted(places, key=lambda rule: places[rule] > 0)
 

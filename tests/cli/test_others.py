@@ -164,6 +164,11 @@ def test_one_rule_with_the_word_is_explained(shapecalc):
     assert shapecalc("why", "DCR").out == shapecalc("why", "split-blocks").out
 
 
+def test_why_finds_a_rule_by_a_word_of_its_name(shapecalc):
+    found = [rule["id"] for rule in json.loads(shapecalc("why", "zero", "--json").out)]
+    assert found[:2] == ["copy-zero", "literal-zero"]
+
+
 def test_why_lists_the_rules(shapecalc):
     text = shapecalc("why").out
     assert all(f"  {rule} " in text for rule in RULES)

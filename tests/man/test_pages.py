@@ -218,11 +218,23 @@ def test_the_pages_are_those_that_help_prints():
 def test_what_help_prints_is_the_page_or_the_help(shapecalc):
     for words, page in ((["tutorial"], "tutorial"), (["shapecalc-model"], "model"), (["--page", "film"], "tui")):
         assert shapecalc("help", *words).out.rstrip("\n") == page_text(TEXTS[file_name(page)])
-    assert shapecalc("help", "--page", "permute") == shapecalc("help", "--page")
+    assert shapecalc("help", "--page", "permute") == shapecalc("help", "--page", "transpose")
     assert shapecalc("help", "model") == shapecalc("model", "-h")
     ran = shapecalc("help", "tutorail")
     assert (ran.code, ran.out) == (2, "")
     assert "did you mean tutorial?" in ran.err
+
+
+@pytest.mark.parametrize("command", sorted({*tree()} - {"", *TOPICS, *ABOUT}))
+def test_of_a_command_without_a_page_help_prints_what_the_overview_says_of_it(command, shapecalc):
+    lines = shapecalc("help", "--page", command).out.splitlines()
+    begins = lines.index("SYNOPSIS") + 1
+    assert lines[begins].split()[:2] == ["shapecalc", command]
+    assert lines[lines.index("COMMANDS") + 1].split()[0] == command
+    assert lines[-1].strip() == "shapecalc help --page"
+    whole = shapecalc("help", "--page").out.splitlines()
+    assert {*lines[: lines.index("SEE ALSO")]} <= {*whole}
+    assert len([line for line in lines if line.startswith("     shapecalc")]) == 2
 
 
 def test_on_a_terminal_a_page_is_shown_by_the_pager(monkeypatch):

@@ -58,7 +58,7 @@ def hidden_text(state: State) -> str:
     """Return what stands in place of a hidden answer, with how many of the holes tried were right at once."""
     score = state.score
     tried = f"   {score.right}/{score.tried}" if score.tried else ""
-    return f"{HIDDEN}{tried}" if state.hides_answer or state.hides_refusal else ""
+    return f"{HIDDEN}{tried}" if state.hides else ""
 
 
 def question_text(state: State, width: int, height: int) -> Text:

@@ -172,6 +172,11 @@ class State:
         return self.hidden and refused and self._looks_back
 
     @property
+    def hides(self) -> bool:
+        """Whether the answer, or that there is none, is not to be seen."""
+        return self.hides_answer or self.hides_refusal
+
+    @property
     def hole(self) -> tuple[int, int] | None:
         """The dim that what is typed goes into: that of the last key, the one that is lit, or the one asked for."""
         if not self.hidden or self.settled:

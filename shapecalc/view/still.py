@@ -7,13 +7,14 @@ from html import escape
 from rich.text import Text
 
 from shapecalc.core.asking.command_line import command_line
+from shapecalc.core.rules.steps import Merged
 from shapecalc.core.sizes.lookup import lookup
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.canvas import clip_line, packed, stack
 from shapecalc.view.flow import flow
-from shapecalc.view.layout import layouts
+from shapecalc.view.layout import layouts, unsettled
 from shapecalc.view.notebook import PAPERS, hexadecimal, svg
 from shapecalc.view.pictures import infers, main_step, picture
 from shapecalc.view.pixels import png
@@ -88,20 +89,26 @@ def still(
 
 
 def still_text(answer: Trace | Chain, at: int | None, width: int) -> Text:
-    """Return what is seen of step `at`; of None, the whole answer with the picture that shows most."""
+    """Return what is seen of step `at`, with holes for what is settled later; of None, the whole answer.
+
+    The whole answer has the picture that shows most. The cuts of a merge would give the next one away.
+    """
     place = main_step(answer, width) if at is None else at
     here = at if at is not None or answer.problem is None else len(answer.steps)
+    holes = {} if at is None else dict.fromkeys(unsettled(answer, at + 1), UNICODE.hole)
+    merges = at is not None and isinstance(answer.steps[at].facts, Merged)
+    drawn = Text() if merges and holes else picture(answer, place, width=width, height=HEIGHT, hides_late=bool(holes))
     told = sums(layouts(answer)) if at is None and not infers(answer, place) else ()
     parts = [
         clip_line(Text(visible(command_line(answer)), "bold"), width, UNICODE),
         Text(""),
-        flow(answer, here, width=width),
+        flow(answer, here, width=width, holes=holes, hides_refusal=at is not None),
         *packed([Text(text, "dim") for text in told], width, UNICODE),
         Text(""),
         rail(answer, here, width=width),
         strip(answer, here, width=width),
         Text(""),
-        picture(answer, place, width=width, height=HEIGHT),
+        drawn,
         Text(""),
         *_sentence(answer, at, width),
     ]

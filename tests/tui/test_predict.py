@@ -9,10 +9,13 @@ import pytest
 
 from shapecalc.core.asking.command_line import split
 from shapecalc.core.ops import OPS
+from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.tui import story
 from shapecalc.tui.app import ShapecalcApp
-from shapecalc.tui.question import FIRST, Question, question_of
+from shapecalc.tui.masking import masked
+from shapecalc.tui.question import FIRST, Question, answer_question, question_of
 from shapecalc.tui.state import State
+from shapecalc.view.code import TARGETS, code
 from tests.tui.driven import driven, using
 
 pytestmark = pytest.mark.sessions(8)
@@ -277,6 +280,45 @@ async def test_choosing_an_op_gives_nothing_away(user):
     await user.press("f2")
     assert user.text.count("answer hidden") == 2
     assert "143" not in user.text
+
+
+@driven("reshape", "7,11,13", "0,-1", step=0)
+async def test_comparing_hides_what_is_answered_here(user):
+    await user.press("f4")
+    assert "answer hidden" in user.text
+    assert "143" not in user.text
+    assert "refused: zero-beside-infer" in user.text or "≠" in user.text
+    await user.press("escape", "ctrl+g", "f4")
+    assert "7,143" in user.text
+
+
+@driven("reshape", "2,3,4", "5,-1", step=0)
+async def test_comparing_does_not_tell_that_it_is_refused_here(user):
+    await user.press("f4")
+    assert "answer hidden" in user.text
+    assert "refused" not in user.text
+
+
+@driven("reshape", "7,11,13", "0,-1", step=0)
+async def test_code_hides_the_output(user):
+    await user.press("f8")
+    assert "# x: 7,11,13 -> y: _" in user.text
+    await user.press("enter")
+    assert not any("143" in said for _, said in user.notes)
+    await user.press("escape", "ctrl+g", "f8")
+    assert "# x: 7,11,13 -> y: 7,143" in user.text
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("line", "size"), PRIMES)
+def test_no_code_gives_a_hidden_size_away(line, size, target):
+    answer = answer_question(question_of(split(line))).answer
+    try:
+        text = masked(code(answer, target).text, answer)
+    except ShapeError:
+        assert line.startswith(("rearrange", "split", "view"))
+        return
+    assert not re.search(rf"\b{size}\b", text)
 
 
 @pytest.mark.sampled(6)

@@ -28,7 +28,7 @@ from shapecalc.view.film.svg import LARGEST, moving
 from shapecalc.view.film.svg import still as moment
 from shapecalc.view.ink import contrast
 from shapecalc.view.notebook import CONTRAST
-from shapecalc.view.still import ENDINGS, still
+from shapecalc.view.still import ENDINGS, still, still_text
 from shapecalc.view.strokes import UNICODE
 from tests.cli.browser import WHY_NOT, opened
 from tests.view.film_picture import FILM, LINE, made
@@ -295,6 +295,21 @@ def test_a_picture_that_stands_still_is_read(line, ending):
     assert line.split()[0] in shown
     assert "prefers-color-scheme: dark) {" not in text or ending == ".html"
     assert not re.search(r"<script|href=|src=|url\(", text)
+
+
+@pytest.mark.parametrize("line", ["reshape 7,11,13 0,-1", "shuffle 7,11,13 --first 1,0,2 --to 0,-1"])
+def test_a_picture_of_a_step_does_not_tell_what_later_steps_settle(line):
+    answer = answer_to(line)
+    *_, last = (at for at, step in enumerate(answer.steps) if str(step.value) == str(answer.output[-1]))
+    for at in range(last):
+        assert str(answer.output[-1]) not in still_text(answer, at, 80).plain
+    assert str(answer.output[-1]) in still_text(answer, last, 80).plain
+
+
+def test_a_picture_of_a_step_before_a_refusal_does_not_tell_of_it():
+    shown = still_text(answer_to("reshape 2,3,4 5,-1"), 0, 80).plain
+    assert "5 is given" in shown
+    assert not any(sign in shown for sign in ("✗", "?", "indivisible"))
 
 
 def test_a_picture_of_a_step_shows_that_step():

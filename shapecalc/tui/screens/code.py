@@ -16,6 +16,7 @@ from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.choices import Choices
 from shapecalc.tui.key_words import KeyWords
+from shapecalc.tui.masking import masked
 from shapecalc.tui.widgets import SENT
 from shapecalc.view.code import TARGETS, code
 
@@ -26,10 +27,10 @@ class CodeScreen(ModalScreen[None]):
     CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape,f8", "dismiss", "close")]
 
-    def __init__(self, answer: Trace | Chain) -> None:
-        """Show the code of an answer."""
+    def __init__(self, answer: Trace | Chain, *, hides: bool = False) -> None:
+        """Show the code of an answer; if it `hides`, with holes for what the answer is."""
         super().__init__()
-        self.answer = answer
+        self.answer, self.hides = answer, hides
 
     def compose(self) -> ComposeResult:
         """Put the list beside the code."""
@@ -54,7 +55,7 @@ class CodeScreen(ModalScreen[None]):
             self.notify(visible(error.problem.message), severity="error", markup=False)
             return
         self.app.copy_to_clipboard(text)
-        self.notify(text, title=SENT, markup=False, timeout=3)
+        self.notify(self._shown(text), title=SENT, markup=False, timeout=3)
 
     def code_text(self, target: str) -> Text:
         """Return the code, and under it what to know before it is used; or why there is none."""
@@ -62,7 +63,10 @@ class CodeScreen(ModalScreen[None]):
             found = code(self.answer, target)
         except ShapeError as error:
             return Text(visible(error.problem.message), "red")
-        text = Text(found.text)
+        text = Text(self._shown(found.text))
         for warning in found.warnings:
-            text.append(f"\n\n! {warning}", "yellow")
+            text.append(f"\n\n! {self._shown(warning)}", "yellow")
         return text
+
+    def _shown(self, text: str) -> str:
+        return masked(text, self.answer) if self.hides else text

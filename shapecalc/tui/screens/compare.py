@@ -13,8 +13,9 @@ from textual.widgets import DataTable, Static
 from shapecalc.core.answers.trace import Trace
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.record import Record, replace
 from shapecalc.core.sizes.text import shape_text
+from shapecalc.tui.asking import HIDDEN
 from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.question import Outcome, Question, answer_question
 from shapecalc.view.steps import setting_text
@@ -23,6 +24,8 @@ from shapecalc.view.strokes import UNICODE, clip
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from shapecalc.core.sizes.dims import Shape
 
 HEADS = ("dialect", "setting", "answer")
 """The heads of the columns, after that of the mark."""
@@ -36,6 +39,8 @@ class Row(Record):
     question: Question
     setting: str
     outcome: Outcome
+    covered: bool = False
+    """Whether its answer is not to be seen."""
 
     @property
     def options(self) -> Mapping[str, object]:
@@ -45,7 +50,7 @@ class Row(Record):
     @property
     def texts(self) -> tuple[str, str, str]:
         """What its columns show."""
-        return self.question.dialect, self.setting, visible(self.answer_text)
+        return self.question.dialect, self.setting, HIDDEN if self.covered else visible(self.answer_text)
 
     @property
     def answer_text(self) -> str:
@@ -79,6 +84,11 @@ def rows(question: Question) -> list[Row]:
     return found
 
 
+def output_of(outcome: Outcome) -> Shape | None:
+    """Return the output shape; None if the question is refused."""
+    return outcome.answer.output if outcome.answer is not None else None
+
+
 def nearest(rows: list[Row], here: Row) -> int:
     """Return the place of the row with the dialect and the settings of `here`; if there is none, with the dialect."""
     places = [place for place, row in enumerate(rows) if row.question.dialect == here.question.dialect]
@@ -91,11 +101,14 @@ class Compare(ModalScreen[Question | None]):
     CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape,f4", "dismiss", "close")]
 
-    def __init__(self, question: Question) -> None:
-        """Ask the question everywhere."""
+    def __init__(self, question: Question, *, hides: bool = False) -> None:
+        """Ask the question everywhere. If it `hides`, what is answered here is not shown where it is the same."""
         super().__init__()
         self.question = question
         self.rows = rows(question)
+        if hides:
+            here = output_of(answer_question(question))
+            self.rows = [replace(row, covered=output_of(row.outcome) == here) for row in self.rows]
 
     def compose(self) -> ComposeResult:
         """Put the table under a line that says what to do with it."""

@@ -324,7 +324,7 @@ class Explore(Screen[None]):
         """Ask the same under every dialect."""
         from shapecalc.tui.screens.compare import Compare
 
-        self.app.push_screen(Compare(self.state.question), self._take_row)
+        self.app.push_screen(Compare(self.state.question, hides=self.state.hides), self._take_row)
 
     def action_against(self) -> None:
         """Compare with another chain."""
@@ -387,7 +387,7 @@ class Explore(Screen[None]):
         from shapecalc.tui.screens.code import CodeScreen
 
         if self.state.good is not None:
-            self.app.push_screen(CodeScreen(self.state.good))
+            self.app.push_screen(CodeScreen(self.state.good, hides=self.state.hides))
 
     def action_help(self) -> None:
         """Explain what has the focus, and every key."""

@@ -48,6 +48,18 @@ async def test_a_lesson_is_predicted_wrong_then_right_then_played_with(user, dat
 
 
 @driven(lesson=True)
+async def test_a_lesson_that_is_played_with_is_gone_back_to(user):
+    lessons = user.app.screen
+    await user.press(*["pagedown"] * 5, "f5")
+    assert user.app.screen is user.app.explore
+    await user.press("f5")
+    assert user.app.screen.lesson == lessons.lesson == lessons.course.lessons[5]
+    assert user.app.screen.query_one("#list").highlighted == 5
+    await user.press("escape", "f5")
+    assert user.app.screen.at == 0
+
+
+@driven(lesson=True)
 async def test_the_answer_of_a_lesson_can_be_shown_without_predicting(user, data_folder):
     await user.press("enter", "ctrl+g")
     assert "bc 12" in user.text

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from shapecalc.core.fixing.mistakes import Mistake
     from shapecalc.teaching.lessons import Course
     from shapecalc.teaching.progress import Progress
+    from shapecalc.tui.screens.lessons import Lessons
 
 CALM = 0.05
 """Seconds without a picture after which the next key is drawn at once; a held key is drawn as often as it can be."""
@@ -89,6 +90,8 @@ class Explore(Screen[None]):
         self.progress = progress
         self.course: Course | None = None
         """The lessons that it was opened with; None for those of the program."""
+        self._lesson = ""
+        """The id of the lesson whose question was taken to the main screen; empty if none was."""
         self._due = False
         self._shown = 0.0
         self._in_use: Widget | None = None
@@ -374,7 +377,8 @@ class Explore(Screen[None]):
         """Take a lesson."""
         from shapecalc.tui.screens.lessons import Lessons
 
-        self.app.push_screen(Lessons(self.progress, self.course), self._take_question)
+        screen = Lessons(self.progress, self.course, self._lesson)
+        self.app.push_screen(screen, partial(self._take_lesson, screen))
 
     def action_drill(self) -> None:
         """Take exercises of all topics."""
@@ -447,6 +451,11 @@ class Explore(Screen[None]):
     async def _take_question(self, question: Question | None) -> None:
         if question is not None:
             await self.ask_anew(question)
+
+    async def _take_lesson(self, screen: Lessons, question: Question | None) -> None:
+        """Ask the question of a lesson, and keep the lesson to go back to."""
+        self._lesson = screen.lesson.id if screen.lesson and question else ""
+        await self._take_question(question)
 
     async def _take_chain(self, text: str | None) -> None:
         """Ask about the short form of a chain, held against what the chain was held against."""

@@ -36,12 +36,13 @@ class Lessons(TaskScreen):
     )
     BINDINGS = bindings_of(KEYS)
 
-    def __init__(self, progress: Progress | None = None, course: Course | None = None) -> None:
-        """Open the list, at the first lesson that is not done."""
+    def __init__(self, progress: Progress | None = None, course: Course | None = None, opens: str = "") -> None:
+        """Open the list, at the lesson of an id; without one, at the first that is not done."""
         super().__init__()
         self.progress = Progress() if progress is None else progress
         self.course = Course(lessons()) if course is None else course
         self.noted = self.course.notes
+        self.opens = opens
         self.at = 0
         self.right = False
 
@@ -59,10 +60,11 @@ class Lessons(TaskScreen):
             yield ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Stand at the first lesson that is not done; where the list has no room beside it, in that lesson."""
+        """Stand at the lesson to open, or the first not done; where the list has no room beside it, in that lesson."""
         done = self.progress.done
-        undone = (place for place, lesson in enumerate(self.course.lessons) if lesson.id not in done)
-        self.at = next(undone, 0)
+        places = [*enumerate(self.course.lessons)]
+        opened = [place for place, lesson in places if lesson.id == self.opens]
+        self.at = next(iter(opened or [place for place, lesson in places if lesson.id not in done]), 0)
         self._list()
         self._show()
         self._set_listing(self.app.size.width >= NARROW)

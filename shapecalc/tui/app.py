@@ -13,10 +13,11 @@ from textual import events, on
 from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
-from textual.command import CommandPalette, SearchIcon
+from textual.command import CommandPalette, Hit, Hits, SearchIcon
 from textual.filter import LineFilter, Monochrome
 from textual.reactive import Reactive
 from textual.screen import ModalScreen, Screen
+from textual.system_commands import SystemCommandsProvider
 from textual.theme import Theme
 
 from shapecalc.tui.memory import Memory
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     from shapecalc.tui.screens.model import ModelScreen
 
 
+LEAST_SCORE = 0.01
+"""The rank of a command that has the words of what is typed, but not side by side."""
+
+
 class Palette(CommandPalette):
     """The palette. A key may come before its list is laid out, and Textual's own then raises."""
 
@@ -47,10 +52,22 @@ class Palette(CommandPalette):
             super()._action_command_list(action)
 
 
+class WholeWords(SystemCommandsProvider):
+    """Finds the commands that have every word of what is typed; letters strewn over a name do not find it."""
+
+    async def search(self, query: str) -> Hits:
+        """Yield the commands, those first that have the words side by side."""
+        words, matcher = query.casefold().split(), self.matcher(query)
+        for name, said, run, _ in self.app.get_system_commands(self.screen):
+            if all(word in name.casefold() for word in words):
+                yield Hit(max(matcher.match(name), LEAST_SCORE), matcher.highlight(name), run, help=said)
+
+
 class ShapecalcApp(App[Outcome]):
     """Opens at a question, or at the lessons; ends with the answer if it is asked for."""
 
     TITLE = "shapecalc"
+    COMMANDS = {WholeWords}
     CSS = (files("shapecalc.tui") / "app.tcss").read_text("utf-8")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]

@@ -38,7 +38,7 @@ def commands(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
     yield from _keys(explore)
     if explore.state.works("against"):
         said = "say whether it is the same function, and show where they differ"
-        yield SystemCommand("compare with another chain", said, explore.action_against)
+        yield SystemCommand("compare with another chain (against)", said, explore.action_against)
     if explore.state.works("grid") and explore.state.twin:
         said = "draw what a mistake gives that has the same sizes; m in the grid of F3"
         yield SystemCommand("the mistake beside the truth", said, explore.action_mistake)
@@ -46,9 +46,10 @@ def commands(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
         said = f"write the {kind} of the {'request' if kind == 'film' else 'step'} into a file"
         yield SystemCommand(f"save the {kind}", said, partial(explore.action_save, kind))
     said = f"predict random requests without end; F5 lists their topics: {', '.join(TOPICS)}"
-    yield SystemCommand("exercises", said, explore.action_drill)
+    yield SystemCommand("take exercises without end (drill)", said, explore.action_drill)
     if explore.state.works("tally"):
-        yield SystemCommand("tally", "count what a class predicts", explore.action_tally)
+        said = "type how many answered what, and see the bars and the commonest mistake"
+        yield SystemCommand("count the predictions of a class (tally)", said, explore.action_tally)
     yield from _themes(explore)
     yield from _questions(explore, asked)
     yield from _operations(explore)

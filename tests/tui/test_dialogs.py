@@ -133,7 +133,7 @@ async def test_the_palette_offers_each_key_once(user):
     for said in (
         "ask the same under every dialect",
         "show the shortest chain that does the same",
-        "compare with another chain",
+        "compare with another chain (against)",
         "copy the command line",
         "quit and print nothing",
         "theme: without colour",

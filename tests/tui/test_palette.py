@@ -17,6 +17,7 @@ from shapecalc.tui.legend import LEGEND
 from shapecalc.tui.memory import Memory
 from shapecalc.tui.palette import commands
 from shapecalc.tui.question import ASKABLE
+from shapecalc.tui.screens.tally import Tally
 from shapecalc.tui.themes import THEMES
 from shapecalc.view.strokes import UNICODE
 from tests.tui.driven import driven, using
@@ -194,3 +195,26 @@ def test_the_keys_that_a_dialog_names_can_be_clicked(key):
         assert user.app.screen is user.app.explore
 
     asyncio.run(using(close, *SHUFFLE))
+
+
+@pytest.mark.parametrize("typed", ["count", "class", "predictions", "tally", "class count"])
+def test_counting_a_class_is_found_by_any_of_its_words(typed):
+    async def look(user):
+        await user.press("ctrl+p")
+        await user.type(typed)
+        await user.pilot.pause(0.3)
+        await user.press("enter")
+        await user.settle()
+        assert isinstance(user.app.screen, Tally)
+
+    asyncio.run(using(look, "reshape", "2,3,4", "0,-1"))
+
+
+@driven("reshape", "2,3,4", "5,-1")
+async def test_letters_strewn_over_a_name_do_not_find_it(user):
+    before = user.command
+    await user.press("ctrl+p")
+    await user.type("count")
+    await user.pilot.pause(0.3)
+    await user.press("enter", "escape", "escape")
+    assert user.command == before

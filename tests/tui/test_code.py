@@ -24,6 +24,13 @@ async def test_a_pasted_line_becomes_its_chain_with_a_note(user):
     assert "C // h is read as C/h" in said
 
 
+@driven("reshape", "B,T,C", "-1")
+async def test_the_note_of_a_pasted_line_covers_the_sentence_no_longer_than_it_takes_to_read(user):
+    await user.paste("x.view(B, T, h, C // h)\n")
+    (note,) = user.app._notifications
+    assert note.timeout == 3
+
+
 @driven("reshape", "2,3,4", "6,-1")
 async def test_a_line_that_cannot_be_read_leaves_the_question_and_says_why(user):
     before = asked(user)

@@ -161,7 +161,7 @@ class Explore(Screen[None]):
             self.notify(visible(str(error.problem)), title="not read as code", severity="error", markup=False)
             return
         await self.ask_anew(question)
-        self.notify(visible("; ".join(notes)), title="the code as a chain", markup=False)
+        self.notify(visible("; ".join(notes)), title="the code as a chain", markup=False, timeout=3)
 
     def on_paste(self, event: events.Paste) -> None:
         """Take what is pasted outside of the fields into the first of them."""

@@ -238,7 +238,7 @@ def _judged(drill: Drill, line: str, progress: Progress, *, typing: bool) -> boo
         put(_fitted(visible(problem)))
         return False
     judged, kind = judge_exercise(drill.exercise, line), drill.exercise.kind.name
-    said = visible(f"right, streak {drill.streak + 1}" if judged.right else f"wrong: {judged.said}")
+    said = visible(f"right, streak {drill.streak + 1}" if judged.right else f"{'wrong: ' * bool(line)}{judged.said}")
     put(_fitted(said) if typing else said)
     progress.score(kind, drill.mark(right=judged.right), right=judged.right)
     return True

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from random import SystemRandom
 
+from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import FrozenDict
 from shapecalc.teaching.exercises import Exercise, exercise, kinds_of
-from shapecalc.teaching.judging import Judgement, correction, mistake, unread
+from shapecalc.teaching.judging import Judgement, account, correction, mistake, unread
 from shapecalc.teaching.schedule import card_after, cards_of, next_name
-from shapecalc.teaching.tasks import answer_line, prediction_of, read_prediction
+from shapecalc.teaching.tasks import answer_line, prediction_of, prediction_text, read_prediction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,17 +86,22 @@ class Drill:
 def judge_exercise(asked: Exercise, typed: str) -> Judgement:
     """Say whether an answer is right; if it is not, name the mistake and the rule, and show the arithmetic.
 
-    An answer that cannot be read, or is empty, is not right.
+    An answer that cannot be read is not right. An empty one is not, either: it asks for the answer, and gets what each
+    dim comes from.
 
     >>> from shapecalc.teaching.exercises import KINDS
     >>> from shapecalc.teaching.tasks import Task
     >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").said
     'it is 2,12: -1 is 24 elements (2*3*4) / 2 known = 12 [infer]'
+    >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 0,-1")), "").said
+    'it is 2,12: the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12'
     """
     answer, rule = answer_line(asked.task.question), asked.kind.rule
+    if not typed.strip():
+        said = "refused" if answer.output is None else prediction_text(answer.output)
+        return Judgement(False, visible(f"it is {said}: {account(answer)}"))
     if problem := unread(asked.task, typed):
-        said = correction(asked.task, answer, rule)
-        return Judgement(False, f"{problem}; {said}" if typed.strip() else said)
+        return Judgement(False, f"{problem}; {correction(asked.task, answer, rule)}")
     prediction = read_prediction(typed)
     if prediction == prediction_of(asked.task, answer):
         return Judgement(True, "")

@@ -52,18 +52,18 @@ def sheet_of(exercises: Iterable[Exercise], topics: str, seed: str, *, answers: 
 
 
 def rules_of(questions: Sequence[str]) -> str:
-    """Return the sentence that says under whose rules questions are asked.
+    """Return the sentences that say under whose rules questions are asked, and how dims are counted.
 
     >>> rules_of(["reshape 2,3 0,-1", "shuffle 2,3 --to -1", "transpose 2,3 1,0 --dialect torch"])
-    'Rules: onnx at opset 25; for shuffle tensorrt; torch where it is named.'
+    'Rules of ONNX (opset 25), for shuffle of tensorrt, of torch where it is named. Dims are counted from 0.'
     """
     named = {question.rpartition("--dialect ")[2].split()[0] for question in questions if "--dialect" in question}
     ops = {trace.op for question in questions if "--dialect" not in question for trace in answer_line(question).traces}
     special = {op: default_dialect(op) for op in sorted(ops) if default_dialect(op) != USUAL}
-    parts = [f"{USUAL} at opset {DEFAULT_OPSET}"] if ops - {*special} else []
-    parts += [f"for {op} {dialect}" for op, dialect in special.items()]
-    parts += [f"{' or '.join(sorted(named))} where it is named"] if named else []
-    return f"Rules: {'; '.join(parts)}."
+    parts = [f"of {USUAL.upper()} (opset {DEFAULT_OPSET})"] if ops - {*special} else []
+    parts += [f"for {op} of {dialect}" for op, dialect in special.items()]
+    parts += [f"of {' or '.join(sorted(named))} where it is named"] if named else []
+    return f"Rules {', '.join(parts)}. Dims are counted from 0."
 
 
 def _answer_text(asked: Exercise) -> str:

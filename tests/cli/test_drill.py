@@ -46,6 +46,16 @@ def test_a_wrong_answer_names_the_rule_and_shows_the_arithmetic(shapecalc):
     assert lines[3].startswith("wrong: it is refused: 12 elements (2*6) cannot be divided by 8, 4 left over")
 
 
+def test_an_empty_line_gets_the_answer_and_where_each_dim_comes_from(shapecalc):
+    found = shapecalc("drill", "zero", "infer", "--seed", "monday", stdin="\n" * 6)
+    assert found.code == 1
+    told = found.out.splitlines()[1::2]
+    assert not any("wrong" in line for line in told)
+    assert all(line.startswith("it is ") for line in told[:6])
+    assert "it is 3,2,2,4: the 0 at index 1 copies dim 1, which is 2" in told
+    assert "0 of 6 right" in found.out
+
+
 def test_a_known_mistake_is_named(shapecalc):
     found = shapecalc("drill", "perm", "--seed", "a", stdin="4,5\n5,2,6\n")
     assert "wrong: perm was read the other way" in found.out
@@ -161,7 +171,8 @@ def test_several_topics_are_asked_in_turn_and_the_same_again(shapecalc):
 
 def test_a_worksheet_says_whose_rules_hold(shapecalc):
     printed = shapecalc("drill", "broadcast", "shuffle", "--print", "30", "--seed", "a").out
-    assert "\nRules: onnx at opset 25; for shuffle tensorrt; numpy or torch where it is named.\n" in printed
+    rules = "Rules of ONNX (opset 25), for shuffle of tensorrt, of numpy or torch where it is named."
+    assert f"\n{rules} Dims are counted from 0.\n" in printed
 
 
 @pytest.mark.parametrize("topic", [topic for topic in TOPICS if topic != "all"])

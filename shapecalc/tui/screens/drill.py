@@ -85,7 +85,7 @@ class Drilling(TaskScreen):
         self.answered = True
         box = self.drill.mark(right=judged.right)
         self.progress.score(self.exercise.kind.name, box, right=judged.right)
-        self.pane.tell(judged.said or "right", right=judged.right)
+        self.pane.tell(judged.said or "right", right=judged.right if typed else None)
         self.pane.reveal()
         self.show_keys()
         if said := self.progress.complaint():

@@ -94,12 +94,14 @@ def judge_exercise(asked: Exercise, typed: str) -> Judgement:
     >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").said
     'it is 2,12: -1 is 24 elements (2*3*4) / 2 known = 12 [infer]'
     >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 0,-1")), "").said
-    'it is 2,12: the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12'
+    'it is 2,12: the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12 [infer]'
     """
     answer, rule = answer_line(asked.task.question), asked.kind.rule
     if not typed.strip():
         said = "refused" if answer.output is None else prediction_text(answer.output)
-        return Judgement(False, visible(f"it is {said}: {account(answer)}"))
+        return Judgement(
+            False, visible(f"it is {said}: {account(answer)} [{answer.problem.rule if answer.problem else rule}]")
+        )
     if problem := unread(asked.task, typed):
         return Judgement(False, f"{problem}; {correction(asked.task, answer, rule)}")
     prediction = read_prediction(typed)

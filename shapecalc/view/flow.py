@@ -47,9 +47,10 @@ def flow(
 ) -> Text:
     r"""Return the flow of an answer at step `at`; after all steps if none is given.
 
-    Sizes are in character cells. Axes that have no room are left out, not those around the step at hand. `chosen` is a
-    dim by column and index, lit up with all dims that it comes from; `dim` in the meta data of a cell is its dim.
-    `holes` are hidden dims with what stands there. If it `hides_refusal`, it does not tell where that is.
+    `width` and `height` are in character cells. Axes that have no room are left out, not those around the step at
+    hand. `chosen` is a dim by column and index. It is lit up with all dims that it comes from. The cells of a dim
+    carry their place as the meta data `dim` of their style. `holes` are the dims that are hidden, by column and index,
+    with what stands there; no line leads into them. If it `hides_refusal`, it does not tell where that is.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.strokes import ASCII
@@ -59,7 +60,7 @@ def flow(
     b   3 -/\---------- a 2 -+-- -1 -- ac 8
     c   4 ------------- c 4 -'
     """
-    made, holes = _layouts(answer, hides_refusal), holes or {}
+    made, holes = _without_refusal(layouts(answer)) if hides_refusal else layouts(answer), holes or {}
     placed = _with_holes(_placed(answer, made, place_of(made, at), (width, height), strokes), holes)
     notes, lines = _notes(made[slice(*placed.window)], placed, len(made), strokes, not holes), placed.lines
     room = MOST_ROWS if height is None else height - 1 - len(packed(notes, width, strokes))
@@ -71,14 +72,12 @@ def flow(
     picture = _Flow(answer, at, strokes, lit, shown.stop, placed.pitch)
     picture.holes, picture.chosen = holes, chosen
     picture.draw(made, placed)
-    kept = [0, *(1 + row for row in shown)]
-    return stack([picture.canvas.text(width, kept), *packed(notes, width, strokes)])
+    return stack([picture.canvas.text(width, [0, *(1 + row for row in shown)]), *packed(notes, width, strokes)])
 
 
-def _layouts(answer: Trace | Chain, hides_refusal: bool) -> tuple[Layout, ...]:
-    if hides_refusal:
-        return tuple([replace(layout, problem=None, fault=None) for layout in layouts(answer)])
-    return layouts(answer)
+def _without_refusal(made: tuple[Layout, ...]) -> tuple[Layout, ...]:
+    """Return layouts that do not tell where the request was refused."""
+    return tuple(replace(layout, problem=None, fault=None) for layout in made)
 
 
 def _placed(

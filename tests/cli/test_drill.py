@@ -52,7 +52,7 @@ def test_an_empty_line_gets_the_answer_and_where_each_dim_comes_from(shapecalc):
     told = found.out.splitlines()[1::2]
     assert not any("wrong" in line for line in told)
     assert all(line.startswith("it is ") for line in told[:6])
-    assert "it is 3,2,2,4: the 0 at index 1 copies dim 1, which is 2" in told
+    assert "it is 3,2,2,4: the 0 at index 1 copies dim 1, which is 2 [copy-zero]" in told
     assert "0 of 6 right" in found.out
 
 

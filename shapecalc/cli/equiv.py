@@ -11,6 +11,7 @@ from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_
 from shapecalc.cli.signature import make_command
 from shapecalc.core.algebra.equiv import Verdict, equivalence
 from shapecalc.core.algebra.pairs import STILL, Asked, answer_pair, asked_chain
+from shapecalc.core.asking.ask import without_code
 from shapecalc.core.asking.defaults import chain_with_options
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.python_values import read_sizes
@@ -66,11 +67,12 @@ def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
         answers = answer_pair(*_asked_pair(first, second, options, out), sizes)
         found = equivalence(*answers)
     except ShapeError as error:
+        problem = without_code(error, "; write --dialect NAME in its own stage").problem
         if out.json and not out.quiet:
-            put_json(UNREAD | {"problem": error.problem.as_json()})
+            put_json(UNREAD | {"problem": problem.as_json()})
         elif not out.quiet:
-            tell_problem(error.problem, [(None, "equiv"), ("first", first), ("second", second)])
-        return problem_code(error.problem)
+            tell_problem(problem, [(None, "equiv"), ("first", first), ("second", second)])
+        return problem_code(problem)
     if out.json and not out.quiet:
         put_json(found.as_json())
     elif not out.quiet:

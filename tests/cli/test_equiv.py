@@ -141,6 +141,14 @@ def test_a_case_that_is_not_the_same_says_why(shapecalc, case, code, said):
     assert said in ran.out
 
 
+def test_a_dialect_without_an_op_is_told_with_what_equiv_takes(shapecalc):
+    chains = ("2,3,4 | shuffle --first 1,0,2", "| transpose 1,0,2")
+    ran = shapecalc("equiv", "-d", "onnx", *chains)
+    told = "onnx has no shuffle (it is in tensorrt; write --dialect NAME in its own stage)"
+    assert (ran.code, ran.err) == (2, f"shapecalc: usage: {told}\n")
+    assert shapecalc("equiv", "-d", "onnx", f"{chains[0]} --dialect tensorrt", chains[1]).out == "same\n"
+
+
 def test_what_is_the_same_under_a_condition_passes_if_it_is_not_strict(shapecalc):
     case = "C,H | reshape C/2,2,H | reshape -1 => same as | reshape -1\n"
     assert shapecalc("check", "-", stdin=case).code == 0

@@ -111,7 +111,7 @@ def test_compare_takes_chains(shapecalc):
         (["2,3", "6", "--as=torch"], "compare takes no --as (it takes --dialect, "),
         (["2,3", "6", "-o", "x.npy"], "compare takes no -o (it takes --dialect, "),
         (["2,3 | flatten", "--values"], "compare takes no --values (it takes --dialect, "),
-        (["view", "2,3", "6", "-d", "onnx"], "onnx has no view"),
+        (["view", "2,3", "6", "-d", "onnx"], "onnx has no view (it is in torch)"),
         (["squeeze", "1,3", "x"], "an axis is a whole number"),
     ],
 )

@@ -6,6 +6,7 @@ from functools import partial
 from importlib import import_module
 
 from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.view.film.scenes import LEAST_HEIGHT, film_of
 from shapecalc.view.still import check_theme, ending_of
 
@@ -24,6 +25,8 @@ FORMATS = {
     ".txt": ("cast", "txt"),
 }
 """The endings of files, each with its module and the function there. A module is imported on first use."""
+STILL = "a still picture: an op's --picture FILE.png"
+"""What to write where a film was to be a picture that does not move."""
 THEMELESS = (".cast", ".txt")
 """The endings of files that have no colours of their own."""
 
@@ -34,9 +37,9 @@ def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tup
     Raises `ShapeError`: usage if there is no such theme or no film is written so, file if what draws is not installed.
 
     >>> import shapecalc as sc
-    >>> film_file(sc.reshape((2, 3), (3, 2)), "x.png")
+    >>> film_file(sc.reshape((2, 3), (3, 2)), "x.pdf")
     Traceback (most recent call last):
-    shapecalc.core.sizes.problem.ShapeError: usage: 'x.png' is not a film (end it in .svg, .gif, .html, .cast, .txt)
+    shapecalc.core.sizes.problem.ShapeError: usage: 'x.pdf' is not a film (end it in .svg, .gif, .html, .cast, .txt)
     """
     write = _writer(name, theme)
     film = film_of(answer)
@@ -51,6 +54,8 @@ def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tup
 
 def _writer(name: str, theme: str | None) -> Callable[[Film], bytes | None]:
     """Return what makes the contents of a file of that name; raise `ShapeError` (usage) if nothing does."""
+    if name.lower().endswith(".png"):
+        raise misuse(f"'{visible(brief(name))}' is not a film", f"end it in {', '.join(FORMATS)}; {STILL}")
     ending = ending_of(name, FORMATS, "film")
     if theme is not None:
         check_theme(theme)

@@ -18,13 +18,21 @@ NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x20
 
 
 def count_text(dims: Shape, volume: Dim) -> str:
-    """Return the text of an element count, with its factors if there are several.
+    """Return the text of an element count, with its factors if there are several that it does not show itself.
 
     >>> count_text((2, 3, 4), 24), count_text((1,), 1)
     ('24 elements (2*3*4)', '1 element')
+    >>> from shapecalc.core.sizes.text import read_dims
+    >>> count_text(read_dims("N,C,2"), read_dims("2*C*N")[0])
+    'N*C*2 elements'
     """
-    count = "1 element" if volume == 1 else f"{dim_text(volume)} elements"
-    return f"{count} ({brief('*'.join(map(str, dims)))})" if len(dims) > 1 else count
+    text = dim_text(volume)
+    count = "1 element" if volume == 1 else f"{text} elements"
+    if len(dims) < 2:
+        return count
+    written = "*".join(map(str, dims))
+    shown = sorted(written.split("*")) == sorted(text.split("*"))
+    return f"{brief(written)} elements" if shown else f"{count} ({brief(written)})"
 
 
 def rank_text(rank: int) -> str:

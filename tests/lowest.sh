@@ -30,6 +30,7 @@ for name in ${2:-lowest newest}; do
     if "$programs/python" -c 'import termios' 2>/dev/null; then
         chosen+=(tests/cli/test_{completion,serve,drill}.py tests/man tests/tui/test_{parameters,dialogs}.py)
         chosen+=(tests/engine/test_files.py tests/engines/test_onnx.py tests/cli/test_mcp.py tests/models tests/teaching)
+        chosen+=(tests/engine/stores tests/cli/test_{stores,clusters}.py)
     fi
     "$programs/python" -m pytest -q -p no:cacheprovider -m 'not slow' "${chosen[@]}"
 done

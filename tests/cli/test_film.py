@@ -62,8 +62,12 @@ def test_a_refused_request_is_drawn_and_exits_3(shapecalc, folder):
     ("words", "code", "said"),
     [
         (("reshape", "2,3", "6"), 2, "usage: a film needs a file to be written to"),
-        (("reshape", "2,3", "6", "-o", "x.png"), 2, "usage: 'x.png' is not a film (end it in .svg, .gif,"),
-        (("reshape", "2,3", "6", "-o", "x.png"), 2, ".txt; a still picture: an op's --picture FILE.png)"),
+        (
+            ("reshape", "2,3", "6", "-o", "x.png"),
+            2,
+            "usage: 'x.png' is not a film (end it in .svg, .gif, .html, .cast, .txt; a still picture: an op's "
+            "--picture FILE.png)",
+        ),
         (("reshape", "2,3", "6", "-o", "x.svg", "--theme", "blue"), 2, "usage: there is no theme 'blue'"),
         (
             ("reshape", "2,3", "6", "-o", "x.cast", "--theme", "dark"),

@@ -341,7 +341,8 @@ async def test_a_miss_is_explained_and_its_question_can_be_played_with(user):
     assert screen.drill.answered == 0
     await user.press("ctrl+g")
     right = right_prediction(screen.exercise.task)
-    assert f"✗ it is {shape_text(right)}: " in user.text
+    assert f"it is {shape_text(right)}: " in user.text
+    assert "✗" not in user.text
     assert screen.drill.answered == 1
     await user.press("f5")
     assert user.app.screen is user.app.explore

@@ -96,7 +96,7 @@ def test_quitting_prints_nothing():
 @on_tmux
 def test_leaving_a_refused_request_tells_why():
     with Tmux(shapecalc("tui", "reshape", "2,3,4", "5,-1")) as terminal:
-        terminal.shows("refused: indivisible")
+        terminal.shows("answer hidden")
         terminal.press("F10")
         shown = terminal.shows("EXIT=")
         assert "EXIT=3" in shown

@@ -74,7 +74,7 @@ def run_drill(
     with_answers: bool,
 ) -> int:
     """Ask until the input ends, print a worksheet, or check lessons."""
-    asked = " ".join(topics or [ALL])
+    asked = " ".join(" ".join(topics or [ALL]).split())
     try:
         _check_together(count, form, check_lessons, out, with_answers=with_answers)
         if check_lessons is not None:

@@ -121,24 +121,36 @@ def summed(name, ratios):
 
 
 def on_two_cores(cases, budget):
-    """Print the mean ratios of wall times with two threads, ours and torch's to NumPy's, in one run."""
-    ours, theirs = [], []
-    for name, width, shape, perm in cases:
-        x = numbers(shape, width)
-        trace, view = sc.transpose(shape, perm), x.transpose(perm)
-        ours.append(paired(lambda: run(trace, x, contiguous=True), lambda: np.ascontiguousarray(view), budget)[3])
-        if torch:
-            tensor = torch.from_numpy(x).permute(perm)
-            theirs.append(paired(tensor.contiguous, lambda: np.ascontiguousarray(view), budget)[3])
-        beside = f"  torch {theirs[-1]:6.2f}" if torch else ""
-        print(f"{name:17} {width:5} {x.nbytes / MIB:8.2f} {ours[-1]:6.2f}{beside}  {shape} {perm}", flush=True)
+    """Print the ratios of wall times with two threads to NumPy's: first all of ours, then torch's in the same run."""
+    ours = [on_the_wall("", case, own_copy, budget) for case in cases]
     summed("two threads, on the wall", ours)
     if torch:
-        ahead = sum(own >= other for own, other in zip(ours, theirs, strict=True))
+        theirs = [on_the_wall("torch", case, copy_of_torch, budget) for case in cases]
         summed(f"torch {torch.__version__} with {torch.get_num_threads()} threads", theirs)
-        print(f"ahead of torch: {ahead} of {len(ours)}")
+        print(f"ahead of torch: {sum(own >= other for own, other in zip(ours, theirs, strict=True))} of {len(ours)}")
     else:
         print("torch is not installed")
+
+
+def on_the_wall(whose, case, copy_for, budget):
+    """Print and return the ratio of NumPy's wall time to that of a copy."""
+    name, width, shape, perm = case
+    x = numbers(shape, width)
+    view = x.transpose(perm)
+    ratio = paired(copy_for(x, perm), lambda: np.ascontiguousarray(view), budget)[3]
+    print(f"{name:17} {width:5} {x.nbytes / MIB:8.2f} {ratio:6.2f} {whose:7} {shape} {perm}", flush=True)
+    return ratio
+
+
+def own_copy(x, perm):
+    """Return the call that copies an array as the engine does."""
+    trace = sc.transpose(x.shape, perm)
+    return lambda: run(trace, x, contiguous=True)
+
+
+def copy_of_torch(x, perm):
+    """Return the call that copies an array as torch does."""
+    return torch.from_numpy(x).permute(perm).contiguous
 
 
 def on_the_device(cases, budget):

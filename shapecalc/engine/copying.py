@@ -16,7 +16,7 @@ from threading import local
 import numpy as np
 
 from shapecalc.engine.cores import count_cores
-from shapecalc.engine.fastest import BY_POSITION, BY_ROWS, BY_SOURCE, FEW, IN_ORDER, TILES
+from shapecalc.engine.fastest import BY_POSITION, BY_ROWS, FEW, IN_ORDER, TILES
 from shapecalc.engine.ways import LINE, SHARE, Way, way_of
 
 TYPE_CHECKING = False
@@ -135,28 +135,12 @@ if hasattr(os, "register_at_fork"):
 _of_thread = local()
 NOTHING = bytearray()
 
-NUMBERS = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}
-"""The numbers without a sign, by their width in bytes."""
-
 
 @lru_cache(maxsize=256)
 def _orders(strides: tuple[int, ...]) -> tuple[list[int], list[int]]:
     """Return the axes in the order of the source, and the order that leads back from there."""
     order = sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
     return order, sorted(range(len(strides)), key=order.__getitem__)
-
-
-def _fill_by_source(target: Array, source: Array) -> None:
-    """Fill a tile in the order of the source. NumPy's functions keep to an order that is given, its copies do not.
-
-    Of a number without a sign, `positive` is the number itself. There are none of other widths.
-    """
-    number = NUMBERS.get(source.itemsize)
-    if number is None:
-        np.copyto(target, source)
-    else:
-        order, _ = _orders(source.strides)
-        np.positive(source.view(number).transpose(order), out=target.view(number).transpose(order))
 
 
 def _fill_by_position(target: Array, source: Array) -> None:
@@ -183,7 +167,6 @@ def _fill_by_rows(target: Array, source: Array) -> None:
 
 FILLS: dict[str, Fill] = {
     IN_ORDER: np.copyto,
-    BY_SOURCE: _fill_by_source,
     TILES: np.copyto,
     BY_POSITION: _fill_by_position,
     BY_ROWS: _fill_by_rows,

@@ -12,8 +12,8 @@ from functools import cache
 
 from shapecalc.core.sizes.record import Record
 
-IN_ORDER, BY_SOURCE, TILES = "in order", "by source", "tiles"
-"""NumPy's own copy, which goes in the target's order; one in the source's order; NumPy's own, tile by tile."""
+IN_ORDER, TILES = "in order", "tiles"
+"""NumPy's own copy, which goes in the target's order; and NumPy's own, tile by tile."""
 BY_POSITION, BY_ROWS = "by position", "by rows"
 """Each tile position by position of its last axis; each by way of scratch."""
 WIDTHS = (1, 2, 4, 8, 16)
@@ -24,38 +24,41 @@ ROWS = {"short": 32, "some": 256}
 """The most positions of the axis along which the source lies together; `long` are more."""
 FIRST, SECOND = (4096, 12), (1 << 16, 16)
 """The two caches of a core: addresses that are so many bytes apart share a set, and a set holds so many lines."""
-SLACK = 1.5
-"""Lines `fit` a cache, or lie in the `second` one, if they are at most so many times those that it has room for."""
+SLACK, WIDE_SLACK = 1.5, 4
+"""Lines `fit` a cache, or lie in the `second` one, if they are at most so many times those that it has room for.
+
+A line of the widest elements is read again only a few times, so more of them may crowd.
+"""
 LINES = ("fit", "crowd", "second", "far")
 """Where a line of the source is found when it is read again. Lines that `crowd` would fit if they shared no sets."""
 TABLE = """
 last row   lines   1  2  4  8  16
 few  short fit     p  p  p  p  p
-few  short crowd   .  .  .  .  .
-few  short second  p  p  .  p  .
-few  short far     t  p  p  p  .
+few  short crowd   .  .  .  r  .
+few  short second  p  p  .  .  .
+few  short far     .  p  p  t  .
 few  some  fit     p  p  p  p  p
-few  some  crowd   .  .  .  .  .
-few  some  second  r  p  s  p  .
-few  some  far     .  r  .  .  .
+few  some  crowd   .  .  r  p  .
+few  some  second  r  r  r  .  .
+few  some  far     r  r  r  p  .
 few  long  fit     p  p  p  p  p
-few  long  crowd   r  .  r  .  .
+few  long  crowd   r  .  r  r  .
 few  long  second  r  .  .  .  .
 few  long  far     r  .  .  .  .
 more short fit     .  .  .  .  .
-more short crowd   .  t  .  .  .
+more short crowd   .  t  t  .  .
 more short second  .  .  .  .  .
-more short far     t  t  t  .  t
+more short far     t  t  t  t  t
 more some  fit     .  .  .  .  .
-more some  crowd   .  .  .  .  .
+more some  crowd   .  r  .  r  r
 more some  second  .  .  t  t  .
-more some  far     t  t  r  t  t
+more some  far     t  r  r  t  t
 more long  fit     .  .  .  .  .
-more long  crowd   r  r  r  r  .
-more long  second  r  r  r  .  .
-more long  far     r  r  r  r  t
+more long  crowd   r  r  r  r  r
+more long  second  r  r  t  t  .
+more long  far     r  r  r  r  r
 """
-SIGNS = {".": IN_ORDER, "s": BY_SOURCE, "t": TILES, "p": BY_POSITION, "r": BY_ROWS}
+SIGNS = {".": IN_ORDER, "t": TILES, "p": BY_POSITION, "r": BY_ROWS}
 
 
 class Place(Record):

@@ -1,10 +1,10 @@
 """Which way of a strided copy is fastest: which tiles it has, and how each is filled. Sizes and strides say it.
 
 Bytes that stay together on both sides are moved as one element. NumPy copies in the order of the destination, even if
-it then reads the source in a slow order, or has a short inner loop. A copy can be made in the order of the source. It
-can be cut into tiles, both sides of which fit into the cache of a core. A tile can be filled position by position along
-its last axis, so that the inner loop is long. It can be copied row by row to scratch bytes first, so that its lines do
-not crowd into few sets of the cache. `fastest.py` says which of these pays where; anywhere else a copy is NumPy's own.
+it then reads the source in a slow order, or has a short inner loop. A copy can be cut into tiles, both sides of which
+fit into the cache of a core. A tile can be filled position by position along its last axis, so that the inner loop is
+long. It can be copied row by row to scratch bytes first, so that its lines do not crowd into few sets of the cache.
+`fastest.py` says which of these pays where; anywhere else a copy is NumPy's own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from shapecalc.engine.fastest import (
     BESIDE,
     BY_POSITION,
     BY_ROWS,
-    BY_SOURCE,
     FEW,
     FIRST,
     IN_ORDER,
@@ -26,6 +25,7 @@ from shapecalc.engine.fastest import (
     SECOND,
     SLACK,
     TILES,
+    WIDE_SLACK,
     WIDTHS,
     Place,
     fill_of,
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 SHARE = 1 << 22
 """The bytes that are worth a thread of their own: a smaller copy is done before another thread is awake."""
-ROOM = {IN_ORDER: 1 << 26, BY_SOURCE: 1 << 26, TILES: 1 << 18, BY_POSITION: 1 << 20, BY_ROWS: 1 << 20}
+ROOM = {IN_ORDER: 1 << 26, TILES: 1 << 18, BY_POSITION: 1 << 20, BY_ROWS: 1 << 20}
 """The most bytes of a tile of each way."""
 MOST = {TILES: 1 << 16, BY_ROWS: 1 << 17}
 """The most elements of a tile, where these are what counts."""
-ALONG, LONG_ROW = 256, 512
-"""How many positions a tile has along the innermost axes of each side, if there are so many; and a row of scratch."""
+ALONG = 256
+"""How many positions a tile has along the innermost axes of each side, if there are so many."""
 WIDE = 512
 """The most bytes that are moved as one element, whatever they hold. NumPy moves each twice as fast as its parts."""
 LINE = 64
@@ -104,11 +104,12 @@ def place_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) ->
     running = _running_axis(strides)
     if running == len(shape) - 1 or itemsize > max(WIDTHS):
         return None
-    few = shape[-1] <= FEW and shape[-2] >= BESIDE and (running == len(shape) - 2 or itemsize < max(WIDTHS))
-    if not few and shape[running] < AGAIN:
+    wide, short = itemsize == max(WIDTHS), shape[-1] <= FEW
+    few = short and shape[-2] >= BESIDE and (running == len(shape) - 2 or not wide)
+    if not few and (shape[running] < AGAIN or (wide and short)):
         return None
     row = next((name for name, most in ROWS.items() if shape[running] <= most), "long")
-    lines = _lines(shape[running + 1 :], strides[running + 1 :])
+    lines = _lines(shape[running + 1 :], strides[running + 1 :], WIDE_SLACK if wide else SLACK)
     return Place("few" if few else "more", row, lines, min(w for w in WIDTHS if w >= itemsize))
 
 
@@ -117,17 +118,17 @@ def _running_axis(strides: tuple[int, ...]) -> int:
     return min(range(len(strides)), key=lambda axis: abs(strides[axis]) or 1 << 62)
 
 
-def _lines(shape: tuple[int, ...], strides: tuple[int, ...]) -> str:
+def _lines(shape: tuple[int, ...], strides: tuple[int, ...], slack: float) -> str:
     """Return where lines that are gone through along these axes are found afterwards."""
     steps = [max(LINE, abs(stride)) for stride in strides]
     sizes = [min(size, size * abs(stride) // LINE + 1) for size, stride in zip(shape, strides, strict=True)]
     axes = [*zip(sizes, steps, strict=True)]
     lines = prod(sizes)
-    if lines <= SLACK * _room(axes, *FIRST):
+    if lines <= slack * _room(axes, *FIRST):
         return "fit"
     if lines <= FIRST[0] // LINE * FIRST[1]:
         return "crowd"
-    return "second" if lines <= SLACK * _room(axes, *SECOND) else "far"
+    return "second" if lines <= slack * _room(axes, *SECOND) else "far"
 
 
 def _room(axes: list[tuple[int, int]], apart: int, ways: int) -> int:
@@ -153,15 +154,13 @@ def tile_of(
     room = max(1, min(ROOM[fill] // itemsize, MOST.get(fill, 1 << 62)))
     if threads > 1:
         room = max(1, min(room, prod(shape) // (2 * threads)))
-    if fill in (IN_ORDER, BY_SOURCE):
+    if fill == IN_ORDER:
         return chunk(shape, room)
     sizes = [1] * len(shape)
     by_target = [*range(len(shape))[::-1]]
     by_source = sorted(by_target, key=lambda axis: abs(strides[axis]) or 1 << 62)
-    along = [(by_target, ALONG), (by_source, ALONG)]
-    if fill == BY_ROWS:
-        along = [(by_source, LONG_ROW), (by_target, ALONG)]
-    for order, wanted in (*along, (by_target, room)):
+    first, second = (by_source, by_target) if fill == BY_ROWS else (by_target, by_source)
+    for order, wanted in ((first, ALONG), (second, ALONG), (by_target, room)):
         _grow(sizes, order, shape, wanted, room)
     return tuple(sizes)
 

@@ -20,8 +20,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from shapecalc.engine.atoms import axes_of, steps
-from shapecalc.engine.copying import FILLS, NUMBERS, tiles_of
-from shapecalc.engine.fastest import BY_SOURCE, IN_ORDER, LINES, ROWS, SIGNS, WIDTHS
+from shapecalc.engine.copying import FILLS, tiles_of
+from shapecalc.engine.fastest import IN_ORDER, LINES, ROWS, SIGNS, WIDTHS
 from shapecalc.engine.ways import elements_of, place_of, tile_of
 from tests.benchmarks.layouts import KIB, MIB, anyhow, layouts, numbers, seconds
 
@@ -43,8 +43,6 @@ def measured(view):
         source, target = source.view(f"V{width}")[..., 0], target.view(f"V{width}")[..., 0]
     calls = {IN_ORDER: lambda: np.copyto(target, source)}
     for way in OTHERS:
-        if way == BY_SOURCE and width not in NUMBERS:
-            continue
         tiles = list(tiles_of(sizes, tile_of(way, sizes, strides, width)))
         calls[way] = lambda fill=FILLS[way], tiles=tiles: [fill(target[tile], source[tile]) for tile in tiles]
     taken = {way: [] for way in calls}

@@ -26,7 +26,7 @@ from shapecalc.engine.ways import ROOM, SHARE, place_of, way_of
         ((500, 600, 3), (1, 0, 2), "u1", (600, 500, 3), 3, "in order"),
         ((500, 600, 4), (1, 0, 2), "u1", (600, 500, 4), 4, "in order"),
         ((500, 600, 1, 2), (1, 0, 2, 3), "f8", (600, 500, 2), 16, "in order"),
-        ((2, 500, 3, 600), (3, 0, 1, 2), "f4", (600, 3000), 4, "by rows"),
+        ((2, 500, 3, 600), (3, 0, 1, 2), "f2", (600, 3000), 2, "by rows"),
     ],
 )
 def test_a_way(shape, perm, dtype, together, width, fill):
@@ -58,6 +58,10 @@ def test_tiles_stay_within_the_cache_and_threads_within_the_cores(shape, data, i
         ((200, 2000), (1, 200), 1, ("more", "some", "second")),
         ((30, 5000), (8, 8008), 8, ("more", "short", "second")),
         ((300, 5000), (8, 65536), 8, ("more", "long", "far")),
+        ((4096, 40), (8, 65536), 8, ("more", "long", "crowd")),
+        ((4096, 40), (16, 65536), 16, ("more", "long", "fit")),
+        ((4096, 50), (16, 65536), 16, ("more", "long", "crowd")),
+        ((4096, 4, 4), (16, 1 << 21, 65536), 16, None),
         ((300, 100_000), (8, 4000), 8, ("more", "long", "far")),
         ((9000, 3), (2, 18000), 2, ("few", "long", "fit")),
         ((9000, 15, 3), (2, 54000, 18000), 2, ("more", "long", "fit")),

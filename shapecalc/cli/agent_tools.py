@@ -24,7 +24,8 @@ from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.python_values import describe, read_sizes
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import MOST_DIMS, is_file, shape_text
+from shapecalc.core.sizes.text import is_file, shape_text
+from shapecalc.core.sizes.tokens import MOST_DIMS
 from shapecalc.view.steps import steps_text
 
 TYPE_CHECKING = False

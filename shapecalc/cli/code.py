@@ -13,7 +13,8 @@ from shapecalc.core.asking.defaults import chain_with_options
 from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.text import read_shape, tokens
+from shapecalc.core.sizes.text import read_shape
+from shapecalc.core.sizes.tokens import tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -30,7 +30,8 @@ from shapecalc.core.sizes.dims import lowest_terms
 from shapecalc.core.sizes.problem import USAGE, Problem
 from shapecalc.core.sizes.quoting import brief, dim_text, visible
 from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import LONGEST_WORD, read_dims
+from shapecalc.core.sizes.text import read_dims
+from shapecalc.core.sizes.tokens import LONGEST_WORD
 from tests.cases import NAMES, cases, described
 
 LINES = [

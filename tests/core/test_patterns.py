@@ -10,7 +10,7 @@ from shapecalc.core.asking.command_line import command_line
 from shapecalc.core.asking.resolve import resolve
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.sizes.patterns import read_lengths, read_pattern
-from shapecalc.core.sizes.text import MOST_DIMS
+from shapecalc.core.sizes.tokens import MOST_DIMS
 
 MISREAD = [
     # pattern, what is marked, what is said

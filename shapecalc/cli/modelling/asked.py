@@ -6,7 +6,8 @@ from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.python_values import read_sizes
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import FrozenDict
-from shapecalc.core.sizes.text import read_target, tokens
+from shapecalc.core.sizes.text import read_target
+from shapecalc.core.sizes.tokens import tokens
 from shapecalc.models.report import Asked
 
 TYPE_CHECKING = False

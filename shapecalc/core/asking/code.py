@@ -17,7 +17,8 @@ from shapecalc.core.sizes.dims import Monomial, Shape, named_dim, names, substit
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import LONGEST_WORD, read_dims
+from shapecalc.core.sizes.text import read_dims
+from shapecalc.core.sizes.tokens import LONGEST_WORD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

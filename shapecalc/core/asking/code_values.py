@@ -6,7 +6,8 @@ from math import isqrt
 
 from shapecalc.core.asking.code_tensors import Parts
 from shapecalc.core.sizes.dims import Dim, Monomial, product, quotient
-from shapecalc.core.sizes.text import MOST_DIMS, TOO_LARGE
+from shapecalc.core.sizes.text import TOO_LARGE
+from shapecalc.core.sizes.tokens import MOST_DIMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import Holds
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.text import shape_text, tokens
+from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.sizes.tokens import tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

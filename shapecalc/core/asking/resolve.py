@@ -24,7 +24,8 @@ from shapecalc.core.sizes.problem import Problem, ShapeError, misuse, refusal
 from shapecalc.core.sizes.python_values import read_sizes
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.record import replace
-from shapecalc.core.sizes.text import shape_text, tokens
+from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.sizes.tokens import tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.python_values import dims_of, elements_of
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import Token, read_dim, read_dims, tokens
+from shapecalc.core.sizes.text import read_dim, read_dims
+from shapecalc.core.sizes.tokens import Token, tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from shapecalc.core.ops.op import Holds
 from shapecalc.core.sizes.dims import INT64_MAX
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import replace
-from shapecalc.core.sizes.text import MOST_DIMS
+from shapecalc.core.sizes.tokens import MOST_DIMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

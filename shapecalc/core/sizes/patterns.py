@@ -11,7 +11,7 @@ from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.python_values import describe
 from shapecalc.core.sizes.quoting import brief, visible
 from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import MOST_DIMS, Token
+from shapecalc.core.sizes.tokens import MOST_DIMS, Token
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

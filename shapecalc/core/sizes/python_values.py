@@ -7,7 +7,8 @@ from _operator import index  # `operator` has it from there, and takes longer to
 from shapecalc.core.sizes.dims import Dim, Monomial, Shape, named_dim
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import MOST_BITS, brief, dim_text, visible
-from shapecalc.core.sizes.text import MAX_DIGITS, NAME_IT, TOO_LARGE, Token, read_dim
+from shapecalc.core.sizes.text import NAME_IT, TOO_LARGE, read_dim
+from shapecalc.core.sizes.tokens import MAX_DIGITS, Token
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.python_values import describe, whole_number
 from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.text import MOST_DIMS
+from shapecalc.core.sizes.tokens import MOST_DIMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,8 +1,5 @@
-"""How shapes are written. This module alone reads `2,N,-1`, and it knows the place of each token.
+"""How shapes are written. This module alone reads `2,N,-1`; where each dim stands, its tokens say.
 
-shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | "torch.Size(" shape ")" | dims
-dims   = dim {"," dim} [","]       the last comma only inside brackets
-       | dim {("x" | blank) dim}   "x" between whole numbers, blanks also inside brackets
 dim    = ["-"] digits ["L"] | factor {("*" | "/" | "//") factor}
 factor = digits | name | "?" | "None"
 
@@ -12,44 +9,18 @@ None is ?, and H//2 is H/2, which leaves out the sizes that 2 does not divide.
 from __future__ import annotations
 
 from shapecalc.core.sizes.dims import Dim, Monomial, Shape, lowest_terms, named_dim
-from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.sizes.tokens import LONGEST_WORD, MAX_DIGITS, UNKNOWN, Token, is_integer, is_number, tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-BRACKETS = {"[": "]", "(": ")", "{": "}"}
-TORCH_SIZE = "torch.Size"
-MAX_DIGITS = 1000
-"""The most digits of a number that is read. int64 has 19 digits."""
+    from shapecalc.core.sizes.problem import ShapeError
+
 TOO_LARGE = 10**MAX_DIGITS
-LONGEST_WORD = 200_000
-"""The most characters of a name or a product that is read."""
-UNKNOWN = ("?", "None")
-"""How a size that nobody knows is written."""
-DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
-"""What texts and web pages have in place of -: hyphens, dashes, and the minus sign."""
-SEPARATING = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)|(?=-))"
-"""What is written between dims in place of a comma."""
-MOST_MISTYPED = 200
-"""The most characters of a mistyped word that are read again."""
 NAME_IT = "write a name (N) or ? for a size that is not known"
-MOST_DIMS = 1 << 16
-"""The most dims that a shape may have, in any dialect."""
-
-
-class Token(Record):
-    """A piece of a written shape: its text and the place of its first character."""
-
-    text: str
-    start: int
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """The place of the token: its first character, and the one after its last."""
-        return self.start, self.start + len(self.text)
 
 
 def shape_text(shape: Iterable[Dim]) -> str:
@@ -146,95 +117,24 @@ def read_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
     return axes  # type: ignore[return-value]
 
 
-def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
-    """Return the tokens of a written shape with their places; raise `ShapeError` (usage) if one is missing.
-
-    >>> [token.span for token in tokens("[2, -1]")]
-    [(1, 2), (4, 6)]
-    """
-    start, end, bracketed = _find_dims(text, argument)
-    body = text[start:end]
-    if not body.strip() and bracketed:
-        return ()
-    separator = "x" if "x" in body and all(map(_is_integer, body.split("x"))) else ","
-    if separator not in body and _stand_apart(body.split(), bracketed=bracketed):
-        return _words_apart(text, body.split(), start)
-    pieces, place = [], start
-    words = body.split(separator)
-    if len(words) > MOST_DIMS:
-        raise misuse(
-            f"{len(words)} dims, and no shape has more than {MOST_DIMS}", argument=argument, span=(start, start + 1)
-        )
-    if bracketed and len(words) > 1 and not words[-1].strip():
-        words.pop()
-    if not body.strip():
-        raise misuse("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
-    for index, word in enumerate(words):
-        stripped = word.strip()
-        at = place + len(word) - len(word.lstrip())
-        if not stripped:
-            raise misuse(
-                f"a dim is missing in '{visible(brief(text))}'", argument=argument, index=index, span=(place, place + 1)
-            )
-        pieces.append(Token(stripped, at))
-        place += len(word) + 1
-    return tuple(pieces)
-
-
-def _stand_apart(words: list[str], *, bracketed: bool) -> bool:
-    """Say whether words between blanks are dims of their own, and not factors of one. Names need brackets for that."""
-    if not bracketed and not all(word in UNKNOWN or _is_integer(word.removesuffix("L")) for word in words):
-        return False
-    return 1 < len(words) <= MOST_DIMS and not any(word[0] in "*/" or word[-1] in "*/" for word in words)
-
-
-def _words_apart(text: str, words: Iterable[str], start: int) -> tuple[Token, ...]:
-    """Return the tokens of dims that blanks separate."""
-    pieces = []
-    for word in words:
-        start = text.index(word, start)
-        pieces.append(Token(word, start))
-        start += len(word)
-    return tuple(pieces)
-
-
-def _find_dims(text: str, argument: str) -> tuple[int, int, bool]:
-    """Return where the dims start and end, and whether there are brackets around them."""
-    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
-    layers = 1
-    if text.startswith(f"{TORCH_SIZE}(", start):
-        start, layers = start + len(TORCH_SIZE), 2
-    bracketed = False
-    for _ in range(layers):
-        opening = text[start : start + 1]
-        if opening not in BRACKETS:
-            break
-        if text[start + 1 : end][-1:] != BRACKETS[opening]:
-            raise misuse(f"{opening} is never closed", argument=argument, span=(start, start + 1))
-        inner = text[start + 1 : end - 1]
-        start, end, bracketed = start + 1 + len(inner) - len(inner.lstrip()), end - 1, True
-        end = max(start, start + len(text[start:end].rstrip()))
-    return start, end, bracketed
-
-
 def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Dim, int]:
     """Return the dim that a token writes, and how many `?` were read so far, `unknowns` of them before the token.
 
     Raises `ShapeError` (usage) if it writes no dim.
     """
     word = token.text
-    if _is_integer(word.removesuffix("L")):
+    if is_integer(word.removesuffix("L")):
         return int(word.removesuffix("L")), unknowns
     if word in UNKNOWN:
         return named_dim(f"?{unknowns}"), unknowns + 1
     if word.isidentifier() and word.isascii() and len(word) <= LONGEST_WORD:
         return named_dim(word), unknowns
     if len(word) > LONGEST_WORD or not (word.isascii() and word.isprintable()):
-        raise _unreadable_error(token, token, argument, index)
+        raise _mistyped_error(token, token, argument, index)
     numerator, denominator, powers = 1, 1, dict[str, int]()
     for divides, factor in _factors(token):
         text = factor.text.strip()
-        if _is_number(text):
+        if is_number(text):
             numerator, denominator = (
                 (numerator, denominator * int(text)) if divides else (numerator * int(text), denominator)
             )
@@ -243,8 +143,14 @@ def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Di
             unknowns += text in UNKNOWN
             powers[name] = powers.get(name, 0) + (-1 if divides else 1)
         else:
-            raise _unreadable_error(factor, token, argument, index)
+            raise _mistyped_error(factor, token, argument, index)
     return _product_dim(numerator, denominator, powers, token, argument, index), unknowns
+
+
+def _mistyped_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
+    from shapecalc.core.sizes.mistyped import mistyped_error  # only who mistypes needs it
+
+    return mistyped_error(part, whole, argument, index)
 
 
 def _product_dim(
@@ -272,59 +178,3 @@ def _factors(token: Token) -> list[tuple[bool, Token]]:
             factors.append((divides, Token(token.text[start:place], token.start + start)))
             divides, start = char == "/", place + 1
     return factors
-
-
-def _is_number(text: str) -> bool:
-    return text.isdigit() and text.isascii() and len(text) <= MAX_DIGITS
-
-
-def _is_integer(text: str) -> bool:
-    return _is_number(text.strip().removeprefix("-"))
-
-
-def _unreadable_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
-    """Return the error for text that is not a dim. It names the first character that does not fit."""
-    text, shown = part.text, visible(brief(whole.text))
-    if text.lstrip("-").isdigit() and len(text) > MAX_DIGITS:
-        return misuse(
-            f"a number of {len(text)} digits is too long for a dim", argument=argument, index=index, span=part.span
-        )
-    if len(text) > LONGEST_WORD:
-        return misuse(f"{len(text)} characters are too many for a dim", argument=argument, index=index, span=part.span)
-    place = part.start + _first_misfit(text)
-    message = (
-        f"'{visible(text[_first_misfit(text)])}' is not allowed in '{shown}'"
-        if text.strip()
-        else f"a factor is missing in '{shown}'"
-    )
-    hint = _meant(whole.text, text[place - part.start :][:1])
-    return misuse(message, hint, argument=argument, index=index, span=(place, place + 1))
-
-
-def _meant(word: str, misfit: str) -> str:
-    """Return what to write in place of a word that is no dim: with commas or -, if others stand in their place."""
-    from re import split  # only who mistypes needs it
-
-    hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
-    dashed = "".join("-" if char in DASHES else char for char in word[:MOST_MISTYPED])
-    dims = split(SEPARATING, dashed)
-    decimal = dashed.count(".") == 1 and dashed.replace(".", "").isdecimal()
-    known = all(_is_integer(dim) or (dim.isidentifier() and dim.isascii()) for dim in dims)
-    meant = ",".join(dims) if known and not decimal and len(word) <= MOST_MISTYPED else ""
-    if misfit and misfit in DASHES:
-        return f"'{misfit}' is a dash, write -" + (f", as in {meant}" if meant else "")
-    return f"write {meant}" if meant else hint
-
-
-def _first_misfit(text: str) -> int:
-    """Return the place of the first character that does not belong to the number or name at the start of `text`."""
-    number = text[:2].removeprefix("-").isdigit() or text[:1].isdigit()
-    for place, char in enumerate(text):
-        fits = (
-            char.isdigit()
-            or (number and char == "-" and place == 0)
-            or (not number and (char.isalpha() or char == "_"))
-        )
-        if not (fits and char.isascii()):
-            return place
-    return 0

@@ -11,7 +11,8 @@ from shapecalc.core.sizes.record import Record
 from shapecalc.engine.endings import Endings
 from shapecalc.engine.files import FileError, split_store
 from shapecalc.engine.plan import concrete_moves
-from shapecalc.engine.stores.lines import Lines, LinesError, fewest_lines
+from shapecalc.engine.stores.building import LinesError, fewest_lines
+from shapecalc.engine.stores.lines import Lines
 from shapecalc.engine.stores.parts import check_target, finish, held_part, is_array, part_of
 from shapecalc.engine.stores.passes import Plan, plan_store
 from shapecalc.engine.stores.plan import Pass, PlanError

@@ -21,7 +21,7 @@ def count_elements(lines: Lines, box: Box, chunks: Sizes, most: float = inf) -> 
 
     Of `most` chunks on, those that several parts of the box share are counted several times.
 
-    >>> from shapecalc.engine.stores.lines import lines_of
+    >>> from shapecalc.engine.stores.building import lines_of
     >>> count_elements(lines_of((4, 6), []), ((0, 2), (1, 3)), (2, 2))
     8
     """

@@ -13,8 +13,8 @@ from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll, S
 from shapecalc.engine.backends import NUMPY
 from shapecalc.engine.stores.aligning import aligned
 from shapecalc.engine.stores.boxes import spans
+from shapecalc.engine.stores.building import LinesError, fewest_lines, lines_of
 from shapecalc.engine.stores.filling import filled
-from shapecalc.engine.stores.lines import LinesError, fewest_lines, lines_of
 from shapecalc.engine.stores.reads import boxes_of, count_elements
 from tests.sampling import examples
 

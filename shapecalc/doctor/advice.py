@@ -6,21 +6,18 @@ A reading is confirmed: the request is asked again under the dialect's rules, an
 from __future__ import annotations
 
 from itertools import islice
-from math import gcd
 from shlex import quote
 
 from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.command_line import command_line
 from shapecalc.core.fixing.answer import answer
-from shapecalc.core.fixing.factors import factored, missing_factors
 from shapecalc.core.fixing.fixes import apply, fixes
-from shapecalc.core.fixing.images import differing
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import COPY_FIRST
 from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import rank_text
 from shapecalc.core.sizes.record import Record
-from shapecalc.doctor.causes import SAID, as_dims, count_of, known_count
+from shapecalc.doctor.causes import SAID
+from shapecalc.doctor.findings import findings
 from shapecalc.doctor.lists import text_of
 from shapecalc.doctor.reading import ZERO_COPIES
 
@@ -30,14 +27,10 @@ if TYPE_CHECKING:
 
     from shapecalc.core.answers.trace import Trace
     from shapecalc.core.fixing.fixes import Fix
-    from shapecalc.doctor.context import Code
     from shapecalc.doctor.lists import Sizes
     from shapecalc.doctor.reading import Reading
 
 MOST_FIXES = 5
-LARGEST_RATIO = 4096
-MOST_BATCHES = 1024
-"""Up to which ratio of the counts a batch is thought of."""
 IN_WORDS = {
     "two-infer": "keep one -1 and write the other sizes; for the batch write 0 where 0 copies, as in ONNX",
     "infer-with-empty": "write the size in place of -1, or skip the step while the tensor is empty",
@@ -55,7 +48,6 @@ IN_WORDS = {
     "engine-limit": "fold the constants of the model before it is loaded, or use a newer engine",
 }
 """What mends a cause, where no numbers are needed to say it."""
-ZEROS_REPLACED = frozenset({"onnxruntime", "tensorrt"})
 SHAPES_NEEDED = frozenset({"reshape", "shuffle", "transpose", "expand", "squeeze", "unsqueeze", "flatten"})
 SHAPES_NEEDED |= {"tile", "unflatten"}
 VERBOSE = {
@@ -89,12 +81,10 @@ def advice(read: Reading) -> Advice:
     trace = _asked(read)
     if trace is not None and trace.output is not None and read.dialect is None:
         trace = None  # another framework's rules do not show that the message hides something
-    said = [SAID[read.cause], *_compared(read), *_counts(read), *_differing(read)]
-    said += [*_confirmed(read, trace), *_from_code(read)]
     words = _in_words(read)
     found = [*islice(_fixes(read, trace), MOST_FIXES - len(words)), *((each, None) for each in words)]
     command = _command_of_line(read) if trace is None else command_line(trace)
-    return Advice("; ".join(said), tuple(found), _ask(read), command)
+    return Advice("; ".join([SAID[read.cause], *findings(read, trace)]), tuple(found), _ask(read), command)
 
 
 def _asked(read: Reading) -> Trace | None:
@@ -137,130 +127,6 @@ def _options(read: Reading) -> dict[str, str] | None:
     if given is None or None in given.values():
         return None
     return {name: text_of(value or ()) for name, value in given.items()}
-
-
-def _compared(read: Reading) -> Iterator[str]:
-    """Yield how many dims there are and how many axes are named, or the size that would have to become another."""
-    if read.pair is not None and read.op == "expand":
-        yield f"the tensor has {read.pair[0]} there, which is neither 1 nor the {read.pair[1]} that is asked for"
-    elif read.pair is not None and read.op == "transpose":
-        there, named = read.pair
-        yield f"the tensor has {rank_text(there)}, and the permutation names {named}"
-        if named == there + 1:
-            yield "one dim is missing: a grey image has no channels, a lone sample has no batch"
-        elif named == there - 1:
-            yield "one dim is not named: often the batch"
-    elif read.op == "transpose" and read.code is not None and _moves_all(read.code):
-        yield f"the code names {len(read.code.sizes)} axes, each once, so the tensor does not have as many dims"
-
-
-def _moves_all(code: Code) -> bool:
-    """Say whether a call in the code names the axes of some tensor, each once."""
-    rank = len(code.sizes)
-    axes = {size % rank for size in code.sizes if isinstance(size, int) and -rank <= size < rank}
-    return code.op in ("transpose", "permute") and len(axes) == rank > 2
-
-
-def _counts(read: Reading) -> Iterator[str]:
-    """Yield the two element counts with their factors, and the ratio."""
-    have = read.elements if read.input is None else count_of(read.input)
-    asked = known_count(read.target) if read.target_elements is None else read.target_elements
-    if have is None or asked is None or read.strides or read.op not in ("reshape", "shuffle", "unflatten"):
-        return
-    partly = read.cause == "indivisible" or -1 in (read.target or ())
-    of = "known dims of the target" if partly else "target"
-    yield f"elements of the input: {factored(have)}; of the {of}: {factored(asked)}"
-    if not have or not asked or have == asked:
-        return
-    missing = missing_factors(have, asked)
-    if missing:
-        yield f"{have} has {missing}"
-    common = gcd(have, asked)
-    more, less = have // common, asked // common
-    if less == 1 and more <= LARGEST_RATIO:
-        yield f"the input has {more} times as many elements as the {of}{_meaning(more, read)}"
-    elif more == 1 and less <= LARGEST_RATIO:
-        yield f"the {of} {'have' if partly else 'has'} {less} times as many elements as the input{_meaning(less, read)}"
-    else:
-        yield f"the counts are in the ratio {more} to {less}"
-
-
-def _meaning(ratio: int, read: Reading) -> str:
-    """Return what a ratio of two counts often means, unless the shapes show that the batch is right."""
-    if read.input and read.target and read.input[0] == read.target[0]:
-        return ""
-    if read.input and ratio == read.input[0] and read.cause == "hard-coded-batch":
-        return f", and its first dim is {ratio}: often a batch"
-    return ": often RGB against grey" if ratio == 3 else ": often a batch" if ratio <= MOST_BATCHES else ""
-
-
-def _differing(read: Reading) -> Iterator[str]:
-    """Yield which dims of two shapes differ, if others around them agree."""
-    if read.input is None or read.target is None:
-        return
-    pairs = [*enumerate(zip(read.input, read.target, strict=False))]
-    unequal = [(index, have, asked) for index, (have, asked) in pairs if have != asked]
-    if len(read.input) == len(read.target) and len(unequal) == 1:
-        index, have, asked = unequal[0]
-        yield f"only dim {index} differs: {have} in the input, {asked} in the target"
-    elif read.cause == "count-mismatch" and count_of(read.input) and count_of(read.target):
-        _, ours, theirs = differing(as_dims(read.input), as_dims(read.target))
-        if ours and theirs and len(ours) < len(read.input):
-            yield f"only this differs: {text_of(ours)} in the input, {text_of(theirs)} in the target"
-
-
-def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
-    """Yield what the rules say of the request as it was read: why it is refused, or what the message must hide."""
-    if trace is None:
-        return
-    if read.input is None:
-        yield "the message does not give the shape of the input, so it is read as one dim"
-    if trace.problem is not None and (read.strides or read.op == "expand"):
-        yield trace.problem.message
-    if trace.output is not None and trace.conditions:
-        yield f"it holds when {' and '.join(condition.words for condition in trace.conditions)}"
-    elif trace.output is not None:
-        yield f"these rules give {text_of(trace.output)}, so the message hides something{_hidden(read)}"
-    if read.framework == "numpy" and read.cause == "count-mismatch" and read.target and not _shows_first(read):
-        yield "NumPy does not print a -1 that stands first, so the code may begin with one"
-    if read.dialect in ZEROS_REPLACED and read.input and read.target and _same_places(read):
-        places = [f"the {(read.target or ())[index]} at index {index}" for index in _same_places(read)]
-        told = "may be a 0" if len(places) == 1 else "may each be a 0"
-        yield f"where the model has a 0, the message shows the dim that it copies: {' and '.join(places)} {told}"
-
-
-def _shows_first(read: Reading) -> bool:
-    """Say whether the line of code shows that its first size is no -1."""
-    return read.line is not None and read.line.first not in (None, -1)
-
-
-def _same_places(read: Reading) -> list[int]:
-    pairs = zip(read.input or (), read.target or (), strict=False)
-    return [index for index, (have, asked) in enumerate(pairs) if have == asked]
-
-
-def _hidden(read: Reading) -> str:
-    """Return what a runtime may hide in a message about a request that looks right."""
-    return {
-        "numpy": "" if _shows_first(read) else ": a -1, which is not printed where it stands first",
-        "onnxruntime": ": a 0 that was replaced before it was printed, or allowzero",
-        "onnx": ": a size that is known only at run time, or allowzero",
-        "tensorrt": ": a 0 that was replaced before it was printed",
-        "torch": ": the strides of the tensor",
-        "openvino": ": special_zero",
-        "onednn": ": special_zero",
-    }.get(read.framework or "", "")
-
-
-def _from_code(read: Reading) -> Iterator[str]:
-    """Yield the sizes that the code of the nearest frame writes, marked as from there."""
-    if read.line is not None and (read.code is None or read.code.op != read.line.called):
-        if ";" not in read.line.text:
-            yield f"the line of code says {read.line.text}"
-    elif read.code is not None:
-        taken = known_count(read.code.sizes) if read.cause == "count-mismatch" and read.target is None else None
-        takes = "" if taken is None else f", which takes {factored(taken)} elements"
-        yield f"the code before it says {read.code.op} {text_of(read.code.sizes)}{takes}"
 
 
 def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None]]:

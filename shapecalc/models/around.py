@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import FrozenDict, replace
-from shapecalc.models.following import Following, nodes_in
+from shapecalc.models.following import Following
+from shapecalc.models.model import nodes_in
 from shapecalc.models.report import Verdict
 from shapecalc.models.telling import found_node, name_of
 from shapecalc.models.walking import walked

@@ -10,7 +10,7 @@ from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
     from typing import Any
 
@@ -133,3 +133,12 @@ class Payload(Record):
 
     start: int
     end: int
+
+
+def nodes_in(bodies: Iterable[Body]) -> Iterator[Node]:
+    """Yield all nodes of bodies, and of the bodies in them."""
+    left = [*bodies]
+    while left:
+        for node in left.pop().nodes:
+            yield node
+            left += node.bodies

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers.atoms import Known
 from shapecalc.core.answers.moves import Pick, Reshape, Roll
 from shapecalc.core.answers.views import View
+from shapecalc.core.sizes.known import Known
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.atoms import blocking_pair, contiguous_axes
 

@@ -14,11 +14,11 @@ import shapecalc as sc
 from shapecalc.core.algebra import difference
 from shapecalc.core.algebra.course import course_of
 from shapecalc.core.algebra.equiv import MOST_ELEMENTS, Verdict, equivalence
-from shapecalc.core.answers.atoms import Known
 from shapecalc.core.answers.element_path import ravel
 from shapecalc.core.asking.command_line import stage_line
 from shapecalc.core.sizes.conditions import holds
 from shapecalc.core.sizes.dims import product, quotient
+from shapecalc.core.sizes.known import Known
 from shapecalc.core.sizes.text import read_dims, shape_text
 from tests.core.drawing import drawn_chain, factors, positions_of
 from tests.core.test_views import carried_out

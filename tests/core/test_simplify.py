@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import shapecalc as sc
 from shapecalc.core.algebra.costs import cost_of
 from shapecalc.core.algebra.simplify import Goal, goal_called, simplify
-from shapecalc.core.answers.atoms import Known
 from shapecalc.core.answers.moves import Permute, Pick
 from shapecalc.core.asking.command_line import chain_text
 from shapecalc.core.sizes.dims import substitute
+from shapecalc.core.sizes.known import Known
 from shapecalc.core.sizes.text import shape_text
 from tests.core.drawing import drawn_chain, positions_of
 from tests.core.test_equiv import SHAPES, SIZES, alike, answered, at, stages

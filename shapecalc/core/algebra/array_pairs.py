@@ -12,9 +12,10 @@ from math import prod
 from string import ascii_uppercase
 
 from shapecalc.core.algebra.find import Found, Way, merged, order_of, shortest, ways
-from shapecalc.core.answers.atoms import Atom, Known, cut
+from shapecalc.core.answers.atoms import Atom, cut
 from shapecalc.core.sizes.conditions import Conditions, Never, combine, equal
 from shapecalc.core.sizes.dims import Dim, Shape, all_known, named_dim, names, product, substitute
+from shapecalc.core.sizes.known import Known
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import shape_text

@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from shapecalc.core.answers.atoms import Known
     from shapecalc.core.answers.moves import Move
+    from shapecalc.core.sizes.known import Known
 
 
 class Goal(Choice):
@@ -96,7 +96,7 @@ def _at_most(dim: Dim, other: Dim) -> bool:
 def cost_of(shape: Shape, moves: Iterable[Move], known: Known, item: int) -> Cost:
     """Return what moves of a tensor of `shape` take, if one element has `item` bytes.
 
-    >>> from shapecalc.core.answers.atoms import Known
+    >>> from shapecalc.core.sizes.known import Known
     >>> from shapecalc.core.answers.moves import Reshape
     >>> print(cost_of((2, 3), [Permute((1, 0)), Reshape((6,))], Known(), 4))
     1 transpose, 1 Shuffle, 48 bytes

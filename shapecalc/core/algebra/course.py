@@ -5,11 +5,12 @@ from __future__ import annotations
 from array import array
 from math import prod
 
-from shapecalc.core.answers.atoms import Known, merge
+from shapecalc.core.answers.atoms import merge
 from shapecalc.core.answers.element_path import index_before, ravel, unravel
 from shapecalc.core.answers.moves import Expand, Move, Pick, Reshape, Roll, Slice
 from shapecalc.core.answers.views import View, view_of, view_through
 from shapecalc.core.sizes.dims import Shape, rewrite
+from shapecalc.core.sizes.known import Known
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from array import array
 
 from shapecalc.core.algebra.course import position, positions
-from shapecalc.core.answers.atoms import Known
 from shapecalc.core.answers.element_path import unravel
 from shapecalc.core.sizes.dims import Shape, product
+from shapecalc.core.sizes.known import Known
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import shape_text
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
-    from shapecalc.core.answers.atoms import Atoms, Axes, Known
+    from shapecalc.core.answers.atoms import Atoms, Axes
     from shapecalc.core.answers.moves import Move
+    from shapecalc.core.sizes.known import Known
 
     Moves = tuple[Move, ...]
     Order = Sequence[int]
@@ -46,7 +47,8 @@ def forms(before: Shape, axes: Axes, after: Shape, known: Known, *, shuffled: bo
 
     The first are of the fewest stages; `shuffled` asks for what one Shuffle can do, too.
 
-    >>> from shapecalc.core.answers.atoms import Known, axes_through
+    >>> from shapecalc.core.answers.atoms import axes_through
+    >>> from shapecalc.core.sizes.known import Known
     >>> moves = [Permute((1, 0)), Reshape((3, 1, 2)), Permute((2, 1, 0))]
     >>> list(forms((2, 3), axes_through((2, 3), moves, Known()), (2, 1, 3), Known()))
     [(Reshape(shape=(2, 1, 3)),)]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from shapecalc.core.answers.atoms import Known
 from shapecalc.core.answers.regrouping import pieces
 from shapecalc.core.sizes.dims import Dim, Shape, names, quotient
+from shapecalc.core.sizes.known import Known
 from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.atoms import Known
 from shapecalc.core.sizes.conditions import Condition, Never, differ, equal, solved_names
 from shapecalc.core.sizes.dims import Dim, monomial, quotient, rewrite
+from shapecalc.core.sizes.known import Known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

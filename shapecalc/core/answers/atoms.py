@@ -17,6 +17,7 @@ from math import gcd, lcm
 
 from shapecalc.core.answers.moves import Expand, Permute, Reshape, Slice
 from shapecalc.core.sizes.dims import Dim, Shape, lowest_terms, monomial, product, quotient
+from shapecalc.core.sizes.known import is_plain
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.sums import Sum
@@ -26,10 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from shapecalc.core.answers.moves import Move
-    from shapecalc.core.sizes.dims import Monomial
-
-DEEPEST = 6
-"""How many known fractions a quotient is made of at most."""
+    from shapecalc.core.sizes.known import Known
 
 NEAR = 16
 """How many atoms and dims ahead two cuts that can be made to line up are looked for."""
@@ -78,62 +76,6 @@ Axes = tuple[Atoms, ...]
 Level = tuple[Atoms, Sum]
 
 
-class Known:
-    """What is known of the names: dims that must be whole numbers."""
-
-    def __init__(self, dims: Iterable[Dim] = ()) -> None:
-        """Begin with dims that are whole, such as those that a request writes."""
-        self.fractions = tuple({dim: None for dim in dims if not _is_plain(dim)})
-        self._answers: dict[Dim, bool] = {}
-        self._bases: dict[Atoms, Atoms] = {}
-
-    def base(self, atoms: Atoms) -> Atoms:
-        """Return the atoms, or the equal ones that are a base already: of deep bases, only one is to be compared."""
-        return self._bases.setdefault(atoms, atoms)
-
-    def is_whole(self, dim: Dim) -> bool:
-        """Say whether `dim` is sure to be a whole number: a product of whole ones.
-
-        >>> from shapecalc.core.sizes.text import read_dims
-        >>> known = Known(read_dims("H/7,W/7"))
-        >>> [known.is_whole(dim) for dim in read_dims("C*H*W/49,H/14")]
-        [True, False]
-        """
-        if _is_plain(dim):
-            return True
-        if not self.fractions:
-            return False
-        answer = self._answers.get(dim)
-        if answer is None:
-            answer = self._answers[dim] = self._is_product(monomial(dim), DEEPEST)
-        return answer
-
-    def divides(self, part: Dim, whole: Dim) -> bool:
-        """Say whether `part`, which is not 0, is sure to divide `whole`."""
-        if type(part) is int and type(whole) is int:
-            return whole % part == 0
-        return self.is_whole(quotient(whole, part))
-
-    def _is_product(self, dim: Monomial, depth: int) -> bool:
-        for fraction in self.fractions:
-            rest = quotient(dim, fraction)
-            if _is_plain(rest):
-                return True
-            if depth and _lies_under(monomial(rest)) < _lies_under(dim) and self._is_product(monomial(rest), depth - 1):
-                return True
-        return False
-
-
-def _is_plain(dim: Dim) -> bool:
-    """Say whether a dim is a whole number for all sizes."""
-    return isinstance(dim, int) or (dim.denominator == 1 and all(power > 0 for _, power in dim.powers))
-
-
-def _lies_under(dim: Monomial) -> tuple[int, int]:
-    """Return how much divides in a monomial: how many names, and the number."""
-    return sum(-power for _, power in dim.powers if power < 0), dim.denominator
-
-
 def axes_of(shape: Sequence[Dim]) -> Axes:
     """Return the axes of a tensor as it lies in memory: one atom each, none for a size of 1.
 
@@ -170,6 +112,7 @@ def axes_through(shape: Shape, moves: Iterable[Move], known: Known) -> Axes:
 
     Raises `ShapeError` (usage) for op `shape`.
 
+    >>> from shapecalc.core.sizes.known import Known
     >>> len(axes_through((2, 3, 4), [Permute((1, 0, 2)), Reshape((3, 8))], Known())[1])
     2
     """
@@ -251,13 +194,14 @@ def turned(atoms: Iterable[Atom]) -> Atoms:
 def regroup(axes: Axes, shape: Sequence[Dim], known: Known) -> Axes:
     """Return the axes cut into `shape`, which has the same volume, if only under a condition.
 
+    >>> from shapecalc.core.sizes.known import Known
     >>> regroup(axes_of((6,)), (2, 3), Known())
     ((Atom(size=2, stride=3, base=(), start=()),), (Atom(size=3, stride=1, base=(), start=()),))
     """
     atoms = _joined([atom for axis in axes for atom in axis], known)
     if product([atom.size for atom in atoms]) == product(shape):
         return _Cutting(atoms, shape, known).axes()
-    base = known.base(atoms)
+    base = known.same(atoms)
     return tuple([tuple([Atom(atom.size, atom.stride, base) for atom in axis]) for axis in axes_of(shape)])
 
 
@@ -306,7 +250,7 @@ class _Cutting:
         """Take the fewest atoms that fill the first dims; the dims' atoms step through them."""
         count, part, wanted, rest = self._next_cut()
         taken = [self.left.pop() for _ in range(count)] + ([self._outer(part)] if part != 1 else [])
-        base = self.known.base(merge(taken))
+        base = self.known.same(merge(taken))
         sizes = [self.wanted[-1 - out] for out in range(wanted)] + ([rest] if rest != 1 else [])
         stride = product(sizes)
         for out, size in enumerate(sizes):
@@ -353,7 +297,7 @@ def _common_factor(a: Dim, b: Dim) -> Dim:
     """Return the largest common factor of two dims that stands in both; 1 if names divide in one of them."""
     if type(a) is int and type(b) is int:
         return gcd(a, b)
-    if not (_is_plain(a) and _is_plain(b)):
+    if not (is_plain(a) and is_plain(b)):
         return 1
     one, other = monomial(a), monomial(b)
     theirs = dict(other.powers)
@@ -372,29 +316,6 @@ def _common_multiple(a: Dim, b: Dim) -> Dim:
     return lowest_terms(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator), powers)
 
 
-class Implied(Known):
-    """All that follows from dims that must be whole, and not only their products; it takes longer to tell."""
-
-    def is_whole(self, dim: Dim) -> bool:
-        """Say whether `dim` is sure to be a whole number.
-
-        >>> from shapecalc.core.sizes.text import read_dims
-        >>> Implied(read_dims("N*N/3")).is_whole(*read_dims("N/3"))
-        True
-        """
-        if super().is_whole(dim):
-            return True
-        if not self.fractions:
-            return False
-        from shapecalc.core.sizes.inequalities import Undecided
-        from shapecalc.core.sizes.systems import System
-
-        try:
-            return System((), map(monomial, self.fractions)).makes_whole(monomial(dim))
-        except Undecided:
-            return False
-
-
 class _Across(Exception):
     """A cut falls across two atoms."""
 
@@ -411,6 +332,7 @@ def cut(atoms: Sequence[Atom], shape: Sequence[Dim], known: Known) -> Axes | Non
 
     This is what "mix" means everywhere: a cut of the shape falls across an atom. Atoms of another volume mix, too.
 
+    >>> from shapecalc.core.sizes.known import Known
     >>> [[(atom.size, atom.stride) for atom in axis] for axis in cut((Atom(2, 8), Atom(8, 1)), (4, 4), Known())]
     [[(2, 8), (2, 4)], [(4, 1)]]
     >>> cut((Atom(2, 3), Atom(3, 1)), (3, 2), Known()) is None

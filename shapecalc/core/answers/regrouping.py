@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from math import gcd
 
-from shapecalc.core.answers.atoms import Atom, Implied, cut
+from shapecalc.core.answers.atoms import Atom, cut
 from shapecalc.core.sizes.conditions import Never, equal, solved_names
 from shapecalc.core.sizes.dims import Dim, Shape, monomial, named_dim, names, product, quotient, rewrite, substitute
+from shapecalc.core.sizes.known import Implied
 from shapecalc.core.sizes.record import Record
 
 TYPE_CHECKING = False

@@ -5,9 +5,10 @@ A view reads the same memory with other strides. What has no strides is a copy, 
 
 from __future__ import annotations
 
-from shapecalc.core.answers.atoms import Atom, Known, merge, regroup
+from shapecalc.core.answers.atoms import Atom, merge, regroup
 from shapecalc.core.answers.moves import Expand, Permute, Pick, Roll, Slice
 from shapecalc.core.sizes.dims import Dim, Shape, product
+from shapecalc.core.sizes.known import Known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from math import gcd
 
-from shapecalc.core.answers.atoms import Atom, Known, axes_after, axes_of, is_backwards, merge, normal, turned
+from shapecalc.core.answers.atoms import Atom, axes_after, axes_of, is_backwards, merge, normal, turned
 from shapecalc.core.answers.moves import Pick, Roll
 from shapecalc.core.sizes.dims import Dim, Shape, all_known, lowest_terms, monomial, product, quotient
+from shapecalc.core.sizes.known import Known
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.sums import Sum, total
 
@@ -125,7 +126,7 @@ class _Picking:
         cut = self._cut(start, step, count, _volume(atoms[1:]))
         if cut:
             return self._part_of_one(atoms[0], *cut[0]) + self.part(atoms[1:], *cut[1])
-        return self._left(Atom(count, step, self.known.base(atoms), total((start,))))
+        return self._left(Atom(count, step, self.known.same(atoms), total((start,))))
 
     def _part_of_one(self, atom: Atom, start: Dim, step: Dim, count: Dim) -> Atoms:
         """Return what is left of an atom; one that is read backwards still counts from its last position."""
@@ -140,7 +141,7 @@ class _Picking:
             return self._left(Atom(count, product((along, step)), atom.base, begun))
         elif begin or not self.known.divides(product((step, count)), atom.size):
             forward = (atom,) if along == 1 else turned((atom,))
-            return self._left(Atom(count, product((along, step)), self.known.base(forward), begin))
+            return self._left(Atom(count, product((along, step)), self.known.same(forward), begin))
         return self._left(Atom(count, product((atom.stride, step)), *atom.level))
 
     def _left(self, atom: Atom) -> Atoms:
@@ -237,7 +238,7 @@ def _rolled(view: View, axis: int, shift: int, known: Known) -> View:
         (atom,) = atoms
     else:
         backwards = is_backwards(next(atom for atom in atoms if atom.stride != 0))
-        base = known.base(turned(atoms) if backwards else atoms)
+        base = known.same(turned(atoms) if backwards else atoms)
         atom = Atom(_volume(atoms), -1 if backwards else 1, base)
     start = total((*atom.start, -shift * atom.stride))  # type: ignore[operator]  # the stride is 1 or -1
     atom = Atom(atom.size, atom.stride, atom.base, _round(start, atom.size, known))

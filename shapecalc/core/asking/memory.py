@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.atoms import Known
 from shapecalc.core.answers.moves import Reshape
 from shapecalc.core.answers.strides import contiguous_strides, view_after
+from shapecalc.core.sizes.known import Known
 from shapecalc.core.sizes.record import replace
 
 TYPE_CHECKING = False

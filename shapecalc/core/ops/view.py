@@ -102,8 +102,8 @@ def view(shape: Shape, at: Setting, target: Shape, strides: Shape | None = None)
 
 def _strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
     """Return the strides of the view; raise `ShapeError` if there is none, or if sizes decide whether there is one."""
-    from shapecalc.core.answers.atoms import Known  # an answer without its steps starts without it
     from shapecalc.core.answers.strides import contiguous_strides, view_after
+    from shapecalc.core.sizes.known import Known  # an answer without its steps starts without it
 
     if strides is None or 0 in shape:
         return strides if strides and shape == target else contiguous_strides(target)

@@ -6,11 +6,12 @@ piece of, and where on it the piece lies.
 
 from __future__ import annotations
 
-from shapecalc.core.answers.atoms import Atom, Implied, cut, merge
+from shapecalc.core.answers.atoms import Atom, cut, merge
 from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.answers.regrouping import EMPTY, without_zeros
 from shapecalc.core.sizes.conditions import solved_names
 from shapecalc.core.sizes.dims import named_dim, product, quotient, rewrite, substitute
+from shapecalc.core.sizes.known import Implied
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.text import shape_text

@@ -6,13 +6,12 @@ A line is an expression over one tensor. Names that are not the tensor's are siz
 from __future__ import annotations
 
 import ast
-import warnings
 
 from shapecalc.core.asking.ask import check_names_known, dialect_called
 from shapecalc.core.asking.code_calls import call_tensor, is_known
+from shapecalc.core.asking.code_syntax import MODULES, as_written, dialect_of, dotted_name, parsed, root_of, span_of
 from shapecalc.core.asking.code_tensors import Parts, Refused, Tensor, flipped, indexed, positions
 from shapecalc.core.asking.code_values import arithmetic, element, is_number, measure, negated
-from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.sizes.dims import Monomial, Shape, named_dim, names, substitute
 from shapecalc.core.sizes.problem import ShapeError, misuse
 from shapecalc.core.sizes.quoting import brief, visible
@@ -29,15 +28,6 @@ if TYPE_CHECKING:
 
 LONGEST = 1 << 16
 """The most characters of code that are read."""
-FRAMEWORKS = {
-    **dict.fromkeys(("torch", "F", "nn", "functional"), "torch"),
-    **dict.fromkeys(("np", "numpy"), "numpy"),
-    **dict.fromkeys(("jnp", "jax", "lax"), "jax"),
-    **dict.fromkeys(("tf", "tensorflow", "keras", "K"), "tensorflow"),
-    "paddle": "paddle",
-}
-"""The dialects of modules, by the names under which they are imported."""
-MODULES = {*FRAMEWORKS, "einops", "math", "ops", "layers"}
 OPERATORS = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -68,11 +58,11 @@ def read_code(text: str, name: str | None, shape: Shape, dialect: str | None, si
     """
     if len(text) > LONGEST:
         raise misuse(f"{len(text)} characters of code, and no more than {LONGEST} are read", argument="line")
-    tree = _parsed(text)
+    tree = parsed(text)
     try:
-        row = dialect_called(dialect).name if dialect else _dialect_of(tree)
+        row = dialect_called(dialect).name if dialect else dialect_of(tree)
         given = tuple([substitute(dim, sizes) for dim in shape])
-        reader = Reader(text, _as_written(name) if name else _root_of(tree), row, sizes)
+        reader = Reader(text, as_written(name) if name else root_of(tree), row, sizes)
         return reader.read(tree, given, {*names(shape)})
     except RecursionError:
         raise misuse("the code is nested too deep", argument="line") from None
@@ -87,10 +77,10 @@ def is_code(text: str) -> bool:
     if len(text) > LONGEST or _is_shape(text):
         return False
     try:
-        nodes = list(ast.walk(_parsed(text.strip())))
+        nodes = list(ast.walk(parsed(text.strip())))
     except ShapeError:
         return False
-    called = [getattr(each.func, "attr", _dotted(each.func)) for each in nodes if isinstance(each, ast.Call)]
+    called = [getattr(each.func, "attr", dotted_name(each.func)) for each in nodes if isinstance(each, ast.Call)]
     return any(map(is_known, called)) or any(isinstance(each, ast.Subscript) for each in nodes)
 
 
@@ -100,90 +90,6 @@ def _is_shape(text: str) -> bool:
     except ShapeError:
         return False
     return True
-
-
-def _parsed(text: str) -> ast.Module:
-    """Return the syntax tree of code; raise `ShapeError` (usage) if it has none."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except SyntaxError as error:
-        line, column = error.lineno or 1, max(0, (error.offset or 1) - 1)
-        start = min(_line_start(text, line) + column, max(0, len(text) - 1))
-        raise misuse(f"this is not Python: {error.msg}", argument="line", span=(start, start + 1)) from None
-    except (RecursionError, MemoryError):
-        raise misuse("the code is nested too deep", argument="line") from None
-    except ValueError as error:
-        raise misuse(f"this is not Python: {visible(str(error))}", argument="line") from None
-
-
-def _as_written(name: str) -> str:
-    """Return the name of a tensor, or the call that makes it, as Python writes it.
-
-    Raises `ShapeError` (usage) for what is neither.
-    """
-    match _parsed(name).body:
-        case [ast.Expr(value=ast.Name() | ast.Attribute() | ast.Call() as node)]:
-            return ast.unparse(node)
-    raise misuse(f"'{visible(brief(name))}' is not a name for a tensor", "write --input x=N,C,H,W", argument="input")
-
-
-def _line_start(text: str, line: int) -> int:
-    """Return the place of the first character of a line, which is counted from 1."""
-    return sum(len(each) for each in text.splitlines(keepends=True)[: line - 1])
-
-
-def _dialect_of(tree: ast.AST) -> str:
-    """Return the dialect that the modules and the methods of code speak; PyTorch's if nothing tells."""
-    found = "torch"
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in FRAMEWORKS:
-            dialect = FRAMEWORKS[node.id]
-            return dialect if dialect in DIALECTS else "numpy"
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            given = [*node.args, *node.keywords]
-            several = node.func.attr == "transpose" and len(given) != 2  # torch takes two axes
-            found = "numpy" if several or node.func.attr in ("astype", "ravel") else found
-    return found
-
-
-def _root_of(tree: ast.Module) -> str:
-    """Return the name of the tensor that code begins with; `x` if it begins with none."""
-    node: ast.AST | None = next((each for each in tree.body), None)
-    while node is not None:
-        match node:
-            case ast.Expr(value=inner) | ast.Assign(value=inner) | ast.Return(value=inner):
-                node = inner
-            case ast.Call(func=ast.Name() | ast.Attribute() as called) if _is_layer(called):
-                return ast.unparse(node)
-            case ast.Call(func=ast.Attribute(value=inner), args=args):
-                node = args[0] if args and _dotted(inner).split(".")[0] in MODULES else inner
-            case ast.Call(args=[first, *_]):
-                node = first
-            case ast.Subscript(value=inner) | ast.Attribute(value=inner, attr="T" | "mT" | "shape"):
-                node = inner
-            case ast.BinOp(left=inner):
-                node = inner
-            case _:
-                return _dotted(node) or "x"
-    return "x"
-
-
-def _is_layer(called: ast.expr) -> bool:
-    """Say whether what is called is a layer of the code's own, whose result is the tensor: `self.qkv(x)`."""
-    name = _dotted(called)
-    return not is_known(name.rpartition(".")[2]) and (name.startswith("self.") or name.isidentifier())
-
-
-def _dotted(node: ast.AST) -> str:
-    """Return a dotted name as it is written; an empty text for anything else."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        base = _dotted(node.value)
-        return f"{base}.{node.attr}" if base else ""
-    return ""
 
 
 class Reader:
@@ -234,7 +140,7 @@ class Reader:
 
     def assign(self, target: ast.expr, value: Value) -> None:
         """Give a name its value, or each of several names its part."""
-        name = _dotted(target)
+        name = dotted_name(target)
         if isinstance(value, Tensor) and not name:
             value = positions(value, self.failing(target))
         if name:
@@ -285,7 +191,7 @@ class Reader:
 
     def named(self, node: ast.expr) -> Value:
         """Return the value of a name: assigned, of a tensor, or a size."""
-        name = _dotted(node)
+        name = dotted_name(node)
         if name in self.assigned:
             return self.assigned[name]
         if isinstance(node, ast.Attribute):
@@ -326,7 +232,7 @@ class Reader:
         """Return an element, or a tensor that is indexed."""
         if ast.List in map(type, (index, *getattr(index, "elts", ()))):
             raise self.error(node, "a list of positions has no op here")
-        name, key = _dotted(inner), self.value(index)
+        name, key = dotted_name(inner), self.value(index)
         if isinstance(key, str) and name and key.isidentifier():
             return self.size(node, key)
         if name and isinstance(key, int) and key >= 0 and not self.is_assigned(name):
@@ -344,14 +250,14 @@ class Reader:
         keywords = {each.arg or "**": self.value(each.value) for each in node.keywords}
         function = node.func
         if isinstance(function, ast.Call):  # nn.PixelShuffle(2)(x)
-            layer = _dotted(function.func).rpartition(".")[2]
+            layer = dotted_name(function.func).rpartition(".")[2]
             args += self.values(function.args)
             keywords |= {each.arg or "**": self.value(each.value) for each in function.keywords}
             return call_tensor(layer, args, keywords, self.failing(node))
-        if isinstance(function, ast.Attribute) and _dotted(function).split(".")[0] not in MODULES - {self.name}:
+        if isinstance(function, ast.Attribute) and dotted_name(function).split(".")[0] not in MODULES - {self.name}:
             return self.method(node, function, args, keywords)
-        dotted = _dotted(function)
-        name = dotted if is_known(dotted) else dotted.rpartition(".")[2]
+        whole = dotted_name(function)
+        name = whole if is_known(whole) else whole.rpartition(".")[2]
         return call_tensor(name, args, keywords, self.failing(node))
 
     def method(self, node: ast.Call, function: ast.Attribute, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -371,22 +277,9 @@ class Reader:
 
     def segment(self, node: ast.AST) -> str:
         """Return the text of an expression."""
-        start, end = self.span(node)
+        start, end = span_of(self.text, node)
         return visible(self.text[start:end])
-
-    def span(self, node: ast.AST) -> tuple[int, int]:
-        """Return the place of an expression. Python counts its columns in bytes."""
-        lines = self.text.splitlines(keepends=True)
-
-        def place(line: int, column: int) -> int:
-            before = lines[line - 1].encode("utf-8", "surrogatepass")[:column]
-            return _line_start(self.text, line) + len(before.decode("utf-8", "surrogatepass"))
-
-        return (
-            place(node.lineno, node.col_offset),  # type: ignore[attr-defined]
-            place(node.end_lineno, node.end_col_offset),  # type: ignore[attr-defined]
-        )
 
     def error(self, node: ast.AST, message: str, hint: str = "") -> ShapeError:
         """Return the error (usage) for an expression, with its place."""
-        return misuse(f"'{brief(self.segment(node))}': {message}", hint, argument="line", span=self.span(node))
+        return misuse(f"'{brief(self.segment(node))}': {message}", hint, argument="line", span=span_of(self.text, node))

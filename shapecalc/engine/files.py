@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import stat
-import sys
 import tempfile
 import zipfile
 import zlib
@@ -17,25 +14,25 @@ from pathlib import Path
 
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.record import Record
+from shapecalc.engine.json_headers import read_object
 from shapecalc.engine.npy_headers import Header, kind_name, read_header
+from shapecalc.engine.regular_files import Unreadable, opened, reason_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from typing import IO, Any
+    from typing import IO, Any, Literal
 
     import numpy as np
 
-UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
-"""Everything that reading a file can raise that is cut, damaged, or packed in an unknown way."""
+DAMAGED = (zipfile.BadZipFile, EOFError, zlib.error)
+"""What `zipfile` raises while a damaged archive is read: its parts do not agree, it is cut, it cannot be unpacked."""
 MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 """How many bytes a packed byte can become at most, for each way in which NumPy packs. Source: RFC 1951, 3.2.5."""
 STORES = (".zarr", ".h5", ".hdf5")
 """What the names of stores end with: their arrays may be larger than memory."""
 ENCRYPTED = 1
 """The bit that marks a member of an archive that needs a password."""
-NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""The flag with which opening a pipe does not wait for a writer."""
 
 
 class FileError(Exception):
@@ -133,57 +130,82 @@ def _mapped_source(text: str, path: str, array: Any) -> Source:
 
 @contextmanager
 def raise_file_errors(text: str) -> Iterator[None]:
-    """Turn everything that reading a file can raise into a `FileError` that names the file."""
+    """Turn the errors for what cannot be used of a file into a `FileError` that names it."""
     try:
         yield
-    except (*UNREADABLE, _safetensors_error()) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or "it ends too early"
-        raise FileError(f"{text}: {reason}".rstrip(".")) from None
-
-
-def _safetensors_error() -> type[Exception]:
-    """Return the error that the safetensors library raises, if the library is imported."""
-    module = sys.modules.get("safetensors")
-    return module.SafetensorError if module else ValueError
+    except (OSError, Unreadable) as error:
+        raise FileError(f"{text}: {reason_of(error)}") from None
 
 
 @contextmanager
-def regular_file(path: str) -> Iterator[IO[bytes]]:
-    """Yield a file to read; raise `ValueError` for a pipe or a device, which may never come to an end."""
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT)) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is not a regular file")
-        yield file
+def unreadable_on(*errors: type[Exception]) -> Iterator[None]:
+    """Turn what a library raises for a file that it cannot read into `Unreadable`; only its calls stand inside."""
+    try:
+        yield
+    except errors as error:
+        raise Unreadable(str(error) or "it ends too early") from None
+
+
+def regular_file(path: str) -> IO[bytes]:
+    """Return a file, open to be read; raise `OSError`, `Unreadable` if it cannot be."""
+    return os.fdopen(opened(path), "rb")
+
+
+@contextmanager
+def opened_archive(path: str) -> Iterator[zipfile.ZipFile]:
+    """Yield an archive to read; raise `OSError`, `Unreadable` if it cannot be."""
+    with regular_file(path) as file:
+        with unreadable_on(*DAMAGED, NotImplementedError, ValueError):
+            archive = zipfile.ZipFile(file)
+        with archive:
+            yield archive
+
+
+@contextmanager
+def opened_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
+    """Yield a member of an archive to read; raise `OSError`, `Unreadable` if it cannot be, also while it is read."""
+    with unreadable_on(*DAMAGED, NotImplementedError, ValueError):
+        packed = archive.open(info)
+    with packed, unreadable_on(*DAMAGED):
+        yield packed
 
 
 def _map_array(file: IO[bytes]) -> Any:
-    """Return the array of a .npy file, mapped. An empty array is not mapped, because it has no bytes."""
-    import numpy as np
-
+    """Return the array of a .npy file, mapped."""
     header = read_header(file)
     held = os.fstat(file.fileno()).st_size
     if header.end > held:
         raise wrong_size(header.end, held)
-    if 0 in header.shape:
-        return np.empty(header.shape, header.kind)
-    flat = np.memmap(file, header.kind, "r", header.start, (prod(header.shape),))
-    return flat.reshape(header.shape, order="F" if header.fortran else "C")
+    return _mapped(file, header.kind, header.start, header.shape, "F" if header.fortran else "C")
+
+
+def _mapped(file: IO[bytes], kind: np.dtype[Any], start: int, shape: tuple[int, ...], order: Literal["C", "F"]) -> Any:
+    """Return the elements of a file from a byte on, mapped. An empty array is not mapped, because it has no bytes.
+
+    Raises `Unreadable` for more dims than NumPy has, and for a file that was cut meanwhile.
+    """
+    import numpy as np
+
+    with unreadable_on(ValueError):
+        if 0 in shape:
+            return np.empty(shape, kind)
+        return np.memmap(file, kind, "r", start, (prod(shape),)).reshape(shape, order=order)
 
 
 def _member_header(path: str, member: str) -> Header:
     """Return the header of an array in a .npz archive; no more of the archive is unpacked."""
-    with regular_file(path) as file, zipfile.ZipFile(file) as archive:
+    with opened_archive(path) as archive:
         info = member_info(members_of(archive), path, member)
-        with archive.open(info) as packed:
+        with opened_member(archive, info) as packed:
             header = read_header(packed)
     if header.end != info.file_size:
         raise wrong_size(header.end, info.file_size)
     return header
 
 
-def wrong_size(end: int, held: int) -> ValueError:
+def wrong_size(end: int, held: int) -> Unreadable:
     """Return the error for a file whose header asks for other bytes than it holds."""
-    return ValueError(f"its header asks for {end} bytes, and it holds {held}")
+    return Unreadable(f"its header asks for {end} bytes, and it holds {held}")
 
 
 def members_of(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -192,14 +214,14 @@ def members_of(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 
 def member_info(held: Mapping[str, zipfile.ZipInfo], path: str, member: str) -> zipfile.ZipInfo:
-    """Return what an archive says of an array; raise `ValueError` if it has none, or if that cannot be true."""
+    """Return what an archive says of an array; raise `Unreadable` if it has none, or if that cannot be true."""
     if member not in held:
-        raise ValueError(f"it has {', '.join(map(brief, [*held][:16]))}; write {path}:NAME")
+        raise Unreadable(f"it has {', '.join(map(brief, [*held][:16]))}; write {path}:NAME")
     info = held[member]
     if info.flag_bits & ENCRYPTED or info.compress_type not in MOST_UNPACKED:
-        raise ValueError("it is packed in a way that NumPy does not use")
+        raise Unreadable("it is packed in a way that NumPy does not use")
     if info.file_size > info.compress_size * MOST_UNPACKED[info.compress_type]:
-        raise ValueError(
+        raise Unreadable(
             f"the archive says that {info.compress_size} bytes unpack to {info.file_size}, which cannot be"
         )
     return info
@@ -207,8 +229,8 @@ def member_info(held: Mapping[str, zipfile.ZipInfo], path: str, member: str) -> 
 
 def _unpack(path: str, member: str) -> Any:
     """Return an array of a .npz archive: it is unpacked to a scratch file that has no name, and mapped."""
-    with zipfile.ZipFile(path) as archive, tempfile.TemporaryFile() as scratch:
-        with archive.open(member_info(members_of(archive), path, member)) as packed:
+    with opened_archive(path) as archive, tempfile.TemporaryFile() as scratch:
+        with opened_member(archive, member_info(members_of(archive), path, member)) as packed:
             shutil.copyfileobj(packed, scratch, 1 << 20)
         scratch.seek(0)
         return _map_array(scratch)
@@ -225,18 +247,17 @@ def _tensor(path: str, member: str) -> Any:
     import numpy as np
 
     try:
-        from safetensors import safe_open
+        from safetensors import SafetensorError, safe_open
     except ImportError:
-        raise ValueError("safetensors is not installed; pip install 'shapecalc[safetensors]'") from None
+        raise Unreadable("safetensors is not installed; pip install 'shapecalc[safetensors]'") from None
     with regular_file(path) as file:
-        with safe_open(path, framework="numpy") as tensors:
+        with unreadable_on(SafetensorError), safe_open(path, framework="numpy") as tensors:
             names = list(tensors.keys())
         if member not in names:
-            raise ValueError(f"it has {', '.join(map(brief, names[:16]))}; write {path}:NAME")
+            raise Unreadable(f"it has {', '.join(map(brief, names[:16]))}; write {path}:NAME")
         length = int.from_bytes(file.read(8), "little")
-        tensor = json.loads(file.read(length))[member]
-    if tensor["dtype"] not in SAFETENSORS:
-        raise ValueError(f"its element type {tensor['dtype']} is smaller than a byte")
-    kind, shape = np.dtype(SAFETENSORS[tensor["dtype"]]), tuple(tensor["shape"])
-    start = 8 + length + tensor["data_offsets"][0]
-    return np.memmap(path, kind, "r", start, (prod(shape),)).reshape(shape) if prod(shape) else np.empty(shape, kind)
+        tensor = read_object(file.read(length))[member]
+        if tensor["dtype"] not in SAFETENSORS:
+            raise Unreadable(f"its element type {tensor['dtype']} is smaller than a byte")
+        kind, start = np.dtype(SAFETENSORS[tensor["dtype"]]), 8 + length + tensor["data_offsets"][0]
+        return _mapped(file, kind, start, tuple(tensor["shape"]), "C")

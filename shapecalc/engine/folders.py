@@ -6,6 +6,7 @@ A file that cannot be read is a finding like any other, so that a folder is look
 from __future__ import annotations
 
 from shapecalc.engine.headers import Found, npy_file, unreadable
+from shapecalc.engine.regular_files import Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,12 +20,12 @@ def found_in(text: str) -> Iterator[Found]:
     """
     try:
         if not text:
-            raise ValueError("the name of a file is empty")
+            raise Unreadable("the name of a file is empty")
         if text.endswith(".npy"):
             yield npy_file(text)
         else:
             yield from _found_elsewhere(text)
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, Unreadable) as error:
         yield unreadable(text, error)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from math import prod
 
 from shapecalc.core.sizes.record import Record
+from shapecalc.engine.regular_files import Unreadable, opened, reason_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     Shape = tuple[int, ...]
 
-OPENED = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-"""How a file is opened: without waiting for the writer of a pipe, and byte by byte on Windows."""
 AT_ONCE = 4096
 """How many bytes of a file are read first; most headers end before."""
 PLAIN = re.compile(
@@ -44,28 +42,24 @@ class Found(Record):
     """Why it cannot be read; empty if it can."""
 
 
-def unreadable(name: str, error: Exception) -> Found:
+def unreadable(name: str, error: OSError | Unreadable) -> Found:
     """Return the finding of an array that cannot be read."""
-    if isinstance(error, RecursionError):
-        return Found(name, problem="its header is nested too deeply")
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or "it ends too early"
-    return Found(name, problem=f"{reason[:1].lower()}{reason[1:]}".rstrip("."))
+    reason = reason_of(error)
+    return Found(name, problem=f"{reason[:1].lower()}{reason[1:]}")
 
 
 def first_bytes(path: str, most: int = AT_ONCE) -> tuple[bytes, int]:
-    """Return the first bytes of a file, and how many it holds; raise `ValueError` for a pipe or a device."""
-    descriptor = os.open(path, OPENED)
+    """Return the first bytes of a file, and how many it holds; raise `OSError`, `Unreadable` if it is no file."""
+    descriptor = opened(path)
     try:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise ValueError("it is not a regular file")
-        return os.read(descriptor, min(most, state.st_size)), state.st_size
+        held = os.fstat(descriptor).st_size
+        return os.read(descriptor, min(most, held)), held
     finally:
         os.close(descriptor)
 
 
 def npy_file(path: str) -> Found:
-    """Return what the header of a .npy file says; raise `OSError`, `ValueError` if it cannot be used."""
+    """Return what the header of a .npy file says; raise `OSError`, `Unreadable` if it cannot be used."""
     start, held = first_bytes(path)
     plain = plain_header(start)
     if plain and plain[2] <= held:
@@ -95,7 +89,7 @@ def plain_header(start: bytes) -> tuple[Shape, str, int] | None:
 def read_npy(file: IO[bytes]) -> tuple[Shape, str | None, int]:
     """Return the shape and element type that the header of a .npy file states, and the byte after the elements.
 
-    Raises `ValueError` for what is no header, and for elements that cannot be used. Source: NEP 1.
+    Raises `Unreadable` for what is no header, and for elements that cannot be used. Source: NEP 1.
     """
     from shapecalc.engine.npy_headers import check_size, element_kind, kind_name, read_fields
 

@@ -6,6 +6,7 @@ import json
 
 from shapecalc.core.sizes.dims import INT64_MAX
 from shapecalc.core.sizes.quoting import brief
+from shapecalc.engine.regular_files import Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise ValueError("its header says one thing twice")
+        raise Unreadable("its header says one thing twice")
     return made
 
 
@@ -24,22 +25,28 @@ READER = json.JSONDecoder(object_pairs_hook=_without_repeats)
 
 
 def read_object(data: bytes) -> dict[str, Any]:
-    """Return the object that some bytes write; raise `ValueError` for anything else, and for a name said twice."""
+    """Return the object that some bytes write; raise `Unreadable` for anything else, and for a name said twice."""
     try:
         found = READER.decode(data.decode("utf-8"))
     except UnicodeDecodeError:
-        raise ValueError("its header is not UTF-8") from None
+        raise Unreadable("its header is not UTF-8") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"its header is not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+        raise Unreadable(f"its header is not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise Unreadable("its header is nested too deeply") from None
+    except Unreadable:
+        raise
+    except ValueError:
+        raise Unreadable("its header holds a number of too many digits") from None
     if not isinstance(found, dict):
-        raise ValueError("its header is not a JSON object")
+        raise Unreadable("its header is not a JSON object")
     return found
 
 
 def checked_shape(value: object) -> tuple[int, ...]:
-    """Return the shape that a list of sizes states; raise `ValueError` for anything else."""
+    """Return the shape that a list of sizes states; raise `Unreadable` for anything else."""
     sizes = value if isinstance(value, list) else [None]
     for size in sizes:
         if type(size) is not int or not 0 <= size <= INT64_MAX:
-            raise ValueError(f"its header gives {brief(repr(value))} for a shape, which is not a list of sizes")
+            raise Unreadable(f"its header gives {brief(repr(value))} for a shape, which is not a list of sizes")
     return tuple(sizes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from shapecalc.core.sizes.quoting import brief
+from shapecalc.engine.regular_files import Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ BLANK = re.compile(r"[ \t\n]*")
 def read_literal(text: str, *, long_numbers: bool = False) -> object:
     """Return the value that a text writes: texts, whole numbers and truth values, in tuples, lists and dicts.
 
-    With `long_numbers` a number may be written as `3L`. Raises `ValueError` for anything else.
+    With `long_numbers` a number may be written as `3L`. Raises `Unreadable` for anything else.
 
     >>> read_literal("{'shape': (2, 3L), 'order': False, }", long_numbers=True)
     {'shape': (2, 3), 'order': False}
@@ -46,10 +47,10 @@ class _Reader:
         self.text, self.long_numbers = text, long_numbers
         self.place = self.depth = 0
 
-    def unreadable(self) -> ValueError:
+    def unreadable(self) -> Unreadable:
         """Return the error for what stands at this place."""
         rest = brief(self.text[self.place :].rstrip())
-        return ValueError(f"its header cannot be read from character {self.place} on: {rest}")
+        return Unreadable(f"its header cannot be read from character {self.place} on: {rest}")
 
     def skip(self, mark: str) -> bool:
         """Go on behind a mark and the blanks that follow it; return False if it does not stand here."""
@@ -68,7 +69,7 @@ class _Reader:
         if self.skip("{"):
             pairs = self._listed("}", self._pair)[0]
             if len(dict(pairs)) < len(pairs):
-                raise ValueError("its header says one thing twice")
+                raise Unreadable("its header says one thing twice")
             return dict(pairs)
         return self._plain_value()
 
@@ -91,7 +92,7 @@ class _Reader:
         """Return the items up to a bracket, and whether they end in a comma."""
         self.depth += 1
         if self.depth > DEEPEST:
-            raise ValueError(f"its header opens more than {DEEPEST} brackets at once")
+            raise Unreadable(f"its header opens more than {DEEPEST} brackets at once")
         items: list[Item] = []
         comma = True
         while not self.skip(closing):

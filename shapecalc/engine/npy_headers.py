@@ -13,6 +13,7 @@ from math import prod
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.literals import read_literal
+from shapecalc.engine.regular_files import Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Header(Record):
 def read_header(file: Any) -> Header:
     """Return the header of a .npy file that is open at its start; no more of the file is read.
 
-    Raises `ValueError` with the reason for what is no header, and for elements that cannot be used. Source: NEP 1.
+    Raises `Unreadable` with the reason for what is no header, and for elements that cannot be used. Source: NEP 1.
     """
     fields = read_fields(file)
     kind = element_kind(fields.descr)
@@ -68,22 +69,22 @@ def read_header(file: Any) -> Header:
 def read_fields(file: Any) -> Fields:
     """Return what the header of a .npy file says; its element type may still be none.
 
-    Raises `ValueError` with the reason for what is no header. Source: NEP 1.
+    Raises `Unreadable` with the reason for what is no header. Source: NEP 1.
     """
     version = _read_version(file)
     text, start = _read_text(file, version)
     found = read_literal(text, long_numbers=version < (3, 0))
     if not isinstance(found, dict) or found.keys() != {"descr", "fortran_order", "shape"}:
-        raise ValueError("its header does not hold descr, fortran_order and shape alone")
+        raise Unreadable("its header does not hold descr, fortran_order and shape alone")
     if not isinstance(found["fortran_order"], bool):
-        raise ValueError("fortran_order in its header is neither True nor False")
+        raise Unreadable("fortran_order in its header is neither True nor False")
     return Fields(_checked_shape(found["shape"]), found["fortran_order"], found["descr"], start)
 
 
 def check_size(shape: tuple[int, ...], itemsize: int) -> None:
-    """Raise `ValueError` for a shape of more elements than a file can hold."""
+    """Raise `Unreadable` for a shape of more elements than a file can hold."""
     if prod(size or 1 for size in shape) * itemsize > MOST_BYTES:
-        raise ValueError("its header asks for more elements than a file can hold")
+        raise Unreadable("its header asks for more elements than a file can hold")
 
 
 def write_header(file: Any, shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
@@ -105,10 +106,10 @@ def write_header(file: Any, shape: tuple[int, ...], kind: np.dtype[Any]) -> None
 def _read_version(file: Any) -> tuple[int, int]:
     magic = file.read(len(MAGIC) + 2)
     if len(magic) < len(MAGIC) + 2 or not magic.startswith(MAGIC):
-        raise ValueError("it does not start as a .npy file does")
+        raise Unreadable("it does not start as a .npy file does")
     version = magic[-2], magic[-1]
     if version not in LENGTH_BYTES:
-        raise ValueError(f"its format is version {version[0]}.{version[1]}, and 1.0, 2.0 and 3.0 are read")
+        raise Unreadable(f"its format is version {version[0]}.{version[1]}, and 1.0, 2.0 and 3.0 are read")
     return version
 
 
@@ -116,31 +117,31 @@ def _read_text(file: Any, version: tuple[int, int]) -> tuple[str, int]:
     """Return the text of a header, and the byte after it."""
     length = int.from_bytes(file.read(LENGTH_BYTES[version]), "little")
     if length > LONGEST_HEADER:
-        raise ValueError(f"its header is said to be {length} bytes long, and at most {LONGEST_HEADER} are read")
+        raise Unreadable(f"its header is said to be {length} bytes long, and at most {LONGEST_HEADER} are read")
     data = file.read(length)
     if not data or len(data) < length:
-        raise ValueError("it ends before its header does")
+        raise Unreadable("it ends before its header does")
     try:
         text = data.decode("utf-8" if version == (3, 0) else "latin-1")
     except UnicodeDecodeError:
-        raise ValueError("its header is not the UTF-8 of version 3.0") from None
+        raise Unreadable("its header is not the UTF-8 of version 3.0") from None
     return text, len(MAGIC) + 2 + LENGTH_BYTES[version] + length
 
 
 def _checked_shape(shape: object) -> tuple[int, ...]:
-    """Return a shape that a header gives; raise `ValueError` if it is none."""
+    """Return a shape that a header gives; raise `Unreadable` if it is none."""
     if not isinstance(shape, tuple) or any(type(size) is not int for size in shape):
-        raise ValueError(f"its header gives {brief(repr(shape))} for a shape, which is not a tuple of whole numbers")
+        raise Unreadable(f"its header gives {brief(repr(shape))} for a shape, which is not a tuple of whole numbers")
     if any(size < 0 for size in shape):
-        raise ValueError("its header gives a negative size")
+        raise Unreadable("its header gives a negative size")
     return shape
 
 
 def element_kind(descr: Any) -> np.dtype[Any]:
-    """Return the element type that a header describes; raise `ValueError` if it describes none that can be used."""
+    """Return the element type that a header describes; raise `Unreadable` if it describes none that can be used."""
     import numpy as np
 
-    unknown = ValueError(f"its header describes no element type that can be read: {brief(repr(descr))}")
+    unknown = Unreadable(f"its header describes no element type that can be read: {brief(repr(descr))}")
     if isinstance(descr, tuple) or not _is_description(descr):
         raise unknown
     try:
@@ -148,9 +149,9 @@ def element_kind(descr: Any) -> np.dtype[Any]:
     except (TypeError, ValueError, OverflowError, MemoryError):
         raise unknown from None
     if kind.hasobject:
-        raise ValueError("it holds pickled objects, which are not read")
+        raise Unreadable("it holds pickled objects, which are not read")
     if not kind.itemsize:
-        raise ValueError("its elements have no bytes, so nothing says whether they are there")
+        raise Unreadable("its elements have no bytes, so nothing says whether they are there")
     return kind
 
 

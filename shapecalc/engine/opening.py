@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from shapecalc.core.sizes.quoting import brief
-from shapecalc.engine.files import STORES, Source, open_array, raise_file_errors, split_store
+from shapecalc.engine.files import STORES, Source, open_array, raise_file_errors, split_store, unreadable_on
+from shapecalc.engine.regular_files import Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ def open_source(text: str) -> Source:
 
 
 def _store_source(text: str) -> Source:
-    """Return an array in a store, whose elements are read by `engine/stores` alone; raise `ValueError`, `OSError`."""
+    """Return an array in a store, whose elements are read by `engine/stores` alone; raise `Unreadable`, `OSError`."""
     import numpy as np
 
     path, member = split_store(text)
     if ".." in member.split("/"):
-        raise ValueError("the name of an array leads out of its store")
+        raise Unreadable("the name of an array leads out of its store")
     if path.endswith(".zarr"):
         from shapecalc.engine.zarr_headers import array_of_store
 
@@ -41,7 +42,7 @@ def _store_source(text: str) -> Source:
         shape, kind = _hdf5_header(path, member)
 
     def load() -> Any:
-        raise ValueError("the elements of a store are carried from store to store: -o OUT.zarr")
+        raise Unreadable("the elements of a store are carried from store to store: -o OUT.zarr")
 
     return Source(text, Path(path), shape, kind, load)
 
@@ -51,9 +52,10 @@ def _hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype[Any]
     try:
         import h5py
     except ImportError:
-        raise ValueError("h5py is not installed; pip install 'shapecalc[h5py]'") from None
-    with h5py.File(path, "r") as file:
+        raise Unreadable("h5py is not installed; pip install 'shapecalc[h5py]'") from None
+    with unreadable_on(ValueError, TypeError), h5py.File(path, "r") as file:
         found = file.get(member) if member else None
-        if not isinstance(found, h5py.Dataset):
-            raise ValueError(f"it has {', '.join(map(brief, [*file][:16]))}; write {path}:/NAME")
-        return found.shape, found.dtype
+        if isinstance(found, h5py.Dataset):
+            return found.shape, found.dtype
+        names = [*file][:16]
+    raise Unreadable(f"it has {', '.join(map(brief, names))}; write {path}:/NAME")

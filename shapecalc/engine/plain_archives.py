@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from struct import Struct
 
-from shapecalc.engine.headers import AT_ONCE, OPENED, Found, plain_header
+from shapecalc.engine.headers import AT_ONCE, Found, plain_header
+from shapecalc.engine.regular_files import opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ class _NotPlain(Exception):
 def plain_arrays(path: str, member: str = "") -> list[Found] | None:
     """Return what is found of the arrays of a plain archive, or of one of them; None if it is not plain.
 
-    Raises `OSError` if it cannot be opened.
+    Raises `OSError`, `Unreadable` if it cannot be opened.
     """
-    descriptor = os.open(path, OPENED)
+    descriptor = opened(path)
     try:
         found: dict[str, Found] = {}
         after, entries = _directory(descriptor)
@@ -51,7 +52,7 @@ def plain_arrays(path: str, member: str = "") -> list[Found] | None:
                 return None
             found[name] = Found(name, *_array(descriptor, entry, after))
             after = entry[5]
-    except (_NotPlain, OSError):  # a pipe has no end to go to
+    except (_NotPlain, OSError):
         return None
     finally:
         os.close(descriptor)

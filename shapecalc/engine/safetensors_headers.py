@@ -10,6 +10,7 @@ from math import prod
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.engine.headers import Found, first_bytes, unreadable
 from shapecalc.engine.json_headers import checked_shape, read_object
+from shapecalc.engine.regular_files import Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,21 +34,21 @@ TYPES |= {"F4": ("float4_e2m1fn", 4), "F6_E2M3": ("float6_e2m3fn", 6), "F6_E3M2"
 def tensors_of_file(path: str, member: str = "") -> Iterator[Found]:
     """Yield what is found of the tensors of a file, or of one of them.
 
-    Raises `OSError`, `ValueError` for a file without such a header.
+    Raises `OSError`, `Unreadable` for a file without such a header.
     """
     data, size = first_bytes(path)
     length = int.from_bytes(data[:LENGTH_BYTES], "little")
     held = size - LENGTH_BYTES - length
     if len(data) < LENGTH_BYTES or held < 0:
-        raise ValueError("it ends before its header does")
+        raise Unreadable("it ends before its header does")
     if length > LONGEST_HEADER:
-        raise ValueError(f"its header is said to be {length} bytes long, and at most {LONGEST_HEADER} are read")
+        raise Unreadable(f"its header is said to be {length} bytes long, and at most {LONGEST_HEADER} are read")
     if len(data) < LENGTH_BYTES + length:
         data, _ = first_bytes(path, LENGTH_BYTES + length)
     header = read_object(data[LENGTH_BYTES : LENGTH_BYTES + length])
     header.pop(ABOUT_THE_FILE, None)
     if member and member not in header:
-        raise ValueError(f"it has {', '.join(map(brief, [*header][:16]))}; write {path}:NAME")
+        raise Unreadable(f"it has {', '.join(map(brief, [*header][:16]))}; write {path}:NAME")
     for name in [member] if member else header:
         yield _found(f"{path}:{name}", header[name], held)
 
@@ -58,13 +59,13 @@ def _found(name: str, stated: object, held: int) -> Found:
         fields = stated if isinstance(stated, dict) else {}
         spelled, place = fields.get("dtype"), fields.get("data_offsets")
         if not isinstance(spelled, str) or not isinstance(place, list) or [*map(type, place)] != [int, int]:
-            raise ValueError("its header does not state dtype, shape and data_offsets of it")
+            raise Unreadable("its header does not state dtype, shape and data_offsets of it")
         shape, (start, end) = checked_shape(fields.get("shape")), place
         dtype, bits = TYPES.get(spelled, (None, None))
         if not 0 <= start <= end <= held:
-            raise ValueError(f"its header places it at bytes {start} to {end} of {held}")
+            raise Unreadable(f"its header places it at bytes {start} to {end} of {held}")
         if bits is not None and prod(shape) * bits != (end - start) * 8:
-            raise ValueError(f"its shape and type ask for {prod(shape) * bits // 8} bytes, and it has {end - start}")
-    except ValueError as error:
+            raise Unreadable(f"its shape and type ask for {prod(shape) * bits // 8} bytes, and it has {end - start}")
+    except Unreadable as error:
         return unreadable(name, error)
     return Found(name, shape, dtype)

@@ -14,6 +14,7 @@ from shapecalc.core.dialects.element_types import KNOWN
 from shapecalc.core.sizes.quoting import brief
 from shapecalc.engine.headers import NUMBERS, Found, first_bytes, unreadable
 from shapecalc.engine.json_headers import checked_shape, read_object
+from shapecalc.engine.regular_files import Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
         if metadata["node_type"] == "array":
             yield Found(path, checked_shape(metadata.get("shape")), _element_type(metadata))
             return
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, Unreadable) as error:
         yield unreadable(path, error)
         return
     if depth == DEEPEST:
@@ -51,7 +52,7 @@ def arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
 
 
 def array_of_store(path: str) -> Found:
-    """Return what the metadata of one array say; raise `OSError`, `ValueError` if it is no array.
+    """Return what the metadata of one array say; raise `OSError`, `Unreadable` if it is no array.
 
     Of a group, the error names the arrays.
     """
@@ -61,20 +62,20 @@ def array_of_store(path: str) -> Found:
     if metadata["node_type"] == "array":
         return Found(path, checked_shape(metadata.get("shape")), _element_type(metadata))
     names = [each.name.removeprefix(f"{path}/") for each in islice(arrays_of_store(path), 16)]
-    raise ValueError(f"it is a group of {', '.join(map(brief, names)) or 'no arrays'}; write {path}:NAME")
+    raise Unreadable(f"it is a group of {', '.join(map(brief, names)) or 'no arrays'}; write {path}:NAME")
 
 
-def _no_store(path: str) -> ValueError:
+def _no_store(path: str) -> Unreadable:
     """Return the error for what is no store; raise `OSError` if it is not there."""
     if S_ISDIR(Path(path).stat().st_mode):
-        return ValueError(f"it is a folder, but not a Zarr store; name its files: {path.rstrip('/')}/*.npy")
-    return ValueError("it is not a .npy, .npz or .safetensors file, nor a Zarr store")
+        return Unreadable(f"it is a folder, but not a Zarr store; name its files: {path.rstrip('/')}/*.npy")
+    return Unreadable("it is not a .npy, .npz or .safetensors file, nor a Zarr store")
 
 
 def _metadata(path: str) -> dict[str, Any] | None:
     """Return the metadata of an array or a group; None for a folder that is neither.
 
-    Raises `OSError`, `ValueError` if they cannot be used.
+    Raises `OSError`, `Unreadable` if they cannot be used.
     """
     for node, version in NODES.items():
         try:
@@ -82,15 +83,15 @@ def _metadata(path: str) -> dict[str, Any] | None:
         except (FileNotFoundError, NotADirectoryError):
             continue
         if size > LONGEST_METADATA:
-            raise ValueError(f"its metadata are longer than {LONGEST_METADATA} bytes, the most that are read")
+            raise Unreadable(f"its metadata are longer than {LONGEST_METADATA} bytes, the most that are read")
         found = read_object(data if size == len(data) else first_bytes(f"{path}/{node}", size)[0])
         if found.get("zarr_format") != version:
             stated = brief(repr(found.get("zarr_format")))
-            raise ValueError(f"its format is version {stated}, and {node} is of {version}")
+            raise Unreadable(f"its format is version {stated}, and {node} is of {version}")
         if version == 2:
             found["node_type"] = "array" if node == ".zarray" else "group"
         if found.get("node_type") not in ("array", "group"):
-            raise ValueError("its metadata do not say whether it is an array or a group")
+            raise Unreadable("its metadata do not say whether it is an array or a group")
         return found
     return None
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import mmap
 import os
-import stat
 import sys
 from importlib import util
 from pathlib import Path
 
 from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
+from shapecalc.engine.regular_files import opened
 from shapecalc.models.building import model_of
 from shapecalc.models.payloads import CUT, without_payloads
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.models.model import Model, Payload
-
-NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""The flag with which opening a pipe does not wait for a writer."""
 
 
 def read_model(path: str | Path) -> Model:
@@ -64,11 +61,8 @@ def onnx_messages() -> Any:
 
 def _mapped_message(path: str | Path) -> tuple[bytes, dict[int, Payload]]:
     """Return the message in a file without its payloads, and these; raise `ValueError` if there is none."""
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT)) as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise ValueError("it is not a regular file")
-        if not found.st_size:
+    with os.fdopen(opened(str(path)), "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
             raise ValueError("it is empty")
         return without_payloads(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
 

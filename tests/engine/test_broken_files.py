@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_dtypes, array_shapes, scalar_dtypes
 
-from shapecalc.engine.files import FileError, open_array
+from shapecalc.engine.files import FileError, open_array, raise_file_errors
 from shapecalc.engine.literals import DEEPEST, read_literal
 from shapecalc.engine.npy_headers import LONGEST_HEADER, read_header, write_header
+from shapecalc.engine.opening import open_source
+from shapecalc.engine.regular_files import Unreadable
 from tests.sampling import examples
 
 LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
@@ -48,7 +50,7 @@ def read_by_us(data):
     """Return what we read in a header, in the same form; None if we refuse, in one short line."""
     try:
         found = read_header(io.BytesIO(data))
-    except ValueError as error:
+    except Unreadable as error:
         assert 0 < len(str(error)) < 200
         return None
     return found.shape, found.fortran, found.kind, found.start
@@ -174,7 +176,7 @@ REFUSED = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_header_that_cannot_be_used_is_refused_with_the_reason(what):
     data, reason = REFUSED[what]
-    with pytest.raises(ValueError, match=reason):
+    with pytest.raises(Unreadable, match=reason):
         read_header(io.BytesIO(data))
 
 
@@ -200,7 +202,7 @@ class Measured(io.BytesIO):
 @pytest.mark.parametrize("length", [LONGEST_HEADER + 1, 2**31, 2**32 - 1])
 def test_no_more_than_the_longest_header_is_asked_for(length):
     file = Measured(header(version=(2, 0), length=length))
-    with pytest.raises(ValueError, match=f"{length} bytes long"):
+    with pytest.raises(Unreadable, match=f"{length} bytes long"):
         read_header(file)
     assert file.most <= LONGEST_HEADER
 
@@ -268,6 +270,39 @@ def test_a_damaged_archive_is_read_or_refused_in_one_line(data, tmp_path_factory
         assert source.array.shape == source.shape
     except FileError as error:
         assert str(error).startswith(text)
+
+
+@pytest.mark.parametrize("shape", ["1, " * 70, "1, " * 70 + "0, "])
+def test_an_array_of_more_dims_than_numpy_has_is_refused(tmp_path, shape):
+    (tmp_path / "x.npy").write_bytes(header("'<f4'", f"({shape})") + bytes(4))
+    with pytest.raises(FileError, match="dimension"):
+        open_array(str(tmp_path / "x.npy"))
+
+
+def test_elements_of_hdf5_that_numpy_does_not_have_are_refused(tmp_path):
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        h5py.h5d.create(file.id, b"times", h5py.h5t.UNIX_D32LE, h5py.h5s.create_simple((3,)))
+    with pytest.raises(FileError, match=r"x\.h5:times: No NumPy equivalent"):
+        open_source(f"{tmp_path / 'x.h5'}:times")
+
+
+def test_a_name_that_no_file_can_have_is_refused():
+    for name in ("a\0.npy", "a\0.npz:w", "a\0.zarr", "\ud800.npy"):
+        with pytest.raises(FileError):
+            open_source(name)
+
+
+def test_a_folder_is_refused(tmp_path):
+    (tmp_path / "x.npy").mkdir()
+    with pytest.raises(FileError, match=r"x\.npy: "):
+        open_array(str(tmp_path / "x.npy"))
+
+
+def test_a_fault_of_our_own_is_not_taken_for_a_file():
+    for fault in (ValueError, NotImplementedError):
+        with pytest.raises(fault), raise_file_errors("x.npy"):
+            raise fault
 
 
 @pytest.mark.parametrize("name", ["x.npy", "x.npz:w", "x.safetensors:w"])

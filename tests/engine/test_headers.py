@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, scalar_dtypes
 
 from shapecalc.engine.archived_headers import _other_arrays
-from shapecalc.engine.files import open_array
+from shapecalc.engine.files import FileError, open_array
 from shapecalc.engine.folders import found_in
 from shapecalc.engine.headers import Found
+from shapecalc.engine.opening import open_source
 from shapecalc.engine.plain_archives import plain_arrays
 from tests.core.test_imports import HEAVY, loaded
 from tests.sampling import examples
@@ -131,7 +132,7 @@ REFUSED_TENSORS = {
     "a list": (b"[]", b"", None, "not a JSON object"),
     "not UTF-8": (b'{"\xff": 1}', b"", None, "not UTF-8"),
     "nested deep": (b"[" * 50_000, b"", None, "nested too deeply"),
-    "digits": (b'{"a": ' + b"9" * 5000 + b"}", b"", None, ""),
+    "digits": (b'{"a": ' + b"9" * 5000 + b"}", b"", None, "too many digits"),
     "twice": (b'{"a": 1, "a": 1}', b"", None, "one thing twice"),
     "a number for a tensor": ({"a": 3}, b"", None, "does not state dtype"),
     "no offsets": ({"a": {"dtype": "F32", "shape": []}}, b"", None, "does not state dtype"),
@@ -211,6 +212,8 @@ def test_metadata_that_lie_are_refused_in_one_line(metadata, reason, tmp_path):
     found = one(store(tmp_path / "x.zarr", {"zarr.json": metadata}))
     assert reason in found.problem
     assert found.problem.isprintable()
+    with pytest.raises(FileError, match=reason):
+        open_source(str(tmp_path / "x.zarr"))
 
 
 def test_metadata_are_read_within_bounds(tmp_path):

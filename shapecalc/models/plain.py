@@ -7,7 +7,7 @@ from operator import add
 from shapecalc.models.element_kinds import BOOL, INT64, NUMBERS
 from shapecalc.models.inference import CARRYING, LARGEST_PART, Inference
 from shapecalc.models.learned import RULES, dtypes_of
-from shapecalc.models.runtime_rules import batch_refusal
+from shapecalc.models.runtime_rules import size_refusal
 from shapecalc.models.state import broadcast, once
 from shapecalc.models.values import VALUES, constant, value_of, vector
 
@@ -254,7 +254,7 @@ class PlainNodes:
         for lane in state.lanes:
             kinds = tuple([self._kind(number, lane) if number else None for number in node.inputs])
             arrays = tuple([None if each is None else each[lane] for each in values])
-            refused = batch_refusal(node, kinds, state.constants)
+            refused = size_refusal(node, kinds, state.constants)
             told.append(refused or asks.outputs(node, form, kinds, arrays))  # type: ignore[union-attr]
         shapes, dtypes = [], []
         for place, number in enumerate(node.outputs):

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from shapecalc.models.model import Node
     from shapecalc.models.walk import Sizes
 
+    Attributes = Mapping[str, Any]
+    Shapes = Sequence[Sizes | None]
+    Rule = Callable[[Node, Shapes, Container[int]], str | None]
+    """Called with a node, the shapes of its inputs and the numbers of initializers; returns why it is refused."""
+    Places = list[tuple[str, int, int]]
+    """The inputs that share a batch: name, place and the axis of the batch; the first is the data."""
     Partners = tuple[tuple[int, int], tuple[int, int], int]
     """The place of an input and an axis of it, those of another, and how often the second size is in the first."""
 
@@ -19,53 +25,21 @@ STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
 """The other inputs of recurrent operators that have a batch: name, place, and its axis unless `layout` has it first."""
 
 
-def batch_refusal(node: Node, kinds: Sequence[Any], constants: Container[int] = ()) -> str | None:
+def size_refusal(node: Node, kinds: Sequence[Any], constants: Container[int]) -> str | None:
     """Return why a runtime refuses a node with inputs of these types and shapes; None if nothing here says so.
 
     `constants` are the numbers of the tensors that are initializers.
     """
-    if node.domain or (node.op not in BATCHES and node.op not in PARTNERS and node.op not in RULED):
+    rule = None if node.domain else RULES.get(node.op)
+    return rule and rule(node, [kind[1] if isinstance(kind, tuple) else None for kind in kinds], constants)
+
+
+def _joined(node: Node, shapes: Shapes, constants: Container[int]) -> str | None:
+    """Return in which two inputs that are joined an axis has different sizes."""
+    along = node.attributes.get("axis", 1)
+    axis = _apart(shapes, along) if isinstance(along, int) else None
+    if axis is None:
         return None
-    shapes = [kind[1] if isinstance(kind, tuple) else None for kind in kinds]
-    if node.op in PARTNERS:
-        return _unmatched(node, shapes)
-    if node.op == "Concat":
-        found_axis = _apart(shapes, node.attributes.get("axis", 1))
-        return None if found_axis is None else _said(node, shapes, found_axis, constants)
-    if node.op == "GatherElements":
-        return _outside(shapes[0], shapes[1], node.attributes.get("axis", 0)) if len(shapes) > 1 else None
-    found: dict[str, int] = {}
-    for name, place, axis in BATCHES[node.op](node.attributes):
-        shape = shapes[place] if place < len(shapes) else None
-        if shape is not None and axis < len(shape):
-            found[name] = shape[axis]
-    batch = found.get("X")
-    for name, size in found.items():
-        if batch is not None and size != batch:
-            return f"{name} has a batch of {size}, and X one of {batch}"
-    return None
-
-
-def _apart(shapes: Sequence[Sizes | None], along: Any) -> int | None:
-    """Return the first axis, beside that along which inputs are joined, on which they have different sizes.
-
-    >>> _apart([(1, 2), (3, 2)], 1), _apart([(1, 2), (1, 4)], -1), _apart([(1, 2), None], 1)
-    (0, None, None)
-    """
-    known = [shape for shape in shapes if shape is not None]
-    if (
-        not known
-        or not isinstance(along, int)
-        or len({*map(len, known)}) > 1
-        or not -len(known[0]) <= along < len(known[0])
-    ):
-        return None
-    apart = [axis for axis, sizes in enumerate(zip(*known, strict=True)) if len({*sizes}) > 1]
-    return next((axis for axis in apart if axis != along % len(known[0])), None)
-
-
-def _said(node: Node, shapes: Sequence[Sizes | None], axis: int, constants: Container[int]) -> str:
-    """Return in which two inputs of a node an axis has different sizes."""
     first = next(place for place, shape in enumerate(shapes) if shape is not None)
     sizes = [None if shape is None else shape[axis] for shape in shapes]
     other = next(place for place, size in enumerate(sizes) if size not in (None, sizes[first]))
@@ -74,6 +48,23 @@ def _said(node: Node, shapes: Sequence[Sizes | None], axis: int, constants: Cont
         kind = "the constant " if node.inputs[place] in constants else ""
         named.append(f"{sizes[place]} in {kind}{brief(node.proto.input[place])}")
     return f"dim {axis} is {' and '.join(named)}"
+
+
+def _apart(shapes: Shapes, along: int) -> int | None:
+    """Return the first axis, beside that along which inputs are joined, on which they have different sizes.
+
+    >>> _apart([(1, 2), (3, 2)], 1), _apart([(1, 2), (1, 4)], -1), _apart([(1, 2), None], 1)
+    (0, None, None)
+    """
+    known = [shape for shape in shapes if shape is not None]
+    if len({*map(len, known)}) != 1 or not -len(known[0]) <= along < len(known[0]):
+        return None
+    apart = [axis for axis, sizes in enumerate(zip(*known, strict=True)) if len({*sizes}) > 1]
+    return next((axis for axis in apart if axis != along % len(known[0])), None)
+
+
+def _gathered(node: Node, shapes: Shapes, _: Container[int]) -> str | None:
+    return _outside(shapes[0], shapes[1], node.attributes.get("axis", 0)) if len(shapes) > 1 else None
 
 
 def _outside(data: Sizes | None, indices: Sizes | None, axis: int) -> str | None:
@@ -90,45 +81,67 @@ def _outside(data: Sizes | None, indices: Sizes | None, axis: int) -> str | None
     return None
 
 
-def _recurrent(attributes: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+def _sharing(places_of: Callable[[Attributes], Places]) -> Rule:
+    """Return the rule of an operator whose inputs share a batch."""
+
+    def rule(node: Node, shapes: Shapes, _: Container[int]) -> str | None:
+        found: dict[str, int] = {}
+        for name, place, axis in places_of(node.attributes):
+            shape = shapes[place] if place < len(shapes) else None
+            if shape is not None and axis < len(shape):
+                found[name] = shape[axis]
+        batch = found.get("X")
+        for name, size in found.items():
+            if batch is not None and size != batch:
+                return f"{name} has a batch of {size}, and X one of {batch}"
+        return None
+
+    return rule
+
+
+def _recurrent(attributes: Attributes) -> Places:
     first = bool(attributes.get("layout", 0))
     return [("X", 0, 0 if first else 1), *[(name, at, 0 if first else axis) for name, at, axis in STATES]]
 
 
-def _sampled(_: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+def _sampled(_: Attributes) -> Places:
     return [("X", 0, 0), ("grid", 1, 0)]
 
 
-def _unmatched(node: Node, shapes: Sequence[Sizes | None]) -> str | None:
-    """Return which sizes of two inputs, of which sums of products are made, are not the same."""
-    (first, axis), (second, other), times = PARTNERS[node.op](node.attributes)
-    one, two = (shapes[place] if place < len(shapes) else None for place in (first, second))
-    if one is None or two is None or axis >= len(one) or other >= len(two) or one[axis] == two[other] * times:
-        return None
-    names = [brief(node.proto.input[place]) for place in (first, second)]
-    taken = f"{two[other]}*{times}" if times != 1 else two[other]
-    return f"axis {axis} of {names[0]} is {one[axis]}, and {names[1]} takes {taken}"
+def _matching(partners_of: Callable[[Attributes], Partners]) -> Rule:
+    """Return the rule of an operator that takes one axis of an input with one of another."""
+
+    def rule(node: Node, shapes: Shapes, _: Container[int]) -> str | None:
+        (first, axis), (second, other), times = partners_of(node.attributes)
+        one, two = (shapes[place] if place < len(shapes) else None for place in (first, second))
+        if one is None or two is None or axis >= len(one) or other >= len(two) or one[axis] == two[other] * times:
+            return None
+        names = [brief(node.proto.input[place]) for place in (first, second)]
+        taken = f"{two[other]}*{times}" if times != 1 else two[other]
+        return f"axis {axis} of {names[0]} is {one[axis]}, and {names[1]} takes {taken}"
+
+    return rule
 
 
-def _multiplied(attributes: Mapping[str, Any]) -> Partners:
+def _multiplied(attributes: Attributes) -> Partners:
     return (0, 0 if attributes.get("transA") else 1), (1, 1 if attributes.get("transB") else 0), 1
 
 
-def _convolved(attributes: Mapping[str, Any]) -> Partners:
+def _convolved(attributes: Attributes) -> Partners:
     return (0, 1), (1, 1), attributes.get("group", 1)
 
 
-def _channels(_: Mapping[str, Any]) -> Partners:
+def _channels(_: Attributes) -> Partners:
     return (0, 1), (1, 0), 1
 
 
-PARTNERS: dict[str, Callable[[Mapping[str, Any]], Partners]] = {
-    "Gemm": _multiplied,
-    "Conv": _convolved,
-    "ConvTranspose": _channels,
-    "BatchNormalization": _channels,
+RULES: dict[str, Rule] = {
+    "Concat": _joined,
+    "GatherElements": _gathered,
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), _sharing(_recurrent)),
+    "GridSample": _sharing(_sampled),
+    "Gemm": _matching(_multiplied),
+    "Conv": _matching(_convolved),
+    **dict.fromkeys(("ConvTranspose", "BatchNormalization"), _matching(_channels)),
 }
-"""The operators that take one axis of an input with one of another."""
-RULED = ("GatherElements", "Concat")
-BATCHES = {**dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent), "GridSample": _sampled}
-"""The inputs that share a batch, by operator: name, place and the axis of the batch."""
+"""The rules by operator."""

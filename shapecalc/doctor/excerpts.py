@@ -88,10 +88,8 @@ def _near_marks(lower: str, marks: Sequence[str]) -> Iterator[Span]:
             end = begin + SHORT + len(mark) - 1
             place = lower.find(mark, begin, end)
             while place >= 0:
-                those, told = (
-                    alike.setdefault(zeros[place : place + TOLD_APART], set()),
-                    lower[place : place + TOLD_APART],
-                )
+                those = alike.setdefault(zeros[place : place + TOLD_APART], set())
+                told = lower[place : place + TOLD_APART]
                 if len(those) < MOST_ALIKE and told not in those:
                     those.add(told)
                     places.append(place)

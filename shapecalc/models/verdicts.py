@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shapecalc.core.sizes.quoting import and_text
 from shapecalc.models.marks import Apart, Lost, place
 from shapecalc.models.report import Verdict
 
@@ -70,8 +71,7 @@ def verdict_of(runs: Sequence[Run], declared: int, batch: str) -> tuple[Verdict,
     if at_declared:
         return Verdict.FAILS, at_declared[0]
     only = len(failing) == len(others)
-    *front, last = [str(run.batch) for run in failing]
-    sizes = f"{', '.join(front)} and {last}" if front else last
+    sizes = and_text([str(run.batch) for run in failing])
     return (Verdict.ONLY if only else Verdict.SOMETIMES), f"at {batch} = {sizes}: {failing[0].refused}"
 
 

@@ -6,7 +6,6 @@ import ast
 import warnings
 
 from shapecalc.core.asking.code_calls import is_known
-from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import brief, visible
 
@@ -53,8 +52,7 @@ def dialect_of(tree: ast.AST) -> str:
     found = "torch"
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in FRAMEWORKS:
-            dialect = FRAMEWORKS[node.id]
-            return dialect if dialect in DIALECTS else "numpy"
+            return FRAMEWORKS[node.id]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             given = [*node.args, *node.keywords]
             several = node.func.attr == "transpose" and len(given) != 2  # torch takes two axes

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import accumulate, pairwise
 
 from shapecalc.models.marks import LONGEST_AXIS, Apart, Lost, mark_of, positions, regrouped, together
+from shapecalc.models.model import UNFIT
 from shapecalc.models.routes import ROUTES, TAKEN
 
 TYPE_CHECKING = False
@@ -52,7 +53,7 @@ def mark_after(seen: Seen, to: int = 0) -> Mark:
     mover = None if seen.domain else MOVERS.get(seen.op)
     try:
         return mover(seen, to) if mover else _routed(seen, to)
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
+    except UNFIT:
         return Lost(f"{seen.op} is not written as ONNX describes it")
 
 

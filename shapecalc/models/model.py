@@ -18,6 +18,8 @@ EXTERNAL = 1
 """The place of a tensor's elements that is another file. Source: TensorProto.DataLocation in onnx.proto."""
 ABSENT = 0
 """The number of the tensor that stands for an optional input or output that is left out; its name is empty."""
+UNFIT = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What is raised where a node is not written as ONNX describes it; of its outputs nothing is known then."""
 
 
 class Declared(Record):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shapecalc.models.bodies import Bodies
 from shapecalc.models.listed import ListedNodes
+from shapecalc.models.model import UNFIT
 from shapecalc.models.plain import PlainNodes
 from shapecalc.models.report import LISTED
 from shapecalc.models.state import State
@@ -13,10 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.models.model import Body, Model
     from shapecalc.models.walk import Follower, Lane, Taken
-
-
-UNFIT = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What is raised where a node is not written as ONNX describes it; of its outputs nothing is known then."""
 
 
 def walked(

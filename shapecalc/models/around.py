@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import FrozenDict, replace
 from shapecalc.models.following import Following
@@ -62,8 +64,7 @@ class LeftAlone(Following):
         return super().stop(node, refused)
 
     def _lies_below(self, node: Node) -> bool:
-        read = [*node.inputs, *[tensor for body in node.bodies for tensor in body.outputs]]
-        return not self._below.isdisjoint(read)
+        return not self._below.isdisjoint(node.reads)
 
     def _note(self, node: Node, outputs: Iterable[object], *, fails: bool = False) -> None:
         """Note a node below, with its shapes at the judged sizes."""
@@ -98,17 +99,16 @@ def near(outcome: Outcome, report: Report, names: Iterable[str]) -> Report:
 
 def _offender_above(outcome: Outcome, name: str) -> str | None:
     """Return the path of the offender next above the node of a name; None if there is none."""
-    every = [*nodes_in((outcome.walk.model.graph,))]
-    makers = {tensor: node for node in every for tensor in node.outputs}
-    left = [node for node in every if name and name in (node.name, node.path, f"#{node.path}")][:1]
+    every = nodes_in((outcome.walk.model.graph,))
+    named = (node for node in every if name and name in (node.name, node.path, f"#{node.path}"))
+    left = [*islice(named, 1)]
     seen = {node.path for node in left}
     for node in left:  # grows meanwhile
         if node.path in outcome.kept.offenders:
             return node.path
-        read = [*node.inputs, *[tensor for body in node.bodies for tensor in body.outputs]]
-        found = [makers[tensor] for tensor in read if tensor in makers and makers[tensor].path not in seen]
-        seen.update(maker.path for maker in found)
-        left += found
+        makers = [maker for tensor in node.reads if (maker := outcome.kept.maker(tensor)) is not None]
+        left += [maker for maker in makers if maker.path not in seen]
+        seen.update(maker.path for maker in makers)
     return None
 
 

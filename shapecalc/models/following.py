@@ -8,7 +8,7 @@ from shapecalc.models.batch import MOVING, mark_after, mark_moved
 from shapecalc.models.carrying import Carrying
 from shapecalc.models.fixes import Broken, fixes, mended_mark
 from shapecalc.models.marks import Apart, Lost, place
-from shapecalc.models.model import nodes_in
+from shapecalc.models.model import ABSENT, nodes_in
 from shapecalc.models.report import OFFENCES, Stop, Verdict
 from shapecalc.models.state import NO_SHAPE
 from shapecalc.models.stops import cause_of
@@ -156,10 +156,10 @@ class Following(Carrying):
         return None
 
     def maker(self, tensor: int) -> Node | None:
-        """Return the node that makes a tensor; None for inputs and constants."""
+        """Return the node that makes a tensor; None for inputs, constants, and one that is left out."""
         if self._makers is None:
             self._makers = {made: node for node in nodes_in((self._walk.model.graph,)) for made in node.outputs}
-        return self._makers.get(tensor)
+        return self._makers.get(tensor) if tensor != ABSENT else None
 
     def _runs(self, visit: Visit, before: Sequence[Mark], after: Sequence[Mark]) -> list[Run]:
         return [
@@ -189,8 +189,7 @@ class Following(Carrying):
         """Carry on what offends above a node, or the node itself; return the path of the first one above."""
         if not self._above and not offends:
             return None
-        read = [*node.inputs, *[tensor for body in node.bodies for tensor in body.outputs]]
-        found = [self._above[tensor] for tensor in read if tensor in self._above]
+        found = [self._above[tensor] for tensor in node.reads if tensor in self._above]
         first = min(found, default=None)
         carried = first or ((len(self._above), node.path) if offends else None)
         if carried:

@@ -111,6 +111,12 @@ class Node(Record):
         """The name as the file has it, often empty."""
         return str(self.proto.name)
 
+    @property
+    def reads(self) -> list[int]:
+        """The tensors that it is computed from: its inputs, and what its bodies hand out."""
+        read = [*self.inputs, *[tensor for body in self.bodies for tensor in body.outputs]]
+        return [tensor for tensor in read if tensor != ABSENT]
+
 
 class Model(Record):
     """A model that was read."""

@@ -172,6 +172,20 @@ def test_what_is_below_an_offender_is_judged_as_if_that_one_were_mended():
     assert told["2"].batch_in == told["2"].batch_out == (0, "whole")
 
 
+def test_what_is_left_out_leads_to_no_offender():
+    nodes = [
+        node("Reshape", ["x", "t"], ["a"]),
+        node("LSTM", ["a", "w", "r"], ["", "h"], hidden_size=2),
+        node("Clip", ["x", "", "most"], ["c"]),
+        node("Flatten", ["c"], ["f"]),
+        node("Reshape", ["f", "t"], ["y"]),
+    ]
+    constants = [("t", ints(1, 1, 24)), ("w", np.zeros((1, 8, 24), "f4")), ("r", np.zeros((1, 8, 2), "f4"))]
+    constants.append(("most", np.array(1, "f4")))
+    _, follower = judged(graph_model(nodes, [("x", ("N", 24))], ["h", "y"], constants, shapes=False))
+    assert {path: told.blocked_by for path, told in follower.told.items()} == {"0": None, "3": None, "4": None}
+
+
 def test_a_batch_of_none_is_a_note():
     assert judged(reshape(("N", 6), (0, 2, 3)))[1].told["0"].empty == "ok"
     assert judged(reshape(("N", 6), (-1, 2, 3)))[1].told["0"].empty == "ok"

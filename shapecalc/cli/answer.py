@@ -8,7 +8,7 @@ from itertools import chain, islice
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_lines, read_input, without_padding
 from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
-from shapecalc.core.asking.ask import ask, default_dialect, operator_in, opset_in
+from shapecalc.core.asking.ask import LackingError, ask, default_dialect, operator_in, opset_in
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing.answer import answer as answer_request
 from shapecalc.core.ops import OPS
@@ -58,7 +58,7 @@ def _answer_text(op: str, shape: str, options: Mapping[str, object], out: Output
         answered = answer_request(ask(op, given.shape, given.options))
         return print_answer(answered, out, given.source, opset, [own])
     except ShapeError as error:
-        return print_error(error, op, {"input": shape, **options}, out)
+        return print_error(advised(error), op, {"input": shape, **options}, out)
 
 
 def answer_lines(answer: Callable[[str, Output], int], op: str, texts: dict[str, object], out: Output) -> int:
@@ -243,6 +243,18 @@ def print_error(error: ShapeError, op: str, texts: dict[str, object], out: Outpu
 
         tell_problem(_placed(error.problem, out), command_pieces(op, {**texts, "expect": out.expect}))
     return problem_code(error.problem)
+
+
+def advised(error: ShapeError) -> ShapeError:
+    """Return an error with the advice to print code, if a dialect has no such op and `--as` writes it nevertheless."""
+    if not isinstance(error, LackingError):
+        return error
+    from shapecalc.view.code import TARGETS
+
+    if error.dialect not in TARGETS:
+        return error
+    advice = f"in place of --dialect, --as {error.dialect} writes it for {error.dialect}"
+    return ShapeError(replace(error.problem, hint=f"{error.problem.hint}; {advice}"))
 
 
 def _placed(problem: Problem, out: Output) -> Problem:

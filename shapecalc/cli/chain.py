@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.cli.answer import answer_lines, print_answer, print_error, take_model_opset
+from shapecalc.cli.answer import advised, answer_lines, print_answer, print_error, take_model_opset
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import read_input, without_padding
 from shapecalc.cli.options import ASKING, PRINTING, SWITCHING, Argument
@@ -48,7 +48,8 @@ def run_chain(stages: str, out: Output, **options: object) -> int:
     """
 
     def refuse(error: ShapeError, placed: Output) -> int:
-        return print_error(ShapeError(place_in_chain(error.problem, stages)), "chain", {"stages": stages}, placed)
+        problem = place_in_chain(advised(error).problem, stages)
+        return print_error(ShapeError(problem), "chain", {"stages": stages}, placed)
 
     def answer(shape: str, placed: Output) -> int:
         own = {**options}

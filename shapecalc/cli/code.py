@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from shapecalc.cli.answer import print_answer, print_error
+from shapecalc.cli.answer import advised, print_answer, print_error
 from shapecalc.cli.inputs import read_input, read_stdin
 from shapecalc.cli.options import ASKING, PRINTING, Argument, Option
 from shapecalc.cli.output import tell
@@ -70,4 +70,4 @@ def run_code(
         stages = chain_with_options(read.stages, others)
         return print_answer(answer_chain(read.shape, stages, {}), out, given.source, asked=[{"where": where}])
     except ShapeError as error:
-        return print_error(error, "code", {"line": text, "input": input}, out)
+        return print_error(advised(error), "code", {"line": text, "input": input}, out)

@@ -9,7 +9,6 @@ from shapecalc.cli.options import ASKING, DIALECTS_ONLY, PRINTING, Argument, Opt
 from shapecalc.cli.output import Exit, put_json, show, show_table, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
-from shapecalc.core.asking.ask import without_code
 from shapecalc.core.asking.command_line import is_option, read_chain, read_stage
 from shapecalc.core.asking.common import COMMON
 from shapecalc.core.asking.compare_chains import compare_chain
@@ -84,7 +83,7 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
             comparison = compare_dialects(op, shape, arguments, dialects, options)
         expected = None if out.expect is None else read_pattern(out.expect, "expect")
     except ShapeError as error:
-        return print_error(split_shape_error(["compare", *words]) or without_code(error), "compare", texts, out)
+        return print_error(split_shape_error(["compare", *words]) or error, "compare", texts, out)
     counted = [row.trace for row in comparison.rows if row.default]
     as_expected = expected is None or all(_is_expected(expected, trace, options) for trace in counted)
     agreed = comparison.agree and as_expected and not (out.strict and any(trace.conditions for trace in counted))

@@ -11,10 +11,11 @@ from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_
 from shapecalc.cli.signature import make_command
 from shapecalc.core.algebra.equiv import Verdict, equivalence
 from shapecalc.core.algebra.pairs import STILL, Asked, answer_pair, asked_chain
-from shapecalc.core.asking.ask import without_code
+from shapecalc.core.asking.ask import LackingError
 from shapecalc.core.asking.defaults import chain_with_options
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.python_values import read_sizes
+from shapecalc.core.sizes.record import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
         answers = answer_pair(*_asked_pair(first, second, options, out), sizes)
         found = equivalence(*answers)
     except ShapeError as error:
-        problem = without_code(error, "; write --dialect NAME in its own stage").problem
+        problem = error.problem
+        if isinstance(error, LackingError):
+            problem = replace(problem, hint=f"{problem.hint}; write --dialect NAME in its own stage")
         if out.json and not out.quiet:
             put_json(UNREAD | {"problem": problem.as_json()})
         elif not out.quiet:

@@ -11,7 +11,7 @@ from shapecalc.cli.options import THEME, Argument, Option, printing_options
 from shapecalc.cli.output import put_json, tell
 from shapecalc.cli.pictures import write_file
 from shapecalc.cli.signature import make_command
-from shapecalc.core.asking.ask import ask, without_code
+from shapecalc.core.asking.ask import ask
 from shapecalc.core.asking.command_line import read_chain, read_stage
 from shapecalc.core.asking.defaults import with_defaults
 from shapecalc.core.fixing.answer import answer as answer_request
@@ -77,7 +77,7 @@ def run_film(words: list[str], film: str | None, out: Output) -> int:
         made, data = film_file(answer, film, out.theme)
         write_file(film, data, force=out.force)
     except ShapeError as error:
-        return _print_refusal(without_code(error), words, out)
+        return _print_refusal(error, words, out)
     return _print(answer, made, film, out)
 
 

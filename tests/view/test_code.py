@@ -9,7 +9,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.ask import WRITTEN
 from shapecalc.core.asking.command_line import command_line
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing.answer import answer_chain
@@ -421,12 +420,14 @@ def test_a_model_says_that_it_declares_the_first_dim_and_how_to_free_it():
     assert '"x", TensorProto.FLOAT, ["N", 768, 14, 14])' in freed.text
 
 
-def test_a_dialect_without_the_op_is_written_as_code(shapecalc):
-    assert {*TARGETS} - {"einops", "command"} == WRITTEN
+def test_a_dialect_without_the_op_is_written_as_code(shapecalc, tmp_path):
     ran = shapecalc("shuffle", "8,3,4", "--to", "0,-1", "--dialect", "onnx")
     told = "onnx has no shuffle (it is in tensorrt; in place of --dialect, --as onnx writes it for onnx)"
     assert (ran.code, ran.err) == (2, f"shapecalc: usage: {told}\n")
     assert "Reshape" in shapecalc("shuffle", "8,3,4", "--to", "0,-1", "--as", "onnx").out
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text('{"op": "shuffle", "input": [8, 3, 4], "to": [0, -1], "dialect": "onnx"}')
+    assert "onnx has no shuffle (it is in tensorrt)" in shapecalc("check", str(cases)).out
 
 
 REFUSED = [

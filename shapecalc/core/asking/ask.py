@@ -13,10 +13,9 @@ from shapecalc.core.ops.op import Holds, operator_of
 from shapecalc.core.rules.refusals import INDIVISIBLE
 from shapecalc.core.sizes.dims import Monomial, Shape, names, substitute
 from shapecalc.core.sizes.lookup import lookup, suggestion
-from shapecalc.core.sizes.problem import ShapeError, misuse, refusal
+from shapecalc.core.sizes.problem import USAGE, Problem, ShapeError, misuse, refusal
 from shapecalc.core.sizes.python_values import describe, dims_of, is_whole, read_sizes, shape_of, whole_number
 from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import replace
 from shapecalc.core.sizes.text import TOO_LARGE, read_axes, read_dims, read_shape, read_target, shape_text
 
 TYPE_CHECKING = False
@@ -29,10 +28,15 @@ if TYPE_CHECKING:
 
 TEXTS = (Holds.SLICES, Holds.PATTERN, Holds.LENGTHS)
 """What stays a text in a request."""
-WRITING = "; in place of --dialect, --as"
-"""What leads from the dialects that have an op to code that does the same in one that has not."""
-WRITTEN = frozenset({"numpy", "torch", "jax", "tensorflow", "paddle", "onnx", "openvino", "tensorrt"})
-"""The dialects that `--as` writes code for: also of ops that they do not have themselves."""
+
+
+class LackingError(ShapeError):
+    """A request for an op that the dialect does not have."""
+
+    def __init__(self, dialect: str, problem: Problem) -> None:
+        """Keep the dialect's name."""
+        super().__init__(problem)
+        self.dialect = dialect
 
 
 def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -> Request:
@@ -83,15 +87,8 @@ def operator_in(op: Op, name: object) -> tuple[Dialect, Operator]:
     operator = operator_of(op, row)
     if operator is None:
         having = ", ".join(other.name for other in dialects_with(op))
-        instead = f"{WRITING} {row.name} writes it for {row.name}" if row.name in WRITTEN else ""
-        raise misuse(f"{row.name} has no {op.name}", f"it is in {having}{instead}", argument="dialect")
+        raise LackingError(row.name, Problem(USAGE, f"{row.name} has no {op.name}", f"it is in {having}", "dialect"))
     return row, operator
-
-
-def without_code(error: ShapeError, instead: str = "") -> ShapeError:
-    """Return an error without the advice to print code, for commands that print none, and with another in its place."""
-    having, written, _ = error.problem.hint.partition(WRITING)
-    return ShapeError(replace(error.problem, hint=f"{having}{instead}")) if written else error
 
 
 def dialect_called(name: str) -> Dialect:

@@ -1,7 +1,4 @@
-"""The main screen: the question in fields, the flow, and the picture of the step at hand.
-
-The dialogs are imported when they are asked for, so that the first picture is there sooner.
-"""
+"""The main screen: the question in fields, the flow, and the picture of the step at hand."""
 
 from __future__ import annotations
 
@@ -16,20 +13,18 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.message import Message
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import replace
 from shapecalc.tui import story
 from shapecalc.tui.asking import hidden_text
-from shapecalc.tui.files import CLOSED, may_open
 from shapecalc.tui.keys import BESIDE, COMPARING, FOLLOWING, KEYS, keys_line
-from shapecalc.tui.question import CHAIN, Question, caret, command, element_reader, question_of
+from shapecalc.tui.question import Question, caret, command, element_reader
+from shapecalc.tui.screens.dialogs import WithDialogs
 from shapecalc.tui.snapshots import save
-from shapecalc.tui.state import ARROWS, State, first_difference
+from shapecalc.tui.state import ARROWS, State
 from shapecalc.tui.themes import theme_after
 from shapecalc.tui.widgets import (
     SENT,
@@ -49,10 +44,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shapecalc.core.fixing.mistakes import Mistake
-    from shapecalc.teaching.lessons import Course
     from shapecalc.teaching.progress import Progress
-    from shapecalc.tui.screens.lessons import Lessons
 
 CALM = 0.05
 """Seconds without a picture after which the next key is drawn at once; a held key is drawn as often as it can be."""
@@ -62,7 +54,7 @@ LINES = 2
 """Those of them that are drawn across, where the screen is not low."""
 
 
-class Explore(Screen[None]):
+class Explore(WithDialogs):
     """One question, answered at every key stroke, and stepped through."""
 
     BLANK = True
@@ -84,14 +76,8 @@ class Explore(Screen[None]):
 
         If it is `big`, the step is drawn in large figures.
         """
-        super().__init__()
-        self.state = State(question, step)
+        super().__init__(State(question, step), progress)
         self.state.big = big
-        self.progress = progress
-        self.course: Course | None = None
-        """The lessons that it was opened with; None for those of the program."""
-        self._lesson = ""
-        """The id of the lesson whose question was taken to the main screen; empty if none was."""
         self._due = False
         self._shown = 0.0
         self._in_use: Widget | None = None
@@ -112,10 +98,11 @@ class Explore(Screen[None]):
 
     def on_mount(self) -> None:
         """Show everything, with the cursor in the first hole, or in the first field."""
-        self._focus_first()
+        self.focus_first()
         self.show_soon()
 
-    def _focus_first(self) -> None:
+    def focus_first(self) -> None:
+        """Give the focus to the first hole, or to the first field."""
         self.set_class(self.state.big, "-big")
         focused = self.query_one(Pane if self.state.big else "#flow") if self.state.holes or self.state.big else None
         (focused or self.query(Input).first()).focus()
@@ -142,13 +129,6 @@ class Explore(Screen[None]):
         """Keep the carets under what they are about."""
         if self.state.outcome.problem is not None:
             self.show_soon()
-
-    @on(TextField.Diagnosed)
-    def show_diagnosis(self, event: TextField.Diagnosed) -> None:
-        """Show what a pasted error message means."""
-        from shapecalc.tui.screens.doctor import DoctorScreen
-
-        self.app.push_screen(DoctorScreen(event.found), self._take_question)
 
     @on(TextField.CodePasted)
     async def ask_code(self, event: TextField.CodePasted) -> None:
@@ -281,13 +261,13 @@ class Explore(Screen[None]):
     def action_hide(self) -> None:
         """Hide the answer, to predict it, or reveal it."""
         self.state.hide_or_reveal()
-        self._focus_first()
+        self.focus_first()
         self.show_soon()
 
     def action_big(self) -> None:
         """Draw the step in large figures and hide all else, or show everything again."""
         self.state.big = not self.state.big
-        self._focus_first()
+        self.focus_first()
         self.show_soon()
 
     async def action_undo(self) -> None:
@@ -303,101 +283,6 @@ class Explore(Screen[None]):
     async def action_fix(self) -> None:
         """Apply the fix that is suggested."""
         await self.ask_anew(self.state.question_with_fix())
-
-    def action_choose(self, setting: str = "") -> None:
-        """Choose the operator, the dialect and its settings, beginning with a setting if one is named."""
-        from shapecalc.tui.screens.choose import Choose
-
-        self.app.push_screen(Choose(self.state.question, setting, hidden_text(self.state)), self._take_question)
-
-    def action_files(self) -> None:
-        """Choose an array of a file as the input."""
-        from shapecalc.tui.screens.files import Files
-
-        if may_open():
-            self.app.push_screen(Files("."), self._take_file)
-        else:
-            self.notify(CLOSED, markup=False)
-
-    async def _take_file(self, path: str | None) -> None:
-        if path is not None:
-            await self.ask_anew(self.state.question.with_text("input", path))
-
-    def action_compare(self) -> None:
-        """Ask the same under every dialect."""
-        from shapecalc.tui.screens.compare import Compare
-
-        self.app.push_screen(Compare(self.state.question, hides=self.state.hides), self._take_row)
-
-    def action_against(self) -> None:
-        """Compare with another chain."""
-        from shapecalc.tui.screens.against import Against
-
-        if self.state.outcome.answer is not None:
-            self.app.push_screen(Against(self.state.outcome.answer, self.state.question.against), self._keep_against)
-
-    def action_tally(self) -> None:
-        """Count what a class predicts."""
-        from shapecalc.tui.screens.tally import Tally
-
-        if self.state.good is not None:
-            self.app.push_screen(Tally(self.state.good), self._show_mistake)
-
-    def _show_mistake(self, mistake: Mistake | None) -> None:
-        """Show a mistake beside the truth."""
-        if mistake is not None:
-            self.state.predict(mistake)
-            self._focus_first()
-            self.show_soon()
-
-    def action_simplify(self) -> None:
-        """Show the shortest chain that does the same."""
-        from shapecalc.tui.screens.simplify import Simplify
-
-        if self.state.outcome.answer is not None:
-            self.app.push_screen(Simplify(self.state.outcome.answer), self._take_chain)
-
-    def action_film(self) -> None:
-        """Play the request as a film, from the step at hand."""
-        from shapecalc.tui.screens.film import FilmScreen
-
-        if self.state.good is not None:
-            self.app.push_screen(FilmScreen(self.state.good, None if self.state.settled else self.state.at))
-
-    def action_save(self, kind: str) -> None:
-        """Write the film or the picture of the step into a file; a browser gets it where it keeps its downloads."""
-        from shapecalc.tui.saving import Saved, deliver
-        from shapecalc.tui.screens.save import Save
-
-        if self.state.good is not None:
-            saved = Saved(kind, self.state.good, None if self.state.at >= self.state.last else self.state.at + 1)
-            deliver(self.app, saved) if self.app.is_web else self.app.push_screen(Save(saved))
-
-    def action_lessons(self) -> None:
-        """Take a lesson."""
-        from shapecalc.tui.screens.lessons import Lessons
-
-        screen = Lessons(self.progress, self.course, self._lesson)
-        self.app.push_screen(screen, partial(self._take_lesson, screen))
-
-    def action_drill(self) -> None:
-        """Take exercises of all topics."""
-        from shapecalc.tui.screens.drill import Drilling
-
-        self.app.push_screen(Drilling(progress=self.progress), self._take_question)
-
-    def action_code(self) -> None:
-        """Show code that does the same."""
-        from shapecalc.tui.screens.code import CodeScreen
-
-        if self.state.good is not None:
-            self.app.push_screen(CodeScreen(self.state.good, hides=self.state.hides))
-
-    def action_help(self) -> None:
-        """Explain what has the focus, and every key."""
-        from shapecalc.tui.screens.help import Help
-
-        self.app.push_screen(Help(str(self.focused.id) if self.focused else "", self.state.question.op))
 
     def action_copy(self) -> None:
         """Copy the command line, and show it."""
@@ -447,33 +332,6 @@ class Explore(Screen[None]):
     def action_done(self) -> None:
         """Quit, and leave the answer to be printed."""
         self.app.exit(self.state.outcome)
-
-    async def _take_question(self, question: Question | None) -> None:
-        if question is not None:
-            await self.ask_anew(question)
-
-    async def _take_lesson(self, screen: Lessons, question: Question | None) -> None:
-        """Ask the question of a lesson, and keep the lesson to go back to."""
-        self._lesson = screen.lesson.id if screen.lesson and question else ""
-        await self._take_question(question)
-
-    async def _take_chain(self, text: str | None) -> None:
-        """Ask about the short form of a chain, held against what the chain was held against."""
-        if text is not None:
-            await self.ask_anew(replace(question_of([CHAIN, text]), against=self.state.question.against))
-
-    def _keep_against(self, text: str | None) -> None:
-        self.state.question = replace(self.state.question, against=text or "")
-
-    async def _take_row(self, question: Question | None) -> None:
-        """Switch to a row of the comparison, at the first step that differs from the answer before."""
-        before = self.state.good
-        if question is None:
-            return
-        await self.ask_anew(question)
-        if before is not None and self.state.good is not None:
-            self.state.go(first_difference(before, self.state.good))
-            self.show_soon()
 
     async def ask_anew(self, question: Question) -> None:
         """Ask a question that other fields may belong to."""

@@ -99,14 +99,14 @@ KINDS = {
 
 
 def kinds_of(topics: str) -> tuple[Kind, ...]:
-    """Return the kinds of topics with blanks between them, the easiest first.
+    """Return the kinds of topics with blanks or commas between them, the easiest first.
 
     Raises `ShapeError` (usage) if there is no such topic.
 
-    >>> [kind.name for kind in kinds_of("zero perm")][:3]
+    >>> [kind.name for kind in kinds_of("zero,perm")][:3]
     ['copied', 'from-the-left', 'swapped']
     """
-    names = topics.split() or [topics]
+    names = topics.replace(",", " ").split() or [topics]
     for name in names:
         lookup(name, dict.fromkeys(TOPICS), "topic")
     kinds = (kind for kind in KINDS.values() if ALL in names or kind.topic in names)

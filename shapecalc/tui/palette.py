@@ -45,7 +45,7 @@ def commands(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
     for kind in ("film", "picture") if explore.state.works("save") else ():
         said = f"write the {kind} of the {'request' if kind == 'film' else 'step'} into a file"
         yield SystemCommand(f"save the {kind}", said, partial(explore.action_save, kind))
-    said = f"predict random requests without end; F5 lists their topics: {', '.join(TOPICS)}"
+    said = f"predict random requests without end; F5 asks which topics: {', '.join(TOPICS)}"
     yield SystemCommand("take exercises without end (drill)", said, explore.action_drill)
     if explore.state.works("tally"):
         said = "type how many answered what, and see the bars and the commonest mistake"

@@ -68,6 +68,14 @@ class User:
             self._send(key)
         await self.settle()
 
+    async def burst(self, *keys, turns):
+        """Press keys so many turns of the event loop apart, whatever they do meanwhile, as a terminal hands them on."""
+        for key in keys:
+            self._send(key)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        await self.settle()
+
     def _send(self, key):
         self.app.post_message(events.Key(key, key if len(key) == 1 else None))
 

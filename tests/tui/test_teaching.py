@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from functools import partial
+from itertools import product
 
 import pytest
 
@@ -96,6 +98,46 @@ async def test_a_prediction_can_be_typed_while_the_list_has_the_focus(user):
     await user.type("2,12")
     await user.press("enter")
     assert "✓ A 0 copies the input" in user.text
+
+
+@pytest.mark.parametrize("size", [(60, 18), (80, 24)])
+def test_keys_that_come_all_at_once_while_the_list_is_shown_are_all_typed(size):
+    async def answer(user, opening, turns):
+        await user.press(*["escape"] * (size[0] < 76), "home")
+        await user.burst(*opening, *"2,13", "backspace", "2", "enter", turns=turns)
+        assert user.app.screen.pane.field.value == "2,12"
+        assert "✓ A 0 copies the input" in user.text
+
+    for opening, turns in product([[], ["enter"]], [1, 2, 3]):
+        asyncio.run(using(partial(answer, opening=opening, turns=turns), lesson=True, size=size))
+
+
+@driven(lesson=True)
+async def test_the_list_is_gone_through_by_the_arrow_keys_and_its_ends_and_clicked(user):
+    await user.press("down", "down", "up")
+    assert the_lesson(user) == lessons()[1]
+    await user.press("end")
+    assert "Exercises: all" in user.text
+    await user.press("home", "up")
+    assert the_lesson(user) == lessons()[0]
+    await user.click(lessons()[3].title)
+    assert the_lesson(user) == lessons()[3]
+    assert not user.app.screen.has_class("-listing")
+    await user.type("24")
+    await user.press("home")
+    await user.type("1")
+    assert user.app.screen.pane.field.value == "124"
+    assert the_lesson(user) == lessons()[3]
+
+
+@driven(lesson=True)
+async def test_enter_in_the_list_opens_the_lesson_and_judges_nothing(user):
+    await user.type("7")
+    await user.press("escape", "enter")
+    assert not user.app.screen.has_class("-listing")
+    assert "✗" not in user.text
+    await user.press("enter")
+    assert "✗" in user.text
 
 
 def the_lesson(user):
@@ -323,6 +365,18 @@ async def test_exercises_are_begun_from_the_list_of_lessons(user, data_folder):
     assert "1 of 1 right, streak 1; in all 1 of 1 right" in user.text
     await user.press("escape", "escape")
     assert user.app.screen is user.app.explore
+
+
+@driven(lesson=True)
+async def test_exercises_of_several_topics_are_begun_from_the_list(user):
+    await user.press("end")
+    assert "topics such as zero perm" in user.text
+    await user.burst(*"zero,prem", "enter", turns=1)
+    assert "✗ there is no topic 'prem' (did you" in user.text
+    await user.burst(*"zero perm", "enter", turns=1)
+    assert "Exercise 1, zero perm, level 1" in user.text
+    assert {kind.split("-")[0] for kind in user.app.screen.drill._kinds} >= {"copied", "swapped"}
+    assert not {"inferred", "shuffled", "stretched"} & user.app.screen.drill._kinds.keys()
 
 
 @driven()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from rich.text import Text
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
+from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.sizes.quoting import visible
 from shapecalc.teaching.lessons import Course, Lesson, judge, lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.teaching.topics import TOPICS
@@ -26,7 +29,11 @@ DRILL = "exercises: "
 
 
 class Lessons(TaskScreen):
-    """The list of lessons, and the lesson that was chosen."""
+    """The list of lessons, and the lesson that was chosen.
+
+    The field always has the focus, and the list moves by keys that a field does not take: keys that come all at once,
+    faster than a focus is handed on, end where those go that are typed slowly.
+    """
 
     KEYS = (
         *KEYS,
@@ -34,7 +41,11 @@ class Lessons(TaskScreen):
         Key("pageup", "PgUp", "back", "go(-1)", "go to the lesson before", 6),
         Key("ctrl+n", "^N", "notes", "notes", "show the notes for the speaker, or hide them", 7),
     )
-    BINDINGS = bindings_of(KEYS)
+    BINDINGS = [
+        *bindings_of(KEYS),
+        Binding("home", "edge(-1)", "first", show=False, priority=True),
+        Binding("end", "edge(1)", "last", show=False, priority=True),
+    ]
 
     def __init__(self, progress: Progress | None = None, course: Course | None = None, opens: str = "") -> None:
         """Open the list, at the lesson of an id; without one, at the first that is not done."""
@@ -65,6 +76,8 @@ class Lessons(TaskScreen):
         places = [*enumerate(self.course.lessons)]
         opened = [place for place, lesson in places if lesson.id == self.opens]
         self.at = next(iter(opened or [place for place, lesson in places if lesson.id not in done]), 0)
+        self.query_one("#list").can_focus = False
+        self.pane.field.focus()
         self._list()
         self._show()
         self._set_listing(self.app.size.width >= NARROW)
@@ -82,53 +95,56 @@ class Lessons(TaskScreen):
     @property
     def _entries(self) -> int:
         """How many entries can be gone through: the lessons, and in the list the exercises."""
-        return len(self.course.lessons) + (len(TOPICS) if self.has_class("-listing") else 0)
+        return len(self.course.lessons) + (len(TOPICS) if self._listing else 0)
+
+    @property
+    def _listing(self) -> bool:
+        """Whether the list is shown."""
+        return self.has_class("-listing")
 
     def _set_listing(self, listing: bool) -> None:
         """Show the list, or leave the room to the lesson."""
         self.set_class(listing, "-listing")
-        (self.query_one("#list") if listing else self.pane.field).focus()
         self.show_keys()
-
-    @on(OptionList.OptionHighlighted)
-    def look(self, event: OptionList.OptionHighlighted) -> None:
-        """Show the lesson under the cursor, with nothing given away."""
-        if self._place(event) != self.at and event.option_list.highlighted == event.option_index:
-            self.at = self._place(event)
-            self._show()
-
-    def _place(self, event: OptionList.OptionHighlighted | OptionList.OptionSelected) -> int:
-        return int(str(event.option_id))
 
     def _show(self) -> None:
         """Show the lesson at hand, or what the exercises are."""
         lesson, self.right = self.lesson, False
         if lesson is None:
-            topic = TOPICS[self.at - len(self.course.lessons)]
-            self.pane.ask(Text.assemble((f"Exercises: {topic}\n\n", "bold"), f"{ABOUT}\n\nEnter begins."), None)
+            self.pane.ask_topics(Text.assemble((f"Exercises: {self._topic}\n\n", "bold"), f"{ABOUT}\n"))
         else:
             text = Text.assemble((f"{lesson.title}\n\n", "bold"), f"{' '.join(lesson.text.split())}\n")
             self.pane.ask(text, lesson.task, lesson.notes if self.noted else "")
         self.show_keys()
 
-    def on_key(self, event: events.Key) -> None:
-        """Begin with what is typed, if the list still has the focus."""
-        if self.focused is self.query_one("#list") and self.lesson and event.is_printable and event.character:
+    @property
+    def _topic(self) -> str:
+        """The topic of the exercises at hand."""
+        return TOPICS[self.at - len(self.course.lessons)]
+
+    @on(Input.Changed)
+    def lead(self, event: Input.Changed) -> None:
+        """Leave the room to the lesson once something is typed for it."""
+        if event.value and self.lesson and self._listing:
             self._set_listing(False)
-            self.pane.field.insert_text_at_cursor(event.character)
-            event.stop()
 
     @on(OptionList.OptionSelected)
     def begin(self, event: OptionList.OptionSelected) -> None:
-        """Go to where the prediction is typed, or to the exercises."""
-        if self._place(event) != self.at:
-            self.at = self._place(event)
-            self._show()
-        if self.lesson is None:
-            topic = TOPICS[self.at - len(self.course.lessons)]
-            self.app.push_screen(Drilling(topic, self.progress), self._leave)
-        else:
+        """Leave the room to the lesson that was clicked, or go on to exercises."""
+        self.action_go(event.option_index - self.at)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Leave the room to the lesson, or go on to exercises: of the topics that were typed, or of the one at hand."""
+        if self.lesson is not None:
             self._set_listing(False)
+            return
+        try:
+            screen = Drilling(self.pane.field.value.strip() or self._topic, self.progress)
+        except ShapeError as error:
+            self.pane.tell(visible(f"{error.problem.message} ({error.problem.hint})"), right=False)
+        else:
+            self.app.push_screen(screen, self._leave)
 
     def _leave(self, question: Question | None) -> None:
         """Go on to the main screen if exercises were left with a question."""
@@ -138,16 +154,19 @@ class Lessons(TaskScreen):
     @on(Input.Submitted)
     def check(self, event: Input.Submitted) -> None:
         """Say whether the prediction is right; if it is, show what happens. If it was right before, go on."""
-        if self.lesson is None or not event.value.strip():
-            return
-        if self.right:
+        if self.lesson is None or self._listing:
+            self._begin()
+        elif self.right:
             self.action_go(1)
-            return
-        judgement = judge(self.lesson, event.value)
+        elif event.value.strip():
+            self._judge(self.lesson, event.value)
+
+    def _judge(self, lesson: Lesson, typed: str) -> None:
+        judgement = judge(lesson, typed)
         self.right = judgement.right
         self.pane.tell(judgement.said, right=judgement.right)
         if judgement.right:
-            self.progress.mark(self.lesson.id)
+            self.progress.mark(lesson.id)
             self._list()
             self._complain()
             self.pane.reveal()
@@ -159,10 +178,25 @@ class Lessons(TaskScreen):
 
     def action_go(self, by: int) -> None:
         """Go to the next lesson, or to the one before."""
-        if 0 <= self.at + by < self._entries:
+        if by and 0 <= self.at + by < self._entries:
             self.at += by
             self.query_one("#list", Choices).highlighted = self.at
             self._show()
+
+    def action_edge(self, by: int) -> None:
+        """Go to the first entry of the list, or to the last."""
+        self.action_go(-self.at if by < 0 else self._entries - 1 - self.at)
+
+    def action_scroll(self, by: int) -> None:
+        """Go through the list if it is shown; otherwise scroll the text and the pictures."""
+        if self._listing:
+            self.action_go(by)
+        else:
+            super().action_scroll(by)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the keys of the list's ends to the field where there is no list."""
+        return action != "edge" or self._listing
 
     def action_notes(self) -> None:
         """Show the notes for the speaker, or hide them."""
@@ -172,7 +206,7 @@ class Lessons(TaskScreen):
 
     def action_back(self) -> None:
         """Go back to the list, and from there to the main screen."""
-        if self.has_class("-listing"):
+        if self._listing:
             self.dismiss(None)
         self._set_listing(True)
 
@@ -181,9 +215,8 @@ class Lessons(TaskScreen):
         listed = self.query_one("#list", Choices)
         titles = [f"{'✓' if lesson.id in self.progress.done else ' '} {lesson.title}" for lesson in self.course.lessons]
         titles += [f"  {DRILL}{topic}" for topic in TOPICS]
-        with self.prevent(OptionList.OptionHighlighted):
-            listed.clear_options().add_options([Option(title, id=str(place)) for place, title in enumerate(titles)])
-            listed.highlighted = self.at
+        listed.clear_options().add_options([Option(title) for title in titles])
+        listed.highlighted = self.at
 
     def _complain(self) -> None:
         if said := self.progress.complaint():

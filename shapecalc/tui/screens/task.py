@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -45,6 +45,8 @@ KEYS = (
     Key("down", "↓", "scroll", "scroll(1)", "scroll down", 10),
 )
 """The keys of every thing to predict."""
+EDITING = {binding.key: binding.action for binding in Binding.make_bindings(TextField.BINDINGS)}
+"""The actions of the keys that a line to type in takes beside letters."""
 
 
 def bindings_of(keys: tuple[Key, ...]) -> list[BindingType]:
@@ -54,6 +56,19 @@ def bindings_of(keys: tuple[Key, ...]) -> list[BindingType]:
         for key in keys
         if key.key != "enter"
     ]
+
+
+class AnswerField(TextField):
+    """A line for an answer, which takes all its keys in their order, however fast they come.
+
+    On Textual's own way, over the app, those that edit and submit are overtaken by later letters.
+    """
+
+    async def on_key(self, event: events.Key) -> None:
+        """Take a key that edits or submits."""
+        if action := EDITING.get(event.key):
+            event.prevent_default().stop()
+            await self.run_action(action)
 
 
 class TaskPane(Vertical):
@@ -73,26 +88,33 @@ class TaskPane(Vertical):
             yield Static("", id="text", markup=False)
             yield Static("", id="notes", markup=False)
         yield Static("", id="asked", markup=False)
-        yield TextField(id="prediction", placeholder="a shape such as 2,3,4")
+        yield AnswerField(id="prediction")
         yield Static("", id="judgement", markup=False)
         with VerticalScroll(id="pictures", can_focus=False):
             yield Static("", id="shown", markup=False)
 
     @property
-    def field(self) -> TextField:
+    def field(self) -> AnswerField:
         """Where the prediction is typed."""
-        return self.query_one("#prediction", TextField)
+        return self.query_one(AnswerField)
 
-    def ask(self, text: Text, task: Task | None, notes: str = "") -> None:
+    def ask(self, text: Text, task: Task, notes: str = "") -> None:
         """Show a text and what is to be predicted, with nothing given away."""
+        self._ask(text, task, f"$ shapecalc {task.question}\n{task.asks}", "a shape such as 2,3,4")
+        self.put_notes(notes)
+
+    def ask_topics(self, text: Text) -> None:
+        """Show a text, and ask for the topics of exercises."""
+        self._ask(text, None, "Enter begins. For several topics at once, type them:", "topics such as zero perm")
+        self.put_notes("")
+
+    def _ask(self, text: Text, task: Task | None, asked: str, such_as: str) -> None:
         self.asked, self.revealed, self._helped, self._last = task, False, 0, None
         self.remove_class("-revealed")
-        asked = f"$ shapecalc {task.question}\n{task.asks}" if task else ""
         for name, shown in (("#text", text), ("#asked", asked), ("#judgement", ""), ("#shown", "")):
             self.query_one(name, Static).update(shown)
-        self.put_notes(notes)
         self.field.value = ""
-        self.field.display = task is not None
+        self.field.placeholder = such_as
         self.query_one("#lesson").scroll_home(animate=False)
 
     def put_notes(self, notes: str) -> None:

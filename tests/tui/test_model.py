@@ -67,6 +67,16 @@ async def test_keys_move_and_find_offenders(user):
 
 
 @at_model()
+async def test_a_filter_that_comes_all_at_once_is_typed_whole(user):
+    for turns in (0, 1, 2, 3):
+        await user.burst("slash", *"/w_non", "backspace", "enter", turns=turns)
+        assert user.app.screen.nodes.wanted == "/w_no"
+        await user.press("slash")
+        await user.wipe()
+        await user.press("enter")
+
+
+@at_model()
 async def test_a_filter_narrows_while_it_is_typed(user):
     await user.press("slash", "t", "r", "a", "n", "n")
     assert "none is shown" in user.text

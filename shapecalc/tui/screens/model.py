@@ -40,11 +40,11 @@ class ModelScreen(Screen[None]):
         *[Binding(key, "move(-1)", "up", show=False) for key in ("k", "up")],
         Binding("pagedown", "page(1)", "page down", show=False),
         Binding("pageup", "page(-1)", "page up", show=False),
-        Binding("slash", "type('filter')", "filter", show=False),
+        Binding("slash", "type('filter')", "filter", show=False, priority=True),
         Binding("n", "next", "next offender", show=False),
         Binding("o", "offenders", "offenders only", show=False),
         Binding("f", "fix", "look at the fix", show=False),
-        Binding("w", "type('write')", "write", show=False),
+        Binding("w", "type('write')", "write", show=False, priority=True),
         Binding("escape", "close_field", "close the field", show=False),
     ]
 
@@ -107,13 +107,17 @@ class ModelScreen(Screen[None]):
         self.show()
 
     def action_type(self, what: str) -> None:
-        """Open the field for a filter, or for the name of a file."""
+        """Open the field for a filter, or for the name of a file, before the next key is handed on."""
         self.typing = what
         field = self.query_one(TextField)
         self.query_one("#asked", Static).update(FILTER if what == "filter" else WRITE)
         self.query_one("#typed").display = True
         field.value = self.nodes.wanted if what == "filter" else ""
-        field.focus()
+        self.set_focus(field)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the letters to a field that is open."""
+        return action != "type" or not self.typing
 
     def action_close_field(self) -> None:
         """Close the field; a filter stays."""

@@ -16,6 +16,7 @@ from shapecalc.view.film.board import AFTER, BEFORE
 from shapecalc.view.film.frames import picture_at, tracks
 from shapecalc.view.film.scenes import LEAST_HEIGHT, film_of
 from shapecalc.view.film.screen import screen
+from shapecalc.view.layout import layouts
 from shapecalc.view.strokes import UNICODE, clip
 from tests.sampling import examples
 from tests.strategies import factorisations, permutations
@@ -247,16 +248,26 @@ def test_only_what_has_to_be_found_is_asked_for():
     ]
 
 
+def dims_asked(asks):
+    """Return the dims that a question is about."""
+    numbers = [int(number) for number in re.findall(r"\d+", asks.question.partition(", asked")[0])]
+    return range(numbers[0], numbers[1] + 1) if " to " in asks.question else numbers
+
+
 @given(answers())
 @examples(100)
-def test_no_frame_before_a_question_shows_its_answer(answer):
-    film = film_of(answer)
+def test_every_dim_that_has_to_be_found_is_asked_for_once_while_it_is_a_hole(answer):
+    film, asked = film_of(answer), 0
     for before, frame in zip(film.frames, film.frames[1:], strict=False):
-        if frame.asks:
-            holes = [key for key in before.sprites if key.startswith("hole")]
-            assert (
-                len(holes) > len([key for key in frame.sprites if key.startswith("hole")]) or "piece0" in frame.sprites
-            )
+        dims = dims_asked(frame.asks) if frame.asks else ()
+        asked += len(dims)
+        holes = [key for key in before.sprites if key.startswith("hole")]
+        assert all(f"hole{dim}" in holes or dim >= len(holes) - 1 for dim in dims)
+    assert asked == sum(
+        cell.step < len(answer.steps) and not (layout.cuts and str(cell.dim) in map(str, layout.stage.asked[out:][:1]))
+        for layout in layouts(answer)
+        for out, cell in enumerate(layout.cells)
+    )
 
 
 def test_a_film_is_the_same_every_time():

@@ -42,6 +42,8 @@ class Board:
         """The empty rows over what is made of a -1 and under it, and between two tapes."""
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
+        self._asks: Ask | None = None
+        """What is asked before the frame that is made next."""
         self._last: dict[str, Sprite] = {}
         self.memory = 0
         """The number of the memory that the elements lie in; another one is written where they move."""
@@ -112,15 +114,11 @@ class Board:
         if text not in self.notes:
             self.notes.append(text)
 
-    def frame(
-        self,
-        sentence: str,
-        step: int | None,
-        *,
-        arrive: float = 0.8,
-        hold: float | None = None,
-        asks: Ask | None = None,
-    ) -> None:
+    def ask(self, asks: Ask | None) -> None:
+        """Have something asked before the frame that is made next."""
+        self._asks = asks
+
+    def frame(self, sentence: str, step: int | None, *, arrive: float = 0.8, hold: float | None = None) -> None:
         """Make a frame of what stands there now, with what is said of it."""
         lines = wrap(visible(sentence), self.width) or [""]
         if len(lines) > self.said:
@@ -130,4 +128,5 @@ class Board:
         self.put("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
         self._last = dict(self.sprites)
         rest = max(LEAST_HOLD, len(sentence) / PACE) if hold is None else hold
-        self.frames.append(Frame(self._last, sentence, step, arrive, rest, asks))
+        self.frames.append(Frame(self._last, sentence, step, arrive, rest, self._asks))
+        self._asks = None

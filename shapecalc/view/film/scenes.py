@@ -13,7 +13,7 @@ from shapecalc.view.budget import budget_of
 from shapecalc.view.film.board import BEFORE, LABELS, LEAST_COLUMN, PART, RAIL, SUM, TITLE, Board
 from shapecalc.view.film.carrying import carry, lay_memory
 from shapecalc.view.film.frames import Film
-from shapecalc.view.film.settling import cell_look, cell_text, open_stage, settle
+from shapecalc.view.film.settling import cell_look, cell_text, has_room, open_stage, question_about, settle
 from shapecalc.view.grid import Journey, journey_of
 from shapecalc.view.layout import Layout, input_cells, layouts
 from shapecalc.view.steps import shown_name
@@ -115,9 +115,14 @@ def _play_stage(board: Board, layout: Layout, number: int, journey: Journey | No
     settled: dict[int, list[int]] = {}
     for out, cell in enumerate(layout.cells):
         settled.setdefault(cell.step, []).append(out)
+    rest = list[int]()
     for at, step in zip(layout.numbers, steps, strict=False):
-        if not isinstance(step.value, tuple):
-            settle(board, layout, number, at, step, settled.get(at, []))
+        outs = settled.get(at, [])
+        if isinstance(step.value, tuple) or not has_room(board, step, outs):
+            rest += outs
+        else:
+            settle(board, layout, number, at, step, outs)
+    board.ask(question_about(layout, rest))
     last = (whole or [*layout.numbers])[-1:]
     sentence, shown = (steps[last[0] - layout.numbers.start].why, last[0]) if last else (layout.title, None)
     move = layout.stage.move

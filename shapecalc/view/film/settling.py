@@ -69,10 +69,13 @@ def _asked(layout: Layout) -> list[str]:
     return asked if len(asked) == len(layout.cells) else []
 
 
+def has_room(board: Board, step: Step, outs: list[int]) -> bool:
+    """Say whether there is room for what a step does; a -1 has some of its own."""
+    return min((*outs, *step.sources), default=0) < board.columns or isinstance(step.facts, INFERS)
+
+
 def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs: list[int]) -> None:
-    """Make the frames of one step that settles some dims or lets one go; none for dims that have no room."""
-    if min((*outs, *step.sources), default=0) >= board.columns and not isinstance(step.facts, INFERS):
-        return
+    """Make the frames of one step that settles some dims or lets one go."""
     lit = [f"dim{number}.{axis}" for axis in step.sources] + [f"asked{out}" for out in outs]
     if isinstance(step.facts, CopiedZero) or layout.stage.kind is Kind.PERMUTE:
         lit += [f"index{axis}" for axis in step.sources]
@@ -86,7 +89,8 @@ def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs:
         for out in outs:
             source = min(step.sources[0], board.columns) if step.sources else out
             _fill(board, layout, number, out, (board.x(source), BEFORE if step.sources else ASKED))
-        board.frame(step.why, at, asks=_ask(board, layout, outs))
+        board.ask(question_about(layout, outs))
+        board.frame(step.why, at)
     kept |= {f"dim{number + 1}.{out}": cell_look(layout.cells[out]) for out in outs}
     for key, look in kept.items():
         board.light([key], look)
@@ -100,15 +104,19 @@ def _fill(board: Board, layout: Layout, number: int, out: int, start: tuple[floa
     board.glide(key, start)
 
 
-def _ask(board: Board, layout: Layout, outs: list[int]) -> Ask | None:
-    """Return what can be asked before dims are filled: about the first of them, unless it needs no finding."""
-    if not outs or outs[0] >= board.columns:
+def question_about(layout: Layout, outs: list[int]) -> Ask | None:
+    """Return what can be asked before dims are filled; None if they need no finding."""
+    asked, dims = _asked(layout), [str(cell.dim) for cell in layout.cells]
+    sought = [out for out in outs if not (layout.cuts and asked and asked[out] == dims[out])]
+    if not sought:
         return None
-    asked, answer = _asked(layout)[outs[0] :][:1], str(layout.cells[outs[0]].dim)
-    if layout.cuts and asked == [answer]:
-        return None
-    token = "".join(f", asked for as {text}," for text in asked)
-    return Ask(f"What does output dim {outs[0]}{token} become?", answer)
+    answer = ",".join(dims[out] for out in sought)
+    if len(sought) == 1:
+        token = f", asked for as {asked[sought[0]]}," if asked else ""
+        return Ask(f"What does output dim {sought[0]}{token} become?", answer)
+    run = sought == [*range(sought[0], sought[-1] + 1)]
+    named = f"{sought[0]} to {sought[-1]}" if run else ", ".join(map(str, sought))
+    return Ask(f"What do output dims {named} become?", answer)
 
 
 def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: int) -> None:
@@ -122,13 +130,12 @@ def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: 
     board.put("part", 0, board.row(PART), f"{divided} {UNICODE.hole}")
     bar = _put_budget(board, have) if isinstance(facts, Inferred) else None
     board.frame("-1 is the elements divided by the known dims.", at)
-    asks = _ask(board, layout, [out])
+    board.ask(question_about(layout, [out]))
     if bar and isinstance(step.value, int):
-        _fill_bar(board, bar, step.value, at, asks)
-        asks = None
+        _fill_bar(board, bar, step.value, at)
     board.put("part", 0, board.row(PART), f"{divided} {dim_text(step.dim)}")
     _fill(board, layout, number, out, (len(board.sprites["part"].text) - 1, board.row(PART)))
-    board.frame(step.why, at, asks=asks)
+    board.frame(step.why, at)
 
 
 def _put_budget(board: Board, have: Dim) -> tuple[int, int] | None:
@@ -142,7 +149,7 @@ def _put_budget(board: Board, have: Dim) -> tuple[int, int] | None:
     return start, long
 
 
-def _fill_bar(board: Board, bar: tuple[int, int], times: int, at: int, asks: Ask | None) -> None:
+def _fill_bar(board: Board, bar: tuple[int, int], times: int, at: int) -> None:
     """Make the frames in which pieces of the budget fall, one for each time that the known dims fit in it."""
     start, long = bar
     shown = times if times <= MOST_PIECES and times <= long else 1
@@ -155,4 +162,4 @@ def _fill_bar(board: Board, bar: tuple[int, int], times: int, at: int, asks: Ask
             board.glide(f"piece{piece}", (left, board.row(SUM)))
         count = min(shown, first + each) if shown == times else times
         said = f"The known dims fit {number_text(count, 'time', 'times')}."
-        board.frame(said, at, arrive=FALLING, hold=FALLING / 2, asks=asks if first == 0 else None)
+        board.frame(said, at, arrive=FALLING, hold=FALLING / 2)

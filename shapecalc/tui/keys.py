@@ -48,7 +48,7 @@ KEYS = (
     Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 21),
     Key("ctrl+o", "^O", "files", "files", "choose an array of a file as the input", 22),
     Key("ctrl+s", "^S", "text", "text", "copy the screen as text, and save it", 23),
-    Key("ctrl+r", "^R", "film", "film", "play the request as a film: memory, axes, cuts, 0 and -1", 24),
+    Key("ctrl+r", "^R", "film", "film", "play the request as a film, which asks for what is hidden", 24),
 )
 """Every key of the main screen, in the order of the help."""
 

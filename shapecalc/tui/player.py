@@ -8,6 +8,8 @@ from shapecalc.view.film.frames import frame_at, picture_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from shapecalc.view.film.frames import Ask, Film, Sprite
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -30,14 +32,15 @@ class Player:
     (False, True, None)
     """
 
-    def __init__(self, film: Film) -> None:
-        """Stand at the beginning."""
+    def __init__(self, film: Film, hidden: Collection[int] = ()) -> None:
+        """Stand at the beginning. It asks about the steps that are `hidden`, and about no others if there are some."""
         self.film, self.starts = film, film.starts
         self.second, self.speed, self.playing = 0.0, 1.0, False
-        self.asks = False
+        self.asks = bool(hidden)
         """Whether it stops before a dim is filled, and asks for it."""
-        self._known: set[int] = set()
-        """The frames whose questions were answered."""
+        shown = [frame for frame in film.frames if hidden and frame.step is not None and frame.step not in hidden]
+        self._known = {(frame.step, frame.asks) for frame in shown}
+        """What is not asked, or not again: the steps with the questions."""
 
     @property
     def frame(self) -> int:
@@ -63,19 +66,22 @@ class Player:
 
     def _asked(self, frame: int) -> Ask | None:
         """Return what is asked before a frame; None if it was answered, or if nothing is to be asked."""
-        return self.film.frames[frame].asks if self.asks and frame not in self._known else None
+        asking = self.film.frames[frame]
+        return asking.asks if self.asks and (asking.step, asking.asks) not in self._known else None
+
+    def _reached(self, second: float) -> float:
+        """Return a second, or that before which something is asked on the way there."""
+        for frame in range(self.frame + 1, len(self.film.frames)):
+            if self.starts[frame] <= second and self._asked(frame):
+                return self.starts[frame] - JUST_BEFORE
+        return second
 
     def tick(self, seconds: float) -> None:
         """Go on for so long, up to the next question or the end."""
         if not self.playing:
             return
-        goal = min(self.second + seconds * self.speed, self.film.seconds)
-        for frame in range(self.frame + 1, len(self.film.frames)):
-            if self.starts[frame] <= goal and self._asked(frame):
-                self.second, self.playing = self.starts[frame] - JUST_BEFORE, False
-                return
-        self.second = goal
-        self.playing = not self.at_end
+        self.second = self._reached(min(self.second + seconds * self.speed, self.film.seconds))
+        self.playing = not self.at_end and self.question is None
 
     def toggle(self) -> None:
         """Play, or stop; at the end, play again from the beginning."""
@@ -83,14 +89,14 @@ class Player:
         self.playing = not self.playing and self.question is None
 
     def go(self, second: float) -> None:
-        """Stand at a second, or at the end."""
-        self.second = max(0.0, min(second, self.film.seconds))
+        """Stand at a second, or at the end; no further than where something is asked."""
+        self.second = self._reached(max(0.0, min(second, self.film.seconds)))
 
     def show(self, frame: int) -> None:
-        """Stand at the end of a frame, where it is whole."""
+        """Stand at the end of a frame, where it is whole; no further than where something is asked."""
         frame = max(0, min(frame, len(self.film.frames) - 1))
         self.playing = False
-        self.second = self.starts[frame + 1] - JUST_BEFORE
+        self.go(self.starts[frame + 1] - JUST_BEFORE)
 
     @property
     def arriving(self) -> bool:
@@ -106,7 +112,8 @@ class Player:
     def show_step(self, step: int) -> None:
         """Stand where a step begins, if it has a frame."""
         found = [number for number, frame in enumerate(self.film.frames) if frame.step == step]
-        self.second = self.starts[found[0]] if found else 0.0
+        self.second = 0.0
+        self.go(self.starts[found[0]] if found else 0.0)
 
     def hurry(self, by: int) -> None:
         """Go on faster or slower, by so many speeds."""
@@ -128,6 +135,7 @@ class Player:
 
     def reveal(self) -> None:
         """Let the film go on past its question, answered or not."""
-        self._known.add(self.frame + 1)
+        answered = self.film.frames[self.frame + 1]
+        self._known.add((answered.step, answered.asks))
         self.second = min(self.starts[self.frame + 1], self.film.seconds)
         self.playing = True

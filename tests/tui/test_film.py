@@ -136,6 +136,44 @@ async def test_it_begins_at_the_step_at_hand(user):
     assert "reshape" not in rail(user.state.good, 4).plain or player.frame
 
 
+@driven(*SHUFFLE, step=0)
+async def test_it_asks_for_what_is_hidden_and_goes_past_no_question(user):
+    await user.press("ctrl+r", "space")
+    for answer in ("3", "2", "4", "3", "8"):
+        await user.press("end")
+        assert " What does output dim" in user.lines[-2]
+        assert "The answer is" not in user.text
+        await user.type(answer)
+        await user.press("enter", "space")
+        assert " What does output dim" not in user.lines[-2]
+    await user.press("end")
+    assert "The answer is 3,8." in user.text
+
+
+@driven(*SHUFFLE, step=0)
+async def test_it_does_not_ask_for_what_was_passed_or_predicted(user):
+    await user.press("pagedown", "pagedown", "2", "ctrl+r", "space", "home", "end")
+    assert " What does output dim 2, asked for as 2, become?" in user.lines[-2]
+    assert "becomes b 3    a 2    _" in user.text
+    await user.press("a", "escape", "ctrl+g", "ctrl+r", "space", "end")
+    assert "The answer is 3,8." in user.text
+
+
+@driven(*SHUFFLE, step=0)
+async def test_a_part_of_it_that_is_clicked_is_not_behind_a_question(user):
+    await user.press("ctrl+r", "space", "home")
+    await user.click("●", after=40)
+    assert " What does output dim 0, asked for as 1, become?" in user.lines[-2]
+    assert "becomes _      _      _" in user.text
+
+
+@driven(*SHUFFLE, step=1)
+async def test_it_begins_before_the_question_of_the_step_at_hand(user):
+    await user.press("ctrl+r")
+    assert " What does output dim 1, asked for as 0, become?" in user.lines[-2]
+    assert "becomes b 3    _      _" in user.text
+
+
 @driven("reshape", "2,3,4", "5,-1")
 async def test_a_refused_request_plays_as_far_as_it_got(user):
     await user.press("ctrl+r", "end")

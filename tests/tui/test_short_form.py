@@ -34,6 +34,15 @@ async def test_both_chains_stand_side_by_side_and_enter_takes_the_short_one(user
     assert user.app.clipboard == "shapecalc simplify 'N,C,H | reshape N,C,H' --for bytes"
 
 
+@driven("chain", LONG, step=0)
+async def test_a_hidden_answer_is_revealed_first(user):
+    await user.press("ctrl+l")
+    assert user.app.screen is user.app.explore
+    assert user.notes == [("", "this would show the answer, which is hidden: ^G reveals it")]
+    await user.press("ctrl+g", "ctrl+l")
+    assert "short form, 1 stage" in user.text
+
+
 @driven("chain", LONG)
 async def test_escape_and_the_key_itself_leave_all_as_it_was(user):
     before = user.text

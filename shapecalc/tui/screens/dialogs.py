@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from shapecalc.teaching.progress import Progress
     from shapecalc.tui.screens.lessons import Lessons
 
+WOULD_SHOW = "this would show the answer, which is hidden: ^G reveals it"
+
 
 class WithDialogs(Screen[None]):
     """A screen about one question, as far as it opens dialogs over itself."""
@@ -85,10 +87,12 @@ class WithDialogs(Screen[None]):
         self.app.push_screen(Compare(self.state.question, hides=self.state.hides), self._take_row)
 
     def action_against(self) -> None:
-        """Compare with another chain."""
+        """Compare with another chain, once the answer is not hidden."""
         from shapecalc.tui.screens.against import Against
 
-        if self.state.outcome.answer is not None:
+        if self.state.hides:
+            self.notify(WOULD_SHOW, markup=False)
+        elif self.state.outcome.answer is not None:
             self.app.push_screen(Against(self.state.outcome.answer, self.state.question.against), self._keep_against)
 
     def action_tally(self) -> None:
@@ -106,18 +110,22 @@ class WithDialogs(Screen[None]):
             self.show_soon()
 
     def action_simplify(self) -> None:
-        """Show the shortest chain that does the same."""
+        """Show the shortest chain that does the same, once the answer is not hidden."""
         from shapecalc.tui.screens.simplify import Simplify
 
-        if self.state.outcome.answer is not None:
+        if self.state.hides:
+            self.notify(WOULD_SHOW, markup=False)
+        elif self.state.outcome.answer is not None:
             self.app.push_screen(Simplify(self.state.outcome.answer), self._take_chain)
 
     def action_film(self) -> None:
-        """Play the request as a film, from the step at hand."""
+        """Play the request as a film, from the step at hand; it asks about the dims that are hidden."""
         from shapecalc.tui.screens.film import FilmScreen
 
-        if self.state.good is not None:
-            self.app.push_screen(FilmScreen(self.state.good, None if self.state.settled else self.state.at))
+        state = self.state
+        if state.good is not None:
+            hidden = {state.predictions.cells[hole].step for hole in state.holes}
+            self.app.push_screen(FilmScreen(state.good, None if state.settled else state.at, hidden))
 
     def action_save(self, kind: str) -> None:
         """Write the film or the picture of the step into a file; a browser gets it where it keeps its downloads."""

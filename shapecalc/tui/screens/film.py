@@ -23,6 +23,10 @@ from shapecalc.tui.widgets import ClickableText, Enlarge, MarkClicked, TextField
 from shapecalc.view.film.scenes import film_of
 from shapecalc.view.film.screen import screen
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 RATE = 36
 """Pictures in a second while it plays: some come late, and 30 are wanted."""
 KEYS = (
@@ -101,10 +105,10 @@ class FilmScreen(ModalScreen[None]):
         Binding("a", "ask", "ask me"),
     ]
 
-    def __init__(self, answer: Trace | Chain, step: int | None) -> None:
-        """Play an answer, from one of its steps or from the beginning."""
+    def __init__(self, answer: Trace | Chain, step: int | None, hidden: Collection[int] = ()) -> None:
+        """Play an answer, from one of its steps or from the beginning. It asks about the steps that are `hidden`."""
         super().__init__()
-        self.answer, self.step = answer, step
+        self.answer, self.step, self.hidden = answer, step, hidden
         self.player: Player | None = None
         self._clock: Timer | None = None
         self._before = 0.0
@@ -137,7 +141,8 @@ class FilmScreen(ModalScreen[None]):
         stage, old = self.query_one(Stage), self.player
         if not stage.size.width:
             return
-        self.player = stage.player = Player(film_of(self.answer, stage.size.width, stage.size.height))
+        film = film_of(self.answer, stage.size.width, stage.size.height)
+        self.player = stage.player = Player(film, self.hidden)
         if old is None:
             self.player.show_step(-1 if self.step is None else self.step)
             self.action_play()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shapecalc.core.asking.command_line import split
-from shapecalc.tui.widgets import SENT
+from shapecalc.tui.clipboard import SENT
 from tests.tui.driven import driven, using
 
 pytestmark = pytest.mark.sessions(10)

@@ -143,8 +143,8 @@ async def test_it_asks_for_what_is_hidden_and_goes_past_no_question(user):
         await user.press("end")
         assert " What does output dim" in user.lines[-2]
         assert "The answer is" not in user.text
-        await user.type(answer)
-        await user.press("enter", "space")
+        await user.burst("7", "backspace", *answer, "enter", turns=2)
+        await user.press("space")
         assert " What does output dim" not in user.lines[-2]
     await user.press("end")
     assert "The answer is 3,8." in user.text

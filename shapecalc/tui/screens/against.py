@@ -15,8 +15,10 @@ from shapecalc.core.asking.command_line import chain_text
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.against import equiv_line, held_against, verdict_text
+from shapecalc.tui.clipboard import copy
+from shapecalc.tui.fields import Field, Fields
 from shapecalc.tui.key_words import KeyWords
-from shapecalc.tui.widgets import SENT, Field, Fields, Pane
+from shapecalc.tui.texts import Pane
 from shapecalc.view.grid import output_grids
 
 
@@ -79,9 +81,7 @@ class Against(ModalScreen[str]):
 
     def action_copy(self) -> None:
         """Copy the command line that asks for the same verdict."""
-        text = equiv_line(self.held)
-        self.app.copy_to_clipboard(text)
-        self.notify(visible(text), title=SENT, markup=False, timeout=3)
+        copy(self, equiv_line(self.held))
 
     def action_leave(self) -> None:
         """Close, and leave the text to be opened with again."""

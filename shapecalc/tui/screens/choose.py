@@ -15,9 +15,9 @@ from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui import story
 from shapecalc.tui.choices import Choices
+from shapecalc.tui.fields import Field, Fields
 from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.question import ASKABLE, Question, answer_question
-from shapecalc.tui.widgets import Field, Fields
 
 CHAIN_SUMMARY = "Several ops in a row."
 SWITCH_SETTINGS = {"as the dialect has it": None, "on": True, "off": False}

@@ -15,9 +15,9 @@ from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.choices import Choices
+from shapecalc.tui.clipboard import copy
 from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.masking import masked
-from shapecalc.tui.widgets import SENT
 from shapecalc.view.code import TARGETS, code
 
 
@@ -54,8 +54,7 @@ class CodeScreen(ModalScreen[None]):
         except ShapeError as error:
             self.notify(visible(error.problem.message), severity="error", markup=False)
             return
-        self.app.copy_to_clipboard(text)
-        self.notify(self._shown(text), title=SENT, markup=False, timeout=3)
+        copy(self, text, self._shown(text))
 
     def code_text(self, target: str) -> Text:
         """Return the code, and under it what to know before it is used; or why there is none."""

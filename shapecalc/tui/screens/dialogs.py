@@ -12,10 +12,10 @@ from textual.screen import Screen
 
 from shapecalc.core.sizes.record import replace
 from shapecalc.tui.asking import hidden_text
+from shapecalc.tui.fields import TextField
 from shapecalc.tui.files import CLOSED, may_open
 from shapecalc.tui.question import CHAIN, Question, question_of
 from shapecalc.tui.state import State, first_difference
-from shapecalc.tui.widgets import TextField
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from shapecalc.teaching.progress import Progress
 from shapecalc.teaching.topics import ALL
 from shapecalc.tui.keys import Key
 from shapecalc.tui.screens.task import KEYS, TaskPane, TaskScreen, bindings_of
-from shapecalc.tui.widgets import ClickableText
+from shapecalc.tui.texts import ClickableText
 
 ABOUT = (
     "Random requests, which get harder. A missed one comes back soon, a known one later each time. Showing the "

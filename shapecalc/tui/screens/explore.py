@@ -20,23 +20,15 @@ from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui import story
 from shapecalc.tui.asking import hidden_text
+from shapecalc.tui.clipboard import SENT, copy
+from shapecalc.tui.fields import Field, Fields, TextField
 from shapecalc.tui.keys import BESIDE, COMPARING, FOLLOWING, KEYS, keys_line
 from shapecalc.tui.question import Question, caret, command, element_reader
 from shapecalc.tui.screens.dialogs import WithDialogs
 from shapecalc.tui.snapshots import save
 from shapecalc.tui.state import ARROWS, State
+from shapecalc.tui.texts import ClickableText, Enlarge, FocusableText, MarkClicked, Pane
 from shapecalc.tui.themes import theme_after
-from shapecalc.tui.widgets import (
-    SENT,
-    ClickableText,
-    Enlarge,
-    Field,
-    Fields,
-    FocusableText,
-    MarkClicked,
-    Pane,
-    TextField,
-)
 from shapecalc.view.canvas import stack
 from shapecalc.view.rail import rail, strip
 
@@ -286,9 +278,7 @@ class Explore(WithDialogs):
 
     def action_copy(self) -> None:
         """Copy the command line, and show it."""
-        text = command(self.state.question, self.state.outcome.answer)
-        self.app.copy_to_clipboard(text)
-        self.notify(visible(text), title=SENT, markup=False, timeout=3)
+        copy(self, command(self.state.question, self.state.outcome.answer))
 
     def action_picture(self) -> None:
         """Save a picture of the screen in the folder one is in; from a browser, where it keeps its downloads."""

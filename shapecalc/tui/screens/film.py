@@ -18,8 +18,9 @@ from textual.widget import Widget
 from textual.widgets import Input, Label
 
 from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.tui.fields import AnswerField
 from shapecalc.tui.player import Player
-from shapecalc.tui.widgets import ClickableText, Enlarge, MarkClicked, TextField
+from shapecalc.tui.texts import ClickableText, Enlarge, MarkClicked
 from shapecalc.view.film.scenes import film_of
 from shapecalc.view.film.screen import screen
 
@@ -120,7 +121,7 @@ class FilmScreen(ModalScreen[None]):
             yield Stage()
             with Horizontal(id="question"):
                 yield Label("", id="asked", markup=False)
-                yield TextField(id="predicted")
+                yield AnswerField(id="predicted")
             yield Scrubber("scrubber")
             yield ClickableText("keys")
 
@@ -242,7 +243,7 @@ class FilmScreen(ModalScreen[None]):
     def _show_question(self) -> None:
         """Show the question in place of the scrubber while one is asked."""
         question = self.player.question if self.player else None
-        row, field = self.query_one("#question"), self.query_one(TextField)
+        row, field = self.query_one("#question"), self.query_one(AnswerField)
         asking = question is not None
         if asking != row.display:
             row.display, self.query_one(Scrubber).display = asking, not asking

@@ -20,7 +20,7 @@ from shapecalc.tui.keys import Key
 from shapecalc.tui.question import Question
 from shapecalc.tui.screens.drill import ABOUT, Drilling
 from shapecalc.tui.screens.task import KEYS, TaskPane, TaskScreen, bindings_of
-from shapecalc.tui.widgets import ClickableText
+from shapecalc.tui.texts import ClickableText
 
 NARROW = 76
 """The cells of the terminal below which the list is not beside the lesson."""

@@ -13,9 +13,10 @@ from textual.widgets import Input, Static
 
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.tui.fields import TextField
 from shapecalc.tui.model_list import ModelList
 from shapecalc.tui.model_text import list_text, node_text
-from shapecalc.tui.widgets import Enlarge, Pane, TextField
+from shapecalc.tui.texts import Enlarge, Pane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

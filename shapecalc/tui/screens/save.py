@@ -13,8 +13,8 @@ from textual.widgets import Input, Static
 
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.tui.fields import TextField
 from shapecalc.tui.saving import Saved
-from shapecalc.tui.widgets import TextField
 
 
 class Save(ModalScreen[None]):

@@ -16,10 +16,10 @@ from shapecalc.core.asking.command_line import chain_text
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.choices import Choices
+from shapecalc.tui.clipboard import copy
 from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.short_form import LABELS, chains_text, conclusion_text, count_line, simplify_line
 from shapecalc.tui.story import problem_text
-from shapecalc.tui.widgets import SENT
 
 GOALS = (*Goal,)
 
@@ -93,9 +93,7 @@ class Simplify(ModalScreen[str | None]):
 
     def action_copy(self) -> None:
         """Copy the command line that looks for the short form."""
-        text = simplify_line(self.answer, self.goal)
-        self.app.copy_to_clipboard(text)
-        self.notify(visible(text), title=SENT, markup=False, timeout=3)
+        copy(self, simplify_line(self.answer, self.goal))
 
     def action_scroll(self, by: int) -> None:
         """Scroll the chains."""

@@ -14,8 +14,9 @@ from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.fixing.mistakes import Mistake
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
+from shapecalc.tui.fields import Field, Fields
 from shapecalc.tui.tally import commonest_mistake, predictions_of, read_counts
-from shapecalc.tui.widgets import Field, Fields, Pane
+from shapecalc.tui.texts import Pane
 from shapecalc.view.tally import Bar, bars
 
 WORDS = "type how many predict each, enter shows the commonest mistake, escape closes"

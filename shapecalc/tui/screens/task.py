@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rich.text import Text
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -15,9 +15,10 @@ from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.text import read_axes
 from shapecalc.teaching.judging import mistake_in, rungs, unread
 from shapecalc.teaching.tasks import Prediction, Task, answer_line, read_prediction
+from shapecalc.tui.fields import AnswerField
 from shapecalc.tui.keys import Key, keys_line
 from shapecalc.tui.question import Question, question_of
-from shapecalc.tui.widgets import ClickableText, MarkClicked, TextField
+from shapecalc.tui.texts import ClickableText, MarkClicked
 from shapecalc.view.beside import beside
 from shapecalc.view.canvas import stack
 from shapecalc.view.grid import grid
@@ -45,8 +46,6 @@ KEYS = (
     Key("down", "↓", "scroll", "scroll(1)", "scroll down", 10),
 )
 """The keys of every thing to predict."""
-EDITING = {binding.key: binding.action for binding in Binding.make_bindings(TextField.BINDINGS)}
-"""The actions of the keys that a line to type in takes beside letters."""
 
 
 def bindings_of(keys: tuple[Key, ...]) -> list[BindingType]:
@@ -56,19 +55,6 @@ def bindings_of(keys: tuple[Key, ...]) -> list[BindingType]:
         for key in keys
         if key.key != "enter"
     ]
-
-
-class AnswerField(TextField):
-    """A line for an answer, which takes all its keys in their order, however fast they come.
-
-    On Textual's own way, over the app, those that edit and submit are overtaken by later letters.
-    """
-
-    async def on_key(self, event: events.Key) -> None:
-        """Take a key that edits or submits."""
-        if action := EDITING.get(event.key):
-            event.prevent_default().stop()
-            await self.run_action(action)
 
 
 class TaskPane(Vertical):

@@ -1,0 +1,20 @@
+"""What is copied out of the app."""
+
+from __future__ import annotations
+
+from shapecalc.core.sizes.quoting import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from textual.screen import Screen
+
+SENT = "sent to the terminal's clipboard"
+"""What is said of a copy. Whether the terminal takes it is the terminal's own setting."""
+
+
+def copy(screen: Screen[Any], text: str, shown: str = "") -> None:
+    """Send a text to the terminal's clipboard and tell so, with what is `shown` of it if that is not all."""
+    screen.app.copy_to_clipboard(text)
+    screen.notify(shown or visible(text), title=SENT, markup=False, timeout=3)

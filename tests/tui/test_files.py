@@ -106,10 +106,9 @@ def test_the_screen_is_copied_and_saved_as_text(size, folder):
     asyncio.run(using(take, "reshape", "2,3,4", "0,-1", size=size))
 
 
+@pytest.mark.usefixtures("full_disk")
 @driven("flatten", "2,3")
-async def test_a_text_that_cannot_be_saved_is_copied_and_told(user, monkeypatch, folder):
-    (folder / "gone").write_text("in the way")
-    monkeypatch.setattr("pathlib.Path.cwd", lambda: folder / "gone")
+async def test_a_text_that_cannot_be_saved_is_copied_and_told(user):
     await user.press("ctrl+s")
     assert "answer" in user.app.clipboard
     assert user.notes[-1][0] == "not saved"

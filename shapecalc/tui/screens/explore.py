@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from io import StringIO
-from pathlib import Path
 from time import monotonic
 
 from rich.cells import cell_len
@@ -20,12 +18,11 @@ from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui import story
 from shapecalc.tui.asking import hidden_text
-from shapecalc.tui.clipboard import SENT, copy
+from shapecalc.tui.clipboard import copy
 from shapecalc.tui.fields import Field, Fields, TextField
 from shapecalc.tui.keys import BESIDE, COMPARING, FOLLOWING, KEYS, keys_line
 from shapecalc.tui.question import Question, caret, command, element_reader
 from shapecalc.tui.screens.dialogs import WithDialogs
-from shapecalc.tui.snapshots import save
 from shapecalc.tui.state import ARROWS, State
 from shapecalc.tui.texts import ClickableText, Enlarge, FocusableText, MarkClicked, Pane
 from shapecalc.tui.themes import theme_after
@@ -34,8 +31,6 @@ from shapecalc.view.rail import rail, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from shapecalc.teaching.progress import Progress
 
 CALM = 0.05
@@ -282,38 +277,15 @@ class Explore(WithDialogs):
 
     def action_picture(self) -> None:
         """Save a picture of the screen in the folder one is in; from a browser, where it keeps its downloads."""
-        self._without_notifications(self._save_picture)
+        from shapecalc.tui.snapshots import save_picture
 
-    def _save_picture(self) -> None:
-        """Save a picture, in which no notification stands any more."""
-        if self.app.is_web:
-            self.app.deliver_screenshot()
-            return
-        self._save(self.app.export_screenshot(), "svg")
+        save_picture(self)
 
     def action_text(self) -> None:
         """Copy the screen as text, without notifications, and save it; from a browser, where it keeps its downloads."""
-        self._without_notifications(self._take_text_of_screen)
+        from shapecalc.tui.snapshots import save_text
 
-    def _without_notifications(self, act: Callable[[], None]) -> None:
-        """Do something once no notification is on the screen; the app takes them away in its turn."""
-        self.app.clear_notifications()
-        self.app.call_later(self.call_after_refresh, act)
-
-    def _take_text_of_screen(self) -> None:
-        text = "".join(f"{strip.text.rstrip()}\n" for strip in self._compositor.render_strips())
-        self.app.copy_to_clipboard(text)
-        if self.app.is_web:
-            self.app.deliver_text(StringIO(text))
-            return
-        self._save(text, "txt", f"; {SENT}")
-
-    def _save(self, content: str, ending: str, also: str = "") -> None:
-        """Write a file into the folder one is in, and tell its name, or why there is none."""
-        try:
-            self.notify(f"{save(content, ending)}{also}", title="saved", markup=False)
-        except OSError as error:
-            self.notify(visible(f"{Path.cwd()}: {error.strerror}"), title="not saved", severity="error", markup=False)
+        save_text(self)
 
     def action_theme(self) -> None:
         """Go on to the next theme."""

@@ -109,7 +109,9 @@ def _tell_misuse(error: TyperException, words: list[str]) -> int:
     known = split_shape_error(words) or elsewhere_error(words[0] if words else "")
     hint = ""
     if message.startswith("No such command"):
-        hint = _hint_for(words[0])
+        from shapecalc.cli.topics import topic_hint  # only who mistakes a command needs all rules
+
+        hint = topic_hint(words[0])
         message = message.partition(". Did you mean")[0] if hint else message
     elif message.startswith("Got unexpected extra"):
         from shapecalc.cli.extra_words import extra_words_error
@@ -123,18 +125,3 @@ def _tell_misuse(error: TyperException, words: list[str]) -> int:
     else:
         tell(problem_line(problem))
     return Exit.USAGE
-
-
-def _hint_for(word: str) -> str:
-    """Return what to write in place of a first word that is no command: a chain, a message, a shape, a topic; else "".
-
-    >>> _hint_for("2,3 | transpose"), _hint_for("version"), _hint_for("reshpe")
-    ('write shapecalc chain before it', 'shapecalc --version', '')
-    """
-    from shapecalc.cli.topics import MESSAGE, topic_hint  # only who mistakes a command needs all rules
-
-    if "|" in word:
-        return "write shapecalc chain before it"
-    if "error" in word.lower() and " " in word:
-        return MESSAGE
-    return "name an op before it, or a second shape after it" if "," in word else topic_hint(word)

@@ -72,15 +72,14 @@ class Output(Record):
     @property
     def about_data(self) -> bool:
         """Whether it asks for elements, for their ways, or for data to be carried out."""
-        texts = (self.follow, self.follow_out, self.out, self.memory, self.chunks, self.verify, self.cluster)
-        return (
-            self.plan or self.resume or self.values or self.backend != "auto" or any(text is not None for text in texts)
-        )
+        texts = (self.follow, self.follow_out, self.out)
+        return self.about_store or self.values or self.backend != "auto" or any(text is not None for text in texts)
 
     @property
     def about_store(self) -> bool:
         """Whether it asks for something that only stores have."""
-        return self.plan or self.resume or any((self.memory, self.chunks, self.verify, self.cluster))
+        texts = (self.memory, self.chunks, self.verify, self.cluster)
+        return self.plan or self.resume or any(text is not None for text in texts)
 
     @property
     def about_picture(self) -> bool:

@@ -36,7 +36,15 @@ def topic_hint(word: str) -> str:
     >>> topic_hint("tutorial"), topic_hint("infer"), topic_hint("docs").partition(";")[0], topic_hint("reshpe")
     ('a page of the manual: shapecalc help tutorial', 'a rule: shapecalc why infer', \
 'the manual: shapecalc help --page', '')
+    >>> topic_hint("2,3 | transpose")
+    'write shapecalc chain before it'
     """
+    if "|" in word:
+        return "write shapecalc chain before it"
+    if "error" in word.lower() and " " in word:
+        return MESSAGE
+    if "," in word:
+        return "name an op before it, or a second shape after it"
     low = word.lower().removeprefix(f"{OVERVIEW}-")
     if low in TOPICS:
         return TOPICS[low]

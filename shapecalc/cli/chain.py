@@ -77,7 +77,7 @@ def answer_stages(
 
     Raises `ShapeError`: usage if it cannot be read, file if its input cannot be used.
     """
-    where = options.pop("where")
+    where = options.pop("where", None)
     stages, source = chain_with_options(asked, options, defaults), None
     if stages:
         (op, first), *others = stages

@@ -12,7 +12,7 @@ from shapecalc.cli.output import put_json, tell
 from shapecalc.cli.pictures import write_file
 from shapecalc.cli.signature import make_command
 from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import read_chain, read_stage
+from shapecalc.core.asking.command_line import read_chain, read_chain_words, read_stage
 from shapecalc.core.asking.defaults import with_defaults
 from shapecalc.core.fixing.answer import answer as answer_request
 from shapecalc.core.ops import OPS
@@ -98,19 +98,11 @@ def _answer(words: Sequence[str], out: Output) -> Trace | Chain:
 
 def _answer_chain(words: Sequence[str], out: Output) -> Chain:
     """Return the answer to a chain: `'INPUT | OP ... | OP ...' [--where SIZES]`."""
-    match list(words):
-        case [stages]:
-            where = None
-        case [stages, "--where", where]:
-            pass
-        case _:
-            raise misuse(
-                "a chain is one text in quotes, and the only option here is --where", "write 'INPUT | OP ... | OP ...'"
-            )
+    stages, options = read_chain_words(words)
     try:
         shape, asked = read_chain(stages)
         defaults = told_defaults(asked, {}, out)
-        return answer_stages(input_text(shape), asked, {"where": where}, defaults)[0]
+        return answer_stages(input_text(shape), asked, options, defaults)[0]
     except ShapeError as error:
         raise ShapeError(place_in_chain(error.problem, stages)) from None
 

@@ -6,7 +6,14 @@ from difflib import get_close_matches
 
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.asking.ask import ask, default_dialect, dialect_called, switch_name
-from shapecalc.core.asking.command_line import command_line, command_pieces, read_chain, read_stage, stage_text
+from shapecalc.core.asking.command_line import (
+    command_line,
+    command_pieces,
+    read_chain,
+    read_chain_words,
+    read_stage,
+    stage_text,
+)
 from shapecalc.core.asking.common import COMMON
 from shapecalc.core.asking.defaults import chain_with_options, with_defaults
 from shapecalc.core.asking.places import token_span, unreadable_stage
@@ -189,17 +196,7 @@ def _field_text(value: object) -> str:
 
 def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:
     """Return the question of a chain: `'INPUT | OP ... | OP ...' [--where SIZES]`."""
-    match list(words):
-        case []:
-            text, settings = "", dict[str, object]()
-        case [text]:
-            settings = {}
-        case [text, "--where", sizes]:
-            settings = {"where": sizes}
-        case _:
-            raise misuse(
-                "a chain is one text in quotes, and the only option here is --where", "write 'INPUT | OP ... | OP ...'"
-            )
+    text, settings = read_chain_words(words) if words else ("", {})
     shape, _, stages = _with_defaults(text, defaults).partition("|")
     return Question(CHAIN, {"input": shape.strip(), "stages": stages.strip()}, settings)
 

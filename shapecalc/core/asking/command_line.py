@@ -179,6 +179,22 @@ def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
     return " ".join(split(shape)), [(stage.op, stage.options) for stage in read]
 
 
+def read_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
+    """Return the text and the options of `'INPUT | OP ...' [--where SIZES]`; raise `ShapeError` (usage) for others.
+
+    >>> read_chain_words(["N,3 | flatten", "--where", "N=2"])
+    ('N,3 | flatten', {'where': 'N=2'})
+    """
+    match list(words):
+        case [text]:
+            return text, {}
+        case [text, "--where", sizes]:
+            return text, {"where": sizes}
+    raise misuse(
+        "a chain is one text in quotes, and the only option here is --where", "write 'INPUT | OP ... | OP ...'"
+    )
+
+
 def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | None, str]]:
     """Return the pieces of the command line that asks this, each with the argument it writes.
 

@@ -172,6 +172,7 @@ class ShapecalcApp(App[Outcome]):
             self.explore.action_against()
         if not self.is_headless:
             self.call_after_refresh(gc.freeze)  # what is loaded stays: to look through it for garbage delays a key
+            gc.set_threshold(50_000)
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
             self._exit_on_sigterm()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import zip_longest
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.text import Span, Text
 from textual import events
@@ -105,21 +106,22 @@ class ClickableText(Widget):
         if any(others) or crop.width != self.size.width or self.opacity < 1:
             return super().render_lines(crop)
         lines = range(crop.y - top, crop.bottom - top)
-        for y in lines:
-            if y not in self._strips:
-                self._strips[y] = self._filtered_line(y) if y >= 0 else super().render_lines(crop)[y - lines[0]]
+        if missing := [y for y in lines if y not in self._strips]:
+            filters, background = tuple(self.get_line_filters()), self.background_colors[1]
+            shown = _shown_over(self.visual_style.rich_style, background, filters)
+            for y in missing:
+                above = y < 0
+                self._strips[y] = super().render_lines(crop)[y - lines[0]] if above else self._line(y, crop.width, shown)
         return [self._strips[y] for y in lines]
 
-    def _filtered_line(self, y: int) -> Strip:
-        width, base, background = self.size.width, self.visual_style.rich_style, self.background_colors[1]
-        filters = tuple(self.get_line_filters())
+    def _line(self, y: int, width: int, shown: Callable[[Segment], Segment]) -> Strip:
         segments = self._lines[y] if y < len(self._lines) else []
-        taken = sum(segment.cell_length for segment in segments)
+        taken = cell_len("".join([segment.text for segment in segments]))
         if taken > width:
             segments = [*self.render_line(y)]
         elif taken < width:
             segments = [*segments, Segment(" " * (width - taken))]
-        return Strip([_filtered(segment, base, background, filters) for segment in segments], width)
+        return Strip([*map(shown, segments)], width)
 
     def render_line(self, y: int) -> Strip:
         """Return one line; one that is too long ends with dots."""
@@ -141,13 +143,18 @@ class ClickableText(Widget):
             self.post_message(MarkClicked("key", self.action))
 
 
-@lru_cache(maxsize=4096)
-def _filtered(segment: Segment, base: Style, background: Color, filters: tuple[LineFilter, ...]) -> Segment:
-    """Return a segment over a style, as filters leave it. Few are new at a key."""
-    shown = [Segment(segment.text, base + segment.style if segment.style else base)]
-    for each in filters:
-        shown = each.apply(shown, background)
-    return shown[0]
+@lru_cache(maxsize=16)
+def _shown_over(base: Style, background: Color, filters: tuple[LineFilter, ...]) -> Callable[[Segment], Segment]:
+    """Return what puts a segment over a style, as filters leave it. It keeps segments, as few are new at a key."""
+
+    @lru_cache(maxsize=4096)
+    def shown(segment: Segment) -> Segment:
+        segments = [Segment(segment.text, base + segment.style if segment.style else base)]
+        for each in filters:
+            segments = each.apply(segments, background)
+        return segments[0]
+
+    return shown
 
 
 def _segment_lines(text: Text, console: Console) -> list[list[Segment]]:

@@ -110,8 +110,9 @@ class ClickableText(Widget):
             filters, background = tuple(self.get_line_filters()), self.background_colors[1]
             shown = _shown_over(self.visual_style.rich_style, background, filters)
             for y in missing:
-                above = y < 0
-                self._strips[y] = super().render_lines(crop)[y - lines[0]] if above else self._line(y, crop.width, shown)
+                self._strips[y] = (
+                    self._line(y, crop.width, shown) if y >= 0 else super().render_lines(crop)[y - lines[0]]
+                )
         return [self._strips[y] for y in lines]
 
     def _line(self, y: int, width: int, shown: Callable[[Segment], Segment]) -> Strip:

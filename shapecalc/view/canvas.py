@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import compress, count
+from operator import is_not
+
 from rich.style import Style
 from rich.text import Span, Text
 
@@ -10,11 +13,13 @@ from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clip
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
-BLANK = "", ""
-"""What stands in a cell in which nothing was written."""
-BARE = 0, ""
-"""The directions and the style of a cell that no line touches."""
+    Row: TypeAlias = tuple[list[str], list[Style | str], list[int]]
+    """The cells of a row: their characters, their styles, and the directions in which lines leave each."""
+
+WORD = 16
+"""What stands among the directions of lines for a cell of a word."""
 APART = 3
 """The blanks between two notes on one line."""
 WIDEST_PITCH = 3
@@ -26,77 +31,99 @@ LINES_FOR_PITCH = 7
 
 
 class Canvas:
-    """Character cells by column and row. Lines are drawn in any order; words stand over lines. None as style hides."""
+    """Character cells by column and row. Lines are drawn in any order; words stand over lines. None as style hides.
+
+    A picture has thousands of cells and is drawn at every key, so they are set and read many at a time.
+    """
 
     def __init__(self, strokes: Strokes, rows: int) -> None:
         """Start with `rows` empty rows. What is drawn below the last row is lost."""
         self.strokes = strokes
-        self._lines: list[dict[int, tuple[int, Style | str]]] = [{} for _ in range(rows)]
-        self._chars: list[dict[int, tuple[str, Style | str]]] = [{} for _ in range(rows)]
+        self._rows: list[Row] = [([], [], []) for _ in range(rows)]
 
     def draw_across(self, y: int, left: int, right: int, style: Style | str | None = "") -> None:
         """Draw a line on row `y` from the left edge of cell `left` to the left edge of cell `right`."""
-        if y < len(self._lines) and style is not None:
-            line = self._lines[y]
-            for x in range(left, right):
-                line[x] = line.get(x, BARE)[0] | LEFT | RIGHT, style
+        if y < len(self._rows) and style is not None and left < right:
+            chars, styles, ways = self._row_up_to(y, right)
+            if any(ways[left:right]):
+                for x in range(left, right):
+                    self.join(x, y, LEFT | RIGHT, style)
+                return
+            cells = right - left
+            chars[left:right] = self.strokes.lines[LEFT | RIGHT] * cells
+            styles[left:right], ways[left:right] = [style] * cells, [LEFT | RIGHT] * cells
 
     def join(self, x: int, y: int, directions: int, style: Style | str | None = "") -> None:
         """Add directions in which lines leave a cell: a sum of `UP`, `DOWN`, `LEFT` and `RIGHT`."""
-        self._join(x, y, directions, style)
+        if y < len(self._rows) and style is not None:
+            chars, styles, ways = self._row_up_to(y, x + 1)
+            if ways[x] != WORD:
+                ways[x] |= directions
+                chars[x], styles[x] = self.strokes.lines[ways[x]], style
 
     def draw_down(self, x: int, top: int, bottom: int, style: Style | str | None = "") -> None:
         """Draw a line in column `x` from the middle of row `top` to the middle of row `bottom`."""
-        for y in range(top, min(bottom + 1, len(self._lines))):
-            self._join(x, y, (UP if y > top else 0) | (DOWN if y < bottom else 0), style)
+        for y in range(top, bottom + 1):
+            self.join(x, y, (UP if y > top else 0) | (DOWN if y < bottom else 0), style)
 
     def put(self, x: int, y: int, text: str, style: Style | str | None = "") -> None:
         """Write words to the right from cell `x` of row `y`, one character in each cell."""
-        if y < len(self._chars) and style is not None:
-            for place, char in enumerate(text):
-                self._chars[y][x + place] = char, style
+        if style is not None:
+            self.put_cells(x, y, text, [style] * len(text))
+
+    def put_cells(self, x: int, y: int, text: str, styles: Sequence[Style | str]) -> None:
+        """Write characters to the right from cell `x` of row `y`, each in a style of its own."""
+        if y >= len(self._rows):
+            return
+        if x < 0:
+            x, text, styles = 0, text[-x:], styles[-x:]
+        end = x + len(text)
+        row = self._row_up_to(y, end)
+        row[0][x:end], row[1][x:end], row[2][x:end] = text, styles, [WORD] * len(text)
 
     def dash(self, left: int, right: int) -> None:
         """Turn the level lines from cell `left` to cell `right` into lines along which sizes are copied."""
-        for y, line in enumerate(self._lines):
-            for x, (directions, style) in line.items():
-                if left <= x < right and directions == LEFT | RIGHT and x not in self._chars[y]:
-                    self._chars[y][x] = self.strokes.size, style
+        for chars, _, ways in self._rows:
+            for x, directions in enumerate(ways[left:right], left):
+                if directions == LEFT | RIGHT:
+                    chars[x], ways[x] = self.strokes.size, WORD
+
+    def _row_up_to(self, y: int, right: int) -> Row:
+        """Return a row that has all cells before cell `right`."""
+        chars, styles, ways = row = self._rows[y]
+        missing = right - len(chars)
+        if missing > 0:
+            chars += " " * missing
+            styles += [""] * missing
+            ways += [0] * missing
+        return row
 
     def text(self, width: int, kept: Sequence[int] | None = None) -> Text:
         """Return the rows that are `kept`, all if it is None. A row that is wider than `width` ends with dots."""
         rows, spans, start = list[str](), list[Span](), 0
-        for y in range(len(self._lines)) if kept is None else kept:
-            row, runs = self._row(y, width)
+        for y in range(len(self._rows)) if kept is None else kept:
+            row, runs = self._text_of_row(y, width)
             rows.append(row)
             spans += [Span(start + left, start + right, style) for left, right, style in runs]
             start += len(row) + 1
         return Text("\n".join(rows), spans=spans, no_wrap=True, overflow="ignore", end="")
 
-    def _join(self, x: int, y: int, directions: int, style: Style | str | None) -> None:
-        if y < len(self._lines) and style is not None:
-            self._lines[y][x] = self._lines[y].get(x, BARE)[0] | directions, style
-
-    def _row(self, y: int, width: int) -> tuple[str, list[tuple[int, int, Style | str]]]:
+    def _text_of_row(self, y: int, width: int) -> tuple[str, list[tuple[int, int, Style | str]]]:
         """Return one row, and the runs of its cells that have one style, blanks between them as well if none is lit."""
-        chars, lines, glyphs = self._chars[y], self._lines[y], self.strokes.lines
-        row, runs, start = list[str](), list[tuple[int, int, Style | str]](), 0
+        chars, styles, _ = self._rows[y]
+        row, runs, start = "".join(chars).rstrip(" "), list[tuple[int, int, Style | str]](), 0
         style: Style | str = ""
-        end = 1 + max((*lines, *(x for x, (char, _) in chars.items() if char != " ")), default=-1)
-        for x in range(min(end, width)):
-            char, next_style = chars.get(x, BLANK)
-            if not char:
-                directions, next_style = lines.get(x, BARE)
-                char = glyphs[directions]
-            if next_style is not style and (char != " " or (isinstance(style, Style) and style.reverse)):
+        for x in (0, *compress(count(1), map(is_not, styles[1 : len(row)], styles))) if row else ():
+            if row[x] == " " and not (isinstance(style, Style) and style.reverse):
+                x = len(row) - len(row[x:].lstrip(" "))
+            if styles[x] is not style and x >= start:
                 runs.append((start, x, style))
-                start, style = x, next_style
-            row.append(char)
+                start, style = x, styles[x]
         runs.append((start, len(row), style))
-        if end > width:
+        if len(row) > width:
             dots = clip(self.strokes.dots, width, self.strokes)
-            row[width - len(dots) :] = dots
-        return "".join(row), [run for run in runs if run[2] and run[0] < run[1]]
+            row, runs = row[: width - len(dots)] + dots, [(left, min(end, width), style) for left, end, style in runs]
+        return row, [run for run in runs if run[2] and run[0] < run[1]]
 
 
 def clip_line(line: Text, width: int, strokes: Strokes) -> Text:

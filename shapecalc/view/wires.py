@@ -6,6 +6,9 @@ one crossing after another, so that the eye can follow each. Other axes keep the
 
 from __future__ import annotations
 
+from functools import lru_cache
+from operator import itemgetter
+
 from shapecalc.core.answers.regrouping import Group
 from shapecalc.core.sizes.record import Record
 from shapecalc.view.canvas import Canvas
@@ -13,9 +16,12 @@ from shapecalc.view.strokes import LEFT, RIGHT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
     from rich.style import Style
+
+    Styles: TypeAlias = Sequence[Style | str]
 
 ARRIVAL = 2
 """The cells of the line between what was asked for and the dim."""
@@ -60,16 +66,17 @@ def wiring(links: tuple[Group, ...], room: int = 78, free: int = 0) -> Wiring:
     outs = [out for _, out in pairs]
     if outs == sorted(outs):
         return Wiring(links, tracks=_tracks(links))
-    layers = _layers(outs, (free - 1) // 3, 3) or _layers(outs, (room - 1) // 3, 2)
+    layers = _layers(tuple(outs), (free - 1) // 3, 3) or _layers(tuple(outs), (room - 1) // 3, 2)
     return Wiring(links, knot=True) if layers is None else Wiring(links, layers=layers)
 
 
-def _layers(order: list[int], most: int, apart: int) -> tuple[tuple[int, ...], ...] | None:
-    """Return the neighbours that change places, layer by layer, until `order` is in order; None after `most` layers.
+@lru_cache(maxsize=32)
+def _layers(start: tuple[int, ...], most: int, apart: int) -> tuple[tuple[int, ...], ...] | None:
+    """Return the neighbours that change places, layer by layer, until all are in order; None after `most` layers.
 
     The pairs of a layer are at least so many rows `apart`.
     """
-    order, layers = list(order), list[tuple[int, ...]]()
+    order, layers = list(start), list[tuple[int, ...]]()
     while order != sorted(order):
         if len(layers) >= most:
             return None
@@ -132,28 +139,49 @@ def write_token(canvas: Canvas, right: int, y: int, token: str) -> None:
 def _braid(
     canvas: Canvas, wired: Wiring, left: int, right: int, styles: Sequence[Style | str | None], pitch: int
 ) -> None:
-    by_source = {link.sources[0]: style for link, style in zip(wired.links, styles, strict=True)}
-    lanes = [by_source[axis] for axis in sorted(by_source)]
-    x = left
-    for layer in wired.layers:
-        for row, style in enumerate(lanes):
-            level = row not in layer and row - 1 not in layer
-            canvas.draw_across(1 + pitch * row, x, x + pitch + 2 if level else x + 1, style)
+    lanes = [style for _, style in sorted(zip(wired.links, styles, strict=True), key=lambda lane: lane[0].sources)]
+    hidden = frozenset(axis for axis, style in enumerate(lanes) if style is None)
+    shown, strokes = [*(style or "" for style in lanes), ""], canvas.strokes
+    glyphs = strokes.lines[LEFT | RIGHT], strokes.rising, strokes.falling, strokes.crossing
+    axes, lines = _braided(wired.layers, len(lanes), pitch, glyphs, hidden)
+    for y, (text, styles_of) in enumerate(lines, 1):
+        canvas.put_cells(left, y, text, styles_of(shown))
+    for row, axis in enumerate(axes):
+        canvas.draw_across(1 + pitch * row, left + (pitch + 2) * len(wired.layers), right, lanes[axis])
+
+
+@lru_cache(maxsize=32)
+def _braided(
+    layers: tuple[tuple[int, ...], ...],
+    count: int,
+    pitch: int,
+    glyphs: tuple[str, str, str, str],
+    hidden: frozenset[int],
+) -> tuple[list[int], list[tuple[str, Callable[[Styles], Styles]]]]:
+    """Return the axis on each row after all crossings; and of each line, the characters, and what picks their styles.
+
+    It picks them from the styles of the axes and, at the end, that of a blank. No size changes any of it, so it is the
+    same while sizes are typed.
+    """
+    level, rising, falling, crossing = glyphs
+    axes, lines = [*range(count)], [dict[int, tuple[str, int]]() for _ in range(1 + pitch * (count - 1))]
+    for place, layer in enumerate(layers):
+        x = place * (pitch + 2)
+        for row, axis in enumerate(axes):
+            if axis not in hidden:
+                end = x + 1 if row in layer or row - 1 in layer else x + pitch + 2
+                lines[pitch * row] |= dict.fromkeys(range(x, end), (level, axis))
         for row in layer:
-            _cross(canvas, x + 1, 1 + pitch * row, pitch, (lanes[row], lanes[row + 1]))
-            lanes[row], lanes[row + 1] = lanes[row + 1], lanes[row]
-        x += pitch + 2
-    for row, style in enumerate(lanes):
-        canvas.draw_across(1 + pitch * row, x, right, style)
-
-
-def _cross(canvas: Canvas, x: int, y: int, pitch: int, styles: tuple[Style | str | None, Style | str | None]) -> None:
-    """Draw two axes that change places, the upper and the lower one in their styles."""
-    upper, lower = styles
-    for down in range(pitch + 1):
-        middle = 2 * down == pitch
-        canvas.put(x + pitch - down, y + down, canvas.strokes.rising, lower)
-        canvas.put(x + down, y + down, canvas.strokes.crossing if middle else canvas.strokes.falling, upper)
+            upper, lower = axes[row : row + 2]
+            for down in range(pitch + 1):
+                line = lines[pitch * row + down]
+                if lower not in hidden:
+                    line[x + 1 + pitch - down] = rising, lower
+                if upper not in hidden:
+                    line[x + 1 + down] = crossing if 2 * down == pitch else falling, upper
+            axes[row : row + 2] = lower, upper
+    cells = [[line.get(x, (" ", -1)) for x in range((pitch + 2) * len(layers))] for line in lines]
+    return axes, [("".join(char for char, _ in row), itemgetter(*(axis for _, axis in row))) for row in cells]
 
 
 def _bracket(canvas: Canvas, link: Group, xs: tuple[int, int, int], pitch: int, style: Style | str | None) -> None:

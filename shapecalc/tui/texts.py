@@ -160,22 +160,28 @@ def _shown_over(base: Style, background: Color, filters: tuple[LineFilter, ...])
 
 def _segment_lines(text: Text, console: Console) -> list[list[Segment]]:
     """Return the lines of a text as Rich's `Text.render` does, but sooner if no span of it lies over another."""
-    starts = [0, *(span.end for span in text.spans)]
-    if text.style or any(span.start < start for span, start in zip(text.spans, starts, strict=False)):
-        return list(Segment.split_lines(text.render(console)))
-    lines: list[list[Segment]] = [[]] if text else []
-    plain = text.plain
-    for start, span in zip(starts, [*text.spans, Span(len(text), len(text), "")], strict=True):
-        for run, style in ((plain[start : span.start], None), (plain[span.start : span.end], span.style)):
-            if not run:
-                continue
-            known = console.get_style(style) if isinstance(style, str) else style
-            for number, part in enumerate(run.split("\n")):
-                if number:
-                    lines.append([])
-                if part:
-                    lines[-1].append(Segment(part, known))
+    plain, at, lines = text.plain, 0, list[list[Segment]]([[]] if text else [])
+    for start, end, style in (*text.spans, Span(len(text), len(text), "")):
+        if text.style or start < at:
+            return list(Segment.split_lines(text.render(console)))
+        known = console.get_style(style) if isinstance(style, str) else style
+        if start > at:
+            _add_lines(lines, plain[at:start], None)
+        if "\n" in (run := plain[start:end]):
+            _add_lines(lines, run, known)
+        elif run:
+            lines[-1].append(Segment(run, known))
+        at = end
     return lines
+
+
+def _add_lines(lines: list[list[Segment]], run: str, style: Style | None) -> None:
+    """Add a run of characters to the last of some lines, and to new ones."""
+    for number, part in enumerate(run.split("\n")):
+        if number:
+            lines.append([])
+        if part:
+            lines[-1].append(Segment(part, style))
 
 
 class FocusableText(ClickableText, can_focus=True):

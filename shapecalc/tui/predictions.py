@@ -53,7 +53,7 @@ class Predictions:
             for row, cell in enumerate(layout.cells)
             if cell.step < last
         }
-        self._steps = () if answer is None else answer.steps
+        self.steps = () if answer is None else answer.steps
         self._stages = [layout.stage for layout in made]
 
     @property
@@ -114,7 +114,7 @@ class Predictions:
     def hint(self, hole: Hole) -> Hint:
         """Return the question of a hole, and the helps with it."""
         name = "input" if hole[0] == 1 else self._stages[hole[0] - 2].label
-        return hint_of(self._stages[hole[0] - 1], self._steps[self.cells[hole].step], hole[1], name=name)
+        return hint_of(self._stages[hole[0] - 1], self.steps[self.cells[hole].step], hole[1], name=name)
 
     def predicted(self, passed: int) -> list[Dim | None]:
         """Return the output as far as it is known after so many steps or predicted, right or wrong."""

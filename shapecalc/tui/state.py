@@ -77,7 +77,7 @@ class State:
     @property
     def last(self) -> int:
         """The place past the last step: the output, or where it failed."""
-        return len(self.good.steps) if self.good else 0
+        return len(self.predictions.steps)
 
     @property
     def at(self) -> int:

@@ -9,7 +9,7 @@ from shapecalc.core.answers.stage import Kind
 from shapecalc.core.answers.trace import Chain, Trace
 from shapecalc.core.sizes.quoting import and_text, number_text
 from shapecalc.core.sizes.record import replace
-from shapecalc.view.canvas import Canvas, packed, pitch_for, rows_around, stack
+from shapecalc.view.canvas import Canvas, packed, pitch_for, rows_around
 from shapecalc.view.columns import LONGEST_DIM, SCALAR, Column, Gap, Spread, column_of, spread
 from shapecalc.view.ink import ink
 from shapecalc.view.layout import Cell, Layout, input_cells, layouts, place_of
@@ -72,7 +72,10 @@ def flow(
     picture = _Flow(answer, at, strokes, lit, shown.stop, placed.pitch)
     picture.holes, picture.chosen = holes, chosen
     picture.draw(made, placed)
-    return stack([picture.canvas.text(width, [0, *(1 + row for row in shown)]), *packed(notes, width, strokes)])
+    text = picture.canvas.text(width, [0, *(1 + row for row in shown)])
+    for note in packed(notes, width, strokes):
+        text.append("\n").append_text(note)
+    return text
 
 
 def _without_refusal(made: tuple[Layout, ...]) -> tuple[Layout, ...]:

@@ -318,7 +318,7 @@ def _carry_marks(
             mixed.add(place)
             cuts += len(dims)
         for out, mark in zip(link.outs, marks, strict=True):
-            cells[out] = replace(cells[out], mark=mark)
+            cells[out] = Cell(blank[out].dim, blank[out].step, mark, blank[out].token)
     return tuple(cells), frozenset(mixed)
 
 
@@ -329,7 +329,7 @@ def _link_marks(sources: list[Cell], dims: list[Dim | None], cuts: int) -> tuple
     if len(sources) == 1 and len(dims) == 1:
         (dim,), mark = dims, sources[0].mark
         grown = len(mark) == 1 and dim is not None
-        return [(replace(mark[0], size=dim),) if grown and dim is not None else mark], False
+        return [(Part(mark[0].name, mark[0].axis, dim),) if grown and dim is not None else mark], False
     sizes = [1 if dim is None else dim for dim in dims]
     made = recut([cell.mark for cell in sources], sizes)
     return list(made or [(Part(mixed_name(cuts + out), None, size),) for out, size in enumerate(sizes)]), made is None

@@ -73,8 +73,8 @@ def mark_text(mark: Mark, strokes: Strokes) -> str:
     >>> mark_text((c, Part("b1", 1, 2)), UNICODE)
     'c·b1'
     """
-    if not mark:
-        return strokes.none
+    if len(mark) < 2:
+        return clip(mark[0].name, LONGEST_MARK, strokes) if mark else strokes.none
     runs: list[list[Part]] = []
     for part in mark:
         if runs and _follows(runs[-1][-1], part):

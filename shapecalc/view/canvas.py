@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 WORD = 16
 """What stands among the directions of lines for a cell of a word."""
+SPARE = 80
+"""The blank cells by which a row grows beyond what is drawn in it, so that it grows seldom."""
 APART = 3
 """The blanks between two notes on one line."""
 WIDEST_PITCH = 3
@@ -91,11 +93,11 @@ class Canvas:
     def _row_up_to(self, y: int, right: int) -> Row:
         """Return a row that has all cells before cell `right`."""
         chars, styles, ways = row = self._rows[y]
-        missing = right - len(chars)
-        if missing > 0:
-            chars += " " * missing
-            styles += [""] * missing
-            ways += [0] * missing
+        if right > len(chars):
+            more = right - len(chars) + SPARE
+            chars += " " * more
+            styles += [""] * more
+            ways += [0] * more
         return row
 
     def text(self, width: int, kept: Sequence[int] | None = None) -> Text:

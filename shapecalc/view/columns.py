@@ -9,6 +9,10 @@ from shapecalc.view.marks import mark_text
 from shapecalc.view.strokes import Strokes, clip
 from shapecalc.view.wires import Wiring, wiring
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 SCALAR = "[]"
 LONGEST_DIM = 14
 LONGEST_TITLE = 24
@@ -47,11 +51,11 @@ class Gap(Record):
     room: int
     pitch: int
 
-    def width(self, after: Column) -> int:
-        """Return how many cells the lines, the tokens and the title need."""
+    def width(self, after: int) -> int:
+        """Return how many cells the lines, the tokens and the title need before a column of `after` cells."""
         tokens = max(map(len, self.tokens), default=0)
         lines = self.wired.width(self.pitch) + self.room + (tokens + 2 if tokens else 0)
-        return max(lines, len(self.title) + 1 - after.width, self.room + 2)
+        return max(lines, len(self.title) + 1 - after, self.room + 2)
 
 
 class Spread(Record):
@@ -92,11 +96,12 @@ def spread(
         _gap(layout, before, after, width, strokes)
         for layout, before, after in zip(made, columns, columns[1:], strict=False)
     ]
+    widths = [column.width for column in columns]
     for lines, room in ROOMS:
         if lines > pitch:
             continue
         gaps = tuple([replace(gap, room=room, pitch=lines) for gap in close])
-        window = _window(columns, gaps, place, width)
+        window = _window(widths, gaps, place, width)
         if window == (0, len(made)):
             break
     return Spread(columns, gaps, window, lines)
@@ -125,15 +130,15 @@ def _tokens(layout: Layout, strokes: Strokes) -> list[str]:
     return [clip(token, LONGEST_DIM, strokes) for token in tokens]
 
 
-def _window(columns: tuple[Column, ...], gaps: tuple[Gap, ...], place: int, width: int) -> tuple[int, int]:
+def _window(widths: Sequence[int], gaps: tuple[Gap, ...], place: int, width: int) -> tuple[int, int]:
     """Return the first and last column that are shown: as many as fit, around the stage at `place`."""
-    room = [gap.width(after) + after.width for gap, after in zip(gaps, columns[1:], strict=True)]
+    room = [gap.width(after) + after for gap, after in zip(gaps, widths[1:], strict=True)]
     first, last = max(0, place), max(0, place + 1)
     if not gaps:
         return 0, 0
 
     def fits(first: int, last: int) -> bool:
-        return columns[first].width + sum(room[first:last]) + 2 * (last - first) <= width
+        return widths[first] + sum(room[first:last]) + 2 * (last - first) <= width
 
     while True:
         if last < len(gaps) and fits(first, last + 1):

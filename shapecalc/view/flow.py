@@ -206,7 +206,7 @@ class _Flow:
 
     def draw_stage(self, layout: Layout, gap: Gap, after: Column, number: int, x: int) -> int:
         """Draw the dims of a layout and the lines into them; return the cell at which the lines after them start."""
-        right = x + gap.width(after)
+        right = x + gap.width(after.width)
         self.canvas.put(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
         styles = [self._line_style(layout, link.outs, link.sources, number) for link in gap.wired.links]
         draw(self.canvas, gap.wired, (x, right), styles, self.pitch)

@@ -9,7 +9,7 @@ from shapecalc.core.ops.transpose import TakenAxis
 from shapecalc.core.rules.steps import CopiedZero, Given, Inferred, InferredEmpty, Merged
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.rule import Rule
-from shapecalc.view.layout import stage_name
+from shapecalc.view.titles import stage_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from shapecalc.core.answers.regrouping import Group, groups
 from shapecalc.core.answers.request import Request
 from shapecalc.core.answers.stage import Kind, Stage, Step
 from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.flip import ReversedAxis
 from shapecalc.core.ops.roll import RolledAxis
 from shapecalc.core.ops.slice import KeptPositions
@@ -34,6 +33,7 @@ from shapecalc.core.sizes.problem import Problem
 from shapecalc.core.sizes.record import Record, replace
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.view.marks import Mark, Part, input_marks, mixed_name, recut
+from shapecalc.view.titles import stage_name, stage_title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,39 +147,6 @@ def place_of(made: Sequence[Layout], at: int | None) -> int:
     return len(made) - 1
 
 
-def stage_name(stage: Stage) -> str:
-    """Return what everybody calls a stage. Its label may be an argument's name, or what an op does with it.
-
-    >>> import shapecalc as sc
-    >>> [stage_name(stage) for stage in sc.shuffle((2, 3), first=(1, 0), to=(6,)).stages]
-    ['transpose', 'reshape']
-    """
-    if stage.kind is Kind.PERMUTE and stage.label in (stage.argument, "move"):
-        return "transpose"
-    return "reshape" if stage.kind is Kind.RESHAPE and stage.label == stage.argument else stage.label
-
-
-def _title(request: Request, stage: Stage) -> str:
-    """Return a stage with its arguments. An argument is named if its place does not tell which one it is."""
-    arguments = request.arguments
-    if stage.label != request.op:
-        asked = stage.asked or arguments.get(stage.argument, "")
-        return f"{stage_name(stage)} {_text(asked)}".rstrip()
-    texts, op = [stage.label], OPS[request.op]
-    for param in params_of(op):
-        value = arguments.get(param.name)
-        if isinstance(value, bool):
-            texts.append(param.name if value else f"no {param.name}")
-        elif value is not None:
-            text = _text(value)
-            texts.append(text if param.positional or op.params == (param,) else f"{param.name} {text}")
-    return " ".join(texts)
-
-
-def _text(value: object) -> str:
-    return shape_text(value) if isinstance(value, tuple) else str(value)
-
-
 def _layout(
     trace: Trace, stage: Stage, first: int, before: tuple[Cell, ...], never: int, problem: Problem | None
 ) -> Layout:
@@ -189,9 +156,8 @@ def _layout(
     cells, mixed = _carry_marks(before, blank, links)
     numbers = range(first, first + len(own)) if own else range(never, never)
     fault = None if problem is None else _fault(trace.request, stage, cells, problem)
-    return Layout(
-        stage, stage_name(stage), _title(trace.request, stage), numbers, before, cells, links, mixed, problem, fault
-    )
+    name, title = stage_name(stage), stage_title(trace.request, stage)
+    return Layout(stage, name, title, numbers, before, cells, links, mixed, problem, fault)
 
 
 def _fault(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:

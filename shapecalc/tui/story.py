@@ -54,9 +54,9 @@ def title(question: Question, outcome: Outcome, width: int, hidden: str = "") ->
     right = clip(visible(right), width, UNICODE)
     left = clip(left, max(0, width - len(right) - 2), UNICODE) if width - len(right) > LEAST_NAME else ""
     right = count + right if len(left) + len(count) + len(right) + 2 <= width else right
-    line = Text(left, "bold", no_wrap=True, end="").append(" " * (width - len(left) - len(right)))
+    line = Text(no_wrap=True, end="").append(left.ljust(width - len(right)), "bold")
     refused = answer is None or (answer.output is None and not hidden)
-    return line.append(right, "bold" if not refused else "bold red" if not outcome.typing else "dim")
+    return line.append(right, "bold" if not refused else "bold red" if not outcome.typing else "bold dim")
 
 
 def _answer_text(answer: Trace | Chain) -> str:

@@ -93,7 +93,7 @@ def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None, *,
 
 
 def _numbers(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(int(str(substitute(dim, sizes))) for dim in shape)
+    return tuple(dim if isinstance(dim, int) else int(str(substitute(dim, sizes))) for dim in shape)
 
 
 def _put_sizes_in(move: Move, shape: tuple[int, ...], sizes: Mapping[str, int]) -> Move:

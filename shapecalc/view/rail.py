@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from rich.style import Style
 from rich.text import Text
 
@@ -27,17 +29,16 @@ def rail(answer: Trace | Chain, at: int | None = None, *, width: int = 78, strok
     """
     made = layouts(answer)
     here = place_of(made, at)
-    line = Text("input", Style(meta={"step": 0}), no_wrap=True, end="")
+    line = Text(no_wrap=True, end="").append("input", _style(0))
     for place, layout in enumerate(made):
         line.append(f" {strokes.arrow} ", "dim")
         first = min(layout.numbers.start, len(answer.steps))
-        style = Style(bold=at is not None and place == here, meta={"step": first})
-        line.append(layout.name, style)
+        line.append(layout.name, _style(first, at is not None and place == here))
         if at is not None and place == here:
             line.append_text(_current_step(answer, at, strokes))
     if answer.output is not None:
         line.append(f" {strokes.arrow} ", "dim")
-        line.append("output", Style(meta={"step": max(0, len(answer.steps) - 1)}))
+        line.append("output", _style(max(0, len(answer.steps) - 1)))
     return clip_line(line, width, strokes)
 
 
@@ -49,7 +50,13 @@ def _current_step(answer: Trace | Chain, at: int, strokes: Strokes) -> Text:
             f" [{strokes.fail} {rule}]" if answer.problem else f" [{rule}]", "bold red" if answer.problem else ""
         )
     text = f" [{at + 1} of {len(answer.steps)}: {answer.steps[at].name}]"
-    return Text(text, Style(bold=True, meta={"step": at}))
+    return Text(text, _style(at, True))
+
+
+@lru_cache(maxsize=256)
+def _style(step: int, bold: bool | None = None) -> Style:
+    """Return the style of what leads to a step when it is clicked."""
+    return Style(bold=bold, meta={"step": step})
 
 
 def strip(answer: Trace | Chain, at: int | None = None, *, width: int = 78, strokes: Strokes = UNICODE) -> Text:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from shapecalc.models.report import Report
     from shapecalc.teaching.lessons import Course
-    from shapecalc.tui.question import Outcome, Question
+    from shapecalc.tui.outcome import Outcome
+    from shapecalc.tui.question import Question
 
 
 class TerminalApp:

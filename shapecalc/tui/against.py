@@ -14,7 +14,8 @@ from shapecalc.core.sizes.problem import Problem, ShapeError
 from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import Record
 from shapecalc.core.sizes.text import shape_text
-from shapecalc.tui.question import CHAIN, answer_question, question_of
+from shapecalc.tui.outcome import answer_question
+from shapecalc.tui.question import CHAIN, question_of
 from shapecalc.tui.story import problem_text
 
 MOST_COMPARED = 1 << 18

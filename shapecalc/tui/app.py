@@ -21,8 +21,9 @@ from textual.system_commands import SystemCommandsProvider
 from textual.theme import Theme
 
 from shapecalc.tui.memory import Memory
+from shapecalc.tui.outcome import Outcome
 from shapecalc.tui.palette import commands
-from shapecalc.tui.question import FIRST, Outcome, Question, command
+from shapecalc.tui.question import FIRST, Question, command
 from shapecalc.tui.screens.explore import Explore
 from shapecalc.tui.themes import OURS, THEMES, filters_of, in_turn, opening_theme
 

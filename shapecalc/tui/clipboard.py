@@ -14,7 +14,7 @@ SENT = "sent to the terminal's clipboard"
 """What is said of a copy. Whether the terminal takes it is the terminal's own setting."""
 
 
-def copy(screen: Screen[Any], text: str, shown: str = "") -> None:
-    """Send a text to the terminal's clipboard and tell so, with what is `shown` of it if that is not all."""
+def copy(screen: Screen[Any], text: str) -> None:
+    """Send a text to the terminal's clipboard and tell so."""
     screen.app.copy_to_clipboard(text)
-    screen.notify(shown or visible(text), title=SENT, markup=False, timeout=3)
+    screen.notify(visible(text), title=SENT, markup=False, timeout=3)

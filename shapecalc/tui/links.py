@@ -5,7 +5,8 @@ from __future__ import annotations
 from shapecalc.core.asking.command_line import split
 from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
 from shapecalc.core.sizes.text import is_file
-from shapecalc.tui.question import Question, answer_question, question_of
+from shapecalc.tui.outcome import answer_question
+from shapecalc.tui.question import Question, question_of
 
 PROGRAM = "shapecalc"
 LONGEST = 2000

@@ -1,4 +1,4 @@
-"""Code from which a hidden answer cannot be read."""
+"""What is told, and what code is shown, while the answer is hidden."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers.trace import Chain, Trace
 
+WOULD_SHOW = "this would show the answer, which is hidden: ^G reveals it"
 OUTPUT = re.compile(r'(^# x: .* -> y: |make_tensor_value_info\("y", .*, \[)[^\]\n]*', re.MULTILINE)
 """Where code says which shape `y` has."""
 

@@ -11,8 +11,9 @@ from shapecalc.core.fixing.fixes import Fix, apply, fixes
 from shapecalc.core.rules.steps import Merged
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.tui.history import History
+from shapecalc.tui.outcome import Outcome, answer_question
 from shapecalc.tui.predictions import Predictions, Score
-from shapecalc.tui.question import Outcome, Question, answer_question
+from shapecalc.tui.question import Question
 from shapecalc.view.grid import journey_of
 from shapecalc.view.layout import layouts
 

@@ -13,7 +13,8 @@ from shapecalc.core.sizes.problem import FILE, USAGE, Problem, ShapeError
 from shapecalc.core.sizes.quoting import count_text, visible
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.tui.asking import GOING_ON, ONWARD, OPENING, beside_text, hole_texts, question_text, sentence_of
-from shapecalc.tui.question import Outcome, Question
+from shapecalc.tui.outcome import Outcome
+from shapecalc.tui.question import Question
 from shapecalc.tui.state import State
 from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid

@@ -15,7 +15,8 @@ from shapecalc.core.sizes.quoting import visible
 from shapecalc.core.sizes.record import fields
 from shapecalc.teaching.lessons import Course
 from shapecalc.tui.files import close_files
-from shapecalc.tui.question import Question, without_file
+from shapecalc.tui.outcome import without_file
+from shapecalc.tui.question import Question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from shapecalc.core.algebra.equiv import Verdict
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.tui.against import MORE, held_against, verdict_text
-from shapecalc.tui.question import Question, answer_question, command, question_of
+from shapecalc.tui.outcome import answer_question
+from shapecalc.tui.question import Question, command, question_of
 from shapecalc.tui.visit import command_of
 from tests.tui.driven import driven, using
 

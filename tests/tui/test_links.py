@@ -6,7 +6,8 @@ import pytest
 
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.tui.links import link_of, linked_question
-from shapecalc.tui.question import answer_question, command, question_of
+from shapecalc.tui.outcome import answer_question
+from shapecalc.tui.question import command, question_of
 from shapecalc.tui.visit import opening
 
 LINES = [

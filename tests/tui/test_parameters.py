@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core.asking.command_line import split
-from shapecalc.tui.question import answer_question, command, question_of
+from shapecalc.tui.outcome import answer_question
+from shapecalc.tui.question import command, question_of
 from shapecalc.tui.screens.help import Help
 from tests.invented import invented
 from tests.tui.driven import driven

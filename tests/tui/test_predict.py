@@ -12,8 +12,9 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.tui import story
 from shapecalc.tui.app import ShapecalcApp
-from shapecalc.tui.masking import masked
-from shapecalc.tui.question import FIRST, Question, answer_question, question_of
+from shapecalc.tui.masking import WOULD_SHOW, masked
+from shapecalc.tui.outcome import answer_question
+from shapecalc.tui.question import FIRST, Question, question_of
 from shapecalc.tui.state import State
 from shapecalc.view.code import TARGETS, code
 from tests.tui.driven import driven, using
@@ -304,7 +305,8 @@ async def test_code_hides_the_output(user):
     await user.press("f8")
     assert "# x: 7,11,13 -> y: _" in user.text
     await user.press("enter")
-    assert not any("143" in said for _, said in user.notes)
+    assert [said for _, said in user.notes] == [WOULD_SHOW]
+    assert not user.app.clipboard
     await user.press("escape", "ctrl+g", "f8")
     assert "# x: 7,11,13 -> y: 7,143" in user.text
 

@@ -18,7 +18,8 @@ from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.record import replace
 from shapecalc.tui import story
 from shapecalc.tui.keys import KEYS, keys_line
-from shapecalc.tui.question import FIRST, answer_question, caret, command, question_of
+from shapecalc.tui.outcome import answer_question, caret
+from shapecalc.tui.question import FIRST, command, question_of
 from shapecalc.tui.screens.compare import Row, nearest, rows
 from shapecalc.tui.state import State
 

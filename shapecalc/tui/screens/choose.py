@@ -17,7 +17,8 @@ from shapecalc.tui import story
 from shapecalc.tui.choices import Choices
 from shapecalc.tui.fields import Field, Fields
 from shapecalc.tui.key_words import KeyWords
-from shapecalc.tui.question import ASKABLE, Question, answer_question
+from shapecalc.tui.outcome import answer_question
+from shapecalc.tui.question import ASKABLE, Question
 
 CHAIN_SUMMARY = "Several ops in a row."
 SWITCH_SETTINGS = {"as the dialect has it": None, "on": True, "off": False}

@@ -17,7 +17,7 @@ from shapecalc.core.sizes.quoting import visible
 from shapecalc.tui.choices import Choices
 from shapecalc.tui.clipboard import copy
 from shapecalc.tui.key_words import KeyWords
-from shapecalc.tui.masking import masked
+from shapecalc.tui.masking import WOULD_SHOW, masked
 from shapecalc.view.code import TARGETS, code
 
 
@@ -48,13 +48,16 @@ class CodeScreen(ModalScreen[None]):
 
     @on(OptionList.OptionSelected)
     def copy(self, event: OptionList.OptionSelected) -> None:
-        """Copy the code for the framework."""
+        """Copy the code for the framework, unless it tells what is hidden."""
         try:
             text = code(self.answer, str(event.option_id)).text
         except ShapeError as error:
             self.notify(visible(error.problem.message), severity="error", markup=False)
             return
-        copy(self, text, self._shown(text))
+        if self._shown(text) == text:
+            copy(self, text)
+        else:
+            self.notify(WOULD_SHOW, markup=False)
 
     def code_text(self, target: str) -> Text:
         """Return the code, and under it what to know before it is used; or why there is none."""

@@ -17,7 +17,8 @@ from shapecalc.core.sizes.record import Record, replace
 from shapecalc.core.sizes.text import shape_text
 from shapecalc.tui.asking import HIDDEN
 from shapecalc.tui.key_words import KeyWords
-from shapecalc.tui.question import Outcome, Question, answer_question
+from shapecalc.tui.outcome import Outcome, answer_question
+from shapecalc.tui.question import Question
 from shapecalc.view.steps import setting_text
 from shapecalc.view.strokes import UNICODE, clip
 

@@ -14,6 +14,7 @@ from shapecalc.core.sizes.record import replace
 from shapecalc.tui.asking import hidden_text
 from shapecalc.tui.fields import TextField
 from shapecalc.tui.files import CLOSED, may_open
+from shapecalc.tui.masking import WOULD_SHOW
 from shapecalc.tui.question import CHAIN, Question, question_of
 from shapecalc.tui.state import State, first_difference
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from shapecalc.teaching.lessons import Course
     from shapecalc.teaching.progress import Progress
     from shapecalc.tui.screens.lessons import Lessons
-
-WOULD_SHOW = "this would show the answer, which is hidden: ^G reveals it"
 
 
 class WithDialogs(Screen[None]):

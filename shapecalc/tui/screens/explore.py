@@ -21,7 +21,8 @@ from shapecalc.tui.asking import hidden_text
 from shapecalc.tui.clipboard import copy
 from shapecalc.tui.fields import Field, Fields, TextField
 from shapecalc.tui.keys import BESIDE, COMPARING, FOLLOWING, KEYS, keys_line
-from shapecalc.tui.question import Question, caret, command, element_reader
+from shapecalc.tui.outcome import caret, element_reader
+from shapecalc.tui.question import Question, command
 from shapecalc.tui.screens.dialogs import WithDialogs
 from shapecalc.tui.state import ARROWS, State
 from shapecalc.tui.texts import ClickableText, Enlarge, FocusableText, MarkClicked, Pane

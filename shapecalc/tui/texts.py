@@ -77,7 +77,7 @@ class ClickableText(Widget):
         starts = [y for y in changed if y - 1 not in changed]
         ends = [y for y in changed if y + 1 not in changed]
         if changed:
-            width = self.size.width
+            width = self.outer_size.width
             self.refresh(*(Region(0, y, width, end + 1 - y) for y, end in zip(starts, ends, strict=True)))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -102,8 +102,8 @@ class ClickableText(Widget):
         if crop != self._region:
             self._region = crop
             self._strips.clear()
-        top, *others = self.gutter
-        if any(others) or crop.width != self.size.width or self.opacity < 1:
+        top, *others = self.styles.gutter
+        if any(others) or crop.width != self.outer_size.width or self.opacity < 1:
             return super().render_lines(crop)
         lines = range(crop.y - top, crop.bottom - top)
         if missing := [y for y in lines if y not in self._strips]:

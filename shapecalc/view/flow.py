@@ -72,8 +72,12 @@ def flow(
     picture = _Flow(answer, at, strokes, lit, shown.stop, placed.pitch)
     picture.holes, picture.chosen = holes, chosen
     picture.draw(made, placed)
-    text = picture.canvas.text(width, [0, *(1 + row for row in shown)])
-    for note in packed(notes, width, strokes):
+    return _noted(picture.canvas.text(width, [0, *(1 + row for row in shown)]), packed(notes, width, strokes))
+
+
+def _noted(text: Text, notes: list[Text]) -> Text:
+    """Return a text with notes added under it."""
+    for note in notes:
         text.append("\n").append_text(note)
     return text
 

@@ -173,7 +173,7 @@ class ShapecalcApp(App[Outcome]):
             self.explore.action_against()
         if not self.is_headless:
             self.call_after_refresh(gc.freeze)  # what is loaded stays: to look through it for garbage delays a key
-            gc.set_threshold(50_000)
+            gc.set_threshold(50_000)  # about every hundredth key; with 700, every second key waited
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
             self._exit_on_sigterm()
 

@@ -118,10 +118,15 @@ def write_together(files: Iterable[tuple[Path, Any]]) -> list[Path]:
 
 
 def sync_folders(files: Iterable[Path], root: Path) -> None:
-    """Have the names of files on the disk: those in their folders, and of their folders up to a root."""
+    """Have the names of files below a root on the disk: those in their folders, and of their folders up to the root."""
     if not hasattr(os, "O_DIRECTORY"):
         return
-    folders = {folder for file in files for folder in file.parents if folder == root or root in folder.parents}
+    folders = {root}
+    for file in files:
+        folder = file.parent
+        while folder not in folders:
+            folders.add(folder)
+            folder = folder.parent
     for folder in folders:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -13,6 +13,7 @@ from itertools import product as every
 from pathlib import Path
 from threading import local
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -87,18 +88,26 @@ class Chunks(Record):
         (packed,) = _done(self._codecs.encode([(held, self.spec)]))
         return None if packed is None else packed.as_buffer_like()
 
-    def write(self, parts: Iterable[tuple[Place, Any]]) -> int:
-        """Write chunks and return how many files hold them: they are on the disk then, and each is whole or not there.
+    def write(self, parts: Iterable[tuple[Place, Any]]) -> tuple[int, int]:
+        """Write chunks and return the checksum of their files and how many: each is on the disk, whole or not there.
 
         Raises `OSError` if that cannot be done.
         """
-        encoded = ((self.file(place), self._encoded(part)) for place, part in parts)
-        files = ((file, data) for file, data in encoded if data is not None)
-        count = 0
-        while done := write_together(islice(files, TOGETHER)):
+        checksum = count = 0
+
+        def files() -> Iterator[tuple[Path, Any]]:
+            nonlocal checksum
+            for place, part in parts:
+                data = self._encoded(part)
+                if data is not None:
+                    checksum = crc32(data, checksum)
+                    yield self.file(place), data
+
+        waiting = files()
+        while done := write_together(islice(waiting, TOGETHER)):
             sync_folders(done, self.folder)
             count += len(done)
-        return count
+        return checksum, count
 
 
 def chunks_of(array: Any, folder: Path) -> Chunks:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.sizes.record import Record
+from shapecalc.engine.copying import TINY, copy_into, fill_for
 from shapecalc.engine.stores.boxes import Demand, demands_of, extent_of, factors_of, hits_in, pieces_of
 
 TYPE_CHECKING = False
@@ -18,30 +19,34 @@ if TYPE_CHECKING:
     from shapecalc.engine.stores.boxes import Box, Piece, Range
     from shapecalc.engine.stores.lines import Lines
 
+ONCE = 1 << 22
+"""The most bytes that are moved at once, unless one row has more."""
 
-def filled(lines: Lines, box: Box, source: Any, block: Sequence[int]) -> Any:
-    """Return a box of the output as an array; `source` is read by slices, each within one `block`."""
-    out = np.empty([stop - start for start, stop in box], source.dtype)
-    pieces = pieces_of(lines, box)
-    buffers = [_buffer(lines, piece, out) for piece in pieces]
-    demands = demands_of(lines, pieces)
+
+def filled(lines: Lines, boxes: Sequence[Box], source: Any, block: Sequence[int]) -> list[Any]:
+    """Return boxes of the output as arrays; `source` is read by slices, each within one `block`, and once."""
+    outs = [np.empty([stop - start for start, stop in box], source.dtype) for box in boxes]
+    pieces = [(out, piece) for out, box in zip(outs, boxes, strict=True) for piece in pieces_of(lines, box)]
+    buffers = [_buffer(lines, piece, out) for out, piece in pieces]
+    demands = demands_of(lines, [piece for _, piece in pieces])
     views = [_by_source(lines, demand, buffers[demand.piece]) for demand in demands]
     for crop, hits in blocks(lines, demands, block):
         held = np.asarray(source[tuple([slice(*each) for each in unrolled(lines, crop)])])
-        for number, own in hits:
+        for number, own in hits.items():
             for chosen in every(*own):
                 _place(lines, views[number], held, crop, demands[number], chosen)
-    for piece, buffer in zip(pieces, buffers, strict=True):
+    for (out, piece), buffer in zip(pieces, buffers, strict=True):
         if _is_mixed(lines):
             _unmix(lines, piece, buffer, out)
-    return out
+    return outs
 
 
 class Cut(Record):
     """A stretch of a source axis that is read, and what it holds of each demand."""
 
     stretch: Range
-    hits: tuple[tuple[Box, ...], ...]
+    hits: dict[int, list[Box]]
+    """By the number of the demand; others have nothing there."""
 
 
 def cuts_of(lines: Lines, axis: int, step: int, wanted: Sequence[Box]) -> list[Cut]:
@@ -51,8 +56,8 @@ def cuts_of(lines: Lines, axis: int, step: int, wanted: Sequence[Box]) -> list[C
     first, last = min(each[0] for each in extents), max(each[1] for each in extents)
     found = []
     for stretch in _stretches(lines.source[axis], lines.rolls[axis], step, first, last):
-        hits = tuple([tuple(hits_in(stretch, start, factors, box)) for box in wanted])
-        inside = [extent_of(start, factors, box) for own in hits for box in own]
+        hits = {number: own for number, box in enumerate(wanted) if (own := hits_in(stretch, start, factors, box))}
+        inside = [extent_of(start, factors, box) for own in hits.values() for box in own]
         if inside:
             found.append(Cut((min(a for a, _ in inside), max(b for _, b in inside)), hits))
     return found
@@ -75,13 +80,13 @@ def unrolled(lines: Lines, crop: Box) -> Box:
 
 def blocks(
     lines: Lines, demands: Sequence[Demand], block: Sequence[int]
-) -> Iterator[tuple[Box, list[tuple[int, list[tuple[Box, ...]]]]]]:
+) -> Iterator[tuple[Box, dict[int, list[list[Box]]]]]:
     """Yield each box of the source that is read, and what it holds of each demand, by axis."""
     axes = [cuts_of(lines, axis, step, [each.parts[axis] for each in demands]) for axis, step in enumerate(block)]
     for chosen in every(*axes):
-        hits = [(number, [cut.hits[number] for cut in chosen]) for number in range(len(demands))]
-        held = [(number, own) for number, own in hits if all(own)]
-        if held:
+        numbers = set(range(len(demands))).intersection(*[cut.hits for cut in chosen])
+        if numbers:
+            held = {number: [cut.hits[number] for cut in chosen] for number in sorted(numbers)}
             yield tuple([cut.stretch for cut in chosen]), held
 
 
@@ -157,4 +162,25 @@ def _place(lines: Lines, view: Any, held: Any, crop: Box, demand: Demand, chosen
         own = zip(box, factors, strict=True)
         first.append(slice(lines.starts[axis] + sum(part[0] * factor.step for part, factor in own) - begin, None))
         into += [_within(part, wanted) for part, wanted in zip(box, demand.parts[axis], strict=True)]
-    view[(..., *into)] = np.lib.stride_tricks.as_strided(held[(*first, ...)], shape, strides)
+    _move(view[(..., *into)], np.lib.stride_tricks.as_strided(held[(*first, ...)], shape, strides))
+
+
+def _move(target: Any, source: Any) -> None:
+    """Fill a view in its own order, less than `ONCE` at a time; one with more axes than the source repeats it.
+
+    Where a view is not in one piece and is best filled in tiles, a piece of memory is filled, and the view from that.
+    """
+    if target.ndim != source.ndim or source.nbytes < TINY:
+        target[...] = source
+        return
+    order = sorted(range(target.ndim), key=lambda axis: -target.strides[axis])
+    target, source = target.transpose(order), source.transpose(order)
+    rows = max(1, ONCE // max(1, target[:1].nbytes))
+    for start in range(0, len(target), rows):
+        into, taken = target[start : start + rows], source[start : start + rows]
+        if into.flags.c_contiguous or fill_for(taken) is np.copyto:
+            copy_into(into, taken)
+        else:
+            whole = np.empty(into.shape, into.dtype)
+            copy_into(whole, taken)
+            into[...] = whole

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from zlib import crc32
-
-import numpy as np
+from math import prod
 
 from shapecalc.core.sizes.record import Record
 from shapecalc.engine.stores.chunks import running_codecs
@@ -17,7 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from shapecalc.engine.stores.boxes import Box
+    from shapecalc.engine.stores.lines import Sizes
     from shapecalc.engine.stores.plan import Pass
+
+ALONE = 1 << 20
+"""Chunks of at least so many bytes are filled one by one, unless lines mix; smaller ones are cut out of their task."""
 
 
 class Work(Record):
@@ -29,7 +32,7 @@ class Work(Record):
 
 
 class Done(Record):
-    """What is noted of a task: the checksum of its elements, and how many files hold them."""
+    """What is noted of a task: the checksum of what it has written, CRC-32, and how many files hold that."""
 
     checksum: int
     files: int
@@ -41,19 +44,25 @@ def do_task(work: Work, number: int) -> Done:
     Raises `FileError` if the source cannot be opened, `OSError` if the output cannot be written; else what the codecs
     of the source raise.
     """
-    store, box = open_store(work.source), work.plan.box(number)
+    store, plan = open_store(work.source), work.plan
+    box, alone = plan.box(number), prod(plan.chunks) * plan.itemsize >= ALONE
+    boxes = [*_grid(box, plan.chunks)] if alone and not any(line.mixed for line in plan.lines.lines) else [box]
 
     def parts() -> Iterator[tuple[tuple[int, ...], Any]]:
-        for part in boxes_of(out.shape, work.plan.chunks):
-            steps = zip(box, part, work.plan.chunks, strict=True)
-            place = tuple([(start + own[0]) // step for (start, _), own, step in steps])
-            yield place, out[(*[slice(*span) for span in part], ...)]
+        for own, held in zip(boxes, outs, strict=True):
+            for part in _grid(own, plan.chunks):
+                place = tuple([start // step for (start, _), step in zip(part, plan.chunks, strict=True)])
+                inside = [
+                    slice(start - first, stop - first) for (start, stop), (first, _) in zip(part, own, strict=True)
+                ]
+                yield place, held[(*inside, ...)]
 
     with running_codecs():
-        out = filled(work.plan.lines, box, store.source, store.block)
-        return Done(checksum(out), open_to_write(work.target).write(parts()))
+        outs = filled(plan.lines, boxes, store.source, store.block)
+        return Done(*open_to_write(work.target).write(parts()))
 
 
-def checksum(array: Any) -> int:
-    """Return the checksum of an array's elements in C order: CRC-32."""
-    return crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+def _grid(box: Box, steps: Sizes) -> Iterator[Box]:
+    """Yield the boxes of a grid of `steps` from the corner of a box on."""
+    for part in boxes_of([stop - start for start, stop in box], steps):
+        yield tuple([(first + start, first + stop) for (first, _), (start, stop) in zip(box, part, strict=True)])

@@ -255,6 +255,15 @@ def test_two_passes_leave_the_same_output(tmp_path):
     )
 
 
+@pytest.mark.parametrize("kind", ["u1", "f4", "c16"])
+@pytest.mark.parametrize("chunks", [None, (150, 140, 100), (40, 140, 130)])
+def test_large_chunks_are_filled_in_tiles_whole_and_by_parts(kind, chunks, tmp_path):
+    array = np.arange(130 * 140 * 150).astype(kind).reshape(130, 140, 150)
+    made(tmp_path / "x.zarr", array, (65, 70, 75), compressors=None)
+    carried("130,140,150 | transpose 2,1,0", tmp_path / "x.zarr", tmp_path / "y.zarr", chunks=chunks)
+    np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "y.zarr"), mode="r")[...], array.transpose(2, 1, 0))
+
+
 def test_a_difference_is_found_and_named(tmp_path):
     made(tmp_path / "x.zarr", elements("f4", (4, 6)), (2, 3))
     answer = carried("4,6 | transpose 1,0", tmp_path / "x.zarr", tmp_path / "y.zarr")

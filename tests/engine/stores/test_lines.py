@@ -80,7 +80,7 @@ def test_rows_of_lines_are_numpys(chain, data):
     want = NUMPY.move(array, moves)
     for lines in fewest_lines(shape, moves):
         chunks = tuple([data.draw(st.integers(1, size)) for size in lines.source])
-        array = filled(lines, tuple([(0, size) for size in lines.output]), array, chunks)
+        array = filled(lines, [tuple([(0, size) for size in lines.output])], array, chunks)[0]
     np.testing.assert_array_equal(array, want)
 
 
@@ -92,15 +92,41 @@ def test_every_box_of_an_output_is_right_and_reads_no_more_than_is_counted(chain
         chunks = tuple([data.draw(st.integers(1, size)) for size in shape])
         box = boxes(data.draw, lines.output)
         array = np.arange(prod(shape)).reshape(shape)
-        whole = filled(lines, tuple([(0, size) for size in lines.output]), array, chunks)
+        whole = filled(lines, [tuple([(0, size) for size in lines.output])], array, chunks)[0]
         part = whole[tuple([slice(*span) for span in box])]
-        np.testing.assert_array_equal(filled(lines, box, array, chunks), part)
+        np.testing.assert_array_equal(filled(lines, [box], array, chunks)[0], part)
         touched = {
             tuple(at // step for at, step in zip(np.unravel_index(flat, shape), chunks, strict=True))
             for flat in part.flat
         }
         held = [array[tuple([slice(a * c, a * c + c) for a, c in zip(at, chunks, strict=True)])] for at in touched]
         assert count_elements(lines, box, chunks) == sum(each.size for each in held)
+
+
+class Recorded:
+    """An array that keeps which parts of it were read."""
+
+    def __init__(self, array):
+        self.array, self.dtype, self.read = array, array.dtype, []
+
+    def __getitem__(self, slices):
+        self.read.append(tuple([(part.start, part.stop) for part in slices]))
+        return self.array[slices]
+
+
+@examples(200)
+@given(chains(), st.data())
+def test_boxes_that_are_filled_together_read_each_block_once(chain, data):
+    for lines in fewest_lines(*chain):
+        array = np.arange(prod(lines.source)).reshape(lines.source)
+        chunks, steps = ([data.draw(st.integers(1, size)) for size in shape] for shape in (lines.source, lines.output))
+        boxes, source = [*boxes_of(lines.output, steps)], Recorded(array)
+        whole = filled(lines, [tuple([(0, size) for size in lines.output])], array, chunks)[0]
+        for box, found in zip(boxes, filled(lines, boxes, source, chunks), strict=True):
+            np.testing.assert_array_equal(found, whole[tuple([slice(*span) for span in box])])
+        if not any(lines.rolls):
+            blocks = [tuple([a // step for (a, _), step in zip(own, chunks, strict=True)]) for own in source.read]
+            assert len({*blocks}) == len(blocks)
 
 
 @given(st.lists(st.integers(2, 5), min_size=1, max_size=4), st.data())

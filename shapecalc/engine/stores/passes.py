@@ -1,11 +1,13 @@
 """One pass over the data, or two with a store between: whichever reads and writes fewer bytes.
 
 The store between has an axis for each part of the source, in the order of the output, so that the first pass reorders
-parts alone. Its chunks are a part of what one task of the first pass holds, and of what one task of the second does.
+parts alone. Its chunks are a part of what one task of the first pass holds, and of what one task of the second does:
+one that fills the chunks that a single pass would, or one that fills whole rows, whichever moves less.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import pairwise
 from math import prod
 
@@ -13,6 +15,7 @@ from shapecalc.core.sizes.record import Record
 from shapecalc.engine.stores.boxes import factors_of
 from shapecalc.engine.stores.lines import Factor, Line, Lines
 from shapecalc.engine.stores.plan import Pass, PlanError, plan_pass
+from shapecalc.engine.stores.stores import rows_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,14 +86,14 @@ def _plan_lines(
     if alone.read <= 2 * alone.written:
         return alone.passes
     first, second = _halves(lines)
-    between = _between(alone.passes[0], memory)
-    try:
-        to = plan_pass(first, itemsize, source_chunks, memory, between)
-        back = plan_pass(second, itemsize, between, memory, chunks, prod(source_chunks) * itemsize)
-    except PlanError:
-        return alone.passes
-    both = Plan((to, back))
-    return min(alone, both, key=lambda plan: plan.read + plan.written).passes
+    ways = [alone]
+    for after in (alone.passes[0].chunks, rows_of(lines.output, itemsize)):
+        between = _between(alone.passes[0], after, memory)
+        with suppress(PlanError):
+            to = plan_pass(first, itemsize, source_chunks, memory, between)
+            back = plan_pass(second, itemsize, between, memory, chunks, prod(source_chunks) * itemsize)
+            ways.append(Plan((to, back)))
+    return min(ways, key=lambda plan: plan.read + plan.written).passes
 
 
 def _halves(lines: Lines) -> tuple[Lines, Lines]:
@@ -107,15 +110,15 @@ def _halves(lines: Lines) -> tuple[Lines, Lines]:
     )
 
 
-def _between(plan: Pass, memory: int) -> Sizes:
-    """Return the chunks of the store between.
+def _between(plan: Pass, taken: Sizes, memory: int) -> Sizes:
+    """Return the chunks of the store between, where the output is written in boxes of `taken`.
 
-    Where they hold no more of any part than a chunk of the source and one of the output do, each is read once. They
-    grow from there while both passes keep whole what they read.
+    Where they hold no more of any part than a chunk of the source and such a box do, each is read once. They grow from
+    there while both passes keep whole what they read.
     """
     lines, room = plan.lines, max(1, memory // (4 * plan.itemsize))
     parts = [factor for line in lines.lines for factor in line.sources]
-    before, after = _held(plan.source_chunks, lines), _taken(plan.chunks, lines)
+    before, after = _held(plan.source_chunks, lines), _taken(taken, lines)
     chunks = {factor: min(before[factor], after[factor]) for factor in parts}
 
     rows = _rows(lines)

@@ -53,6 +53,13 @@ def test_what_does_not_fit_the_memory_goes_through_a_store_between():
     assert plan.memory <= 64 << 20
 
 
+def test_the_store_between_is_cut_for_whole_rows_where_that_moves_less():
+    shape, chunks = (218320, 267552), (1745, 4013)
+    plan = plan_store([lines_of(shape, [Permute((1, 0)), Reshape((2560, 22817169))])], 1, chunks, 256 << 20)
+    assert plan.read + plan.written <= 4.8 * prod(shape)
+    assert plan.memory <= 256 << 20
+
+
 def large_case(random):
     """Draw an array of terabytes, its chunks, and moves whose cuts line up with them, and the memory of a worker."""
     powers = [random.randint(6, 16) for _ in range(random.randint(2, 4))]

@@ -1,8 +1,9 @@
-"""How fast a store is carried out, against a plain copy of the same store and against Dask's own way, in one run.
+"""How fast a store is carried out, against a plain copy of it, Dask's own way, and its codec alone, in one run.
 
-All three run on the same two worker processes, in turns. It prints the medians of the ratios of each turn, of wall time
-and of the workers' processor time, the tasks, the bytes decoded for each byte of data, and the most private memory of a
-worker beyond what it held before.
+All run on the same two worker processes, in turns, and none begins while the disk is busy with what another has
+written. The codec alone decodes and encodes each chunk once and writes nothing: what uses it cannot be faster. It
+prints the medians of the ratios of each turn, of wall time and of the workers' processor time, the tasks, the bytes
+decoded for each byte of data, and the most private memory of a worker beyond what it held before.
 
 Run it from a checkout: `python -m tests.benchmarks.stores [FOLDER] [MIB] [CODEC]`. It needs room for four such stores
 there. The codec is `zstd`, which Zarr takes by itself, `lz4` or `none`.
@@ -26,8 +27,10 @@ import zarr
 from shapecalc.core.asking.command_line import read_chain
 from shapecalc.core.fixing.answer import answer_chain
 from shapecalc.engine.stores.carrying import carry_job, plan_job
+from shapecalc.engine.stores.chunks import running_codecs
 from shapecalc.engine.stores.clusters import cluster_at
 from shapecalc.engine.stores.reads import boxes_of
+from shapecalc.engine.stores.stores import open_store
 from tests.cli.test_clusters import Watch
 
 TURNS = 5
@@ -67,6 +70,19 @@ def by_dask(move, rows, source, target, chunks, codec):
     moved.to_zarr(str(target), overwrite=True, compressors=CODECS[codec])
 
 
+def recoded(source, box):
+    """Decode a chunk of a store, and encode it again."""
+    chunks = open_store(source).source
+    with running_codecs():
+        chunks._encoded(chunks[[slice(*span) for span in box]])
+
+
+def codec_alone(client, source):
+    """Decode and encode each chunk of a store."""
+    boxes = list(boxes_of(zarr.open_array(str(source), mode="r").shape, CHUNKS))
+    client.gather(client.map(partial(recoded, str(source)), boxes, pure=False))
+
+
 def processor_time(processes):
     """Return the seconds that processes have used of their processors."""
     used = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()[11:13] for each in processes]
@@ -89,12 +105,14 @@ def measure(cluster, folder, name, rows, codec):
     ways = {
         "own": partial(carry_job, job, target, cluster.run, int, force=False, resume=False),
         "copy": partial(plain_copy, cluster.client, source, folder / "c.zarr", CHUNKS, codec),
+        "codec": CODECS[codec] and partial(codec_alone, cluster.client, source),
         "dask": move and partial(by_dask, move, rows, source, folder / "d.zarr", chunks, codec),
     }
     found, most = {way: [] for way in ways if ways[way]}, 0
     for _ in range(TURNS):
         for way, times in found.items():
             shutil.rmtree(target, ignore_errors=True)
+            os.sync()
             with Watch(workers) as watch:
                 times.append(seconds(ways[way], workers))
             most = max(most, watch.most) if way == "own" else most
@@ -105,7 +123,7 @@ def measure(cluster, folder, name, rows, codec):
         told += f"  {wall:.2f} of {other} ({used:.2f})"
     read = job.plan.read / job.plan.written
     print(
-        f"{name:10} {statistics.median(wall for wall, _ in found['own']):6.2f} s{told:42}  {job.plan.tasks} tasks"
+        f"{name:10} {statistics.median(wall for wall, _ in found['own']):6.2f} s{told:64}  {job.plan.tasks} tasks"
         f"  read {read:.2f}  {most >> 20} MiB of {job.memory >> 20} promised",
         flush=True,
     )

@@ -124,8 +124,8 @@ def _is_full_of(part: Any, fill: Any) -> bool:
     first = part[(slice(1),) * part.ndim]
     if first.tobytes() != fill.tobytes():
         return False
-    elements = np.ascontiguousarray(part).reshape(-1).view(np.uint8).reshape(part.size, -1)
-    return bool((elements == elements[0]).all())
+    held, width = np.ascontiguousarray(part).reshape(-1).view(np.uint8), part.itemsize
+    return bool((held[width:] == held[:-width]).all())
 
 
 @contextmanager

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shapecalc.engine.stores.lines import Lines
 
 ONCE = 1 << 22
-"""The most bytes that are moved at once, unless one row has more."""
+"""The most bytes that are moved at once, unless one row has more: too few for threads, as a worker has one core."""
 
 
 def filled(lines: Lines, boxes: Sequence[Box], source: Any, block: Sequence[int]) -> list[Any]:
@@ -168,7 +168,8 @@ def _place(lines: Lines, view: Any, held: Any, crop: Box, demand: Demand, chosen
 def _move(target: Any, source: Any) -> None:
     """Fill a view in its own order, less than `ONCE` at a time; one with more axes than the source repeats it.
 
-    Where a view is not in one piece and is best filled in tiles, a piece of memory is filled, and the view from that.
+    Where a view is not in one piece and is best filled in tiles, at most `ONCE` of memory is filled, and the view from
+    that.
     """
     if target.ndim != source.ndim or source.nbytes < TINY:
         target[...] = source
@@ -178,8 +179,10 @@ def _move(target: Any, source: Any) -> None:
     rows = max(1, ONCE // max(1, target[:1].nbytes))
     for start in range(0, len(target), rows):
         into, taken = target[start : start + rows], source[start : start + rows]
-        if into.flags.c_contiguous or fill_for(taken) is np.copyto:
+        if into.flags.c_contiguous:
             copy_into(into, taken)
+        elif into.nbytes > ONCE or fill_for(taken) is np.copyto:
+            into[...] = taken
         else:
             whole = np.empty(into.shape, into.dtype)
             copy_into(whole, taken)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 DAMAGED = (zipfile.BadZipFile, EOFError, zlib.error)
 """What `zipfile` raises while a damaged archive is read: its parts do not agree, it is cut, it cannot be unpacked."""
+UNOPENED = (*DAMAGED, NotImplementedError, ValueError)
+"""What it raises, too, while it opens an archive or a member: for a newer format, and for names and places that it
+cannot use."""
 MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 """How many bytes a packed byte can become at most, for each way in which NumPy packs. Source: RFC 1951, 3.2.5."""
 STORES = (".zarr", ".h5", ".hdf5")
@@ -155,7 +158,7 @@ def regular_file(path: str) -> IO[bytes]:
 def opened_archive(path: str) -> Iterator[zipfile.ZipFile]:
     """Yield an archive to read; raise `OSError`, `Unreadable` if it cannot be."""
     with regular_file(path) as file:
-        with unreadable_on(*DAMAGED, NotImplementedError, ValueError):
+        with unreadable_on(*UNOPENED):
             archive = zipfile.ZipFile(file)
         with archive:
             yield archive
@@ -164,7 +167,7 @@ def opened_archive(path: str) -> Iterator[zipfile.ZipFile]:
 @contextmanager
 def opened_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
     """Yield a member of an archive to read; raise `OSError`, `Unreadable` if it cannot be, also while it is read."""
-    with unreadable_on(*DAMAGED, NotImplementedError, ValueError):
+    with unreadable_on(*UNOPENED):
         packed = archive.open(info)
     with packed, unreadable_on(*DAMAGED):
         yield packed

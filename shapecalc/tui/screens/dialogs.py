@@ -5,6 +5,7 @@ Each is imported when it is asked for, so that the first picture is there sooner
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 
 from textual import on
@@ -39,17 +40,17 @@ class WithDialogs(Screen[None]):
         self._lesson = ""
         """The id of the lesson whose question was taken to the main screen; empty if none was."""
 
+    @abstractmethod
     async def ask_anew(self, question: Question) -> None:
         """Ask a question that other fields may belong to."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_soon(self) -> None:
         """Have the screen drawn soon."""
-        raise NotImplementedError
 
+    @abstractmethod
     def focus_first(self) -> None:
         """Give the focus to what is typed into first."""
-        raise NotImplementedError
 
     # What is opened
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from shapecalc.models.marks import Mark, Sizes
-    from shapecalc.models.routes import Seen
+    from shapecalc.models.seen import Seen
 
     Mover = Callable[[Seen, int], Mark]
 

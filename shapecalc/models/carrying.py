@@ -8,7 +8,8 @@ from shapecalc.models.batch import mark_after
 from shapecalc.models.element_kinds import INT32, INT64
 from shapecalc.models.marks import Apart, Lost, together
 from shapecalc.models.model import ABSENT, nodes_in
-from shapecalc.models.routes import POINTWISE, Seen
+from shapecalc.models.routes import POINTWISE
+from shapecalc.models.seen import Seen
 from shapecalc.models.values import elements
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shapecalc.models.batch import mark_after
 from shapecalc.models.marks import Apart, Lost, mark_of, place, positions, regrouped
-from shapecalc.models.routes import Seen
+from shapecalc.models.seen import Seen
 from tests.models.samples import separating_axes
 
 SMALL = st.lists(st.integers(1, 4), max_size=3)

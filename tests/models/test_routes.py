@@ -7,7 +7,7 @@ import pytest
 
 from shapecalc.models.batch import mark_after
 from shapecalc.models.marks import Apart, Lost
-from shapecalc.models.routes import Seen
+from shapecalc.models.seen import Seen
 from tests.models.samples import are_apart, changes, one_node, session
 
 F = np.float32

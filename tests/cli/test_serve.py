@@ -42,6 +42,8 @@ CTRL_U, CTRL_HOME, ESCAPE = "\x15", "\x1b[1;5H", "\x1b"
 TO_INPUT = "\x1b[<0;31;2M\x1b[<0;31;2m"
 """A click on the first field: the app opens at a hole."""
 READY, DONE = b"answer", "✓".encode()
+ON_MAIN = b"F10"
+"""What the main screen has and the lessons have not."""
 NO_FILES = b"a served app opens no files"
 FRAME = aiohttp.WSMsgType
 
@@ -525,11 +527,11 @@ def test_an_app_writes_nothing(tmp_path):
             await visitor.send_str(typed("\r2,12\r"))
             await painted(visitor, DONE)
             await visitor.send_str(typed(F5))
-            await painted(visitor, READY)
+            await painted(visitor, ON_MAIN)
             await visitor.send_str(typed(F5))
             await painted(visitor, DONE)
             await visitor.send_str(typed(F5))
-            await painted(visitor, READY)
+            await painted(visitor, ON_MAIN)
             await visitor.send_str(typed(F9))
             await told(visitor, "deliver_file_start")
 

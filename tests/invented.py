@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-
 from shapecalc.core.asking import at_once, setting
-from shapecalc.core.cases import fast_answers
+
+from shapecalc.core import fast_answers
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import Holds, Param
 from shapecalc.core.ops.squeeze import squeeze
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.ops.unsqueeze import unsqueeze
-from shapecalc.core.sizes.record import FrozenDict, replace
+from shapecalc.core.record import FrozenDict, replace
 
 REVERSE = Param("reverse", Holds.FLAG, "whether the dims come back in reverse")
 MODE = Param("mode", Holds.WORD, "torch: where the new dim goes", words=("HEAD", "TAIL"))

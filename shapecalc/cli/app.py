@@ -14,9 +14,9 @@ from shapecalc.cli.ops import EPILOG, add_op
 from shapecalc.cli.output import Exit, abandon_stdout, problem_line, put, put_json, tell
 from shapecalc.cli.split_shapes import split_shape_error
 from shapecalc.cli.typer_classes import InOrder, ShapeCommand
-from shapecalc.core.asking.spellings import elsewhere_error
+from shapecalc.core.commands import elsewhere_error
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.problem import misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import read_input, without_padding
 from shapecalc.cli.options import ASKING, PRINTING, SWITCHING, Argument
 from shapecalc.cli.signature import make_command
-from shapecalc.core.asking.command_line import read_chain, read_stage, split
-from shapecalc.core.asking.defaults import chain_with_options
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.problem import Problem, ShapeError
-from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.ask import chain_with_options
+from shapecalc.core.commands import read_chain, read_stage, split
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.record import replace
+from shapecalc.core.values import read_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.answers.trace import Chain
-    from shapecalc.core.asking.defaults import Options, Stage
+    from shapecalc.core.answers import Chain
+    from shapecalc.core.ask import Options, Stage
     from shapecalc.engine.files import Source
 
 SUMMARY = "Carry a shape through several ops, each on the output of the one before."

@@ -15,9 +15,8 @@ from shapecalc.cli.checking.workers import WORTH_IT, judge_in_parallel, judge_in
 from shapecalc.cli.options import Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, stream_error, tell
 from shapecalc.cli.signature import make_command
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.text import is_file
+from shapecalc.core.problem import misuse
+from shapecalc.core.text import is_file, visible
 from shapecalc.engine.cores import count_cores
 
 TYPE_CHECKING = False

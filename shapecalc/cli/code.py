@@ -9,19 +9,18 @@ from shapecalc.cli.inputs import read_input, read_stdin
 from shapecalc.cli.options import ASKING, PRINTING, Argument, Option
 from shapecalc.cli.output import tell
 from shapecalc.cli.signature import make_command
-from shapecalc.core.asking.defaults import chain_with_options
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.text import read_shape
-from shapecalc.core.sizes.tokens import tokens
+from shapecalc.core.ask import chain_with_options
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import read_shape, tokens
+from shapecalc.core.values import read_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.dims import Shape
 
 SUMMARY = "Answer a line of PyTorch, NumPy, TensorFlow or JAX; it is read, never run."
 HELP = f"""\b
@@ -55,7 +54,7 @@ def run_code(
     line: str, input: str | None, dialect: str | None, where: str | None, out: Output, **others: object
 ) -> int:
     """Answer the chain that the line is; tell what is assumed in reading it. The other options are for every stage."""
-    from shapecalc.core.asking.code import read_code  # it imports Python's own parser
+    from shapecalc.core.code import read_code  # it imports Python's own parser
 
     text = dedent(read_stdin().decode("utf-8", "surrogateescape") if line.strip() == "-" else line).strip()
     try:

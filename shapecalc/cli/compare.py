@@ -9,17 +9,15 @@ from shapecalc.cli.options import ASKING, DIALECTS_ONLY, PRINTING, Argument, Opt
 from shapecalc.cli.output import Exit, put_json, show, show_table, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
-from shapecalc.core.asking.command_line import is_option, read_chain, read_stage
-from shapecalc.core.asking.common import COMMON
-from shapecalc.core.asking.compare_chains import compare_chain
-from shapecalc.core.asking.expected import sized_names, unexpected
-from shapecalc.core.asking.shape_pattern import read_pattern
-from shapecalc.core.asking.spellings import respelled
+from shapecalc.core.ask import COMMON
+from shapecalc.core.commands import is_option, read_chain, read_stage, respelled
+from shapecalc.core.compare import compare_chain
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.fixing.answer import compare as compare_dialects
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.fixing import compare as compare_dialects
 from shapecalc.core.ops import OPS, dialects_with
-from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.pattern import read_pattern, sized_names, unexpected
+from shapecalc.core.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +26,10 @@ if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.asking.compare import Comparison
-    from shapecalc.core.asking.defaults import Stage
-    from shapecalc.core.asking.shape_pattern import ShapePattern
+    from shapecalc.core.answers import Chain, Trace
+    from shapecalc.core.ask import Stage
+    from shapecalc.core.compare import Comparison
+    from shapecalc.core.pattern import ShapePattern
 
 SUMMARY = "Ask every dialect the same question, and show the answers side by side."
 HELP = f"""\b

@@ -7,14 +7,14 @@ from shapecalc.cli.output import Exit, put, put_json, show_table
 from shapecalc.cli.signature import make_command
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import operators_of
-from shapecalc.core.sizes.record import Choice, fields
+from shapecalc.core.record import Choice, fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.dialects.dialect import Dialect
+    from shapecalc.core.dialects.base import Dialect
 
 SUMMARY = "Print the dialects: how each reads 0 and -1, its limits, its source."
 HELP = f"""\b

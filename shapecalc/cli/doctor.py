@@ -9,7 +9,7 @@ from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import Argument, Option, printing_options
 from shapecalc.cli.output import Exit, put, put_json, stream_error, tell
 from shapecalc.cli.signature import make_command
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
+from shapecalc.core.problem import FILE, Problem, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

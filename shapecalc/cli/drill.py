@@ -9,8 +9,8 @@ from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import Argument, Option, Takes
 from shapecalc.cli.output import Exit, put, stream_error, tell
 from shapecalc.cli.signature import make_command
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, number_text, visible
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import brief, number_text, visible
 from shapecalc.teaching.topics import ALL, FORMATS, TOPICS
 
 TYPE_CHECKING = False
@@ -108,7 +108,7 @@ def _check_seed(seed: str) -> None:
 
 def _print_worksheet(topics: str, seed: str | None, count: int, form: str | None, out: Output, **sheet: bool) -> int:
     """Print a worksheet, or write it into a file."""
-    from shapecalc.core.sizes.lookup import lookup
+    from shapecalc.core.lookup import lookup
     from shapecalc.teaching.drill import exercises, new_seed
     from shapecalc.teaching.worksheet import WRITERS, sheet_of
 

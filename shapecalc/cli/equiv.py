@@ -9,21 +9,19 @@ from shapecalc.cli.inputs import input_text, read_input
 from shapecalc.cli.options import ASKING, SWITCHING, Argument, Option, printing_options
 from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
 from shapecalc.cli.signature import make_command
-from shapecalc.core.algebra.equiv import Verdict, equivalence
-from shapecalc.core.algebra.pairs import STILL, Asked, answer_pair, asked_chain
-from shapecalc.core.asking.ask import LackingError
-from shapecalc.core.asking.defaults import chain_with_options
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.ask import LackingError, chain_with_options
+from shapecalc.core.equiv import STILL, Asked, Verdict, answer_pair, asked_chain, equivalence
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
+from shapecalc.core.values import read_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.algebra.difference import Counterexample
-    from shapecalc.core.answers.trace import Chain
+    from shapecalc.core.answers import Chain
+    from shapecalc.core.equiv import Counterexample
 
 SUMMARY = "Say whether two chains are the same function of their input."
 HELP = f"""\b

@@ -11,15 +11,14 @@ from shapecalc.cli.options import THEME, Argument, Option, printing_options
 from shapecalc.cli.output import put_json, tell
 from shapecalc.cli.pictures import write_file
 from shapecalc.cli.signature import make_command
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import read_chain, read_chain_words, read_stage
-from shapecalc.core.asking.defaults import with_defaults
-from shapecalc.core.fixing.answer import answer as answer_request
+from shapecalc.core.ask import ask, with_defaults
+from shapecalc.core.commands import read_chain, read_chain_words, read_stage
+from shapecalc.core.fixing import answer as answer_request
+from shapecalc.core.lookup import suggestion
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.lookup import suggestion
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import replace
+from shapecalc.core.text import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
     from shapecalc.view.film.frames import Film
 
 SUMMARY = "Write the steps as a moving picture: memory as a tape, axes, cuts, 0 and -1."

@@ -7,12 +7,12 @@ from shapecalc.cli.inputs import file_error, input_text, read_input
 from shapecalc.cli.options import Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, put_json, tell
 from shapecalc.cli.signature import make_command
-from shapecalc.core.algebra.find import named_shape
+from shapecalc.core.conditions import Never, equal
+from shapecalc.core.dims import product
+from shapecalc.core.find import named_shape
 from shapecalc.core.ops.reshape import RESHAPE
-from shapecalc.core.sizes.conditions import Never, equal
-from shapecalc.core.sizes.dims import product
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import number_text
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.algebra.find import Found
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.find import Found
 
 SUMMARY = "Find the chains that lead from one shape to another."
 HELP = f"""\b

@@ -11,11 +11,11 @@ from shapecalc.cli.output import Exit, put
 from shapecalc.cli.pages import OVERVIEW, PAGES, page_about
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.topics import topic_hint
-from shapecalc.core.asking.spellings import SPELLINGS, respelled
+from shapecalc.core.commands import SPELLINGS, respelled
+from shapecalc.core.lookup import lookup
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.lookup import lookup
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

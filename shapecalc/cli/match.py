@@ -9,12 +9,11 @@ from shapecalc.cli.checking.reports import Verdict, testcase
 from shapecalc.cli.options import Argument, Option, printing_options
 from shapecalc.cli.output import Exit, problem_code, put, put_json, tell
 from shapecalc.cli.signature import make_command
-from shapecalc.core.answers.stage import plain
-from shapecalc.core.asking.matching import Matcher
-from shapecalc.core.asking.shape_pattern import ShapePattern, pattern_of
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.answers import plain
+from shapecalc.core.pattern import Matcher, ShapePattern, pattern_of
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import brief, visible
 from shapecalc.engine.folders import found_in
 
 TYPE_CHECKING = False

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from shapecalc import __version__
 from shapecalc.cli.output import Exit, abandon_stdout, stream_error, tell
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import PRINTING, Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, put_json, tell
 from shapecalc.cli.signature import make_command
-from shapecalc.core.sizes.lookup import lookup
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.lookup import lookup
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

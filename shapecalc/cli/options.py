@@ -5,16 +5,14 @@ Typer's commands are made of these tables, and so is the way around Typer for op
 
 from __future__ import annotations
 
-from shapecalc.core.asking.ask import switch_name
-from shapecalc.core.asking.setting import DEFAULT_OPSET
+from shapecalc.core.ask import DEFAULT_OPSET, SWITCHES, switch_name
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.element_types import KNOWN
-from shapecalc.core.dialects.switches import SWITCHES
+from shapecalc.core.dialects.base import KNOWN
 from shapecalc.core.ops import dialects_with, params_of
 from shapecalc.core.ops.op import Holds
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import Choice, Record
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Choice, Record
+from shapecalc.core.text import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

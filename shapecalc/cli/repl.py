@@ -10,16 +10,15 @@ from shapecalc.cli.options import printing_options
 from shapecalc.cli.output import Exit, put, stream_error, tell, tell_problem
 from shapecalc.cli.session import Reply, Session
 from shapecalc.cli.signature import make_command
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import brief, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.asking.defaults import Stage
+    from shapecalc.core.ask import Stage
 
 SUMMARY = "Open a prompt that keeps a current shape, which each op changes."
 HELP = f"""\b

@@ -12,9 +12,9 @@ from shapecalc.cli.output import Exit, put, stream_error, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
 from shapecalc.cli.tui import LESSONS, PARAMETERS, UNKNOWN
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
+from shapecalc.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

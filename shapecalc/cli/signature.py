@@ -10,7 +10,7 @@ import typer
 from shapecalc.cli.inputs import without_padding
 from shapecalc.cli.options import PRINTING, Argument, Option, Takes, read_number
 from shapecalc.cli.output import Output
-from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

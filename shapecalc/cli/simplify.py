@@ -9,17 +9,17 @@ from shapecalc.cli.inputs import input_text
 from shapecalc.cli.options import ASKING, SWITCHING, Argument, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, put_json, tell
 from shapecalc.cli.signature import make_command
-from shapecalc.core.algebra.simplify import goal_called, simplify
-from shapecalc.core.asking.command_line import read_chain
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import fields
+from shapecalc.core.commands import read_chain
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import fields
+from shapecalc.core.simplify import goal_called, simplify
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.algebra.simplify import Simplification
+    from shapecalc.core.simplify import Simplification
     from shapecalc.view.code import Code
 
 SUMMARY = "Print the shortest chain that is proved to do the same."

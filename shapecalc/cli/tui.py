@@ -8,7 +8,7 @@ from shapecalc.cli.opening import NAME, check_terminal, open_at, stdout_at_termi
 from shapecalc.cli.options import MOST_STEPS, Argument, Option, Takes, printing_options, read_number
 from shapecalc.cli.signature import make_command
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import DIALECTS_ONLY
 from shapecalc.cli.output import Exit, Output, put_json
 from shapecalc.cli.signature import make_command
-from shapecalc.core.asking.ask import dialect_called
-from shapecalc.core.cases.vectors import vectors
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.ask import dialect_called
+from shapecalc.core.cases import vectors
+from shapecalc.core.problem import ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

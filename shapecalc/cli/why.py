@@ -6,9 +6,9 @@ from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import Argument, printing_options
 from shapecalc.cli.output import Exit, put, put_json
 from shapecalc.cli.signature import make_command
-from shapecalc.core.asking.rulebook import REFUSALS, RULES, STEP_RULES
-from shapecalc.core.sizes.lookup import lookup
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.lookup import lookup
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.rulebook import REFUSALS, RULES, STEP_RULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import typer
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.sizes.rule import Rule
+    from shapecalc.core.problem import Rule
 
 SUMMARY = "Explain a rule with an example, list all rules, or those with a certain word."
 HELP = f"""\b
@@ -66,7 +66,7 @@ def causes() -> dict[str, Rule]:
     >>> causes()["bad-axis"].sentence
     'an axis is named that the tensor does not have, or one is named twice'
     """
-    from shapecalc.core.sizes.rule import Rule
+    from shapecalc.core.problem import Rule
     from shapecalc.doctor.causes import EXPLAINED, SAID  # only who asks for one needs them
 
     told = "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."

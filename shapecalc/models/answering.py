@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from shapecalc.core.answers.request import Request
-from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.answers import Request
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.resolve import resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

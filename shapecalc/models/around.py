@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import FrozenDict, replace
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import FrozenDict, replace
 from shapecalc.models.following import Following
 from shapecalc.models.model import nodes_in
 from shapecalc.models.report import Verdict

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.request import Request
-from shapecalc.core.asking.resolve import fast_output, resolve
-from shapecalc.core.asking.setting import setting_of
-from shapecalc.core.sizes.dims import INT64_MAX
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.answers import Request
+from shapecalc.core.ask import setting_of
+from shapecalc.core.dims import INT64_MAX
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.resolve import fast_output, resolve
 from shapecalc.models.report import LISTED
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.core.sizes.problem import Problem
+    from shapecalc.core.problem import Problem
     from shapecalc.models.model import Node
     from shapecalc.models.walk import Shapes, Sizes
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import FrozenDict
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.text import brief, visible
 from shapecalc.models.model import ABSENT, Body, Constant, Declared, Model, Node
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import product as every_choice
 from math import prod
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.models.marks import Apart, regrouped
 from shapecalc.models.report import Fix, Verdict
 from shapecalc.models.verdicts import Run, verdict_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.record import Record, replace
 from shapecalc.models.answering import answer_of
 from shapecalc.models.batch import MOVING, mark_after, mark_moved
 from shapecalc.models.carrying import Carrying

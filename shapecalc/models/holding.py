@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.request import Request
-from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.sizes.conditions import holds
-from shapecalc.core.sizes.dims import Monomial, product, substitute
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.answers import Request
+from shapecalc.core.conditions import holds
+from shapecalc.core.dims import Monomial, product, substitute
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.resolve import resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shapecalc.core.answers.trace import Trace
-    from shapecalc.core.sizes.dims import Dim, Shape
+    from shapecalc.core.answers import Trace
+    from shapecalc.core.dims import Dim, Shape
     from shapecalc.models.named import NamedShape
     from shapecalc.models.walk import Visit, Walk
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from shapecalc.core.sizes.problem import Problem
+    from shapecalc.core.problem import Problem
     from shapecalc.models.asking import Arguments
     from shapecalc.models.model import Node
     from shapecalc.models.state import State

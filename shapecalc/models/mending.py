@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.models.declaring import declare
 from shapecalc.models.editing import Editor, graphs
 from shapecalc.models.payloads import with_payloads

@@ -6,7 +6,7 @@ function each time it is called. So every tensor has a number of its own, in bod
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.dims import Dim
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.dims import Dim
+from shapecalc.core.record import Record
 
 
 class Sum(Record):
@@ -14,7 +14,7 @@ class Sum(Record):
     def __str__(self) -> str:
         """Return the text.
 
-        >>> from shapecalc.core.sizes.dims import named_dim
+        >>> from shapecalc.core.dims import named_dim
         >>> print(Sum((named_dim("N"), -1)))
         N-1
         """

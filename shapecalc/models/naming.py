@@ -6,8 +6,8 @@ from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 from operator import mul
 
-from shapecalc.core.sizes.dims import Dim, lowest_terms
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.dims import Dim, lowest_terms
+from shapecalc.core.record import Record
 from shapecalc.models.named import NamedDim, NamedShape, Sum
 
 TYPE_CHECKING = False

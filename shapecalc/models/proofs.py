@@ -8,7 +8,7 @@ import subprocess
 import sys
 from importlib.resources import as_file, files
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.models.editing import graphs
 from shapecalc.models.marks import Apart
 

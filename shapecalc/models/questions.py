@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.sizes.dims import substitute
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.ask import ask
+from shapecalc.core.dims import substitute
+from shapecalc.core.problem import ShapeError
 from shapecalc.models.named import Sum
 from shapecalc.models.report import LISTED
 from shapecalc.models.telling import shape_words
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shapecalc.core.answers.request import Request
+    from shapecalc.core.answers import Request
     from shapecalc.models.model import Node
     from shapecalc.models.named import NamedDim, NamedShape
     from shapecalc.models.report import Judged, Report

@@ -8,7 +8,7 @@ import sys
 from importlib import util
 from pathlib import Path
 
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
+from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.engine.regular_files import opened
 from shapecalc.models.building import model_of
 from shapecalc.models.payloads import CUT, without_payloads

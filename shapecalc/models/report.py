@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.record import Choice, FrozenDict, Record
+from shapecalc.core.record import Choice, FrozenDict, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.text import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.models.marks import Apart
 from shapecalc.models.report import Fix
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import combinations, count, islice
 
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import FrozenDict, Record
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.text import brief, visible
 from shapecalc.models.report import Asked
 from shapecalc.models.walk import Lane
 

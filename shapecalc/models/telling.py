@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.lookup import suggestion
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.lookup import suggestion
+from shapecalc.core.problem import misuse
+from shapecalc.core.text import brief, visible
 from shapecalc.models.report import OFFENCES, Verdict
 
 TYPE_CHECKING = False

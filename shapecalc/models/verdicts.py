@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.quoting import and_text
+from shapecalc.core.text import and_text
 from shapecalc.models.marks import Apart, Lost, place
 from shapecalc.models.report import Verdict
 

@@ -6,14 +6,14 @@ one is looked at. `Lanes` of something are its values in each lane, in the order
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Protocol
 
-    from shapecalc.core.sizes.problem import Problem
+    from shapecalc.core.problem import Problem
     from shapecalc.models.model import Model, Node
     from shapecalc.models.report import Fix, Verdict
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import visible
 from shapecalc.engine.whole_files import whole_file
 from shapecalc.models.building import model_of
 from shapecalc.models.fixes import NO_TURN

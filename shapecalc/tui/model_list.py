@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from shapecalc.core.fixing.answer import answer
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.fixing import answer
+from shapecalc.core.problem import ShapeError
 from shapecalc.models.questions import request_of
 from shapecalc.models.telling import name_of, offends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.trace import Trace
+    from shapecalc.core.answers import Trace
     from shapecalc.models.report import Fix, Judged, Report
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from shapecalc.cli.modelling import opened
-from shapecalc.core.sizes.record import FrozenDict, replace
+from shapecalc.core.record import FrozenDict, replace
 from shapecalc.models.report import Asked, Fixed, Verdict
 from tests.models.reports import FIRST, SECOND, STOP, TURNED, YOLO, judged
 

@@ -6,11 +6,11 @@ import pytest
 
 from shapecalc.cli import direct
 from shapecalc.cli.options import Option, parameters_of
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import command_line, command_pieces, read_stage, texts_of, usage
-from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.ask import ask
 from shapecalc.core.cases import case, fast_answers
+from shapecalc.core.commands import command_line, command_pieces, read_stage, texts_of, usage
 from shapecalc.core.ops import OPS
+from shapecalc.core.resolve import resolve
 from shapecalc.view.layout import layouts
 from tests.invented import invented
 

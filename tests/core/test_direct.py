@@ -13,19 +13,17 @@ from hypothesis import strategies as st
 from shapecalc.cli.checking.judge import judge_block
 from shapecalc.cli.checking.lines import Block
 from shapecalc.cli.checking.reports import Report, Style
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.at_once import answer_at_once
-from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.cases import fast_answers
-from shapecalc.core.cases.case import case_of, read_object
-from shapecalc.core.cases.fast_answers import fast_answer
-from shapecalc.core.cases.plain_objects import plain_object
-from shapecalc.core.cases.vectors import vectors
+from shapecalc.core import fast_answers
+from shapecalc.core.ask import SWITCHES, ask
+from shapecalc.core.at_once import answer_at_once
+from shapecalc.core.cases import case_of, read_object, vectors
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.switches import SWITCHES
+from shapecalc.core.fast_answers import fast_answer
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import Holds, operator_of
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.plain_objects import plain_object
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.resolve import resolve
 from tests.sampling import examples
 from tests.strategies import permutations, reshapes
 

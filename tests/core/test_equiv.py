@@ -11,15 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.algebra import difference
-from shapecalc.core.algebra.course import course_of
-from shapecalc.core.algebra.equiv import MOST_ELEMENTS, Verdict, equivalence
-from shapecalc.core.answers.element_path import ravel
-from shapecalc.core.asking.command_line import stage_line
-from shapecalc.core.sizes.conditions import holds
-from shapecalc.core.sizes.dims import product, quotient
-from shapecalc.core.sizes.known import Known
-from shapecalc.core.sizes.text import read_dims, shape_text
+from shapecalc.core import equiv as difference
+from shapecalc.core.commands import stage_line
+from shapecalc.core.conditions import Known, holds
+from shapecalc.core.dims import product, quotient
+from shapecalc.core.equiv import MOST_ELEMENTS, Verdict, course_of, equivalence
+from shapecalc.core.layout import ravel
+from shapecalc.core.text import read_dims, shape_text
 from tests.core.drawing import drawn_chain, factors, positions_of
 from tests.core.test_views import carried_out
 from tests.sampling import examples, some_and_rest

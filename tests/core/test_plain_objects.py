@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.cases.case import read_object
-from shapecalc.core.cases.fast_answers import fast_answer
-from shapecalc.core.cases.plain_objects import is_exact, plain_object, plain_objects
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.cases import read_object
+from shapecalc.core.fast_answers import fast_answer
+from shapecalc.core.plain_objects import is_exact, plain_object, plain_objects
+from shapecalc.core.problem import ShapeError
 from tests.sampling import examples
 
 PLAIN = [

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.algebra.course import Course, positions
-from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll
-from shapecalc.core.answers.views import view_of, view_through
-from shapecalc.core.sizes.dims import quotient
-from shapecalc.core.sizes.known import Known
-from shapecalc.core.sizes.text import read_dims, shape_text
+from shapecalc.core.answers import Expand, Permute, Pick, Reshape, Roll
+from shapecalc.core.conditions import Known
+from shapecalc.core.dims import quotient
+from shapecalc.core.equiv import Course, positions
+from shapecalc.core.layout import view_of, view_through
+from shapecalc.core.text import read_dims, shape_text
 from tests.sampling import examples
 from tests.strategies import factorisations
 

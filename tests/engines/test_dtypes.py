@@ -6,10 +6,10 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from shapecalc.core.answers.request import Request
-from shapecalc.core.asking.setting import setting_of
+from shapecalc.core.answers import Request
+from shapecalc.core.ask import setting_of
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.element_types import SINCE_25, element_type, spelled
+from shapecalc.core.dialects.base import SINCE_25, element_type, spelled
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import accepted_types

@@ -6,13 +6,12 @@ import re
 from pathlib import Path
 from textwrap import wrap
 
-from shapecalc.core.asking.rulebook import REFUSALS, STEP_RULES
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.dialect import EmptyInfer, Infers, Zero, ZeroBeside
-from shapecalc.core.dialects.element_types import spelled
+from shapecalc.core.dialects.base import EmptyInfer, Infers, Zero, ZeroBeside, spelled
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import operator_of
+from shapecalc.core.rulebook import REFUSALS, STEP_RULES
 
 PAGE = Path(__file__).parents[2] / "man" / "shapecalc-dialects.7"
 WIDTH = 78

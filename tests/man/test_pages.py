@@ -16,9 +16,9 @@ from shapecalc.cli.help import run_help
 from shapecalc.cli.output import Exit, Output
 from shapecalc.cli.pages import ABOUT, file_name
 from shapecalc.cli.pages import PAGES as TOPICS
-from shapecalc.core.asking.rulebook import RULES
-from shapecalc.core.cases.case import KEYS
+from shapecalc.core.cases import KEYS
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.rulebook import RULES
 from shapecalc.teaching.lesson_faults import OPTIONAL, OPTIONAL_OF_WRONG, REQUIRED, REQUIRED_OF_WRONG
 from shapecalc.view.mdoc import page_text
 from tests.man import dialects

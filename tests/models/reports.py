@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from shapecalc.core.sizes.dims import named_dim, product
-from shapecalc.core.sizes.record import FrozenDict, replace
+from shapecalc.core.dims import named_dim, product
+from shapecalc.core.record import FrozenDict, replace
 from shapecalc.models.model import Node
 from shapecalc.models.named import Sum
 from shapecalc.models.report import Fix, Input, Judged, Report, Stop, Verdict

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from shapecalc.cli.modelling.lines import lint_lines
 from shapecalc.cli.modelling.objects import report_object
 from shapecalc.cli.modelling.screens import node_lines, table_lines
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 from shapecalc.models.around import near
 from shapecalc.models.building import model_of
 from shapecalc.models.judging import judged_model

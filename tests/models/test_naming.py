@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.sizes.dims import lowest_terms, named_dim, substitute
+from shapecalc.core.dims import lowest_terms, named_dim, substitute
 from shapecalc.models.named import Sum
 from shapecalc.models.naming import Namer
 from shapecalc.models.walk import Lane

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.cli.modelling.objects import report_object
 from shapecalc.cli.modelling.screens import fixed_lines, table_lines
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 from shapecalc.models.judging import judged_model
 from shapecalc.models.reading import read_model
 from shapecalc.models.report import Asked, Fix

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import fields
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import fields
 from shapecalc.view import pixels
 from shapecalc.view.film import FORMATS, film_file
 from shapecalc.view.film.cast import cast, txt

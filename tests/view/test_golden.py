@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
 from shapecalc.view.pictures import explain, picture

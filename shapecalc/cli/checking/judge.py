@@ -5,31 +5,33 @@ from __future__ import annotations
 from shapecalc.cli.checking.lines import LONGEST_LINE, Block
 from shapecalc.cli.checking.reports import Report, Style, Verdict
 from shapecalc.cli.inputs import BOM
-from shapecalc.core.asking.defaults import with_defaults
-from shapecalc.core.cases.case import (
+from shapecalc.core.ask import with_defaults
+from shapecalc.core.cases import (
     DEFAULT,
+    REFUSED,
     Case,
     case_of,
     is_object,
+    met,
     read_case,
     read_default,
     read_object,
+    refused_by,
+    rewritten,
 )
-from shapecalc.core.cases.expectations import REFUSED, met, refused_by
-from shapecalc.core.cases.fast_answers import fast_answer
-from shapecalc.core.cases.plain_objects import is_exact, plain_objects
-from shapecalc.core.cases.rewriting import rewritten
-from shapecalc.core.sizes.problem import USAGE, Problem, ShapeError, misuse
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.fast_answers import fast_answer
+from shapecalc.core.plain_objects import is_exact, plain_objects
+from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from shapecalc.core.cases.expectations import Expectation
-    from shapecalc.core.cases.fast_answers import Dims
+    from shapecalc.core.cases import Expectation
+    from shapecalc.core.fast_answers import Dims
 
 SIMPLE = (type(None), str, int)
 """The types of ids that are written as they were read."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from enum import Enum
 
-from shapecalc.core.answers.stage import plain
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.cases.case import request_text
-from shapecalc.core.cases.expectations import Expectation, answer_text, verdict_on, wrong_output
-from shapecalc.core.sizes.problem import Problem
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.answers import Chain, Trace, plain
+from shapecalc.core.cases import Expectation, answer_text, request_text, verdict_on, wrong_output
+from shapecalc.core.problem import Problem
+from shapecalc.core.record import Record
+from shapecalc.core.text import brief, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.cases.case import Case
+    from shapecalc.core.cases import Case
 
 
 class Verdict(Enum):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import FrozenDict
-from shapecalc.core.sizes.text import read_target
-from shapecalc.core.sizes.tokens import tokens
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.text import brief, read_target, tokens, visible
+from shapecalc.core.values import read_sizes
 from shapecalc.models.report import Asked
 
 TYPE_CHECKING = False

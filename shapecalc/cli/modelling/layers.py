@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from shapecalc.cli.modelling.screens import printable
-from shapecalc.core.asking.command_line import texts_of
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import number_text
-from shapecalc.core.sizes.record import Record, replace
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.commands import texts_of
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import number_text, shape_text
 from shapecalc.models.questions import request_of
 from shapecalc.models.telling import name_of, offends
 from shapecalc.view.code import writer
@@ -17,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.core.answers.request import Request
+    from shapecalc.core.answers import Request
     from shapecalc.models.report import Judged, Report
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from shapecalc.cli.modelling.objects import node_object
 from shapecalc.cli.modelling.opened import report_of
 from shapecalc.cli.modelling.screens import node_lines, printable
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record
 from shapecalc.models.report import LISTED, Asked
 from shapecalc.models.telling import found_node, name_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.dims import Monomial
+from shapecalc.core.dims import Monomial
 from shapecalc.models.named import Sum
 
 TYPE_CHECKING = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.text import visible
 from shapecalc.models import judging
 from shapecalc.models.around import near
 from shapecalc.models.judging import judged_model

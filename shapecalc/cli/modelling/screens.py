@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from shlex import join
 
-from shapecalc.core.asking.command_line import command_pieces, texts_of
-from shapecalc.core.sizes.quoting import number_text, visible
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.commands import command_pieces, texts_of
+from shapecalc.core.record import replace
+from shapecalc.core.text import number_text, visible
 from shapecalc.models.questions import request_of
 from shapecalc.models.report import Verdict
 from shapecalc.models.telling import (

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Step
-from shapecalc.core.dialects.dialect import Repeats
-from shapecalc.core.dialects.limits import checked_volume
-from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, NEGATIVE_AXIS, REPEATED_AXIS
-from shapecalc.core.rules.steps import Merged, Regrouped
-from shapecalc.core.sizes.dims import product
-from shapecalc.core.sizes.problem import refusal
+from shapecalc.core.answers import Reshape, Step
+from shapecalc.core.dialects.base import Repeats, checked_volume
+from shapecalc.core.dims import product
+from shapecalc.core.problem import refusal
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, NEGATIVE_AXIS, REPEATED_AXIS, Merged, Regrouped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.core.answers.stage import Reasons, Stage
+    from shapecalc.core.answers import Reasons, Stage
+    from shapecalc.core.dims import Shape
     from shapecalc.core.ops.op import Axes, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
 
 
 def regrouped(before: Shape, after: Shape) -> Step:

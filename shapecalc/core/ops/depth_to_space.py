@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.element_types import FLOATS, SINCE_13, UP_TO_12
+from shapecalc.core.answers import Facts, Kind, Reshape, Stage, Step
+from shapecalc.core.conditions import Never, divides
+from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator
+from shapecalc.core.dims import Dim, Shape, quotient
 from shapecalc.core.ops.axes import merge, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.transpose import transpose
-from shapecalc.core.rules.refusals import INDIVISIBLE
-from shapecalc.core.rules.steps import KEPT_DIM
-from shapecalc.core.sizes.conditions import Never, divides
-from shapecalc.core.sizes.dims import Dim, Shape, quotient
-from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief, rank_text
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.record import Record
+from shapecalc.core.rules import INDIVISIBLE, KEPT_DIM
+from shapecalc.core.text import brief, rank_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
 
 SPACE = 3

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers.moves import Expand
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Broadcast, Operator
-from shapecalc.core.dialects.element_types import SINCE_13, UP_TO_12
-from shapecalc.core.dialects.limits import check_rank, checked_volume
+from shapecalc.core.answers import Expand, Kind, Stage, Step
+from shapecalc.core.conditions import Conditions, Never, equal
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Broadcast, Operator, check_rank, checked_volume
+from shapecalc.core.dims import INT64_MAX, Dim, Shape
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import NEEDS_SIZE, NEGATIVE_SIZE, NOT_BROADCASTABLE
-from shapecalc.core.rules.steps import BROADCASTED, KEPT_DIM, NEW_DIM, Stretched
-from shapecalc.core.sizes.conditions import Conditions, Never, equal
-from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import rank_text
+from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEEDS_SIZE, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, Stretched
+from shapecalc.core.text import rank_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
 
 

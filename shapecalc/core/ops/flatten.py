@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers.stage import Kind, Stage
-from shapecalc.core.dialects.dialect import Flattens, Operator
-from shapecalc.core.dialects.element_types import FLOATS, NEWEST, SINCE_13, UP_TO_12
+from shapecalc.core.answers import Kind, Stage
+from shapecalc.core.dialects.base import FLOATS, NEWEST, SINCE_13, UP_TO_12, Flattens, Operator
 from shapecalc.core.ops.axes import axis_from_zero, merge
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import START_AFTER_END
-from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.rules import START_AFTER_END
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.dialects.dialect import Dialect
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dialects.base import Dialect
+    from shapecalc.core.dims import Shape
     from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
 
 
 def flatten(

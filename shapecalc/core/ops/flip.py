@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Pick
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator, Repeats
+from shapecalc.core.answers import Facts, Kind, Pick, Stage, Step
+from shapecalc.core.dialects.base import Operator, Repeats
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.steps import KEPT_DIM
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.rule import Rule
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.problem import Rule, ShapeError
+from shapecalc.core.rules import KEPT_DIM
+from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
     from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
 
 SOURCE = "numpy.flip, torch.flip, paddle.flip"
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind, Stage
-from shapecalc.core.dialects.dialect import Operator, Repeats
+from shapecalc.core.answers import Kind, Stage
+from shapecalc.core.dialects.base import Operator, Repeats
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.transpose import transpose
-from shapecalc.core.rules.refusals import REPEATED_AXIS
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import number_text
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.rules import REPEATED_AXIS
+from shapecalc.core.text import number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
     from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
 
 UNPAIRED_AXES = Rule(
     "unpaired-axes",

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.params import Holds, Param
-from shapecalc.core.sizes.record import FrozenDict, Record
+from shapecalc.core.dialects.base import Holds, Operator, Param
+from shapecalc.core.record import FrozenDict, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.core.answers.stage import Facts, Reasons
-    from shapecalc.core.dialects.dialect import Dialect, Reading
-    from shapecalc.core.sizes.dims import Shape
-    from shapecalc.core.sizes.rule import Rule
+    from shapecalc.core.answers import Facts, Reasons
+    from shapecalc.core.dialects.base import Dialect, Reading
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.problem import Rule
 
     Axes = tuple[int, ...]
     Sizes = Sequence[int]

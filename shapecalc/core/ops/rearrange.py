@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.limits import check_rank
+from shapecalc.core.answers import Facts, Kind, Reshape, Stage, Step
+from shapecalc.core.conditions import Conditions, Never, divides, equal
+from shapecalc.core.dialects.base import check_rank
+from shapecalc.core.dims import Dim, Shape, quotient
 from shapecalc.core.ops.axes import merge, regrouped
 from shapecalc.core.ops.expand import EXPAND, expand
 from shapecalc.core.ops.op import NONE, Holds, Op, Param, operator_of
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.transpose import TRANSPOSE, transpose
 from shapecalc.core.ops.unsqueeze import unsqueeze
-from shapecalc.core.rules.refusals import INDIVISIBLE
-from shapecalc.core.rules.steps import DROPPED_ONE, KEPT_DIM
-from shapecalc.core.sizes.conditions import Conditions, Never, divides, equal
-from shapecalc.core.sizes.dims import Dim, Shape, quotient
-from shapecalc.core.sizes.patterns import ELLIPSIS, Part, read_lengths, read_pattern
-from shapecalc.core.sizes.problem import Problem, ShapeError
-from shapecalc.core.sizes.quoting import brief, rank_text
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Problem, Rule, ShapeError
+from shapecalc.core.record import Record
+from shapecalc.core.rules import DROPPED_ONE, INDIVISIBLE, KEPT_DIM
+from shapecalc.core.text import brief, rank_text
+from shapecalc.core.values import ELLIPSIS, Part, read_lengths, read_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
 
     Named = tuple[tuple[str, ...], ...]

@@ -9,41 +9,50 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.counts import below_minus_one, same_count, second_infer
-from shapecalc.core.dialects.dialect import EmptyInfer, Infers, Operator, Zero, ZeroBeside
-from shapecalc.core.dialects.element_types import FLOATS, NEWEST, SINCE_13, SINCE_19, UP_TO_12
-from shapecalc.core.dialects.limits import check_rank, checked_volume
+from shapecalc.core.answers import Kind, Reshape, Stage, Step
+from shapecalc.core.conditions import Conditions, Never, divides
+from shapecalc.core.dialects.base import (
+    FLOATS,
+    NEWEST,
+    SINCE_13,
+    SINCE_19,
+    UP_TO_12,
+    EmptyInfer,
+    Infers,
+    Operator,
+    Zero,
+    ZeroBeside,
+    below_minus_one,
+    check_rank,
+    checked_volume,
+    same_count,
+    second_infer,
+)
+from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, product, quotient
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import (
+from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.rules import (
+    GIVEN,
     INDIVISIBLE,
     INFER_LIMIT,
+    LITERAL_ZERO,
     VOLUME_MISMATCH,
     ZERO_BESIDE_INFER,
     ZERO_OUT_OF_RANGE,
     ZERO_VOLUME_INFER,
-)
-from shapecalc.core.rules.steps import (
-    GIVEN,
-    LITERAL_ZERO,
     CopiedZero,
     Inferred,
     InferredEmpty,
     LeftOut,
     Regrouped,
 )
-from shapecalc.core.sizes.conditions import Conditions, Never, divides
-from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, exceeds, product, quotient
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import brief, count_text, rank_text
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.text import brief, count_text, rank_text, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Facts, Reasons
+    from shapecalc.core.answers import Facts, Reasons
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.rule import Rule
+    from shapecalc.core.problem import Rule
 
 
 IN_PLACE, FROM_LEFT = CopiedZero(False), CopiedZero(True)

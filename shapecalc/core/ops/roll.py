@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Roll
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.answers import Facts, Kind, Roll, Stage, Step
+from shapecalc.core.dialects.base import Operator
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.select import existing_axis
-from shapecalc.core.rules.steps import KEPT_DIM
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule
+from shapecalc.core.rules import KEPT_DIM
+from shapecalc.core.text import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
 
 
 class RolledAxis(Facts):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Slice
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, SINCE_19, UP_TO_12
+from shapecalc.core.answers import Facts, Kind, Slice, Stage, Step
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Operator
+from shapecalc.core.dims import INT64_MAX, Shape
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.sizes.dims import INT64_MAX, Shape
-from shapecalc.core.sizes.quoting import rank_text
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule
+from shapecalc.core.text import rank_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.dialects.dialect import Dialect
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dialects.base import Dialect
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind, Stage
+from shapecalc.core.answers import Kind, Stage
 from shapecalc.core.ops.op import NONE, Holds, Op, Param
 from shapecalc.core.ops.reshape import TARGET, fast_reshape, reshape
 from shapecalc.core.ops.transpose import PERM, checked_permutation, fast_transpose, transpose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
     from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
-    from shapecalc.core.sizes.rule import Rule
+    from shapecalc.core.problem import Rule
 
 
 def shuffle(

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Pick
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator, Outside
-from shapecalc.core.dialects.element_types import SINCE_13, UP_TO_12
+from shapecalc.core.answers import Facts, Kind, Pick, Stage, Step
+from shapecalc.core.conditions import Conditions, Never, divides
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Outside
+from shapecalc.core.dims import Dim, Monomial, quotient
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, NEEDS_SIZE, NEEDS_SUM, NO_SUCH_ATTRIBUTE
-from shapecalc.core.rules.steps import KEPT_DIM
-from shapecalc.core.sizes.conditions import Conditions, Never, divides
-from shapecalc.core.sizes.dims import Dim, Monomial, quotient
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import brief, number_text, rank_text
-from shapecalc.core.sizes.rule import Rule
-from shapecalc.core.sizes.slices import slices_of
+from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NEEDS_SUM, NO_SUCH_ATTRIBUTE
+from shapecalc.core.text import brief, number_text, rank_text
+from shapecalc.core.values import slices_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
-    from shapecalc.core.sizes.slices import Ends
+    from shapecalc.core.values import Ends
 
     Kept = tuple[int, int, Dim, Conditions]
     """What is kept of an axis: its start, its step, its size, and the conditions for them."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind, Stage
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.element_types import SINCE_13, UP_TO_12
+from shapecalc.core.answers import Kind, Stage
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator
 from shapecalc.core.ops.axes import merge
 from shapecalc.core.ops.depth_to_space import (
     BAD_BLOCK,
@@ -20,13 +19,13 @@ from shapecalc.core.ops.depth_to_space import (
 )
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.transpose import transpose
-from shapecalc.core.rules.refusals import INDIVISIBLE
+from shapecalc.core.rules import INDIVISIBLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
 
 
 def space_to_depth(shape: Shape, at: Setting, block: int, mode: str = DCR) -> Reasons:

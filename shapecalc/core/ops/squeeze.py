@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.dialect import NotOne, Operator
-from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, UP_TO_12
+from shapecalc.core.answers import Kind, Reshape, Stage, Step
+from shapecalc.core.conditions import Never, differ, equal
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, NotOne, Operator
 from shapecalc.core.ops.axes import axes_from_zero, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import AXIS_NOT_ONE
-from shapecalc.core.rules.steps import DROPPED_ONE, KEPT_DIM
-from shapecalc.core.sizes.conditions import Never, differ, equal
-from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Dim, Shape
     from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Dim, Shape
 
 
 def squeeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:

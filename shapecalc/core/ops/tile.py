@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers.moves import Expand, Reshape
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator, TileRepeats
-from shapecalc.core.dialects.element_types import FLOATS, SINCE_13, UP_TO_12
-from shapecalc.core.dialects.limits import check_rank, check_sizes, checked_volume
+from shapecalc.core.answers import Expand, Kind, Reshape, Stage, Step
+from shapecalc.core.dialects.base import (
+    FLOATS,
+    SINCE_13,
+    UP_TO_12,
+    Operator,
+    TileRepeats,
+    check_rank,
+    check_sizes,
+    checked_volume,
+)
+from shapecalc.core.dims import INT64_MAX, Dim, Shape, product
 from shapecalc.core.ops.axes import merge, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import OVERFLOW, RANK_LIMIT
-from shapecalc.core.rules.steps import BROADCASTED, INSERTED_ONE, KEPT_DIM, Stretched
-from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, product
-from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief, number_text, rank_text
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.record import Record
+from shapecalc.core.rules import BROADCASTED, INSERTED_ONE, KEPT_DIM, OVERFLOW, RANK_LIMIT, Stretched
+from shapecalc.core.text import brief, number_text, rank_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
 
 PADDLE_MOST = 7

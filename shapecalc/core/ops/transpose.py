@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from shapecalc.core.answers.moves import Permute
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import NoPerm, Operator
-from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, UP_TO_12
+from shapecalc.core.answers import Facts, Kind, Permute, Stage, Step
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, NoPerm, Operator
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import number_text
-from shapecalc.core.sizes.record import Choice
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.record import Choice
+from shapecalc.core.rules import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
+from shapecalc.core.text import number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
     from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
 
 
 class Order(Choice):

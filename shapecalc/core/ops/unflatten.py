@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.limits import check_rank, checked_volume
+from shapecalc.core.answers import Kind, Reshape, Stage, Step
+from shapecalc.core.conditions import Conditions, Never, equal
+from shapecalc.core.dialects.base import Operator, check_rank, checked_volume
+from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.ops.axes import regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.reshape import Target
 from shapecalc.core.ops.select import existing_axis
-from shapecalc.core.rules.refusals import INDIVISIBLE, MISSING_ARGUMENT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
-from shapecalc.core.rules.steps import GIVEN, KEPT_DIM
-from shapecalc.core.sizes.conditions import Conditions, Never, equal
-from shapecalc.core.sizes.dims import Dim, Shape
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.record import replace
+from shapecalc.core.rules import GIVEN, INDIVISIBLE, KEPT_DIM, MISSING_ARGUMENT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
+from shapecalc.core.text import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
 
 NEAR = 6

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator, Repeats
-from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, UP_TO_12
-from shapecalc.core.dialects.limits import check_rank
+from shapecalc.core.answers import Kind, Reshape, Stage, Step
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Operator, Repeats, check_rank
 from shapecalc.core.ops.axes import axes_from_zero, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, MISSING_ARGUMENT
-from shapecalc.core.rules.steps import INSERTED_ONE, KEPT_DIM
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, INSERTED_ONE, KEPT_DIM, MISSING_ARGUMENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Dim, Shape
     from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Dim, Shape
 
 ONE_AXIS = Rule(
     "one-axis",

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.answers import Facts, Kind, Reshape, Stage, Step
+from shapecalc.core.dialects.base import Operator
+from shapecalc.core.dims import INT64_MAX, Shape, all_known
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.reshape import fast_reshape, reshape
-from shapecalc.core.rules.refusals import NEEDS_SIZE
-from shapecalc.core.sizes.dims import INT64_MAX, Shape, all_known
-from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief, rank_text
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.rule import Rule
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.record import Record
+from shapecalc.core.rules import NEEDS_SIZE
+from shapecalc.core.text import brief, rank_text, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
     from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
 
 SOURCE = "Tensor.view, and at::detail::computeStride of PyTorch 2.13.0"
@@ -102,8 +99,8 @@ def view(shape: Shape, at: Setting, target: Shape, strides: Shape | None = None)
 
 def _strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
     """Return the strides of the view; raise `ShapeError` if there is none, or if sizes decide whether there is one."""
-    from shapecalc.core.answers.strides import contiguous_strides, view_after
-    from shapecalc.core.sizes.known import Known  # an answer without its steps starts without it
+    from shapecalc.core.conditions import Known  # an answer without its steps starts without it
+    from shapecalc.core.layout import contiguous_strides, view_after
 
     if strides is None or 0 in shape:
         return strides if strides and shape == target else contiguous_strides(target)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from array import array
 from contextlib import suppress
 from itertools import combinations, islice
-from math import prod
 
-from shapecalc.core.answers import Chain, Expand, Move, Pick, Reshape, Roll, Slice, plain
+from shapecalc.core.answers import Chain, Roll, plain
 from shapecalc.core.ask import check_names_known
 from shapecalc.core.commands import read_chain
 from shapecalc.core.conditions import (
@@ -25,7 +24,7 @@ from shapecalc.core.conditions import (
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, all_known, monomial, named_dim, names, product, quotient, rewrite
 from shapecalc.core.examples import ascending_sizes, multiplied_sizes
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.layout import View, index_before, merge, ravel, unravel, view_of, view_through
+from shapecalc.core.layout import Moves, View, moves_of, position, positions, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record, replace
 from shapecalc.core.resolve import ask_chain
@@ -103,136 +102,7 @@ def _never_equal(left: Dim, right: Dim) -> bool:
         return False
 
 
-# Courses: a chain as what it does to its input, whatever its ops were called, for names and for numbers.
-
-
-class Course(Record):
-    """The input shape of a chain and its moves."""
-
-    input: Shape
-    moves: tuple[Move, ...]
-
-    @property
-    def shapes(self) -> tuple[Shape, ...]:
-        """The shape of the input, and the shape after each move."""
-        shapes = [self.input]
-        for move in self.moves:
-            shapes.append(move.after(shapes[-1]))
-        return tuple(shapes)
-
-    @property
-    def dims(self) -> Shape:
-        """The dims of all shapes, each once."""
-        return tuple({dim: None for shape in self.shapes for dim in shape})
-
-    @property
-    def output(self) -> Shape:
-        """The shape after the last move."""
-        return self.shapes[-1]
-
-    def rewritten(self, dims: Mapping[str, Dim]) -> Course:
-        """Return the course with dims put in for names."""
-        return Course(_rewritten(self.input, dims), tuple([_move_rewritten(move, dims) for move in self.moves]))
-
-    def view(self, known: Known) -> View:
-        """Return the view of the output, which is the same for all courses of one output if that is empty."""
-        return View(()) if 0 in self.dims else view_through(self.input, self.moves, known)
-
-
-def _move_rewritten(move: Move, dims: Mapping[str, Dim]) -> Move:
-    if isinstance(move, Reshape | Expand):
-        return type(move)(_rewritten(move.shape, dims))
-    if isinstance(move, Pick):
-        sizes = tuple([size if size is None else rewrite(size, dims) for size in move.sizes])
-        return Pick(_rewritten(move.starts, dims), move.steps, sizes)
-    return move
-
-
-def _rewritten(shape: Shape, dims: Mapping[str, Dim]) -> Shape:
-    return tuple([rewrite(dim, dims) for dim in shape])
-
-
-def course_of(answer: Trace | Chain) -> Course:
-    """Return the course of an answer; raise `ShapeError` (usage) for op `shape`, which moves no elements."""
-    for move in answer.moves:
-        if isinstance(move, Slice):
-            raise misuse("shape returns dims, so no element moves")
-    return Course(answer.input, answer.moves)
-
-
-def position(course: Course, place: int) -> int:
-    """Return where in the input the element at a place of the output stands, both counted in C order.
-
-    >>> from shapecalc.core.answers import Permute
-    >>> [position(Course((2, 3), (Permute((1, 0)),)), place) for place in range(6)]
-    [0, 3, 1, 4, 2, 5]
-    """
-    index = unravel(place, course.output)
-    for shape, move in zip(course.shapes[-2::-1], course.moves[::-1], strict=True):
-        index = index_before(index, shape, move)
-    found: int = ravel(index, course.input)
-    return found
-
-
-def positions(course: Course, elements: array[int]) -> array[int]:
-    """Return which of the input's elements each element of the output is, in C order; every dim is a number but 0.
-
-    >>> from shapecalc.core.answers import Permute
-    >>> positions(Course((2, 3), (Permute((1, 0)),)), array("q", range(6))).tolist()
-    [0, 3, 1, 4, 2, 5]
-    """
-    found, view, shape, known = elements, view_of(course.input), course.input, Known()
-    for move in course.moves:
-        after = view.after(move, shape, known)
-        if not after.is_plain:
-            found, after = _gathered(found, view), view_of(shape)
-            if isinstance(move, Roll):
-                found = _rolled(found, shape, move)
-            else:
-                after = after.after(move, shape, known)
-        view, shape = after, move.after(shape)
-    return _gathered(found, view)
-
-
-def _rolled(source: array[int], shape: Shape, move: Roll) -> array[int]:
-    """Return the items of a tensor with the positions of one axis moved on, in C order."""
-    within = prod(shape[move.axis :])  # type: ignore[arg-type]  # all are numbers
-    shift = move.shift * prod(shape[move.axis + 1 :]) % within  # type: ignore[arg-type]
-    made = array("q")
-    for start in range(0, len(source), within):
-        end = start + within
-        made += source[end - shift : end] + source[start : end - shift]
-    return made
-
-
-def _gathered(source: array[int], view: View) -> array[int]:
-    """Return the items that a view reads from a source, in C order; the longest atom is read in one step."""
-    steps = [(atom.size, atom.stride) for atom in merge([atom for axis in view.axes for atom in axis])] or [(1, 1)]
-    sizes = [int(str(size)) for size, _ in steps]
-    strides = [int(str(stride)) for _, stride in steps]
-    along = max(range(len(sizes)), key=sizes.__getitem__)
-    made = array("q", bytes(8 * prod(sizes)))
-    starts, places = [view.first], [0]
-    for place, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
-        if place != along:
-            step = prod(sizes[place + 1 :])
-            starts = [start + index * stride for start in starts for index in range(size)]
-            places = [start + index * step for start in places for index in range(size)]
-    size, stride, step = sizes[along], strides[along], prod(sizes[along + 1 :])
-    for start, place in zip(starts, places, strict=True):
-        made[place : place + size * step : step] = _run(source, start, stride, size)
-    return made
-
-
-def _run(source: array[int], start: int, stride: int, size: int) -> array[int]:
-    """Return every so many items of a source, backwards for a stride below 0, or one item all the time for 0."""
-    if stride == 0:
-        return source[start : start + 1] * size
-    end = start + size * stride
-    return source[start : end if end >= 0 else None : stride]
-
-
-# Where two courses of numbers differ: the first output index at which they read other elements of the input.
+# Where two chains of numbers differ: the first output index at which they read other elements of the input.
 
 
 BLOCK = 4096
@@ -261,22 +131,22 @@ class Counterexample(Record):
         )
 
 
-def volume(course: Course) -> int:
-    """Return the most elements that a course of numbers has on its way."""
-    return max(int(str(product(shape))) for shape in course.shapes)
+def volume(chain: Moves) -> int:
+    """Return the most elements that a chain of numbers has on its way."""
+    return max(int(str(product(shape))) for shape in chain.shapes)
 
 
-def lines_up(course: Course) -> bool:
+def lines_up(chain: Moves) -> bool:
     """Say whether no move of numbers mixes or rolls axes, so that the view of the output alone tells all."""
-    return course.view(Known()).is_plain
+    return chain.view(Known()).is_plain
 
 
-def difference(first: Course, second: Course, sizes: Mapping[str, int], *, lined_up: bool) -> Counterexample | None:
-    """Return where two courses of numbers differ; None if they do not. `lined_up` says that both line up.
+def difference(first: Moves, second: Moves, sizes: Mapping[str, int], *, lined_up: bool) -> Counterexample | None:
+    """Return where two chains of numbers differ; None if they do not. `lined_up` says that both line up.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.core.equiv import course_of
-    >>> first, second = course_of(sc.transpose((2, 2))), course_of(sc.flip((2, 2), 0))
+    >>> from shapecalc.core.equiv import moves_of
+    >>> first, second = moves_of(sc.transpose((2, 2))), moves_of(sc.flip((2, 2), 0))
     >>> print(difference(first, second, {}, lined_up=True))
     element [0,0] is element 0 of the input in the first, 2 in the second
     """
@@ -296,8 +166,8 @@ def difference(first: Course, second: Course, sizes: Mapping[str, int], *, lined
     return None
 
 
-def _compared(first: Course, second: Course) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield places with the elements that both courses read there: the first places, then blocks that are not alike."""
+def _compared(first: Moves, second: Moves) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield places with the elements that both chains read there: the first places, then blocks that are not alike."""
     volumes = [int(str(product(shape))) for shape in (first.input, first.output)]
     for place in range(volumes[1] // BLOCK):
         yield place, (position(first, place), position(second, place))
@@ -536,8 +406,8 @@ def equivalence(first: Trace | Chain, second: Trace | Chain, most: int = MOST_EL
     if first.input != second.input:
         inputs = f"{shape_text(first.input)} and {shape_text(second.input)}"
         raise misuse(f"the chains have different inputs: {inputs}", "begin the second with | to give it the first's")
-    courses = course_of(first), course_of(second)
-    return _Pair(courses, (first.conditions, second.conditions), most).equivalence()
+    moved = moves_of(first), moves_of(second)
+    return _Pair(moved, (first.conditions, second.conditions), most).equivalence()
 
 
 def stands_for(answer: Trace | Chain, other: Trace | Chain) -> bool:
@@ -545,18 +415,18 @@ def stands_for(answer: Trace | Chain, other: Trace | Chain) -> bool:
 
     Raises `ShapeError` (usage) as `equivalence` does.
     """
-    pair = _Pair((course_of(other), course_of(answer)), (other.conditions, answer.conditions))
+    pair = _Pair((moves_of(other), moves_of(answer)), (other.conditions, answer.conditions))
     return pair.proof(()) is not None and not pair.missing(1, 0, ())
 
 
 class _Pair:
-    """Two courses, the conditions under which each is defined, and how many elements may be compared."""
+    """Two chains, the conditions under which each is defined, and how many elements may be compared."""
 
     def __init__(
-        self, courses: tuple[Course, Course], defined: tuple[Conditions, Conditions], most: int = MOST_ELEMENTS
+        self, moved: tuple[Moves, Moves], defined: tuple[Conditions, Conditions], most: int = MOST_ELEMENTS
     ) -> None:
-        self.courses, self.defined, self.most = courses, defined, most
-        self.dims = tuple(dict.fromkeys(courses[0].dims + courses[1].dims))
+        self.moved, self.defined, self.most = moved, defined, most
+        self.dims = tuple(dict.fromkeys(moved[0].dims + moved[1].dims))
         self.names = names([*self.dims, *(side for each in sum(defined, ()) for side in (each.left, each.right))])
 
     def equivalence(self) -> Equivalence:
@@ -579,24 +449,24 @@ class _Pair:
             premises = Premises(self.dims, combine((*self.defined[0], *self.defined[1], *given)))
         except Never:
             return None
-        first, second = (course.rewritten(premises.settled) for course in self.courses)
+        first, second = (chain.rewritten(premises.settled) for chain in self.moved)
         if first.output != second.output or first.view(premises.known) != second.view(premises.known):
             return None
         missing = self.missing(0, 1, given) + self.missing(1, 0, given)
         return combine(given + missing)
 
     def missing(self, one: int, other: int, given: Conditions) -> Conditions:
-        """Return the conditions of one course that those of the other and the given ones do not imply."""
+        """Return the conditions of one chain that those of the other and the given ones do not imply."""
         if self.defined[one] == self.defined[other]:
             return ()
-        premises = Premises(self.courses[other].dims, self.defined[other] + given)
+        premises = Premises(self.moved[other].dims, self.defined[other] + given)
         return tuple([each for each in self.defined[one] if not premises.imply(each)])
 
     def _trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
         """Yield for small sizes where they differ, or the sizes if they do not, while few elements were compared."""
         room = self.most
         for sizes in self._sizes():
-            first, second = (course.rewritten(sizes) for course in self.courses)
+            first, second = (chain.rewritten(sizes) for chain in self.moved)
             if not all_known(first.dims + second.dims) or volume(first) > INT64_MAX:
                 continue
             lined_up = lines_up(first) and lines_up(second)
@@ -660,8 +530,8 @@ class _Pair:
     def _whole_rounds(self) -> Iterator[Condition]:
         """Yield conditions for which a roll, or all rolls of axes of one size, move nothing."""
         turned: dict[Dim, list[int]] = {}
-        for course, sign in zip(self.courses, (1, -1), strict=True):
-            for shape, move in zip(course.shapes, course.moves, strict=False):
+        for chain, sign in zip(self.moved, (1, -1), strict=True):
+            for shape, move in zip(chain.shapes, chain.moves, strict=False):
                 if isinstance(move, Roll):
                     turned.setdefault(shape[move.axis], []).append(sign * move.shift)
         for size, shifts in turned.items():

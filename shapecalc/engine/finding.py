@@ -11,11 +11,10 @@ import numpy as np
 from shapecalc.core.answers import Chain, Permute
 from shapecalc.core.commands import read_chain
 from shapecalc.core.dims import Shape, all_known, substitute
-from shapecalc.core.equiv import course_of
 from shapecalc.core.examples import example_sizes
 from shapecalc.core.find import Found, Pair, Way, fitting_ways, named_way, ways_between
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.layout import index_before, ravel, unravel
+from shapecalc.core.layout import index_before, moves_of, ravel, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
 from shapecalc.engine.backends import NUMPY
@@ -153,7 +152,7 @@ def is_proved(way: Way) -> bool:
     if count > MOST_RUN or max(len(split), len(output), len(way.before)) > MOST_DIMS:
         places = [Random(seed).randrange(count) for seed in range(FOLLOWED)]
         return _followed(answer, sizes, places) == [_moved(split, way.perm, place) for place in places]
-    course, every = course_of(answer).rewritten(sizes), np.arange(count)
+    course, every = moves_of(answer).rewritten(sizes), np.arange(count)
     moved = NUMPY.move(every.reshape(course.input), course.moves)
     return np.array_equal(moved.ravel(), _moved(split, way.perm, every) + 0 * every)
 

@@ -15,8 +15,8 @@ from shapecalc.core import equiv as difference
 from shapecalc.core.commands import stage_line
 from shapecalc.core.conditions import Known, holds
 from shapecalc.core.dims import product, quotient
-from shapecalc.core.equiv import MOST_ELEMENTS, Verdict, course_of, equivalence
-from shapecalc.core.layout import ravel
+from shapecalc.core.equiv import MOST_ELEMENTS, Verdict, equivalence
+from shapecalc.core.layout import moves_of, ravel
 from shapecalc.core.text import read_dims, shape_text
 from tests.core.drawing import drawn_chain, factors, positions_of
 from tests.core.test_views import carried_out
@@ -93,7 +93,7 @@ def executed(course):
 
 def at(answer, sizes):
     """Return what NumPy makes of an answer at some sizes; None if it is not defined for them."""
-    return executed(course_of(answer).rewritten(sizes)) if holds(answer.conditions, sizes) else None
+    return executed(moves_of(answer).rewritten(sizes)) if holds(answer.conditions, sizes) else None
 
 
 def alike(one, other):
@@ -184,7 +184,7 @@ def test_a_longer_way_to_do_the_same_is_proved_the_same(drawn, data):
 
 def mixes(*chains):
     """Say whether the cuts of some shapes of chains do not line up."""
-    courses = [course_of(chain) for chain in chains]
+    courses = [moves_of(chain) for chain in chains]
     known = Known([dim for course in courses for dim in course.dims])
     return not all(course.view(known).is_plain for course in courses)
 

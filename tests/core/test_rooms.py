@@ -65,7 +65,11 @@ def trespass(module, imported):
         return "it is on a floor above"
     if floor(imported) == floor(module) != DOOR and here[1] != there[1]:
         return "it is the other folder of the same floor"
-    if here[1:2] == there[1:2] == ["core"] and len(here) > 2 < len(there) and ROOMS.index(there[2]) > ROOMS.index(here[2]):
+    if (
+        here[1:2] == there[1:2] == ["core"]
+        and len(here) > 2 < len(there)
+        and ROOMS.index(there[2]) > ROOMS.index(here[2])
+    ):
         return "it is a room above"
     return None
 

@@ -14,8 +14,7 @@ import shapecalc as sc
 from shapecalc.core.answers import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.conditions import Known
 from shapecalc.core.dims import quotient
-from shapecalc.core.equiv import Course, positions
-from shapecalc.core.layout import view_of, view_through
+from shapecalc.core.layout import Moves, positions, view_of, view_through
 from shapecalc.core.text import read_dims, shape_text
 from tests.sampling import examples
 from tests.strategies import factorisations
@@ -126,7 +125,7 @@ def test_views_read_what_numpy_reads(drawn):
 @given(VOLUMES.flatmap(chains))
 def test_positions_are_those_of_numpy(drawn):
     shape, made, array = drawn
-    assert positions(Course(shape, tuple(made)), array_of("q", range(prod(shape)))).tolist() == array.ravel().tolist()
+    assert positions(Moves(shape, tuple(made)), array_of("q", range(prod(shape)))).tolist() == array.ravel().tolist()
 
 
 @MANY

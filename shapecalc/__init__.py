@@ -17,7 +17,6 @@ from __future__ import annotations
 from shapecalc.core import fixing as _answers
 from shapecalc.core.answers import Answer, Chain, Stage, Step, Trace
 from shapecalc.core.ask import ask
-from shapecalc.core.at_once import answer_at_once
 from shapecalc.core.compare import Comparison
 from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.text import brief, shape_text, visible
@@ -606,9 +605,6 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
 
 
 def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:
-    at_once = answer_at_once(op, input, options)
-    if at_once is not None:
-        return at_once
     trace = _answers.answer(ask(op, input, options))
     if trace.problem:
         raise ShapeError(trace.problem, trace)

@@ -317,8 +317,7 @@ if TYPE_CHECKING:
 
 # `Trace` and `Chain`: a request and everything that follows from it.
 #
-# A trace is the one value that the command line, `--json`, the pictures and the engine read. Its output is known at
-# once. Its stages and steps are made when they are first read.
+# A trace is the one value that the command line, `--json`, the pictures and the engine read.
 
 
 class Answer(Record):
@@ -425,17 +424,17 @@ class Trace(Answer):
 
     def __init__(
         self,
-        request: Request | Callable[[], Request],
+        request: Request,
         version: int | None = None,
         options: Mapping[str, object] | None = None,
-        stages: Stages | Callable[[], Stages] = (),
+        stages: Stages = (),
         output: Shape | None = None,
         problem: Problem | None = None,
         conditions: Conditions = (),
         assumes: Names | Callable[[], Names] = (),
         given: tuple[Step, ...] = (),
     ) -> None:
-        """Set the fields. What may be a function is called when the field is first read."""
+        """Set the fields. `assumes` may be a function, which is called when the field is first read."""
         self._output = output
         self._problem = problem
         self._conditions = conditions
@@ -457,8 +456,6 @@ class Trace(Answer):
     @property
     def request(self) -> Request:
         """The question."""
-        if callable(self._request):
-            self._request = self._request()
         return self._request
 
     @property
@@ -484,8 +481,6 @@ class Trace(Answer):
     @property
     def stages(self) -> Stages:
         """The stages of the op, in order, as far as the request got."""
-        if callable(self._stages):
-            self._stages = self._stages()
         return self._stages
 
     @property

@@ -8,7 +8,7 @@ from shapecalc.core.dialects.base import element_type, spelled
 from shapecalc.core.dims import Monomial, Shape, names, substitute
 from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, dialects_with, params_of
-from shapecalc.core.ops.op import NONE, Holds, Setting, accepted_types, fast_of, operator_of
+from shapecalc.core.ops.op import NONE, Holds, Setting, accepted_types, operator_of
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse, refusal
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import DTYPE, INDIVISIBLE, MISSING_SWITCH, NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.core.dialects.base import Dialect, Operator, Zero
-    from shapecalc.core.ops.op import FastAnswer, Op, Param
+    from shapecalc.core.ops.op import Op, Param
 
 
 # The frameworks' own switches over what 0 means. To know them, every dialect is imported.
@@ -55,25 +55,24 @@ COMMON = ("dialect", "opset", "dtype", "where", *SWITCHES)
 
 DEFAULT_OPSET = 25
 
-_known: dict[tuple[str, str, int | None, bool | None], tuple[Setting, FastAnswer]] = {}
-"""The settings that were asked for, with what answers ordinary requests under them; there are some hundreds at most."""
+_known: dict[tuple[str, str, int | None, bool | None], Setting] = {}
+"""The settings that were asked for; there are some hundreds at most."""
 
 
-def setting_of(request: Request) -> tuple[Setting, FastAnswer]:
-    """Return the rules of a dialect's op in the version that a model's opset selects, and their fast answer.
+def setting_of(request: Request) -> Setting:
+    """Return the rules of a dialect's op in the version that a model's opset selects.
 
     Raises `ShapeError`: no-such-version, no-such-attribute, missing-switch.
 
     >>> from shapecalc.core.ask import ask
-    >>> setting_of(ask("reshape", "2,3", {"target": "6", "opset": 18}))[0].version
+    >>> setting_of(ask("reshape", "2,3", {"target": "6", "opset": 18})).version
     14
     """
     asked = (request.dialect, request.op, request.opset, request.switch)
     found = _known.get(asked)
     if found is None:
-        op = OPS[request.op]
-        at = _setting(DIALECTS[request.dialect], op, request.opset, request.switch)
-        found = _known[asked] = (at, fast_of(op, at))
+        row, op = DIALECTS[request.dialect], OPS[request.op]
+        found = _known[asked] = _setting(row, op, request.opset, request.switch)
     return found
 
 

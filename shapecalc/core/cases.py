@@ -12,7 +12,6 @@ from shapecalc.core.conditions import Conditions, Never, combine, differ, divide
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, Dialect
 from shapecalc.core.dims import Dim
-from shapecalc.core.fast_answers import options_of
 from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, operators_of, params_of
@@ -279,6 +278,8 @@ KEYS = dict.fromkeys(
     ("op", "input", *(param.name for op in OPS.values() for param in params_of(op)), *COMMON, "expect", "id", "source")
 )
 """The keys of a JSON case; `source` is for people."""
+NO_OPTIONS = ("op", "input", "expect", "id", "source")
+"""Those that are no options of the op."""
 ARROW, COMMENT, DEFAULT = "=>", "#", "@default"
 
 
@@ -362,7 +363,7 @@ def case_of(found_object: Mapping[str, Any], defaults: Mapping[str, object]) -> 
     lookup(op, OPS, "operation")
     if found_object.get("input") is None:
         raise misuse(f"{op} needs an input", argument="input")
-    options = options_of(found_object)
+    options = {name: value for name, value in found_object.items() if name not in NO_OPTIONS}
     expected = expectation_of(found_object["expect"], defaults) if found_object.get("expect") is not None else None
     stages = ((op, with_defaults(op, defaults, options)),)
     return Case(found_object["input"], stages, False, _with_sized(expected, stages), found_object.get("id"))

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from shapecalc.core.answers import Chain, Kind, Pick, Request, Stage, Step, Trace
 from shapecalc.core.ask import ask, check_attributes, check_names_known, setting_of, with_sizes
 from shapecalc.core.conditions import Conditions, Never, combine, divides, holds, put_sizes_in
 from shapecalc.core.dialects.base import EmptyInfer, Zero, check_rank, checked_volume, spelled
-from shapecalc.core.dims import INT64_MAX, Monomial, Shape, all_known, names, substitute
+from shapecalc.core.dims import Monomial, Shape, all_known, names, substitute
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import steps_of
 from shapecalc.core.problem import Problem, ShapeError, misuse, refusal
@@ -23,11 +21,10 @@ from shapecalc.core.values import read_sizes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
 
     from shapecalc.core.answers import Reasons
     from shapecalc.core.dialects.base import Reading
-    from shapecalc.core.ops.op import FastAnswer, Setting
+    from shapecalc.core.ops.op import Setting
 
 
 def resolve(request: Request) -> Trace:
@@ -36,19 +33,13 @@ def resolve(request: Request) -> Trace:
     >>> resolve(ask("transpose", "2,3,4", {"perm": "1,0,2"})).output
     (3, 2, 4)
     """
-    symbolic = request.symbolic
     try:
-        at, fast = setting_of(request)
+        at = setting_of(request)
         if at.operator.since or request.dtype:
             check_attributes(request, at)
-        if not symbolic:
-            output = fast_output(request.input, request.arguments, at.row.max_rank, fast)
-            if output is not None:
-                stages = lambda: _collect(request, at)[0]  # noqa: E731
-                return Trace(request, at.version, _options(request, at), stages, output)
         check_rank(request.input, at.row, "input")
         checked_volume(request.input, "input")
-        given = _fractions(request) if symbolic else ()
+        given = _fractions(request) if request.symbolic else ()
     except ShapeError as error:
         return Trace(request, problem=placed(error.problem, request))
     return _resolved(request, at, given)
@@ -56,17 +47,6 @@ def resolve(request: Request) -> Trace:
 
 def _options(request: Request, at: Setting) -> Mapping[str, object]:
     return {**at.options, "dtype": spelled(request.dtype, at.row)} if request.dtype else at.options
-
-
-def fast_output(shape: Shape, arguments: Mapping[str, Any], most: int | None, fast: FastAnswer) -> Shape | None:
-    """Return the output of an ordinary request, which nothing refuses; None for any other.
-
-    `most` is the most dims that the dialect takes.
-    """
-    if not 0 < prod(shape) <= INT64_MAX or (most is not None and len(shape) > most):  # type: ignore[arg-type]
-        return None
-    found = fast(shape, **arguments)
-    return None if found is None or isinstance(found, str) else tuple(found)
 
 
 def _collect(request: Request, at: Setting) -> tuple[tuple[Stage, ...], Problem | None]:
@@ -295,7 +275,7 @@ def zero_verdicts(trace: Trace) -> Verdicts:
     {'N': True, 'C': False}
     """
     request = trace.request
-    at, _ = setting_of(request)
+    at = setting_of(request)
     known = names(request.dims)
     own = at.operator.steps is not None
     if (own and at.operator.heeds_empty) or any(stage.kind is Kind.VIEW for stage in trace.stages):

@@ -6,7 +6,7 @@ from shapecalc.core.answers import Request
 from shapecalc.core.ask import setting_of
 from shapecalc.core.dims import INT64_MAX
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.resolve import fast_output, resolve
+from shapecalc.core.resolve import resolve
 from shapecalc.models.report import LISTED
 
 TYPE_CHECKING = False
@@ -78,7 +78,7 @@ def _typed(value: Any, kind: type) -> Any:
 
 
 class Answers:
-    """Core's answers in numbers: ordinary ones are made at once, those that take long are kept by what was asked."""
+    """Core's answers in numbers, kept by what was asked."""
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -88,28 +88,18 @@ class Answers:
     def version(self, node: Node) -> int | None:
         """Return the version of a listed node's operator; None if its opset has none."""
         setting = self._setting(node, None)
-        return None if setting is None else setting[0].version
+        return None if setting is None else setting.version
 
     def answers(self, node: Node, shapes: Shapes, asked: Sequence[Named | None]) -> list[Answer]:
         """Return for each lane the output's shape, or the problem that refuses the node; neither if nobody can say."""
         switch = switch_of(node) if node.attributes else None
-        setting = self._setting(node, switch)
-        most, fast = (setting[0].row.max_rank, setting[1]) if setting else (None, None)
         found: list[Answer] = []
         for shape, arguments in zip(shapes, asked, strict=True):
-            if shape is None or arguments is None:
-                found.append(NEITHER)
-                continue
-            output: Any = None
-            if fast is not None and 0 not in shape:
-                try:
-                    output = fast_output(shape, arguments, most, fast)
-                except (ShapeError, TypeError, ValueError, IndexError):
-                    output = None
-            found.append(self._slow(node, switch, shape, arguments) if output is None else (output, None))
+            known = shape is not None and arguments is not None
+            found.append(self._answer(node, switch, shape, arguments) if known else NEITHER)  # type: ignore[arg-type]
         return found
 
-    def _slow(self, node: Node, switch: bool | None, shape: Sizes, arguments: Named) -> Answer:
+    def _answer(self, node: Node, switch: bool | None, shape: Sizes, arguments: Named) -> Answer:
         """Return the answer to a request by its steps, which are made once."""
         key = (node.op, node.opset, switch, shape, tuple(arguments.items()))
         if key not in self._known:
@@ -117,7 +107,7 @@ class Answers:
         return self._known[key]
 
     def _setting(self, node: Node, switch: bool | None) -> Any:
-        """Return the rules for an operator in an opset and what answers at once; None if there are none."""
+        """Return the rules for an operator in an opset; None if there are none."""
         key = (node.op, node.opset, switch)
         if key not in self._settings:
             try:

@@ -200,9 +200,7 @@ class Operator(Record, read_often=True):
     """The parameters that it has beside those of the op."""
     steps: Callable[..., Reasons | None] | None = None
     """What resolves requests that the op does not resolve as this operator does; called as `Op.steps` is. It returns
-    None for a request that is left to the op, and decides that before it begins: the fast answers ask, too."""
-    fast: Callable[..., Any] | None = None
-    """The fast answer, called as `Op.fast` is; without it the op's answers what `steps` leaves to the op."""
+    None for a request that is left to the op, and decides that before it begins."""
     heeds_empty: bool = True
     """Whether its own `steps` have other rules for a tensor that holds nothing."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from shapecalc.core.answers import Reasons, Stage
     from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Axes, Setting, Sizes
+    from shapecalc.core.ops.op import Axes, Setting
 
 
 def regrouped(before: Shape, after: Shape) -> Step:
@@ -68,7 +68,7 @@ def axis_from_zero(
     return axis % span if axis < 0 else axis
 
 
-def axes_from_zero(axes: Sizes, rank: int, at: Setting, repeats: Repeats, argument: str = "axes") -> dict[int, int]:
+def axes_from_zero(axes: Axes, rank: int, at: Setting, repeats: Repeats, argument: str = "axes") -> dict[int, int]:
     """Return the named axes counted from 0, each with its index in `axes`. `repeats` are refused or dropped.
 
     Raises `ShapeError`: repeated-axis, and what `axis_from_zero` raises.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.core.answers import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.ops.op import Setting
 
 SPACE = 3
 """The axes that are rearranged, the last ones: channels, height, width."""
@@ -171,31 +171,6 @@ def _part(out: int, cut: Cut, dim: Dim, by: int) -> Step:
     return Step(SplitBlocks(cut.counts, dim, by), out, (cut.axis,), left, conditions)
 
 
-def fast_depth_to_space(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests for DepthToSpace with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, block: int, mode: str = DCR) -> Sizes | None:
-        return _shuffled(shape, block) if len(shape) == SPACE + 1 and mode in (DCR, CRD) else None
-
-    return answer
-
-
-def fast_pixel_shuffle(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests for pixel_shuffle with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, block: int) -> Sizes | None:
-        return _shuffled(shape, block) if len(shape) >= SPACE else None
-
-    return answer
-
-
-def _shuffled(shape: Sizes, block: int) -> Sizes | None:
-    *front, channels, height, width = shape
-    if block < 1 or channels % (block * block):
-        return None
-    return [*front, channels // (block * block), height * block, width * block]
-
-
 def nearest_blocks(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the blocks nearest to the one that was refused; last 1, which changes nothing."""
     block = arguments["block"]
@@ -217,11 +192,10 @@ DEPTH_TO_SPACE = Op(
     summary="Move channels into blocks of rows and columns (pixel shuffle).",
     params=(BLOCK, Param("mode", Holds.WORD, MODE_HELP, words=(DCR, CRD))),
     steps=depth_to_space,
-    fast=fast_depth_to_space,
     operators={
         "onnx": Operator("DepthToSpace", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, since={"mode": 11}),
         "onnxruntime": Operator("DepthToSpace", {1: FLOATS, 11: ORT_TYPES, 13: ORT_TYPES}, since={"mode": 11}),
-        "torch": Operator("pixel_shuffle", since={"mode": None}, steps=pixel_shuffle, fast=fast_pixel_shuffle),
+        "torch": Operator("pixel_shuffle", since={"mode": None}, steps=pixel_shuffle),
     },
     examples=(
         "depth_to_space 1,8,2,3 2",

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.answers import Reasons
     from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.ops.op import Setting
 
 
 class RolledAxis(Facts):
@@ -50,15 +50,6 @@ def roll(shape: Shape, at: Setting, shift: int, axis: int) -> Reasons:
     return shape
 
 
-def fast_roll(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary rolls with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, shift: int, axis: int) -> Sizes | None:  # noqa: ARG001 - all are given by name
-        return list(shape) if 0 <= axis < len(shape) else None
-
-    return answer
-
-
 ROLL = Op(
     name="roll",
     summary="Move the elements along an axis; those that pass its end come back at its start.",
@@ -67,7 +58,6 @@ ROLL = Op(
         Param("axis", Holds.INT, "the axis along which they move", positional=True, required=True),
     ),
     steps=roll,
-    fast=fast_roll,
     operators={
         "numpy": Operator("roll"),
         "torch": Operator("roll"),

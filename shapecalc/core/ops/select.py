@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from shapecalc.core.answers import Reasons
     from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.ops.op import Setting
 
 SOURCE = "ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather, Paddle indexing"
 
@@ -105,17 +105,6 @@ def _checked_index(index: int, dim: Dim, axis: int, at: Setting) -> int:
     return index % dim
 
 
-def fast_select(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, axis: int, index: int) -> Sizes | None:
-        if not (0 <= axis < len(shape) and 0 <= index < shape[axis]):
-            return None
-        return [*shape[:axis], *shape[axis + 1 :]]
-
-    return answer
-
-
 def _nearest_index(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the same position counted from 0, and those at both ends."""
     dim, index = shape[arguments["axis"]], arguments["index"]
@@ -132,7 +121,6 @@ SELECT = Op(
         Param("index", Holds.INT, "the position to take; -1 is the last", positional=True, required=True),
     ),
     steps=select,
-    fast=fast_select,
     operators={
         "onnx": Operator("Gather", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}),
         "numpy": Operator("indexing"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shapecalc.core.answers import Reasons
     from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.ops.op import Setting
     from shapecalc.core.values import Ends
 
     Kept = tuple[int, int, Dim, Conditions]
@@ -183,20 +183,6 @@ class Sliced(Facts):
 SLICED = Sliced()
 
 
-def fast_slice(at: Setting) -> FastAnswer:
-    """Return what answers ordinary slices with the output shape, and any other with None."""
-    strict = at.row.outside is Outside.REFUSED or (at.version or STEPS_SINCE) < STEPS_SINCE
-
-    def answer(shape: Sizes, slices: str) -> Sizes | None:
-        asked = slices_of(slices)
-        if strict or len(asked) > len(shape) or any(ends[2] is not None and ends[2] < 1 for ends in asked):
-            return None
-        sliced = [len(range(dim)[slice(*ends)]) for dim, ends in zip(shape, asked, strict=False)]
-        return [*sliced, *shape[len(sliced) :]]
-
-    return answer
-
-
 def _other_slices(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the slices without those of axes that do not exist, and with one left whole or without its step."""
     texts = arguments["slices"].split(",")
@@ -218,7 +204,6 @@ SLICE = Op(
         ),
     ),
     steps=slice_,
-    fast=fast_slice,
     operators={
         "onnx": Operator("Slice", {1: UP_TO_12, 10: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}),
         "tensorrt": Operator("Slice"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shapecalc.core.answers import Reasons
     from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.ops.op import Setting
 
 SOURCE = "ONNX Split, numpy.split, torch.chunk, OpenVINO Split, paddle.split"
 NEAR = 11
@@ -96,17 +96,6 @@ def _part_step(dim: Dim, axis: int, parts: int, part: int) -> Step:
     return Step(SplitAxis(part, parts, dim), axis, (axis,), size, conditions)
 
 
-def fast_split(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary splits with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, axis: int, parts: int, part: int = 0) -> Sizes | None:
-        if not (0 <= axis < len(shape) and 0 <= part < parts) or shape[axis] % parts:
-            return None
-        return [*shape[:axis], shape[axis] // parts, *shape[axis + 1 :]]
-
-    return answer
-
-
 def _nearest_parts(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the counts nearest to the one that was refused; last 1, which is the whole axis."""
     parts = arguments["parts"]
@@ -129,7 +118,6 @@ SPLIT = Op(
         Param("part", Holds.INT, "the part that is kept, by default 0"),
     ),
     steps=split,
-    fast=fast_split,
     operators={
         "onnx": Operator("Split", {1: FLOATS, 2: UP_TO_12, 11: UP_TO_12, 13: SINCE_13, 18: SINCE_13}),
         "numpy": Operator("split"),

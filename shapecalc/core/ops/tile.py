@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from shapecalc.core.answers import Expand, Kind, Reshape, Stage, Step
 from shapecalc.core.dialects.base import (
     FLOATS,
@@ -15,7 +13,7 @@ from shapecalc.core.dialects.base import (
     check_sizes,
     checked_volume,
 )
-from shapecalc.core.dims import INT64_MAX, Dim, Shape, product
+from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops.axes import merge, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import Rule, refusal
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.core.answers import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.ops.op import Setting
 
 PADDLE_MOST = 7
 """The most dims that Paddle's tile takes and gives."""
@@ -149,23 +147,6 @@ def _too_many(shape: Shape, repeats: Shape) -> Reasons:
     raise refusal(RANK_LIMIT, message, argument=argument, index=PADDLE_MOST)
 
 
-def fast_tile(at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests with the output shape, and any other with None."""
-    most = at.row.max_rank
-
-    def answer(shape: Sizes, repeats: Sizes) -> Sizes | None:
-        rank = max(len(shape), len(repeats))
-        if not _fits(len(shape), at, len(repeats)) or at.version == 1 or (most is not None and rank > most):
-            return None
-        if repeats and min(repeats) < 0:
-            return None
-        dims, counts = [1] * (rank - len(shape)), [1] * (rank - len(repeats))
-        output = [dim * count for dim, count in zip([*dims, *shape], [*counts, *repeats], strict=True)]
-        return output if prod(output) <= INT64_MAX else None
-
-    return answer
-
-
 def _fitting(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield repeats from 0 on, as many as there are dims; then those with one alone."""
     repeats = tuple([1 if isinstance(count, int) and count < 0 else count for count in arguments["repeats"]])
@@ -187,7 +168,6 @@ TILE = Op(
     summary="Repeat the whole tensor along its axes.",
     params=(Param("repeats", Holds.TARGET, "how often along each axis", positional=True, required=True),),
     steps=tile,
-    fast=fast_tile,
     operators={
         "onnx": Operator("Tile", {1: FLOATS, 6: UP_TO_12, 13: SINCE_13}),
         "numpy": Operator("tile"),

@@ -9,7 +9,7 @@ from shapecalc.cli.options import ASKING, DIALECTS_ONLY, PRINTING, Argument, Opt
 from shapecalc.cli.output import Exit, put_json, show, show_table, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
-from shapecalc.core.ask import COMMON
+from shapecalc.core.ask import common_options
 from shapecalc.core.commands import is_option, read_chain, read_stage, respelled
 from shapecalc.core.compare import compare_chain
 from shapecalc.core.dialects import DIALECTS
@@ -133,7 +133,7 @@ def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
 def check_settings(options: Mapping[str, object]) -> None:
     """Raise `ShapeError` (usage) for an option that a request or a stage has no say in here."""
     for name in options:
-        if name in COMMON:
+        if name in common_options():
             raise misuse(f"compare asks under every {name}, so leave it out", argument=name)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from shapecalc.cli.inputs import file_error
 from shapecalc.cli.meter import Meter
 from shapecalc.cli.output import tell
-from shapecalc.core.answers import Slice
-from shapecalc.core.layout import follow, follow_back, index_text
+from shapecalc.core.follow import follow, follow_back, index_text
+from shapecalc.core.moves import Slice
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import read_axes, shape_text, visible
 

@@ -9,7 +9,7 @@ from shapecalc.cli.checking.reports import Verdict, testcase
 from shapecalc.cli.options import Argument, Option, printing_options
 from shapecalc.cli.output import Exit, problem_code, put, put_json, tell
 from shapecalc.cli.signature import make_command
-from shapecalc.core.answers import plain
+from shapecalc.core.dims import plain
 from shapecalc.core.pattern import Matcher, ShapePattern, pattern_of
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record

@@ -5,7 +5,7 @@ Typer's commands are made of these tables, and so is the way around Typer for op
 
 from __future__ import annotations
 
-from shapecalc.core.ask import DEFAULT_OPSET, SWITCHES, switch_name
+from shapecalc.core.ask import DEFAULT_OPSET, switch_name, switches
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import KNOWN
 from shapecalc.core.ops import dialects_with, params_of
@@ -156,10 +156,10 @@ SWITCH_HELP = {
 def _switch_help(name: str) -> str:
     """Return what the help says of a dialect's switch."""
     having = [row.name for row in DIALECTS.values() if row.switch is not None and row.switch.name == name]
-    return SWITCH_HELP.get(name) or f"{', '.join(having)}: 0 {SWITCHES[name].value}."
+    return SWITCH_HELP.get(name) or f"{', '.join(having)}: 0 {switches()[name].value}."
 
 
-SWITCHING = by_name(*(Option(name, _switch_help(name), Takes.SWITCH) for name in sorted(SWITCHES)))
+SWITCHING = by_name(*(Option(name, _switch_help(name), Takes.SWITCH) for name in sorted(switches())))
 """The dialects' switches."""
 MOST_STEPS = 99_999
 """The last step that may be asked for; more than an answer has."""

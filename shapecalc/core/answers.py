@@ -5,103 +5,21 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from shapecalc.core.conditions import Conditions
-from shapecalc.core.dims import Dim, Monomial, Shape, all_known
-from shapecalc.core.problem import Problem
+from shapecalc.core.dims import Dim, Monomial, Shape, all_known, plain
+from shapecalc.core.moves import Permute, Pick, Reshape, Slice
+from shapecalc.core.problem import Problem, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from typing import Any, ClassVar, TypeAlias
 
+    from shapecalc.core.layout import Moves
+    from shapecalc.core.moves import Move
+    from shapecalc.core.origins import Origins
     from shapecalc.core.problem import Rule
-
-
-# What is done to the data: the moves of a resolved request.
-
-
-class Permute(Record):
-    """Move axes: output axis i is input axis `axes[i]`."""
-
-    axes: tuple[int, ...]
-
-    def after(self, shape: Shape) -> Shape:
-        """Return the shape of a tensor of `shape` after the move.
-
-        >>> Permute((1, 2, 0)).after((2, 3, 4))
-        (3, 4, 2)
-        """
-        return tuple([shape[axis] for axis in self.axes])
-
-
-class Reshape(Record):
-    """Keep the elements in order and cut them into `shape`."""
-
-    shape: Shape
-
-    def after(self, shape: Shape) -> Shape:
-        """Return the shape of a tensor of `shape` after the move: the new one."""
-        return self.shape
-
-
-class Expand(Record):
-    """Repeat the elements along axes of size one until the tensor has `shape`."""
-
-    shape: Shape
-
-    def after(self, shape: Shape) -> Shape:
-        """Return the shape of a tensor of `shape` after the move: the new one."""
-        return self.shape
-
-
-class Pick(Record):
-    """Keep some positions of each axis: position i of those kept is position `starts + i * steps` of the axis."""
-
-    starts: Shape
-    """The first positions; a negative one counts from the end."""
-    steps: tuple[int, ...]
-    """How far apart they are; a negative step goes backwards."""
-    sizes: tuple[Dim | None, ...]
-    """How many are kept. None for an axis that goes: one position of it is taken."""
-
-    @property
-    def axes(self) -> Iterator[tuple[Any, int, Any]]:
-        """For each axis its start, its step and its size."""
-        return zip(self.starts, self.steps, self.sizes, strict=True)
-
-    def after(self, shape: Shape) -> Shape:
-        """Return the shape of a tensor of `shape` after the move.
-
-        >>> Pick((0, 1), (1, 1), (2, None)).after((2, 3))
-        (2,)
-        """
-        return tuple([size for size in self.sizes if size is not None])
-
-
-class Roll(Record):
-    """Move the positions of an axis on by `shift`; those at its end come to its start."""
-
-    shift: int
-    axis: int
-
-    def after(self, shape: Shape) -> Shape:
-        """Return the shape of a tensor of `shape` after the move: the same."""
-        return shape
-
-
-class Slice(Record):
-    """Return the dims from `start` to `end` as a vector of int64."""
-
-    start: int
-    end: int
-
-    def after(self, shape: Shape) -> Shape:
-        """Return the dims that the vector holds."""
-        return shape[self.start : self.end]
-
-
-Move = Permute | Reshape | Expand | Pick | Roll | Slice
 
 
 # `Request`: one question that is read and checked for form, but not answered yet.
@@ -286,6 +204,11 @@ class Stage(Record):
         """Whether the stage was not refused."""
         return self.move is not None
 
+    @property
+    def origins(self) -> Origins | None:
+        """Which part of the stage's input each dim after it is; None if the stage was refused."""
+        return None if self.after is None else _origins(self.before, (self,), self.after, ())
+
     def finish(self, steps: Sequence[Step], move: Move | None) -> Stage:
         """Set the steps and the move of the stage, and return it. Without a move, it was refused after its steps.
 
@@ -295,18 +218,6 @@ class Stage(Record):
         self._move = move
         self._after = None if move is None else move.after(self._before)
         return self
-
-
-def plain(value: object) -> object:
-    """Return a dim, a shape or an argument for JSON. Dims with names are strings; shapes are lists.
-
-    >>> from shapecalc.core.dims import named_dim
-    >>> plain((2, named_dim("N"), -1)), plain(None)
-    ([2, 'N', -1], None)
-    """
-    if isinstance(value, Monomial):
-        return str(value)
-    return [plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 if TYPE_CHECKING:
@@ -389,6 +300,18 @@ class Answer(Record):
         return self._moves
 
     @property
+    def origins(self) -> Origins | None:
+        """Which part of the input each output dim is; None if the request is refused.
+
+        >>> import shapecalc as sc
+        >>> sc.reshape((2, 6), (4, 3)).origins[1]
+        (AxisAtom(axis=1, size=3, stride=1, start=()),)
+        """
+        if self.output is None:
+            return None
+        return _origins(self.input, self.stages, self.output, self.conditions)
+
+    @property
     def concrete(self) -> bool:
         """Whether there is an output, and every dim has a number."""
         if self._concrete is None:
@@ -406,8 +329,14 @@ class Answer(Record):
         """Return the answer as a notebook shows it: a picture, and the same as text."""
         return {kind: type(self).shown_as(self, kind, "utf-8") for kind in ("image/svg+xml", "text/plain")}
 
-    def _conditions_json(self) -> dict[str, object]:
-        return {"conditions": [str(condition) for condition in self.conditions], "assumes": list(self.assumes)}
+    def _conclusions_json(self) -> dict[str, object]:
+        from shapecalc.core.origins import origins_json
+
+        return {
+            "conditions": [str(condition) for condition in self.conditions],
+            "assumes": list(self.assumes),
+            "origins": origins_json(self.origins),
+        }
 
 
 class Trace(Answer):
@@ -506,7 +435,7 @@ class Trace(Answer):
             "request": {name: plain(value) for name, value in self.request.arguments.items()},
             "input": plain(self.input),
             "output": plain(self.output),
-            **self._conditions_json(),
+            **self._conclusions_json(),
             "steps": [_step_json("input", step) for step in self.given]
             + [_step_json(stage.label, step) for stage in self.stages for step in stage.steps],
             "problem": self.problem and self.problem.as_json(),
@@ -558,9 +487,54 @@ class Chain(Answer):
             "input": plain(self.input),
             "stages": [trace.as_json() for trace in self.traces],
             "output": plain(self.output),
-            **self._conditions_json(),
+            **self._conclusions_json(),
             "problem": self.problem and self.problem.as_json(),
         }
+
+
+def moves_of(answer: Answer) -> Moves:
+    """Return the moves of an answer on its input.
+
+    Raises `ShapeError` (usage) for op `shape`, which moves no elements.
+    """
+    from shapecalc.core.layout import Moves  # a bare question asks for no layout
+
+    for move in answer.moves:
+        if isinstance(move, Slice):
+            raise misuse("shape returns dims, so no element moves")
+    return Moves(answer.input, answer.moves)
+
+
+def _origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions) -> Origins:
+    """Return the origin of each dim of `output` in an input of `shape`."""
+    from shapecalc.core.layout import Moves  # a bare question asks for no origins
+    from shapecalc.core.origins import origins
+
+    moves = tuple([stage.move for stage in stages if stage.move is not None])
+    if any(isinstance(move, Slice) for move in moves):
+        return (None,) * len(output)
+    return origins(Moves(shape, moves), conditions, _carried_ones(shape, stages))
+
+
+def _carried_ones(shape: Shape, stages: Stages) -> dict[int, int]:
+    """Return the input axis of 1 that each output dim of 1 is, for those that are one."""
+    from shapecalc.core.layout import groups
+
+    kept = {axis: axis for axis, dim in enumerate(shape) if dim == 1}
+    for stage in stages:
+        before, after, move = stage.before, stage.after or (), stage.move
+        if stage.kind in (Kind.SQUEEZE, Kind.UNSQUEEZE):
+            pairs = [(step.out, step.sources[0]) for step in stage.steps if step.out is not None and step.sources]
+        elif isinstance(move, Permute):
+            pairs = [*enumerate(move.axes)]
+        elif isinstance(move, Reshape):
+            pairs = [(each.outs[0], each.sources[0]) for each in groups(before, after) if each.verb == "stays"]
+        elif isinstance(move, Pick):
+            pairs = [*enumerate([axis for axis, size in enumerate(move.sizes) if size is not None])]
+        else:
+            pairs = [(axis + len(after) - len(before), axis) for axis in range(len(before))]
+        kept = {out: kept[axis] for out, axis in pairs if axis in kept and after[out] == 1}
+    return kept
 
 
 def _step_json(label: str, step: Step) -> dict[str, object]:

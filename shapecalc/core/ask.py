@@ -34,20 +34,21 @@ if TYPE_CHECKING:
     from shapecalc.core.ops.op import Op, Param
 
 
-# The frameworks' own switches over what 0 means. To know them, every dialect is imported.
+# The options that every op has in every front end. To know the switches, every dialect is imported.
 
 
-SWITCHES: dict[str, Zero] = {
-    row.switch.name: row.readings[True].zero for row in DIALECTS.values() if row.switch is not None
-}
-"""What 0 means if a switch is on, by the switch."""
+def switches() -> dict[str, Zero]:
+    """Return what 0 means if a switch is on, by the frameworks' own names of the switches."""
+    return {row.switch.name: row.readings[True].zero for row in DIALECTS.values() if row.switch is not None}
 
 
-# The options that every op has in every front end.
+def common_options() -> tuple[str, ...]:
+    """Return the names of the options of every op.
 
-
-COMMON = ("dialect", "opset", "dtype", "where", *SWITCHES)
-"""Their names."""
+    >>> common_options()[:4]
+    ('dialect', 'opset', 'dtype', 'where')
+    """
+    return ("dialect", "opset", "dtype", "where", *switches())
 
 
 # Which rules a request falls under: the dialect's row, the operator's version, the setting of the switch.
@@ -246,7 +247,7 @@ def default_dialect(op: str) -> str:
 def _check_names(given: Iterable[str], spec: Op, row: Dialect) -> None:
     """Refuse options that the op does not have, in any dialect or in this one."""
     params = [param.name for param in params_of(spec)]
-    known = [*params, *COMMON]
+    known = [*params, *common_options()]
     for name in given:
         if name in params:
             raise misuse(f"{row.name} has no {name} here", argument=name)
@@ -394,7 +395,7 @@ def switch_name(op: Op, row: Dialect) -> str | None:
 def _switch(given: Mapping[str, object], row: Dialect, op: Op) -> bool | None:
     """Return the setting of the dialect's switch if it was given; refuse another dialect's."""
     own = switch_name(op, row)
-    for name in SWITCHES:
+    for name in switches():
         if name in given and name != own:
             has = f"its switch is {own}" if own else ""
             operator = operator_of(op, row)
@@ -446,7 +447,7 @@ def _lacking(op: str, dialect: object) -> set[str]:
     """Return the common options that an op does not have in a dialect."""
     row = dialect_named(str(dialect or default_dialect(op)))
     own = switch_name(OPS[op], row) if row and op in OPS else None
-    lacking = {*SWITCHES} - {own}
+    lacking = {*switches()} - {own}
     if row is None or row.newest_opset is None:
         lacking.add("opset")
     return lacking

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from json import JSONDecodeError, JSONDecoder
 
-from shapecalc.core.answers import Request, Trace, plain
-from shapecalc.core.ask import COMMON, SWITCHES, ask, dialect_called, read_flag, with_defaults
+from shapecalc.core.answers import Request, Trace
+from shapecalc.core.ask import ask, common_options, dialect_called, read_flag, switches, with_defaults
 from shapecalc.core.commands import read_chain, read_stage, split
 from shapecalc.core.conditions import Conditions, Never, combine, differ, divides, equal
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, Dialect
-from shapecalc.core.dims import Dim
+from shapecalc.core.dims import Dim, plain
 from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, operators_of, params_of
@@ -275,7 +275,15 @@ def _conditional(output: str, conditions: Iterable[str]) -> str:
 
 
 KEYS = dict.fromkeys(
-    ("op", "input", *(param.name for op in OPS.values() for param in params_of(op)), *COMMON, "expect", "id", "source")
+    (
+        "op",
+        "input",
+        *(param.name for op in OPS.values() for param in params_of(op)),
+        *common_options(),
+        "expect",
+        "id",
+        "source",
+    )
 )
 """The keys of a JSON case; `source` is for people."""
 NO_OPTIONS = ("op", "input", "expect", "id", "source")
@@ -381,8 +389,8 @@ def read_default(text: str, defaults: Mapping[str, object]) -> dict[str, object]
     read: dict[str, object] = {}
     for word in words:
         name, equals, value = word.removeprefix("--").replace("-", "_", word.count("-")).partition("=")
-        if name not in COMMON or name == "where":
-            known = [name for name in COMMON if name != "where"]
+        if name not in common_options() or name == "where":
+            known = [name for name in common_options() if name != "where"]
             raise misuse(f"there is no default '{visible(brief(word))}'", suggestion(name, known))
         if not equals or not value:
             raise misuse(f"the default {name} needs a value", f"write {name}=VALUE")
@@ -396,7 +404,7 @@ def _default(name: str, value: str) -> object:
         return dialect_called(value).name
     if name == "opset":
         return whole_number(value, name)
-    return read_flag(value, name) if name in SWITCHES else value
+    return read_flag(value, name) if name in switches() else value
 
 
 def read_object(text: str) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from math import isqrt
 from shapecalc.core.ask import ask, check_names_known, dialect_called
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim, Monomial, Shape, named_dim, names, product, quotient, substitute
-from shapecalc.core.layout import strides_after
 from shapecalc.core.ops.rearrange import Plan, plan_of
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve
+from shapecalc.core.strides import strides_after
 from shapecalc.core.text import LONGEST_WORD, MOST_DIMS, TOO_LARGE, brief, read_dims, visible
 
 TYPE_CHECKING = False

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from shapecalc.core.answers import Request
-from shapecalc.core.ask import COMMON, SWITCHES, read_flag
+from shapecalc.core.ask import common_options, read_flag, switches
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, params_of
@@ -163,8 +161,8 @@ def usage(op: Op, *, with_input: bool = True) -> str:
 def _sort_words(op: Op, words: Sequence[str]) -> tuple[list[str], dict[str, object]]:
     """Return the plain values among `words`, and the options by name."""
     params = params_of(op)
-    known = {_dashed(name): name for name in (*COMMON, *(param.name for param in params))}
-    flags = {*SWITCHES, *_flags(params)}
+    known = {_dashed(name): name for name in (*common_options(), *(param.name for param in params))}
+    flags = {*switches(), *_flags(params)}
     values: list[str] = []
     options: dict[str, object] = {}
     waiting = iter(words)
@@ -358,6 +356,8 @@ def token_span(stages: str, number: int, problem: Problem) -> tuple[int, int]:
         value = read_stage(split(piece), with_input=False).options.get(problem.argument or "")
     except ShapeError:
         value = None
+    import re  # only a problem in a chain is looked for
+
     found = [*re.finditer(rf"(?<![^\s'\"=]){re.escape(str(value))}(?![^\s'\"])", piece)]
     if problem.span is None or len(found) != 1:
         return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Chain, Request, Trace, plain
+from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.ask import ask, chain_with_options, dialect_called
 from shapecalc.core.commands import stage_text
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dims import Shape
+from shapecalc.core.dims import Shape, plain
 from shapecalc.core.lookup import lookup
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError, misuse

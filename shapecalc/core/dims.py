@@ -206,6 +206,17 @@ def exceeds(dim: Dim, limit: int) -> bool:
     return dim.numerator > limit * dim.denominator and all(power > 0 for _, power in dim.powers)
 
 
+def plain(value: object) -> object:
+    """Return a dim, a shape or an argument for JSON. Dims with names are strings; shapes are lists.
+
+    >>> plain((2, named_dim("N"), -1)), plain(None)
+    ([2, 'N', -1], None)
+    """
+    if isinstance(value, Monomial):
+        return str(value)
+    return [plain(part) for part in value] if isinstance(value, tuple) else value
+
+
 # Sums of dims. A dim is never a sum; the place in an input at which a tensor begins may be one.
 
 

@@ -6,7 +6,7 @@ from array import array
 from contextlib import suppress
 from itertools import combinations, islice
 
-from shapecalc.core.answers import Chain, Roll, plain
+from shapecalc.core.answers import Chain, moves_of
 from shapecalc.core.ask import check_names_known
 from shapecalc.core.commands import read_chain
 from shapecalc.core.conditions import (
@@ -21,10 +21,23 @@ from shapecalc.core.conditions import (
     holds,
     solved_names,
 )
-from shapecalc.core.dims import INT64_MAX, Dim, Shape, all_known, monomial, named_dim, names, product, quotient, rewrite
+from shapecalc.core.dims import (
+    INT64_MAX,
+    Dim,
+    Shape,
+    all_known,
+    monomial,
+    named_dim,
+    names,
+    plain,
+    product,
+    quotient,
+    rewrite,
+)
 from shapecalc.core.examples import ascending_sizes, multiplied_sizes
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.layout import Moves, View, moves_of, position, positions, unravel
+from shapecalc.core.layout import Moves, View, position, positions
+from shapecalc.core.moves import Roll, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record, replace
 from shapecalc.core.resolve import ask_chain

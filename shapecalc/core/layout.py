@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from math import gcd, lcm, prod
 
-from shapecalc.core.answers import Expand, Move, Permute, Pick, Reshape, Roll, Slice
 from shapecalc.core.conditions import Implied, Known, Never, equal, is_plain, solved_names
 from shapecalc.core.dims import (
     Dim,
@@ -22,16 +21,14 @@ from shapecalc.core.dims import (
     substitute,
     total,
 )
+from shapecalc.core.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
-from shapecalc.core.record import Record, replace
-from shapecalc.core.text import shape_text
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
-
-    from shapecalc.core.answers import Chain, Request, Trace
 
 
 # Atoms: a tensor under a chain of moves, as steps through the flat index of the chain's input.
@@ -106,6 +103,18 @@ def axes_of(shape: Sequence[Dim]) -> Axes:
         axes.append(() if size == 1 else (Atom(size, stride),))
         stride = _times(stride, size)
     return tuple(axes[::-1])
+
+
+def contiguous_strides(shape: Shape) -> Shape:
+    """Return the strides of a tensor that lies in memory in C order.
+
+    >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 0, 4))
+    ((12, 4, 1), (4, 4, 1))
+    """
+    strides: list[Dim] = [1]
+    for dim in shape[:0:-1]:
+        strides.append(strides[-1] if dim == 0 else product((strides[-1], dim)))
+    return tuple(strides[::-1][: len(shape)])
 
 
 def axes_after(axes: Axes, move: Move, before: Shape, known: Known) -> Axes:
@@ -670,18 +679,10 @@ def _rewritten(shape: Shape, dims: Mapping[str, Dim]) -> Shape:
     return tuple([rewrite(dim, dims) for dim in shape])
 
 
-def moves_of(answer: Trace | Chain) -> Moves:
-    """Return the chain of an answer; raise `ShapeError` (usage) for op `shape`, which moves no elements."""
-    for move in answer.moves:
-        if isinstance(move, Slice):
-            raise misuse("shape returns dims, so no element moves")
-    return Moves(answer.input, answer.moves)
-
-
 def position(chain: Moves, place: int) -> int:
     """Return where in the input the element at a place of the output stands, both counted in C order.
 
-    >>> from shapecalc.core.answers import Permute
+    >>> from shapecalc.core.moves import Permute
     >>> [position(Moves((2, 3), (Permute((1, 0)),)), place) for place in range(6)]
     [0, 3, 1, 4, 2, 5]
     """
@@ -695,7 +696,7 @@ def position(chain: Moves, place: int) -> int:
 def positions(chain: Moves, elements: array[int]) -> array[int]:
     """Return which of the input's elements each element of the output is, in C order; every dim is a number but 0.
 
-    >>> from shapecalc.core.answers import Permute
+    >>> from shapecalc.core.moves import Permute
     >>> positions(Moves((2, 3), (Permute((1, 0)),)), array("q", range(6))).tolist()
     [0, 3, 1, 4, 2, 5]
     """
@@ -748,48 +749,6 @@ def _run(source: array[int], start: int, stride: int, size: int) -> array[int]:
         return source[start : start + 1] * size
     end = start + size * stride
     return source[start : end if end >= 0 else None : stride]
-
-
-# Strides: how far apart the elements of each axis lie in memory, as axes move and are cut anew.
-#
-# A view reads the same memory with other strides. What has no strides is a copy, and lies in memory in C order.
-
-
-def contiguous_strides(shape: Shape) -> Shape:
-    """Return the strides of a tensor that lies in memory in C order.
-
-    >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 0, 4))
-    ((12, 4, 1), (4, 4, 1))
-    """
-    strides: list[Dim] = [1]
-    for dim in shape[:0:-1]:
-        strides.append(strides[-1] if dim == 0 else product((strides[-1], dim)))
-    return tuple(strides[::-1][: len(shape)])
-
-
-def view_after(shape: Shape, strides: Shape, move: Move, known: Known) -> Shape | None:
-    """Return the strides of the view that a move makes of a tensor; None if there is no view for all sizes.
-
-    >>> view_after((3, 4), (1, 3), Permute((1, 0)), Known())
-    (3, 1)
-    """
-    if isinstance(move, Permute):
-        return tuple([strides[axis] for axis in move.axes])
-    if isinstance(move, Expand):
-        new = len(move.shape) - len(shape)
-        return (0,) * new + tuple(
-            [0 if dim == 1 != to else stride for dim, to, stride in zip(shape, move.shape[new:], strides, strict=True)]
-        )
-    if isinstance(move, Pick):
-        kept = zip(strides, move.axes, strict=True)
-        return tuple([product((stride, step)) for stride, (_, step, size) in kept if size is not None])
-    if isinstance(move, (Roll, Slice)):
-        return None
-    axes = tuple([() if dim == 1 else (Atom(dim, stride),) for dim, stride in zip(shape, strides, strict=True)])
-    made = [merge(atoms) for atoms in regroup(axes, move.shape, known)]
-    if any(len(atoms) > 1 or atoms[0].base for atoms in made if atoms):
-        return None
-    return tuple([atoms[0].stride if atoms else 1 for atoms in made])
 
 
 # Which input axes became which output axes when a tensor is reshaped.
@@ -969,204 +928,3 @@ def _axes(axes: tuple[int, ...]) -> str:
     if len(axes) > MOST_LISTED:
         return f"axes {axes[0]} to {axes[-1]}"
     return f"axis {axes[0]}" if len(axes) == 1 else f"axes {','.join(map(str, axes))}"
-
-
-# The path of one element: its index after each move, forwards and back. It is computed for tensors of any size.
-
-
-def waypoints(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
-    """Return the label, the input shape and the move of each stage of an answer that moves elements.
-
-    Raises `ShapeError` (usage) if the request is refused, if names have no size, and for op `shape`.
-    """
-    if answer.output is None:
-        raise misuse("the request is refused, so no element moves")
-    if not answer.concrete:
-        raise misuse("names have no size, so no element has an index", "give the sizes with --where")
-    path = []
-    for stage in answer.stages:
-        if stage.move is None or isinstance(stage.move, Slice):
-            raise misuse("shape returns dims, so there is no element to follow")
-        path.append((stage.label, stage.before, stage.move))
-    return tuple(path)
-
-
-def follow(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:
-    """Return the index of the input element at `index` after each stage; of repeats, the first.
-
-    It is None after the stage that leaves the element out, and the path ends there.
-
-    Raises `ShapeError` (usage) as `waypoints` does, and if the input has no such element.
-
-    >>> import shapecalc as sc
-    >>> follow(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (1, 0, 0))
-    [('input', (1, 0, 0)), ('first', (0, 1, 0)), ('to', (0, 1, 1))]
-    """
-    stages = waypoints(answer)
-    place: Index | None = _check_index(index, answer.input)
-    path = [("input", place)]
-    for stage, shape, move in stages:
-        if place is None:
-            break
-        place = index_after(place, shape, move)
-        path.append((stage, place))
-    return path
-
-
-def follow_back(answer: Trace | Chain, index: Index) -> list[tuple[str, Index]]:
-    """Return the index of the output element at `index` after each stage, from the last back to the input.
-
-    Raises `ShapeError` (usage) as `waypoints` does, and if the output has no such element.
-
-    >>> import shapecalc as sc
-    >>> follow_back(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (0, 1, 1))
-    [('to', (0, 1, 1)), ('first', (0, 1, 0)), ('input', (1, 0, 0))]
-    """
-    stages = waypoints(answer)
-    place = _check_index(index, answer.output or ())
-    path = []
-    for stage, shape, move in reversed(stages):
-        path.append((stage, place))
-        place = index_before(place, shape, move)
-    return [*path, ("input", place)]
-
-
-def _check_index(index: Index, shape: Shape) -> Index:
-    """Return `index` with negative positions counted from 0; raise `ShapeError` (usage) if there is no such element."""
-    if len(index) != len(shape):
-        raise misuse(f"an element of {shape_text(shape)} has {len(shape)} indices, not {len(index)}", argument="follow")
-    for place, (at, size) in enumerate(zip(index, shape, strict=True)):
-        if isinstance(size, int) and not -size <= at < size:
-            message = f"index {at} is outside of dim {place}, which is {size}"
-            raise misuse(message, argument="follow", index=place)
-    return tuple(at % size if isinstance(size, int) else at for at, size in zip(index, shape, strict=True))
-
-
-def index_after(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
-    """Return an element's index after a move; of repeats, the first. None if the move leaves the element out.
-
-    `index` and `shape` are those before the move.
-    """
-    if isinstance(move, Permute):
-        return tuple(index[axis] for axis in move.axes)
-    if isinstance(move, Expand):
-        return (0,) * (len(move.shape) - len(index)) + index
-    if isinstance(move, Pick):
-        return _picked_index(index, shape, move)
-    if isinstance(move, Roll):
-        return _rolled_index(index, shape, move.axis, move.shift)
-    return unravel(ravel(index, shape), move.shape) if isinstance(move, Reshape) else index
-
-
-def _picked_index(index: Index, shape: Sequence[Any], move: Pick) -> Index | None:
-    places = list[int]()
-    for at, dim, (start, step, size) in zip(index, shape, move.axes, strict=True):
-        place, over = divmod(at - start % dim, step)
-        if over or not 0 <= place < (1 if size is None else size):
-            return None
-        places += [] if size is None else [place]
-    return tuple(places)
-
-
-def _rolled_index(index: Any, shape: Sequence[Any], axis: int, shift: int) -> tuple[Any, ...]:
-    return (*index[:axis], (index[axis] + shift) % shape[axis], *index[axis + 1 :])
-
-
-def index_before(index: Any, shape: Sequence[Any], move: Move) -> Any:
-    """Return an element's index before a move. `index` is the one after it, and `shape` the shape before it."""
-    if isinstance(move, Permute):
-        places = {axis: out for out, axis in enumerate(move.axes)}
-        return tuple(index[places[axis]] for axis in range(len(shape)))
-    if isinstance(move, Expand):
-        kept = index[len(move.shape) - len(shape) :]
-        return tuple(at * (size != 1) for at, size in zip(kept, shape, strict=True))
-    if isinstance(move, Roll):
-        return _rolled_index(index, shape, move.axis, -move.shift)
-    if isinstance(move, Pick):
-        places = iter(index)
-        return tuple(
-            start % dim + (0 if size is None else step * next(places))
-            for (start, step, size), dim in zip(move.axes, shape, strict=True)
-        )
-    return unravel(ravel(index, move.shape), shape) if isinstance(move, Reshape) else index
-
-
-def index_text(index: Sequence[int] | None) -> str:
-    """Return an index as a path shows it.
-
-    >>> index_text((0, 2)), index_text(None)
-    ('[0,2]', 'left out')
-    """
-    return "left out" if index is None else f"[{','.join(map(str, index))}]"
-
-
-def ravel(index: Any, shape: Sequence[Any]) -> Any:
-    """Return how many elements come before the one at `index` in a tensor of `shape`, in C order.
-
-    The parts of `index` are numbers, or arrays of numbers for several elements.
-
-    >>> ravel((1, 0, 2), (2, 3, 4))
-    14
-    """
-    flat: Any = 0
-    for at, size in zip(index, shape, strict=True):
-        flat = flat * size + at
-    return flat
-
-
-def unravel(flat: Any, shape: Sequence[Any]) -> Any:
-    """Return the index of the element of a tensor of `shape` that `flat` others come before, in C order.
-
-    >>> unravel(14, (2, 3, 4))
-    (1, 0, 2)
-    """
-    index = []
-    for size in reversed(shape):
-        index.append(flat % size)
-        flat = flat // size
-    return tuple(reversed(index))
-
-
-if TYPE_CHECKING:
-    Index = tuple[int, ...]
-
-
-# How a tensor lies in memory after the stages of a PyTorch chain: what `view` asks, and nothing else does.
-
-
-COPYING = ("tile", "flip", "roll", "depth_to_space", "space_to_depth")
-"""The ops whose output PyTorch writes anew. All others read the same memory if they can."""
-
-
-def with_strides(request: Request, before: Sequence[Trace]) -> Request:
-    """Return a request for a view with the strides that its input has after other stages, unless it names its own."""
-    strides = request.arguments.get("strides") or strides_after(before)
-    return request if strides is None else replace(request, arguments={**request.arguments, "strides": strides})
-
-
-def strides_after(traces: Iterable[Trace]) -> Shape | None:
-    """Return the strides of a tensor after some stages; None if it is contiguous.
-
-    It begins contiguous, or with the strides that the first stage names. Source: PyTorch's notes on tensor views.
-    """
-    strides: Shape | None = None
-    for trace in traces:
-        strides = trace.request.arguments.get("strides") or strides
-        if trace.request.dialect != "torch" or trace.op in COPYING or trace.output is None:
-            strides = None
-            continue
-        known = Known(trace.request.dims)
-        for stage in trace.stages:
-            if stage.move is None or 0 in stage.before:
-                return None
-            if strides is not None or not isinstance(stage.move, Reshape):
-                strides = view_after(stage.before, strides or contiguous_strides(stage.before), stage.move, known)
-            if strides and _reads_in_order(stage.move.after(stage.before), strides):
-                strides = None
-    return strides
-
-
-def _reads_in_order(shape: Shape, strides: Shape) -> bool:
-    """Say whether these strides are those of a contiguous tensor, wherever a dim is not 1."""
-    found = zip(shape, strides, contiguous_strides(shape), strict=True)
-    return all(dim == 1 or stride == expected for dim, stride, expected in found)

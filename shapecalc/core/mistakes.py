@@ -6,10 +6,11 @@ the resolver answers that request. Adding a kind is adding a function here and i
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Chain, Permute, Request, Trace
+from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.layout import follow
+from shapecalc.core.follow import follow
+from shapecalc.core.moves import Permute
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve, resolve_chain
 from shapecalc.core.rules import CopiedZero

@@ -14,9 +14,8 @@ from __future__ import annotations
 from array import array
 from math import prod
 
-from shapecalc.core.answers import Chain, Expand, Kind, Pick, Reshape, Slice, Stage, Trace, plain
 from shapecalc.core.conditions import Known, solved_names
-from shapecalc.core.dims import Dim, Shape, Sum, all_known, named_dim, product, quotient, substitute, total
+from shapecalc.core.dims import Dim, Sum, all_known, named_dim, plain, product, quotient, substitute, total
 from shapecalc.core.layout import (
     EMPTY,
     Atom,
@@ -24,7 +23,6 @@ from shapecalc.core.layout import (
     Moves,
     View,
     contiguous_strides,
-    groups,
     is_backwards,
     merge,
     positions,
@@ -32,12 +30,14 @@ from shapecalc.core.layout import (
     view_through,
     without_zeros,
 )
+from shapecalc.core.moves import Expand, Pick, Reshape
 from shapecalc.core.record import Record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from shapecalc.core.conditions import Conditions
     from shapecalc.core.layout import Level
 
 MOST_TRIED = 1 << 16
@@ -105,52 +105,22 @@ Origins = tuple[Origin | None, ...]
 """The origin of each dim; None for a dim that holds nothing of the input."""
 
 
-def origins(answer: Trace | Chain | Stage) -> Origins | None:
-    """Return the origins of the output dims of an answer, or of one stage of it; None if it is refused.
+def origins(moves: Moves, conditions: Conditions, ones: Mapping[int, int]) -> Origins:
+    """Return the origin of each output dim of moves, for all sizes that meet the conditions.
 
-    >>> import shapecalc as sc
-    >>> origins(sc.reshape((2, 6), (2, 2, 3)))[1:]
-    ((AxisAtom(axis=1, size=2, stride=3, start=()),), (AxisAtom(axis=1, size=3, stride=1, start=()),))
-    >>> origins(sc.reshape((3, 4), (2, 3, 2)))[1:]
-    ((Mixes(axes=(0, 1), exact=True),), (AxisAtom(axis=1, size=2, stride=1, start=()),))
+    `ones` are the input axes of 1 that output dims of 1 are.
     """
-    stages = (answer,) if isinstance(answer, Stage) else answer.stages
-    output = answer.after if isinstance(answer, Stage) else answer.output
-    if output is None:
-        return None
-    if any(isinstance(stage.move, Slice) for stage in stages):
-        return (None,) * len(output)
-    shape = answer.before if isinstance(answer, Stage) else answer.input
-    moves = Moves(shape, tuple([stage.move for stage in stages if stage.move is not None]))
-    conditions = () if isinstance(answer, Stage) else answer.conditions
     settled = solved_names(conditions)
     if settled:
         moves = moves.rewritten(settled)
     ratios = [quotient(each.left, each.right) for each in conditions if each.relation == "%"]
-    known = Known([*moves.dims, *ratios])
-    found = origins_of(moves, known)
-    kept = _kept_ones(shape, stages)
-    return tuple([(AxisAtom(kept[out], 1, 1),) if out in kept and not dim else dim for out, dim in enumerate(found)])
+    found = origins_of(moves, Known([*moves.dims, *ratios]))
+    return tuple([(AxisAtom(ones[out], 1, 1),) if out in ones and not dim else dim for out, dim in enumerate(found)])
 
 
-def _kept_ones(shape: Shape, stages: Iterable[Stage]) -> dict[int, int]:
-    """Return the input axis of 1 that each output dim of 1 is, for those that are one."""
-    kept = {axis: axis for axis, dim in enumerate(shape) if dim == 1}
-    for stage in stages:
-        before, after = stage.before, stage.after or ()
-        if stage.kind in (Kind.SQUEEZE, Kind.UNSQUEEZE, Kind.PERMUTE):
-            sources = {step.out: step.sources for step in stage.steps}
-            pairs = [(out, axes[0]) for out, axes in sources.items() if out is not None and len(axes) == 1]
-        elif isinstance(stage.move, Reshape):
-            pairs = [(each.outs[0], each.sources[0]) for each in groups(before, after) if each.verb == "stays"]
-        elif isinstance(stage.move, Pick):
-            left = [axis for axis, size in enumerate(stage.move.sizes) if size is not None]
-            pairs = [(out, axis) for out, axis in enumerate(left) if before[axis] == 1]
-        else:
-            new = len(after) - len(before)
-            pairs = [(axis + new, axis) for axis in range(len(before))]
-        kept = {out: kept[axis] for out, axis in pairs if axis in kept and after[out] == 1}
-    return kept
+def origins_json(found: Origins | None) -> object:
+    """Return origins as the JSON that the command line documents."""
+    return found and [None if dim is None else [atom.as_json() for atom in dim] for dim in found]
 
 
 def origins_of(moves: Moves, known: Known) -> tuple[Origin, ...]:
@@ -229,9 +199,11 @@ class _Account:
 
     def _begin(self, offset: Sum) -> None:
         """Set where axes begin to be read, for a flat index given as terms."""
-        for rest in offset:
+        for term in offset:
+            rest = term
             for axis in self.axes:
                 stride = self.strides[axis]
+                whole: Dim
                 if isinstance(rest, int) and isinstance(stride, int):
                     whole, rest = divmod(rest, stride)
                 elif rest != 0 and self.known.divides(stride, rest):
@@ -350,7 +322,8 @@ class _Account:
         if fits and not self.starts[atom.axis] and all(self._is_apart(each, atom.size, far) for each in others):
             return False
         tried = self._all_tried()
-        return tried is None or not tried.says(out, origin, atom, self.starts[atom.axis])
+        inside = [each.size for each in origin[origin.index(atom) + 1 :] if not isinstance(each, Mixes)]
+        return tried is None or not tried.says(out, product(inside), atom, self.starts[atom.axis])
 
     def _mixes(self, out: int) -> Origin:
         """Return the origin of a dim that mixes: the axes on which the positions change along it."""
@@ -375,7 +348,8 @@ class _Account:
             sure = exact or self._is_nested(forward, steps)
             inner = [(axis, self.shape[axis], self.strides[axis]) for axis in self.axes]
             return {axis for axis, dim, far in inner if not self._is_apart(forward, dim, far, sure=sure)}, exact
-        found, far = set[int](), 1
+        found = set[int]()
+        far: Dim = 1
         for part in reversed(self._parts(atom.base)):
             if part.stride != 0 and not self._is_apart(forward, part.size, far):
                 digits = self._whole_digits(part)
@@ -435,26 +409,30 @@ class _Account:
                 start, dim = self.starts[atom.axis], self.shape[atom.axis]
                 if isinstance(dim, int) and all_known(start):
                     start = total((sum(start) % dim,))  # type: ignore[arg-type]  # all are numbers
-                atom = AxisAtom(atom.axis, atom.size, atom.stride, start)
-                last = made[-1] if made else None
-                joins = isinstance(last, AxisAtom) and last.axis == atom.axis
-                if joins and last.stride == product((atom.size, atom.stride)):
-                    atom = replace(atom, size=product((made.pop().size, atom.size)))
-            elif isinstance(atom, Repeats) and made and isinstance(made[-1], Repeats):
-                atom = Repeats(product((made.pop().size, atom.size)))
-            made.append(atom)
+                atom = replace(atom, start=start)
+            match (made[-1] if made else None), atom:
+                case AxisAtom() as last, AxisAtom() if self._joins(last, atom):
+                    made[-1] = replace(atom, size=product((last.size, atom.size)))
+                case Repeats() as last, Repeats():
+                    made[-1] = Repeats(product((last.size, atom.size)))
+                case _:
+                    made.append(atom)
         return tuple(made)
+
+    def _joins(self, outer: AxisAtom, inner: AxisAtom) -> bool:
+        """Say whether one atom can stand for two neighbours."""
+        return outer.axis == inner.axis and outer.stride == product((inner.size, inner.stride))
 
 
 class _Tried:
     """The positions of all elements of a tensor of numbers, on each axis of the input."""
 
     def __init__(self, moves: Moves) -> None:
-        self.output = moves.output
-        flat = positions(moves, array("q", range(prod(moves.input))))
+        self.output = _numbers(moves.output)
+        shape = _numbers(moves.input)
+        flat = positions(moves, array("q", range(prod(shape))))
         self.places = [
-            array("q", [place // far % dim for place in flat])
-            for dim, far in zip(moves.input, contiguous_strides(moves.input), strict=True)
+            array("q", [place // prod(shape[axis + 1 :]) % size for place in flat]) for axis, size in enumerate(shape)
         ]
 
     def changing(self, out: int) -> set[int]:
@@ -462,15 +440,19 @@ class _Tried:
         size, inner = self.output[out], prod(self.output[out + 1 :])
         return {axis for axis, places in enumerate(self.places) if _changes(places, size, inner)}
 
-    def says(self, out: int, origin: Origin, atom: AxisAtom, start: Sum) -> bool:
-        """Say whether the digit of an atom can be told from each position on its axis."""
-        size, inner = self.output[out], prod(self.output[out + 1 :])
-        below = prod([each.size for each in origin[origin.index(atom) + 1 :]])
-        first = sum(start)
+    def says(self, out: int, below: Dim, atom: AxisAtom, start: Sum) -> bool:
+        """Say whether the digit of an atom, with others of `below` values inside it, is told by the positions."""
+        within, size, stride, first = _numbers((below, atom.size, atom.stride, *(start or (0,))))
+        dim, inner = self.output[out], prod(self.output[out + 1 :])
         return all(
-            (place - first) // atom.stride % atom.size == index // inner % size // below % atom.size
+            (place - first) // stride % size == index // inner % dim // within % size
             for index, place in enumerate(self.places[atom.axis])
         )
+
+
+def _numbers(dims: Iterable[Dim]) -> tuple[int, ...]:
+    """Return dims that are all numbers."""
+    return tuple([int(str(dim)) for dim in dims])
 
 
 def _changes(places: array[int], size: int, inner: int) -> bool:

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Chain, Kind, Pick, Request, Stage, Step, Trace
+from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace
 from shapecalc.core.ask import ask, check_attributes, check_names_known, setting_of, with_sizes
 from shapecalc.core.conditions import Conditions, Never, combine, divides, holds, put_sizes_in
 from shapecalc.core.dialects.base import EmptyInfer, Zero, check_rank, checked_volume, spelled
 from shapecalc.core.dims import Monomial, Shape, all_known, names, substitute
+from shapecalc.core.moves import Pick
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import steps_of
 from shapecalc.core.problem import Problem, ShapeError, misuse, refusal
@@ -255,7 +256,7 @@ def _on(shape: Shape, request: Request, before: Sequence[Trace]) -> Request:
     request = replace(request, input=shape)
     if request.op != "view" or not before:
         return request
-    from shapecalc.core.layout import with_strides  # no other op asks how its input lies in memory
+    from shapecalc.core.strides import with_strides  # no other op asks how its input lies in memory
 
     return with_strides(request, before)
 

@@ -7,29 +7,31 @@ from __future__ import annotations
 
 from itertools import chain, groupby, islice, pairwise
 
-from shapecalc.core.answers import Chain, Expand, Permute, Pick, Request, Reshape, Roll, Slice, Trace, plain
+from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.commands import chain_text
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Zero, bytes_of
-from shapecalc.core.dims import Dim, Shape, monomial, names, product, quotient, rewrite
+from shapecalc.core.dims import Dim, Shape, monomial, names, plain, product, quotient, rewrite
 from shapecalc.core.equiv import Premises, stands_for
 from shapecalc.core.find import order_of
-from shapecalc.core.layout import Atom, View, contiguous_strides, merge, view_after, view_of
+from shapecalc.core.layout import Atom, View, contiguous_strides, merge, view_of
 from shapecalc.core.lookup import lookup
+from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Slice
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Choice, Record, replace
 from shapecalc.core.resolve import resolve_chain
+from shapecalc.core.strides import view_after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from shapecalc.core.answers import Move
     from shapecalc.core.conditions import Conditions, Known
     from shapecalc.core.layout import Atoms, Axes
+    from shapecalc.core.moves import Move
 
 
 ONE_SHUFFLE = frozenset({"p", "r", "pr", "rp", "prp"})
@@ -208,7 +210,7 @@ def cost_of(shape: Shape, moves: Iterable[Move], known: Known, item: int) -> Cos
     """Return what moves of a tensor of `shape` take, if one element has `item` bytes.
 
     >>> from shapecalc.core.conditions import Known
-    >>> from shapecalc.core.answers import Reshape
+    >>> from shapecalc.core.moves import Reshape
     >>> print(cost_of((2, 3), [Permute((1, 0)), Reshape((6,))], Known(), 4))
     1 transpose, 1 Shuffle, 48 bytes
     """

@@ -8,8 +8,6 @@ None is ?, and H//2 is H/2, which leaves out the sizes that 2 does not divide.
 
 from __future__ import annotations
 
-from re import split
-
 from shapecalc.core.dims import Dim, Monomial, Shape, lowest_terms, named_dim
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
@@ -257,6 +255,8 @@ def _meant(word: str, misfit: str) -> str:
     """Return what to write in place of a word that is no dim: with commas or -, if others stand in their place."""
     hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
     dashed = "".join("-" if char in DASHES else char for char in word[:MOST_MISTYPED])
+    from re import split  # only what is mistyped is looked at so closely
+
     dims = split(SEPARATING, dashed)
     decimal = dashed.count(".") == 1 and dashed.replace(".", "").isdecimal()
     known = all(is_integer(dim) or (dim.isidentifier() and dim.isascii()) for dim in dims)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from shapecalc.core.answers import Expand, Move, Permute, Pick, Reshape, Roll
+from shapecalc.core.moves import Expand, Move, Permute, Pick, Reshape, Roll
 from shapecalc.core.record import Record
 from shapecalc.engine.copying import copy_for, roll_into
 from shapecalc.engine.plan import StridedView

@@ -6,8 +6,9 @@ from typing import Any
 
 from numpy import ndarray
 
-from shapecalc.core.answers import Chain, Move, Permute, Slice, Trace
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Shape
+from shapecalc.core.moves import Move, Permute, Slice
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import shape_text
 from shapecalc.engine.backends import NUMPY, Backend, backend_for

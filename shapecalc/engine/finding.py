@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.answers import Chain, Permute
+from shapecalc.core.answers import Chain, moves_of
 from shapecalc.core.commands import read_chain
 from shapecalc.core.dims import Shape, all_known, substitute
 from shapecalc.core.examples import example_sizes
 from shapecalc.core.find import Found, Pair, Way, fitting_ways, named_way, ways_between
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.layout import index_before, moves_of, ravel, unravel
+from shapecalc.core.moves import Permute, index_before, ravel, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
 from shapecalc.engine.backends import NUMPY

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers import Pick, Reshape, Roll
 from shapecalc.core.conditions import Known
 from shapecalc.core.layout import View
+from shapecalc.core.moves import Pick, Reshape, Roll
 from shapecalc.core.record import Record
 from shapecalc.engine.atoms import blocking_pair, contiguous_axes
 
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shapecalc.core.answers import Move
+    from shapecalc.core.moves import Move
 
     Shapes = tuple[tuple[int, ...], ...]
 

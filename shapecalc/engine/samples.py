@@ -12,7 +12,8 @@ import numpy as np
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Shape
-from shapecalc.core.layout import index_before, ravel, unravel, waypoints
+from shapecalc.core.follow import waypoints
+from shapecalc.core.moves import index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.engine.reading import elements_at

@@ -6,7 +6,7 @@ import re
 
 from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
 from shapecalc.core.dims import Shape, product
-from shapecalc.core.layout import follow_back
+from shapecalc.core.follow import follow_back
 from shapecalc.core.mistakes import Mistake, misplacement_of, mistake_of
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.transpose import TakenAxis

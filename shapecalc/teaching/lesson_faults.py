@@ -6,7 +6,7 @@ import re
 import tomllib
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.layout import follow
+from shapecalc.core.follow import follow
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import NOT_SHOWN, brief, read_axes

@@ -10,7 +10,7 @@ from shapecalc.core.commands import read_chain, read_stage, split
 from shapecalc.core.dims import Shape
 from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.layout import follow
+from shapecalc.core.follow import follow
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import is_file, read_axes, read_dims, shape_text

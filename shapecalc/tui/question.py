@@ -5,7 +5,14 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.ask import COMMON, chain_with_options, default_dialect, dialect_called, switch_name, with_defaults
+from shapecalc.core.ask import (
+    chain_with_options,
+    common_options,
+    default_dialect,
+    dialect_called,
+    switch_name,
+    with_defaults,
+)
 from shapecalc.core.commands import (
     ELSEWHERE,
     command_line,
@@ -158,10 +165,10 @@ def question_of(words: Sequence[str], defaults: Mapping[str, object] = NONE) -> 
         words = ["reshape", *words]
     typed = read_stage(words, with_input=True)
     options = with_defaults(typed.op, defaults, typed.options)
-    settings = {name: value for name, value in options.items() if name in COMMON}
+    settings = {name: value for name, value in options.items() if name in common_options()}
     if "dialect" in settings:
         settings["dialect"] = dialect_called(str(settings["dialect"])).name
-    texts = {name: _field_text(value) for name, value in typed.options.items() if name not in COMMON}
+    texts = {name: _field_text(value) for name, value in typed.options.items() if name not in common_options()}
     return Question(typed.op, {"input": typed.input or "", **texts}, settings)
 
 

@@ -10,7 +10,7 @@ from math import prod
 
 from rich.text import Text
 
-from shapecalc.core.layout import ravel, unravel
+from shapecalc.core.moves import ravel, unravel
 from shapecalc.core.record import Record
 from shapecalc.view.canvas import clip_line, rows_around
 from shapecalc.view.ink import ink

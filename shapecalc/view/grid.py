@@ -7,10 +7,11 @@ from typing import assert_never
 
 from rich.text import Text
 
-from shapecalc.core.answers import Chain, Expand, Move, Permute, Pick, Reshape, Roll, Slice, Trace
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Shape, all_known, substitute
 from shapecalc.core.examples import example_sizes
-from shapecalc.core.layout import index_after, index_before, index_text, ravel
+from shapecalc.core.follow import index_text
+from shapecalc.core.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice, index_after, index_before, ravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text, visible

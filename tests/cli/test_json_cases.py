@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shapecalc.cli.checking.judge import judge_block
 from shapecalc.cli.checking.lines import Block
 from shapecalc.cli.checking.reports import Report, Style
-from shapecalc.core.ask import SWITCHES
+from shapecalc.core.ask import switches
 from shapecalc.core.cases import case_of, read_object
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
@@ -64,7 +64,7 @@ def json_cases(draw):
         case[switch.name] = draw(st.sampled_from([0, 1, True, False]))
     odd = {"opset": st.sampled_from([1, 7, 11, 13, 14, 25, 28, True, 14.0, "14", 0, None])}
     odd |= {"dtype": st.sampled_from(["float", "float32", "int2", "nope", 5]), "axis": numbers(), "N": st.just(1)}
-    odd |= dict.fromkeys(SWITCHES, st.sampled_from([0, 1, 0.0, 2, None])) | {
+    odd |= dict.fromkeys(switches(), st.sampled_from([0, 1, 0.0, 2, None])) | {
         "where": st.sampled_from([{"N": 2}, "N=2"])
     }
     for name in draw(st.lists(st.sampled_from(list(odd)), max_size=1)):

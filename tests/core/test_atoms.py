@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.answers import Expand, Permute, Reshape
 from shapecalc.core.conditions import Known
 from shapecalc.core.dims import product, quotient, rewrite, substitute
 from shapecalc.core.layout import Atom, axes_of, axes_through, regroup
+from shapecalc.core.moves import Expand, Permute, Reshape
 from shapecalc.core.text import read_dims, shape_text
 from tests.sampling import examples, some_and_rest
 from tests.strategies import factorisations

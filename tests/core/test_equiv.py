@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 import shapecalc as sc
 from shapecalc.core import equiv as difference
+from shapecalc.core.answers import moves_of
 from shapecalc.core.commands import stage_line
 from shapecalc.core.conditions import Known, holds
 from shapecalc.core.dims import product, quotient
 from shapecalc.core.equiv import MOST_ELEMENTS, Verdict, equivalence
-from shapecalc.core.layout import moves_of, ravel
+from shapecalc.core.moves import ravel
 from shapecalc.core.text import read_dims, shape_text
 from tests.core.drawing import drawn_chain, factors, positions_of
 from tests.core.test_views import carried_out

@@ -21,7 +21,8 @@ FLOORS = {"core": 1, "view": 2, "engine": 2, "serving": 2, "models": 3, "doctor"
 DOOR = 5
 """The floor of what stands beside the folders: the package's own names and its entry point."""
 ROOMS = (
-    *("record", "problem", "dims", "conditions", "text", "values", "lookup", "answers", "layout", "examples", "rules"),
+    *("record", "problem", "dims", "conditions", "text", "values", "lookup", "moves", "layout", "origins"),
+    *("answers", "follow", "strides", "examples", "rules"),
     *("dialects", "ops", "rulebook", "ask", "resolve", "commands", "code", "pattern", "compare", "fixing", "mistakes"),
     *("equiv", "find", "simplify", "cases"),
 )

@@ -11,10 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.answers import Permute, Pick
 from shapecalc.core.commands import chain_text
 from shapecalc.core.conditions import Known
 from shapecalc.core.dims import substitute
+from shapecalc.core.moves import Permute, Pick
 from shapecalc.core.simplify import Goal, cost_of, goal_called, simplify
 from shapecalc.core.text import shape_text
 from tests.core.drawing import drawn_chain, positions_of

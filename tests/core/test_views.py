@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.answers import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.conditions import Known
 from shapecalc.core.dims import quotient
 from shapecalc.core.layout import Moves, positions, view_of, view_through
+from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.text import read_dims, shape_text
 from tests.sampling import examples
 from tests.strategies import factorisations

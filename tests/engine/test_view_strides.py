@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.answers import Reshape
 from shapecalc.core.ask import ask
+from shapecalc.core.moves import Reshape
 from shapecalc.core.resolve import resolve
 from shapecalc.engine.plan import plan_moves
 from tests.sampling import examples

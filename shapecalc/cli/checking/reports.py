@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from enum import Enum
 
-from shapecalc.core.answers import Chain, Trace, plain
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.cases import Expectation, answer_text, request_text, verdict_on, wrong_output
+from shapecalc.core.dims import plain
 from shapecalc.core.problem import Problem
 from shapecalc.core.record import Record
 from shapecalc.core.text import brief, shape_text, visible

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Reshape, Step
+from shapecalc.core.answers import Step
 from shapecalc.core.conditions import Conditions, Never, divides, equal
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
+from shapecalc.core.moves import Reshape
 from shapecalc.core.problem import ShapeError, misuse, refusal
 from shapecalc.core.record import Choice, FrozenDict, Record, fields
 from shapecalc.core.rules import (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Pick, Stage, Step
+from shapecalc.core.answers import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.base import KNOWN, Dialect, Operator, Reading, Zero
+from shapecalc.core.moves import Pick
 from shapecalc.core.problem import Rule
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import brief

@@ -6,7 +6,7 @@ the library departs from its documents, the library was followed.
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Reshape, Stage, Step
+from shapecalc.core.answers import Facts, Kind, Stage, Step
 from shapecalc.core.conditions import Conditions, Never, divides, equal
 from shapecalc.core.dialects.base import (
     COPIES,
@@ -23,6 +23,7 @@ from shapecalc.core.dialects.base import (
     second_infer,
 )
 from shapecalc.core.dims import Dim, Shape, product, quotient
+from shapecalc.core.moves import Reshape
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import Record
 from shapecalc.core.rules import (

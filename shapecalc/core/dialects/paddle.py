@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Expand, Kind, Reshape, Stage, Step
+from shapecalc.core.answers import Kind, Stage, Step
 from shapecalc.core.conditions import Never, divides
 from shapecalc.core.dialects.base import (
     COMPLEX,
@@ -24,6 +24,7 @@ from shapecalc.core.dialects.base import (
     same_count,
 )
 from shapecalc.core.dims import Dim, Shape, product, quotient
+from shapecalc.core.moves import Expand, Reshape
 from shapecalc.core.problem import refusal
 from shapecalc.core.rules import (
     AXIS_OUT_OF_RANGE,

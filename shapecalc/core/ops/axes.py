@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Reshape, Step
+from shapecalc.core.answers import Step
 from shapecalc.core.dialects.base import Repeats, checked_volume
 from shapecalc.core.dims import product
+from shapecalc.core.moves import Reshape
 from shapecalc.core.problem import refusal
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, NEGATIVE_AXIS, REPEATED_AXIS, Merged, Regrouped
 

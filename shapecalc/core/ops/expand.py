@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Expand, Kind, Stage, Step
+from shapecalc.core.answers import Kind, Stage, Step
 from shapecalc.core.conditions import Conditions, Never, equal
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Broadcast, Operator, check_rank, checked_volume
 from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.moves import Expand
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEEDS_SIZE, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, Stretched

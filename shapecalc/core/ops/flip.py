@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Pick, Stage, Step
+from shapecalc.core.answers import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.base import Operator, Repeats
+from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import Rule

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers import Facts, Kind, Reshape, Stage, Step
+from shapecalc.core.answers import Facts, Kind, Stage, Step
 from shapecalc.core.conditions import Conditions, Never, divides, equal
 from shapecalc.core.dialects.base import check_rank
 from shapecalc.core.dims import Dim, Shape, quotient
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import merge, regrouped
 from shapecalc.core.ops.expand import EXPAND, expand
 from shapecalc.core.ops.op import NONE, Holds, Op, Param, operator_of

@@ -7,7 +7,7 @@ asked.
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reshape, Stage, Step
+from shapecalc.core.answers import Kind, Stage, Step
 from shapecalc.core.conditions import Conditions, Never, divides
 from shapecalc.core.dialects.base import (
     FLOATS,
@@ -27,6 +27,7 @@ from shapecalc.core.dialects.base import (
     second_infer,
 )
 from shapecalc.core.dims import Dim, Shape, exceeds, product, quotient
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.rules import (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Roll, Stage, Step
+from shapecalc.core.answers import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.base import Operator
+from shapecalc.core.moves import Roll
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.select import existing_axis
 from shapecalc.core.problem import Rule

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Pick, Stage, Step
+from shapecalc.core.answers import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator
 from shapecalc.core.dims import Dim
+from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import axis_from_zero
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import Rule, refusal

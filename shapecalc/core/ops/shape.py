@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Slice, Stage, Step
+from shapecalc.core.answers import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Operator
 from shapecalc.core.dims import Shape
+from shapecalc.core.moves import Slice
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import Rule
 from shapecalc.core.text import rank_text

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Pick, Stage, Step
+from shapecalc.core.answers import Facts, Kind, Stage, Step
 from shapecalc.core.conditions import Conditions, Never, divides
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Outside
 from shapecalc.core.dims import Dim, Monomial, quotient
+from shapecalc.core.moves import Pick
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NEEDS_SUM, NO_SUCH_ATTRIBUTE

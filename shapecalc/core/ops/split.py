@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Pick, Stage, Step
+from shapecalc.core.answers import Facts, Kind, Stage, Step
 from shapecalc.core.conditions import Never, divides
 from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator
 from shapecalc.core.dims import Dim, product, quotient
+from shapecalc.core.moves import Pick
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, existing_axis
 from shapecalc.core.problem import Rule, refusal

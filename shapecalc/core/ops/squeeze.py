@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reshape, Stage, Step
+from shapecalc.core.answers import Kind, Stage, Step
 from shapecalc.core.conditions import Never, differ, equal
 from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, NotOne, Operator
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import axes_from_zero, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import refusal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Expand, Kind, Reshape, Stage, Step
+from shapecalc.core.answers import Kind, Stage, Step
 from shapecalc.core.dialects.base import (
     FLOATS,
     SINCE_13,
@@ -14,6 +14,7 @@ from shapecalc.core.dialects.base import (
     checked_volume,
 )
 from shapecalc.core.dims import Dim, Shape, product
+from shapecalc.core.moves import Expand, Reshape
 from shapecalc.core.ops.axes import merge, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import Rule, refusal

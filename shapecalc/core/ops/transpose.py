@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Permute, Stage, Step
+from shapecalc.core.answers import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, NoPerm, Operator
+from shapecalc.core.moves import Permute
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import Choice

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reshape, Stage, Step
+from shapecalc.core.answers import Kind, Stage, Step
 from shapecalc.core.conditions import Conditions, Never, equal
 from shapecalc.core.dialects.base import Operator, check_rank, checked_volume
 from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.reshape import Target

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reshape, Stage, Step
+from shapecalc.core.answers import Kind, Stage, Step
 from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Operator, Repeats, check_rank
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import axes_from_zero, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import Rule, refusal

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Reshape, Stage, Step
+from shapecalc.core.answers import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.base import Operator
 from shapecalc.core.dims import Shape, all_known
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.reshape import reshape
 from shapecalc.core.problem import Rule, refusal
@@ -100,7 +101,8 @@ def view(shape: Shape, at: Setting, target: Shape, strides: Shape | None = None)
 def _strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
     """Return the strides of the view; raise `ShapeError` if there is none, or if sizes decide whether there is one."""
     from shapecalc.core.conditions import Known  # an answer without its steps starts without it
-    from shapecalc.core.layout import contiguous_strides, view_after
+    from shapecalc.core.layout import contiguous_strides
+    from shapecalc.core.strides import view_after
 
     if strides is None or 0 in shape:
         return strides if strides and shape == target else contiguous_strides(target)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.layout import index_before, waypoints
+from shapecalc.core.follow import waypoints
+from shapecalc.core.moves import index_before
 from shapecalc.core.record import Record
 from shapecalc.engine.stores.reads import boxes_of
 from shapecalc.engine.stores.stores import open_store, read_box

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import assert_never
 
-from shapecalc.core.answers import Kind, Permute, Slice, Stage
+from shapecalc.core.answers import Kind, Stage
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Flattens, check_rank
+from shapecalc.core.moves import Permute, Slice
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record, replace
 from shapecalc.view.code import Code

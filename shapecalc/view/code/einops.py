@@ -6,10 +6,10 @@ piece of, and where on it the piece lies.
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.conditions import Implied, solved_names
 from shapecalc.core.dims import named_dim, product, quotient, rewrite, substitute
 from shapecalc.core.layout import EMPTY, Atom, cut, merge, without_zeros
+from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code

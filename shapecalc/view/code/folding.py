@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Permute, Pick, Reshape, Roll, Slice, Stage
+from shapecalc.core.answers import Kind, Stage
+from shapecalc.core.moves import Permute, Pick, Reshape, Roll, Slice
 from shapecalc.core.record import Record
 from shapecalc.view.code.slices import cut_axes
 from shapecalc.view.code.written import WrittenDim, shape_after, stages_of, written_dims

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from shapecalc.core.answers import Kind, Permute, Slice
+from shapecalc.core.answers import Kind
 from shapecalc.core.ask import DEFAULT_OPSET
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, spelled
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.dims import Dim, Monomial, all_known
+from shapecalc.core.moves import Permute, Slice
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import brief

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from shapecalc.core.answers import Kind, Permute, Slice
+from shapecalc.core.answers import Kind
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import check_rank
+from shapecalc.core.moves import Permute, Slice
 from shapecalc.view.code import Code
 from shapecalc.view.code.batch import batch_warnings
 from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Pick, Roll
 from shapecalc.core.dims import INT64_MAX
+from shapecalc.core.moves import Pick, Roll
 from shapecalc.core.ops.split import SplitAxis
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from shapecalc.core.answers import Kind, Slice
+from shapecalc.core.answers import Kind
+from shapecalc.core.moves import Slice
 from shapecalc.view.code.arrays import axes_of, indexed, program, sizes_of, tuple_text
 from shapecalc.view.code.slices import kept_axes, short_roll, split_axis
 from shapecalc.view.code.written import drops_every_one, inserted_axes

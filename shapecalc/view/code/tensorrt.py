@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from shapecalc.core.answers import Kind, Permute, Slice
+from shapecalc.core.answers import Kind
 from shapecalc.core.conditions import solved_names
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import check_rank
 from shapecalc.core.dims import all_known, rewrite
+from shapecalc.core.moves import Permute, Slice
 from shapecalc.core.problem import misuse
 from shapecalc.core.simplify import MOST_DIMS, Goal, runs, simplify
 from shapecalc.view.code import Code

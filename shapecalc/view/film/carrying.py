@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers import Permute, Reshape
-from shapecalc.core.layout import index_before, ravel, unravel
+from shapecalc.core.moves import Permute, Reshape, index_before, ravel, unravel
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
 from shapecalc.view.film.board import HEAD, PART

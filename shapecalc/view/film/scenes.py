@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers import Reshape, Slice
 from shapecalc.core.commands import command_line
+from shapecalc.core.moves import Reshape, Slice
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import brief, dim_text, shape_text, visible
 from shapecalc.view.budget import budget_of

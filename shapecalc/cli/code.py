@@ -6,9 +6,8 @@ from textwrap import dedent
 
 from shapecalc.cli.answer import advised, print_answer, print_error
 from shapecalc.cli.inputs import read_input, read_stdin
-from shapecalc.cli.options import ASKING, PRINTING, Argument, Option
+from shapecalc.cli.options import ASKING, PRINTING, Argument, Command, Option
 from shapecalc.cli.output import tell
-from shapecalc.cli.signature import make_command
 from shapecalc.core.ask import chain_with_options
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.problem import ShapeError, misuse
@@ -17,30 +16,13 @@ from shapecalc.core.values import read_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import typer
-
     from shapecalc.cli.output import Output
     from shapecalc.core.dims import Shape
 
-SUMMARY = "Answer a line of PyTorch, NumPy, TensorFlow or JAX; it is read, never run."
-HELP = f"""\b
-  shapecalc code 'x.view(B, T, h, C // h).transpose(1, 2)' --input x=B,T,C
-  shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
-  shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e
-
-{SUMMARY} It answers as chain does. Every name but the tensor's is a size; --where gives
-numbers to names. Without --dialect, the modules and methods in the line decide whose rules apply."""
 LINE = Argument(
     "line", "an expression with one tensor, or assignments that end with one; - reads it from standard input", "'LINE'"
 )
 INPUT = Option("input", "The tensor's name and shape: x=N,C,H,W, or the shape alone.", metavar="[NAME=]SHAPE")
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    asking = [option for option in ASKING.values() if option.name != "opset"]
-    made = make_command(run_code, [LINE, INPUT, *asking, *PRINTING.values()])
-    app.command("code", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
 def _shape_of(text: str) -> Shape:
@@ -70,3 +52,17 @@ def run_code(
         return print_answer(answer_chain(read.shape, stages, {}), out, given.source, asked=[{"where": where}])
     except ShapeError as error:
         return print_error(advised(error), "code", {"line": text, "input": input}, out)
+
+
+CODE_COMMAND = Command(
+    name="code",
+    run=run_code,
+    parameters=[LINE, INPUT, *[option for option in ASKING.values() if option.name != "opset"], *PRINTING.values()],
+    summary="Answer a line of PyTorch, NumPy, TensorFlow or JAX; it is read, never run.",
+    examples="""\
+  shapecalc code 'x.view(B, T, h, C // h).transpose(1, 2)' --input x=B,T,C
+  shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
+  shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
+    more=""" It answers as chain does. Every name but the tensor's is a size; --where gives
+numbers to names. Without --dialect, the modules and methods in the line decide whose rules apply.""",
+)

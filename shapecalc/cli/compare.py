@@ -5,9 +5,8 @@ from __future__ import annotations
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text, read_input
-from shapecalc.cli.options import ASKING, DIALECTS_ONLY, PRINTING, Argument, Option, printing_options
+from shapecalc.cli.options import ASKING, DIALECTS_ONLY, PRINTING, Argument, Command, Option, printing_options
 from shapecalc.cli.output import Exit, put_json, show, show_table, tell
-from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
 from shapecalc.core.ask import common_options
 from shapecalc.core.commands import is_option, read_chain, read_stage, respelled
@@ -23,23 +22,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import typer
-
     from shapecalc.cli.output import Output
     from shapecalc.core.answers import Chain, Trace
     from shapecalc.core.ask import Stage
     from shapecalc.core.compare import Comparison
     from shapecalc.core.pattern import ShapePattern
 
-SUMMARY = "Ask every dialect the same question, and show the answers side by side."
-HELP = f"""\b
-  shapecalc compare 0,3,4 0,-1
-  shapecalc compare 2,3,4 0,-1 --dialect onnx --dialect numpy
-  shapecalc compare squeeze 1,3,1 --axes 1 --json
-  shapecalc compare chain '2,3 | transpose | reshape 0,-1'
-
-{SUMMARY} Exit 1 if the answers differ at the dialects' default settings; refusals count as the
-same answer. * marks rows that differ from the most common answer."""
 WORDS = Argument(
     "words",
     "the command line of an op or of chain; without an op, of reshape",
@@ -48,8 +36,6 @@ WORDS = Argument(
     completions=lambda: OPS,
     completes_first=True,
 )
-UNKNOWN = {"ignore_unknown_options": True}
-"""The options of the op are among the words, which the core reads."""
 
 OPTIONS: tuple[Option, ...] = (
     DIALECTS_ONLY,
@@ -57,12 +43,6 @@ OPTIONS: tuple[Option, ...] = (
     *printing_options("explain", "json", "expect", "quiet", "strict", "no_config"),
 )
 """What compare takes; the options of an op are among the words."""
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    made = make_command(run_compare, [WORDS, *OPTIONS])
-    app.command("compare", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
 def run_compare(words: list[str], dialect: list[str] | None, out: Output, **options: object) -> int:
@@ -172,3 +152,19 @@ def _told(comparison: Comparison) -> str:
     if len({row.verdict for row in comparison.rows}) == 1:
         return told
     return f"{told} (* marks the answers at other settings than the default)"
+
+
+COMPARE_COMMAND = Command(
+    name="compare",
+    run=run_compare,
+    parameters=[WORDS, *OPTIONS],
+    summary="Ask every dialect the same question, and show the answers side by side.",
+    examples="""\
+  shapecalc compare 0,3,4 0,-1
+  shapecalc compare 2,3,4 0,-1 --dialect onnx --dialect numpy
+  shapecalc compare squeeze 1,3,1 --axes 1 --json
+  shapecalc compare chain '2,3 | transpose | reshape 0,-1'""",
+    more=""" Exit 1 if the answers differ at the dialects' default settings; refusals count as the
+same answer. * marks rows that differ from the most common answer.""",
+    takes_unknown=True,
+)

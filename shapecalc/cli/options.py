@@ -16,7 +16,7 @@ from shapecalc.core.text import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from shapecalc.core.ops.op import Op, Param
@@ -102,6 +102,29 @@ class Argument(Record):
     completions: Callable[[], Iterable[str]] | None = None
     completes_first: bool = False
     """Whether a shell offers the completions for the first of repeated words only."""
+
+
+class Command(Record):
+    """One command: what it takes, what it does, and what its help says."""
+
+    name: str
+    run: Callable[..., int]
+    """Called with the values of the parameters by name; those that say what is printed come together, as `out`."""
+    parameters: Sequence[Argument | Option]
+    summary: str
+    examples: str
+    """Command lines for its help, a line each."""
+    more: str = ""
+    """What the help goes on with after the summary."""
+    with_context: bool = False
+    """Whether it is called with Typer's `context`, too."""
+    takes_unknown: bool = False
+    """Whether options that it does not know are words to it: those of an op's line."""
+
+    @property
+    def help(self) -> str:
+        """The text of its help: examples first, then what it does."""
+        return f"\b\n{self.examples}\n\n{self.summary}{self.more}"
 
 
 def _opsets() -> list[str]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import Argument, printing_options
+from shapecalc.cli.options import Argument, Command, printing_options
 from shapecalc.cli.output import Exit, put, put_json
-from shapecalc.cli.signature import make_command
 from shapecalc.core.lookup import lookup
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rulebook import REFUSALS, RULES, STEP_RULES
@@ -14,19 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import typer
-
     from shapecalc.cli.output import Output
     from shapecalc.core.problem import Rule
 
-SUMMARY = "Explain a rule with an example, list all rules, or those with a certain word."
-HELP = f"""\b
-  shapecalc why indivisible
-  shapecalc why copy-zero
-  shapecalc why allowzero
-  shapecalc why
-
-{SUMMARY}"""
 RULE = Argument(
     "rule",
     "the id of a rule, or of a cause that doctor names, or a word to search for",
@@ -34,11 +23,6 @@ RULE = Argument(
     required=False,
     completions=lambda: RULES,
 )
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    app.command("why", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_why, [RULE, *printing_options("json")]))
 
 
 def run_why(rule: str | None, out: Output) -> int:
@@ -126,3 +110,16 @@ def _put_rules(rules: Sequence[Rule]) -> None:
     width = max(map(len, RULES))
     for rule in rules:
         put(f"  {rule.ljust(width)}  {rule.sentence}")
+
+
+WHY_COMMAND = Command(
+    name="why",
+    run=run_why,
+    parameters=[RULE, *printing_options("json")],
+    summary="Explain a rule with an example, list all rules, or those with a certain word.",
+    examples="""\
+  shapecalc why indivisible
+  shapecalc why copy-zero
+  shapecalc why allowzero
+  shapecalc why""",
+)

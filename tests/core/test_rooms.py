@@ -22,8 +22,6 @@ DOOR = 5
 """The floor of what stands beside the folders: the package's own names and its entry point."""
 ROOMS = ("sizes", "answers", "rules", "dialects", "ops", "asking", "fixing", "algebra", "cases")
 """The rooms of the core, lowest first. A room imports none above it."""
-LONGEST = 40
-"""The lines that no function may reach."""
 
 
 def name_of(path):
@@ -144,14 +142,3 @@ def test_an_import_for_types_counts():
     known = {"shapecalc.core.ops.op": "", "shapecalc.core.ops": ""}
     source = "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from shapecalc.core.ops.op import Op\n"
     assert imports(source, known) == {"shapecalc.core.ops.op"}
-
-
-@pytest.mark.parametrize("module", SOURCES)
-def test_functions_are_short(module):
-    functions = [
-        node
-        for node in ast.walk(ast.parse(SOURCES[module]))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    long = {node.name: node.end_lineno - node.lineno + 1 for node in functions}
-    assert {name: lines for name, lines in long.items() if lines >= LONGEST} == {}

@@ -27,8 +27,6 @@ ROOMS = (
     *("equiv", "find", "simplify", "cases"),
 )
 """The rooms of the core, lowest first: modules, and the folders of dialects and ops. A room imports none above it."""
-LONGEST = 40
-"""The lines that no function may reach."""
 
 
 def name_of(path):
@@ -153,14 +151,3 @@ def test_an_import_for_types_counts():
     known = {"shapecalc.core.ops.op": "", "shapecalc.core.ops": ""}
     source = "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from shapecalc.core.ops.op import Op\n"
     assert imports(source, known) == {"shapecalc.core.ops.op"}
-
-
-@pytest.mark.parametrize("module", SOURCES)
-def test_functions_are_short(module):
-    functions = [
-        node
-        for node in ast.walk(ast.parse(SOURCES[module]))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    long = {node.name: node.end_lineno - node.lineno + 1 for node in functions}
-    assert {name: lines for name, lines in long.items() if lines >= LONGEST} == {}

@@ -1,4 +1,4 @@
-"""Writes man/shapecalc-dialects.7 from the tables of the core: `python -m tests.man.dialects`."""
+"""The page man/shapecalc-dialects.7, made of the tables of the core; `python -m tests.renew man` writes it."""
 
 from __future__ import annotations
 
@@ -191,7 +191,3 @@ def escaped(text):
     """Return text with what a page would read as something else written out."""
     text = text.replace("\\", r"\e").replace("'", r"\(aq").replace("()", r"\&()")
     return re.sub(r"-(?=[\d-]|\\-)|(?<=-)-", r"\-", text)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), "utf-8")

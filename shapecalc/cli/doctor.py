@@ -5,17 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import typer
+
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import Argument, Option, printing_options
-from shapecalc.cli.output import Exit, put, put_json, stream_error, tell
+from shapecalc.cli.output import Exit, Output, put, put_json, stream_error, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.core.problem import FILE, Problem, ShapeError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import typer
-
-    from shapecalc.cli.output import Output
 
 SUMMARY = "Say what a runtime's error message means, and what would mend it."
 HELP = f"""\b

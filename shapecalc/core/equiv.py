@@ -341,25 +341,14 @@ class Equivalence(Record):
     """Whether two chains are the same function, and why."""
 
     verdict: Verdict
-    conditions: tuple[Conditions, ...]
+    conditions: tuple[Conditions, ...] = ()
     """Lists of conditions, any one of which makes them the same; none for other verdicts than `same-when`."""
-    defined: tuple[Conditions, Conditions]
+    defined: tuple[Conditions, Conditions] = ((), ())
     """The conditions under which each is defined."""
-    counterexample: Counterexample | None
+    counterexample: Counterexample | None = None
     """Where they differ; None if no sizes are known at which they do."""
-    tested: int
+    tested: int = 0
     """How many sizes were tried."""
-
-    def __init__(
-        self,
-        verdict: Verdict,
-        conditions: tuple[Conditions, ...] = (),
-        defined: tuple[Conditions, Conditions] = ((), ()),
-        counterexample: Counterexample | None = None,
-        tested: int = 0,
-    ) -> None:
-        """Set the fields."""
-        super().__init__(verdict, conditions, defined, counterexample, tested)
 
     def __str__(self) -> str:
         """Return the verdict in words, with its conditions."""

@@ -45,7 +45,7 @@ class Mended(Record):
     outputs: tuple[Sizes | None, ...]
 
 
-class Broken(Record, read_often=True):
+class Broken(Record):
     """An offender: what the walk saw of it, in lanes."""
 
     visit: Visit

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import gcd
 
-from shapecalc.core.fixing import differing, factored, missing_factors
+from shapecalc.core.dims import factored, missing_factors
+from shapecalc.core.fixing import differing
 from shapecalc.core.text import rank_text
 from shapecalc.doctor.causes import as_dims, count_of, known_count
 from shapecalc.doctor.lists import text_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Facts, Kind, Reshape, Stage, Step
+from shapecalc.core.conditions import Known
 from shapecalc.core.dialects.base import Operator
 from shapecalc.core.dims import INT64_MAX, Shape, all_known
 from shapecalc.core.ops.op import Holds, Op, Param
@@ -99,7 +100,7 @@ def view(shape: Shape, at: Setting, target: Shape, strides: Shape | None = None)
 
 def _strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
     """Return the strides of the view; raise `ShapeError` if there is none, or if sizes decide whether there is one."""
-    from shapecalc.core.conditions import Known  # an answer without its steps starts without it
+    # An answer without its steps starts without them.
     from shapecalc.core.layout import contiguous_strides, view_after
 
     if strides is None or 0 in shape:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from array import array
 from math import prod
 
-from shapecalc.core.conditions import Known, solved_names
+from shapecalc.core.conditions import Known
 from shapecalc.core.dims import Dim, Sum, all_known, named_dim, plain, product, quotient, substitute, total
 from shapecalc.core.layout import (
     EMPTY,
@@ -113,11 +113,10 @@ def origins(moves: Moves, conditions: Conditions, ones: Mapping[int, int]) -> Or
 
     `ones` are the input axes of 1 that output dims of 1 are.
     """
-    settled = solved_names(conditions)
-    if settled:
-        moves = moves.rewritten(settled)
-    ratios = [quotient(each.left, each.right) for each in conditions if each.relation == "%"]
-    found = origins_of(moves, Known([*moves.dims, *ratios]))
+    known = Known(moves.dims, conditions)
+    if known.settled:
+        moves = moves.rewritten(known.settled)
+    found = origins_of(moves, known)
     return tuple([(AxisAtom(ones[out], 1, 1),) if out in ones and not dim else dim for out, dim in enumerate(found)])
 
 

@@ -14,7 +14,8 @@ from shlex import quote
 from shapecalc.core.answers import Trace
 from shapecalc.core.ask import ask
 from shapecalc.core.commands import command_line
-from shapecalc.core.fixing import Fix, answer, apply, differing, factored, fixes, missing_factors
+from shapecalc.core.dims import factored, missing_factors
+from shapecalc.core.fixing import Fix, answer, apply, differing, fixes
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import rank_text

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shapecalc.cli.output import Output
     from shapecalc.core.answers import Chain
     from shapecalc.core.ask import Options, Stage
-    from shapecalc.engine.files import Source
+    from shapecalc.engine.arrays import Source
 
 SUMMARY = "Carry a shape through several ops, each on the output of the one before."
 HELP = f"""\b

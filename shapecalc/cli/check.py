@@ -17,7 +17,7 @@ from shapecalc.cli.output import Exit, stream_error, tell
 from shapecalc.cli.signature import make_command
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import is_file, visible
-from shapecalc.engine.cores import count_cores
+from shapecalc.engine.processes import count_cores
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

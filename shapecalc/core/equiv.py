@@ -1,4 +1,4 @@
-"""Whether two chains are the same function: proved for all sizes, proved under conditions, or an element that differs."""
+"""Whether two chains are the same function: proved for all sizes or under conditions, or an element that differs."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from importlib import util
 from pathlib import Path
 
 from shapecalc.core.problem import FILE, Problem, ShapeError
-from shapecalc.engine.regular_files import opened
+from shapecalc.engine.headers import opened
 from shapecalc.models.building import model_of
 from shapecalc.models.payloads import CUT, without_payloads
 

@@ -9,7 +9,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import split, stage_line
 from shapecalc.core.fixing import Fix, apply, fixes
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.rules import Merged
+from shapecalc.core.rules import MERGED
 from shapecalc.tui.history import History
 from shapecalc.tui.outcome import Outcome, answer_question
 from shapecalc.tui.predictions import Predictions, Score
@@ -198,7 +198,7 @@ class State:
     @property
     def gives_away(self) -> bool:
         """Whether the picture of the step at hand would show dims that are hidden, as the cuts of a merge do."""
-        return self.good is not None and bool(self.holes) and isinstance(self.good.steps[self.at].facts, Merged)
+        return self.good is not None and bool(self.holes) and self.good.steps[self.at].rule == MERGED
 
     @property
     def mistake(self) -> Mistake | None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from shapecalc.core.dims import Dim, product, quotient
 from shapecalc.core.record import Record
-from shapecalc.core.rules import InferredEmpty, LeftOut
+from shapecalc.core.rules import INFERRED_EMPTY, LeftOut
 from shapecalc.core.text import and_text, dim_text
 from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.layout import INFERS, Cell, Layout, regroups
@@ -21,6 +21,8 @@ from shapecalc.view.strokes import DOWN, UP, Strokes, clip
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from shapecalc.core.answers import Step
 
 TIMES = " * "
 LONGEST_FACTORS = 26
@@ -58,9 +60,9 @@ def budget_of(layout: Layout) -> Budget | None:
     have = [cell.dim for cell in layout.before]
     if None in dims:
         return None
-    facts = next((step.facts for step in layout.stage.steps if isinstance(step.facts, InferredEmpty)), None)
+    empty = next((step for step in layout.stage.steps if step.rule == INFERRED_EMPTY), None)
     return Budget(
-        tuple(map(_dim_or_one, have)), tuple(map(_dim_or_one, dims)), hole, _places_left_out(layout, hole, facts)
+        tuple(map(_dim_or_one, have)), tuple(map(_dim_or_one, dims)), hole, _places_left_out(layout, hole, empty)
     )
 
 
@@ -72,14 +74,12 @@ def _is_negative(cell: Cell) -> bool:
     return cell.dim is None and cell.token.startswith("-")
 
 
-def _places_left_out(
-    layout: Layout, hole: int | None, facts: InferredEmpty | None
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _places_left_out(layout: Layout, hole: int | None, empty: Step | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the places that a dialect leaves out of its counts if a known dim is 0."""
-    if facts is None:
+    if empty is None:
         return (), ()
     others = [out for out in range(len(layout.cells)) if out != hole]
-    if facts.left_out is LeftOut.ZEROS:
+    if empty.facts["left_out"] is LeftOut.ZEROS:
         zeros = tuple(axis for axis, cell in enumerate(layout.before) if cell.dim == 0)
         return zeros, tuple(place for place, out in enumerate(others) if layout.cells[out].dim == 0)
     copied = [out for out in others if layout.cells[out].token == "0"]
@@ -108,7 +108,7 @@ def budget(layout: Layout, *, width: int, height: int = 12, strokes: Strokes) ->
         lines = _bar_lines(asked, have, known, (width, height), strokes)
     lines = lines or _factor_lines(asked, layout, width)
     for step in layout.stage.steps:
-        if isinstance(step.facts, INFERS) or regroups(step):
+        if step.rule in INFERS or regroups(step):
             lines += [
                 Text(f"holds when {condition.words}; otherwise refused", "yellow") for condition in step.conditions
             ]

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.core.layout import Group
-from shapecalc.core.rules import DroppedOne, KeptDim
+from shapecalc.core.rules import DROPPED_ONE, KEEPS
 from shapecalc.view.canvas import Canvas, clip_line, pitch_for, rows_around, stack
 from shapecalc.view.ink import ink
 from shapecalc.view.layout import Cell, Layout
@@ -27,8 +27,8 @@ LINE = 5
 """The fewest cells of a line."""
 REASON = 36
 """The cells of most reasons."""
-IN_PLACE = (DroppedOne, KeptDim)
-"""The facts of steps that are written on the row of their input axis."""
+IN_PLACE = (DROPPED_ONE, *KEEPS)
+"""The rules of steps that are written on the row of their input axis."""
 
 
 def lanes(answer: Trace | Chain, layout: Layout, at: int, *, width: int, height: int, strokes: Strokes) -> Text:
@@ -139,7 +139,7 @@ def _reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int, tup
         if number > at:
             break
         step = steps[number]
-        row = step.out if step.out is not None else step.sources[0] if isinstance(step.facts, IN_PLACE) else None
+        row = step.out if step.out is not None else step.sources[0] if step.rule in IN_PLACE else None
         if row is not None:
             reasons[row] = step.why, "bold" if number == at else "dim"
     if layout.problem and layout.fault is not None and at >= layout.numbers.stop:

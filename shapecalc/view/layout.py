@@ -11,23 +11,19 @@ from functools import lru_cache
 from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.layout import Group, groups
-from shapecalc.core.ops.flip import ReversedAxis
-from shapecalc.core.ops.roll import RolledAxis
-from shapecalc.core.ops.slice import KeptPositions
-from shapecalc.core.ops.split import SplitAxis
 from shapecalc.core.problem import Problem
 from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import (
-    CopiedZero,
-    DroppedOne,
-    Inferred,
-    InferredEmpty,
-    InsertedOne,
-    KeptDim,
-    Merged,
-    NewDim,
-    Regrouped,
-    Stretched,
+    COPIED_ZERO,
+    DROPPED_ONE,
+    INFERRED,
+    INFERRED_EMPTY,
+    INSERTED_ONE,
+    KEEPS,
+    MERGED,
+    NEW_DIM,
+    REGROUPED,
+    STRETCHED,
 )
 from shapecalc.core.text import shape_text
 from shapecalc.view.marks import Mark, Part, input_marks, mixed_name, recut
@@ -43,12 +39,22 @@ NEW = "new"
 """The mark of a dim that was not there before."""
 CUTTING = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE)
 """The kinds of stages that cut the elements anew."""
-INFERS = (Inferred, InferredEmpty)
-"""The facts of a -1."""
+INFERS = (INFERRED, INFERRED_EMPTY)
+"""The rules of a -1."""
+TOKENS = {
+    COPIED_ZERO: "0",
+    INFERRED: "-1",
+    INFERRED_EMPTY: "-1",
+    "keep-positions": "{text}",
+    "split-axis": "part {part}",
+    "roll-axis": "by {shift}",
+    "reverse-axis": "back",
+}
+"""The texts on the lines into dims, by the rule that settles the dim."""
 NO_MARK: Mark = (Part("", None, 1),)
 """The mark of a dim of which nothing is told."""
-MADE = (InsertedOne, NewDim, Merged)
-"""The facts of a dim that may have no source axis."""
+MADE = (INSERTED_ONE, NEW_DIM, MERGED)
+"""The rules of a dim that may have no source axis."""
 
 
 class Cell(Record):
@@ -181,7 +187,7 @@ def _finished_cells(stage: Stage, own: list[tuple[int, Step]]) -> list[Cell]:
     last = own[-1][0]
     settled = _settled_cells(own)
     if stage.kind is Kind.SQUEEZE:
-        keeps = {step.sources[0]: number for number, step in own if isinstance(step.facts, KeptDim)}
+        keeps = {step.sources[0]: number for number, step in own if step.rule in KEEPS}
         gone = {*dropped_axes(stage)}
         kept = [axis for axis in range(len(stage.before)) if axis not in gone]
         settled = {out: Cell(dims[out], keeps.get(axis, last)) for out, axis in enumerate(kept)}
@@ -208,27 +214,14 @@ def _settled_cells(own: list[tuple[int, Step]]) -> dict[int, Cell]:
 
 def _token(step: Step) -> str:
     """Return the text on the line into a dim."""
-    match step.facts:
-        case CopiedZero():
-            return "0"
-        case Inferred() | InferredEmpty():
-            return "-1"
-        case KeptPositions(text):
-            return text
-        case SplitAxis(part):
-            return f"part {part}"
-        case RolledAxis(shift):
-            return f"by {shift}"
-        case ReversedAxis():
-            return "back"
-        case Stretched(dim=1) if step.value != 1:
-            return f"x{step.value}"
-    return ""
+    if step.rule == STRETCHED and step.facts["dim"] == 1 and step.value != 1:
+        return f"x{step.value}"
+    return TOKENS.get(step.rule, "").format(**step.facts)
 
 
 def dropped_axes(stage: Stage) -> list[int]:
     """Return the axes that a squeeze drops."""
-    return [step.sources[0] for step in stage.steps if isinstance(step.facts, DroppedOne)]
+    return [step.sources[0] for step in stage.steps if step.rule == DROPPED_ONE]
 
 
 def _recut_links(stage: Stage) -> tuple[Group, ...]:
@@ -237,7 +230,7 @@ def _recut_links(stage: Stage) -> tuple[Group, ...]:
     A copied 0 and a -1 say where a size comes from, not the elements.
     """
     settling = {step.out: step for step in stage.steps if step.out is not None}
-    told = [step for step in settling.values() if step.sources and not isinstance(step.facts, (CopiedZero, *INFERS))]
+    told = [step for step in settling.values() if step.sources and step.rule not in (COPIED_ZERO, *INFERS)]
     named = {axis for step in told for axis in step.sources}
     if not told or len(told) < len(settling) or len(named) < len(stage.before):
         return groups(stage.before, stage.after or ())
@@ -261,9 +254,7 @@ def _links(stage: Stage) -> tuple[Group, ...]:
     links = [
         Group(step.sources, (step.out,))
         for step in stage.steps
-        if step.out is not None
-        and (step.sources or isinstance(step.facts, MADE))
-        and not isinstance(step.facts, INFERS)
+        if step.out is not None and (step.sources or step.rule in MADE) and step.rule not in INFERS
     ]
     used = {axis for link in links for axis in link.sources}
     idle = [Group((axis,), ()) for axis in before if axis not in used] if stage.finished else []
@@ -320,4 +311,4 @@ def unsettled(answer: Trace | Chain, passed: int) -> tuple[tuple[int, int], ...]
 
 def regroups(step: Step) -> bool:
     """Say whether a step explains the cuts of a whole reshape."""
-    return isinstance(step.facts, Regrouped)
+    return step.rule == REGROUPED

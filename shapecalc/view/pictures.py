@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.rules import INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER, CopiedZero, Merged
+from shapecalc.core.rules import COPIED_ZERO, INDIVISIBLE, INFER_LIMIT, MERGED, VOLUME_MISMATCH, ZERO_VOLUME_INFER
 from shapecalc.view.budget import budget, budget_of
 from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.flow import flow
@@ -62,9 +62,9 @@ def _drawing(answer: Trace | Chain, layout: Layout, at: int) -> Draw:
     if at >= len(answer.steps):
         return _budget if _is_about_counts(layout) else _lanes
     step = answer.steps[at]
-    if isinstance(step.facts, INFERS):
+    if step.rule in INFERS:
         return _budget
-    return _rulers if regroups(step) or isinstance(step.facts, Merged) else _lanes
+    return _rulers if regroups(step) or step.rule == MERGED else _lanes
 
 
 def _lanes(answer: Trace | Chain, layout: Layout, at: int, width: int, height: int, strokes: Strokes) -> Text:
@@ -119,7 +119,7 @@ def _weight(answer: Trace | Chain, at: int) -> int:
 
 def infers(answer: Trace | Chain, at: int) -> bool:
     """Say whether a step settles a -1."""
-    return at < len(answer.steps) and isinstance(answer.steps[at].facts, INFERS)
+    return at < len(answer.steps) and answer.steps[at].rule in INFERS
 
 
 def _drawn(answer: Trace | Chain, numbers: list[int], width: int, strokes: Strokes) -> list[Text]:
@@ -138,10 +138,10 @@ def _steps_to_show(answer: Trace | Chain, width: int) -> list[int]:
         if not layout.cuts:
             continue
         steps = list(zip(layout.numbers, layout.stage.steps, strict=False))
-        copies = [number for number, step in steps if isinstance(step.facts, CopiedZero)]
+        copies = [number for number, step in steps if step.rule == COPIED_ZERO]
         if layout.parted:
             numbers.append(copies[-1])
-        numbers += [number for number, step in steps if isinstance(step.facts, INFERS)]
+        numbers += [number for number, step in steps if step.rule in INFERS]
         numbers += [number for number, step in steps if regroups(step) and is_worth_drawing(layout, width)]
         if _is_about_counts(layout):
             numbers.append(len(answer.steps))

@@ -37,14 +37,14 @@ def division(layout: Layout, step: Step) -> str:
     >>> division(layouts(answer)[0], answer.steps[1])
     'N*12*H / N'
     """
-    whole = isinstance(step.facts, INFERS)
+    whole = step.rule in INFERS
     link = next((link for link in layout.links if step.out in link.outs), None)
     sources = range(len(layout.before)) if whole or link is None else link.sources
     outs = range(len(layout.cells)) if whole or link is None else link.outs
     have = [layout.before[axis].dim or 0 for axis in sources]
     known = [layout.cells[out].dim or 0 for out in outs if out != step.out]
-    if isinstance(step.facts, INFERS) and (product(have), product(known)) != (step.facts.have, step.facts.known):
-        have, known = [step.facts.have], [step.facts.known]
+    if step.rule in INFERS and (product(have), product(known)) != (step.facts["have"], step.facts["known"]):
+        have, known = [step.facts["have"]], [step.facts["known"]]
     total = dim_text(product(have)) if all_known(have) else brief(_factors(have))
     divisor = brief(_factors(known))
     return f"{total} / {f'({divisor})' if '*' in divisor else divisor}"

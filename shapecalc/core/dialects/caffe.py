@@ -5,7 +5,7 @@ from __future__ import annotations
 from shapecalc.core.answers import Kind, Stage, Step
 from shapecalc.core.dialects.base import COPIES, Dialect, Flattens, Holds, Operator, Param, check_rank, reshaped
 from shapecalc.core.problem import Rule, refusal
-from shapecalc.core.rules import AXIS_OUT_OF_RANGE, ZERO_OUT_OF_RANGE, CopiedZero
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, COPIED_ZERO, ZERO_OUT_OF_RANGE
 from shapecalc.core.text import brief, rank_text
 
 TYPE_CHECKING = False
@@ -57,12 +57,11 @@ def _reshape_part(shape: Shape, at: Any, target: Shape, axis: int, num_axes: int
         if out >= rank:
             message = f"0 copies dim {out}, and the input has {rank_text(rank)}"
             raise refusal(ZERO_OUT_OF_RANGE, message, argument="target", index=out - first)
-        return Step(COPIED, out, (out,), shape[out])
+        return Step(COPIED_ZERO, out, (out,), shape[out])
 
     return (yield from reshaped(shape, whole, zero, first, kept))
 
 
-COPIED = CopiedZero(False)
 AXIS = Param("axis", Holds.INT, "Caffe: the first dim that the target replaces, by default 0; -1 is after the last")
 NUM_AXES = Param("num_axes", Holds.INT, "Caffe: how many dims the target replaces, by default -1, all that follow")
 
@@ -83,5 +82,5 @@ CAFFE = Dialect(
     spellings={"float": "float32", "double": "float64"},
     note="axis and num_axes say which part of the shape reshape replaces; flatten's axis and end_axis are "
     "--start-dim, by default 1, and --end-dim; blobs of over 2**31 elements are not refused here",
-    refusals=(BAD_NUM_AXES,),
+    rules=(BAD_NUM_AXES,),
 )

@@ -9,7 +9,8 @@ from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Expand
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import ShapeError, refusal
-from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEEDS_SIZE, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, Stretched
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEEDS_SIZE, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
 from shapecalc.core.text import rank_text
 
 TYPE_CHECKING = False
@@ -75,7 +76,7 @@ def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at
         message = f"input dim {axis}, {dim}, becomes {wanted} only for some sizes"
         raise refusal(NEEDS_SIZE, message, argument="target", index=index)
     value, conditions = answers[0]
-    return Step(Stretched(dim), out, (axis,), value, conditions)
+    return Step(STRETCHED, out, (axis,), value, conditions, FrozenDict(dim=dim))
 
 
 def _answers(dim: Dim, wanted: Dim, *, both: bool) -> list[tuple[Dim, Conditions]]:

@@ -7,7 +7,7 @@ from shapecalc.core.dialects.base import Operator, Repeats
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.transpose import transpose
-from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.rules import REPEATED_AXIS
 from shapecalc.core.text import number_text
 
@@ -54,11 +54,9 @@ def _order(rank: int, at: Setting, axes: Axes, destination: Axes) -> Axes:
     return tuple([taken[place] if place in taken else next(others) for place in range(rank)])
 
 
-def _of_a_scalar(shape: Shape, _at: Setting, axes: Axes, destination: Axes) -> Reasons | None:
-    """Refuse axes of a scalar, which Paddle's moveaxis says has none. Any other request is left to the op."""
-    if shape or not axes or len(axes) != len(destination):
-        return None
-    return no_axis_of_a_scalar(Stage(Kind.PERMUTE, "moveaxis", "", shape), axes[0], "axes", 0)
+def _axes_of_a_scalar(shape: Shape, _at: Setting, axes: Axes, destination: Axes) -> ShapeError | None:
+    """Return the error for axes of a scalar, which Paddle's moveaxis says has none."""
+    return None if shape or not axes or len(axes) != len(destination) else no_axis_of_a_scalar(axes[0], "axes", 0)
 
 
 def _as_many(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -89,7 +87,7 @@ MOVEAXIS = Op(
     operators={
         "numpy": Operator("moveaxis"),
         "torch": Operator("movedim"),
-        "paddle": Operator("moveaxis", steps=_of_a_scalar, heeds_empty=False),
+        "paddle": Operator("moveaxis", refuses=_axes_of_a_scalar, heeds_empty=False),
     },
     examples=("moveaxis N,H,W,C -1 1", "moveaxis 2,3,4 0,1 2,0 --explain", "moveaxis 2,3,4 0 -1 -d torch"),
     vectors=tuple(
@@ -110,6 +108,6 @@ MOVEAXIS = Op(
         )
     ),
     default_dialect="numpy",
-    refusals=(UNPAIRED_AXES,),
+    rules=(UNPAIRED_AXES,),
     changes={UNPAIRED_AXES: _as_many, REPEATED_AXIS: _others},
 )

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from shapecalc.core.answers import Facts, Reasons
+    from shapecalc.core.answers import Reasons
     from shapecalc.core.dialects.base import Dialect, Reading
     from shapecalc.core.dims import Shape
-    from shapecalc.core.problem import Rule
+    from shapecalc.core.problem import Rule, ShapeError
 
     Axes = tuple[int, ...]
 
@@ -60,10 +60,8 @@ class Op(Record):
     """Whether the output holds as many elements as the input."""
     ends_chain: bool = False
     """Whether its output is no tensor to go on with."""
-    facts: tuple[type[Facts], ...] = ()
-    """The facts of steps that only this op has."""
-    refusals: tuple[Rule, ...] = ()
-    """The rules that only this op refuses by."""
+    rules: tuple[Rule, ...] = ()
+    """The rules that only this op has: those of its steps, and those that it refuses by."""
     changes: Mapping[str, Callable[[Shape, Mapping[str, Any]], Iterable[tuple[str, object]]]] = NONE
     """What to try if a rule refuses, by the rule, in place of what is tried for all ops. Called with the input shape
     and the arguments. Returns arguments with new values, None to leave one out; each is asked again first."""
@@ -97,10 +95,23 @@ def operator_of(op: Op, row: Dialect) -> Operator | None:
 
 def steps_of(op: Op, operator: Operator) -> Callable[..., Reasons]:
     """Return what resolves requests: the operator's own way for those that it has one for, otherwise the op's."""
-    own, steps = operator.steps, op.steps
-    if own is None:
-        return steps
-    return lambda shape, at, **arguments: own(shape, at, **arguments) or steps(shape, at, **arguments)
+    own, refuses = operator.steps, operator.refuses
+    if own is None and refuses is None:
+        return op.steps
+
+    def steps(shape: Shape, at: Setting, **arguments: Any) -> Reasons:
+        error = None if refuses is None else refuses(shape, at, **arguments)
+        if error is not None:
+            return _refused(op.steps(shape, at, **arguments), error)
+        return (own and own(shape, at, **arguments)) or op.steps(shape, at, **arguments)
+
+    return steps
+
+
+def _refused(reasons: Reasons, error: ShapeError) -> Reasons:
+    """Begin the first stage, and refuse it."""
+    yield next(reasons)
+    raise error
 
 
 def accepted_types(op: Op, row: Dialect, version: int | None) -> frozenset[str]:

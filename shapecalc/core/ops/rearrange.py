@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.answers import Kind, Stage, Step, StepRule
 from shapecalc.core.conditions import Conditions, Never, divides, equal
-from shapecalc.core.dialects.base import check_rank
+from shapecalc.core.dialects.base import check_rank, checked_volume, recut
 from shapecalc.core.dims import Dim, Shape, quotient
-from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.axes import merge, regrouped
+from shapecalc.core.ops.axes import merge
 from shapecalc.core.ops.expand import EXPAND, expand
 from shapecalc.core.ops.op import NONE, Holds, Op, Param, operator_of
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.transpose import TRANSPOSE, transpose
 from shapecalc.core.ops.unsqueeze import unsqueeze
 from shapecalc.core.problem import Problem, Rule, ShapeError
-from shapecalc.core.record import Record
+from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import DROPPED_ONE, INDIVISIBLE, KEPT_DIM
 from shapecalc.core.text import brief, rank_text
 from shapecalc.core.values import ELLIPSIS, Part, read_lengths, read_pattern
@@ -46,28 +45,21 @@ BAD_PATTERN = Rule(
 )
 
 
-class PatternAxis(Facts):
-    """An axis that a pattern names."""
+def _pattern_axis(step: Step, axis: str, cut: Dim, by: int | None) -> str:
+    worked_out = f"{cut} / {by} = " if by not in (None, 1) else ""
+    return f"{brief(axis)} is {worked_out}{step.value}"
 
-    name = "name axis"
-    rule = Rule(
-        "pattern-axis",
-        "a name of the pattern is an axis, or a part of one",
-        "Brackets on the left cut a dim into axes, the first outermost. The length of one may be left out: it is the "
-        "dim divided by the lengths of the others.",
-        "shapecalc rearrange B,C,H,W 'b c (h p) (w q) -> b (h w) (p q c)' p=7,q=7",
-        SOURCE,
-    )
-    axis: str
-    cut: Dim
-    """The dim that it is a part of."""
-    by: int | None = None
-    """What that is divided by; None for a length that is given."""
 
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        worked_out = f"{self.cut} / {self.by} = " if self.by not in (None, 1) else ""
-        return f"{brief(self.axis)} is {worked_out}{step.value}"
+PATTERN_AXIS = StepRule(
+    "pattern-axis",
+    "a name of the pattern is an axis, or a part of one",
+    "Brackets on the left cut a dim into axes, the first outermost. The length of one may be left out: it is the "
+    "dim divided by the lengths of the others.",
+    "shapecalc rearrange B,C,H,W 'b c (h p) (w q) -> b (h w) (p q c)' p=7,q=7",
+    SOURCE,
+    name="name axis",
+    why=_pattern_axis,
+)
 
 
 class Plan(Record):
@@ -181,9 +173,8 @@ def _cut(shape: Shape, at: Setting, plan: Plan) -> Reasons:
             yield step
     settled = tuple(after)
     check_rank(settled, at.row, "input")
-    yield regrouped(shape, settled)
-    yield Reshape(settled)
-    return settled
+    checked_volume(settled, "input")
+    return (yield from recut(shape, settled))
 
 
 def _axes_of(dim: Dim, axis: int, out: int, plan: Plan) -> list[Step]:
@@ -201,9 +192,9 @@ def _axes_of(dim: Dim, axis: int, out: int, plan: Plan) -> list[Step]:
         return [Step(DROPPED_ONE, None, (axis,), dim, conditions)]
     steps = list[Step]()
     for place, (name, length) in enumerate(zip(names, lengths, strict=True)):
-        facts = PatternAxis(name, dim, known if length is None else None)
+        facts = FrozenDict(axis=name, cut=dim, by=known if length is None else None)
         value = left if length is None else length
-        steps.append(Step(facts, out + place, (axis,), value, () if place else conditions))
+        steps.append(Step(PATTERN_AXIS, out + place, (axis,), value, () if place else conditions, facts))
     return steps
 
 
@@ -291,7 +282,6 @@ REARRANGE = Op(
         )
     ),
     keeps_count=False,
-    facts=(PatternAxis,),
-    refusals=(BAD_PATTERN,),
+    rules=(PATTERN_AXIS, BAD_PATTERN),
     changes={BAD_PATTERN: _other_lengths, INDIVISIBLE: _other_lengths},
 )

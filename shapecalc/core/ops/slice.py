@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.answers import Kind, Stage, Step, StepRule
 from shapecalc.core.conditions import Conditions, Never, divides
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Outside
 from shapecalc.core.dims import Dim, Monomial, quotient
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NEEDS_SUM, NO_SUCH_ATTRIBUTE
 from shapecalc.core.text import brief, number_text, rank_text
 from shapecalc.core.values import slices_of
@@ -47,27 +48,22 @@ SLICE_OUT_OF_BOUNDS = Rule(
 )
 
 
-class KeptPositions(Facts):
-    """The positions of an axis that are kept."""
+def _kept_positions(step: Step, text: str, dim: Dim) -> str:
+    return f"{brief(text)} of {brief(str(dim))} keeps {step.value}"
 
-    name = "slice axis"
-    rule = Rule(
-        "keep-positions",
-        "the positions from start up to stop, without stop itself, by a step",
-        "Negative numbers count from the end. Numbers outside of the dim are moved to its ends. If a start lies in "
-        "front of the dim and the step is negative, ONNX keeps the first position, and Python keeps nothing. If the "
-        "dim is a name, a slice can keep all positions (also backwards), the first, the last, or every k-th if k "
-        "divides it. Other slices need its size.",
-        "shapecalc slice 2,3,4 :,::2,1:3",
-        SOURCE,
-    )
-    text: str
-    """The slice as it is written."""
-    dim: Dim
 
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"{brief(self.text)} of {brief(str(self.dim))} keeps {step.value}"
+KEPT_POSITIONS = StepRule(
+    "keep-positions",
+    "the positions from start up to stop, without stop itself, by a step",
+    "Negative numbers count from the end. Numbers outside of the dim are moved to its ends. If a start lies in "
+    "front of the dim and the step is negative, ONNX keeps the first position, and Python keeps nothing. If the "
+    "dim is a name, a slice can keep all positions (also backwards), the first, the last, or every k-th if k "
+    "divides it. Other slices need its size.",
+    "shapecalc slice 2,3,4 :,::2,1:3",
+    SOURCE,
+    name="slice axis",
+    why=_kept_positions,
+)
 
 
 def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
@@ -87,8 +83,10 @@ def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
     for axis, dim in enumerate(shape):
         found = _kept(dim, asked[axis], axis, at) if axis < len(asked) else (0, 1, dim, ())
         kept.append(found)
-        facts = KEPT_DIM if found[:3] == (0, 1, dim) else KeptPositions(texts[axis], dim)
-        yield Step(facts, axis, (axis,), found[2], found[3])
+        if found[:3] == (0, 1, dim):
+            yield Step(KEPT_DIM, axis, (axis,), dim, found[3])
+        else:
+            yield Step(KEPT_POSITIONS, axis, (axis,), found[2], found[3], FrozenDict(text=texts[axis], dim=dim))
     yield Step(SLICED, None, tuple(range(len(shape))), tuple([size for _, _, size, _ in kept]))
     starts, steps, sizes, _ = zip(*kept, strict=True) if kept else ((), (), (), ())
     yield Pick(starts, steps, sizes)
@@ -164,24 +162,15 @@ def _size_decides(dim: Monomial, axis: int) -> ShapeError:
     return refusal(NEEDS_SIZE, message, argument="slices", index=axis)
 
 
-class Sliced(Facts):
-    """The whole tensor, of which some positions are kept."""
-
-    name = "slice"
-    rule = Rule(
-        "slice-tensor",
-        "the elements at the kept positions, in their order",
-        "Axes at the end that no slice names stay whole.",
-        "shapecalc slice 2,3,4 :,1:",
-        SOURCE,
-    )
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return "the elements at the positions that are kept of every axis"
-
-
-SLICED = Sliced()
+SLICED = StepRule(
+    "slice-tensor",
+    "the elements at the kept positions, in their order",
+    "Axes at the end that no slice names stay whole.",
+    "shapecalc slice 2,3,4 :,1:",
+    SOURCE,
+    name="slice",
+    why="the elements at the positions that are kept of every axis",
+)
 
 
 def _other_slices(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -238,7 +227,6 @@ SLICE = Op(
         )
     ),
     keeps_count=False,
-    facts=(KeptPositions, Sliced),
-    refusals=(BAD_STEP, SLICE_OUT_OF_BOUNDS),
+    rules=(KEPT_POSITIONS, SLICED, BAD_STEP, SLICE_OUT_OF_BOUNDS),
     changes=dict.fromkeys((BAD_STEP, NEEDS_SUM, SLICE_OUT_OF_BOUNDS, AXIS_OUT_OF_RANGE), _other_slices),
 )

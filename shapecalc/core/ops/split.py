@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.answers import Kind, Stage, Step, StepRule
 from shapecalc.core.conditions import Never, divides
 from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator
 from shapecalc.core.dims import Dim, product, quotient
 from shapecalc.core.moves import Pick
+from shapecalc.core.ops.axes import existing_axis
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, existing_axis
+from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE
 from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import INDIVISIBLE, KEPT_DIM
 from shapecalc.core.text import brief
 
@@ -35,26 +37,21 @@ BAD_PARTS = Rule(
 )
 
 
-class SplitAxis(Facts):
-    """The part of an axis that is kept."""
+def _split_axis(step: Step, part: int, parts: int, dim: Dim) -> str:
+    count = brief(str(parts))
+    return f"part {brief(str(part))} of {count}: {brief(str(dim))} / {count} = {step.value}"
 
-    name = "split axis"
-    rule = Rule(
-        "split-axis",
-        "an axis is cut into equal parts, and one of them is kept",
-        "The count of parts must divide the size. If it does not, ONNX since Split 18 and PyTorch's chunk make the "
-        "last part smaller; here every dialect refuses it.",
-        "shapecalc split 6,4 0 3 --part 1",
-        SOURCE,
-    )
-    part: int
-    parts: int
-    dim: Dim
 
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        parts = brief(str(self.parts))
-        return f"part {brief(str(self.part))} of {parts}: {brief(str(self.dim))} / {parts} = {step.value}"
+SPLIT_AXIS = StepRule(
+    "split-axis",
+    "an axis is cut into equal parts, and one of them is kept",
+    "The count of parts must divide the size. If it does not, ONNX since Split 18 and PyTorch's chunk make the "
+    "last part smaller; here every dialect refuses it.",
+    "shapecalc split 6,4 0 3 --part 1",
+    SOURCE,
+    name="split axis",
+    why=_split_axis,
+)
 
 
 def split(shape: Shape, at: Setting, axis: int, parts: int, part: int = 0) -> Reasons:
@@ -94,7 +91,7 @@ def _part_step(dim: Dim, axis: int, parts: int, part: int) -> Step:
         over = f", {brief(str(dim % parts))} left over" if isinstance(dim, int) else ""
         message = f"dim {axis}, {brief(str(dim))}, has no {brief(str(parts))} equal parts{over}"
         raise refusal(INDIVISIBLE, message, argument="parts") from None
-    return Step(SplitAxis(part, parts, dim), axis, (axis,), size, conditions)
+    return Step(SPLIT_AXIS, axis, (axis,), size, conditions, FrozenDict(part=part, parts=parts, dim=dim))
 
 
 def _nearest_parts(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -146,7 +143,6 @@ SPLIT = Op(
         )
     ),
     keeps_count=False,
-    facts=(SplitAxis,),
-    refusals=(BAD_PARTS,),
+    rules=(SPLIT_AXIS, BAD_PARTS),
     changes={INDIVISIBLE: _nearest_parts, BAD_PARTS: _nearest_parts, INDEX_OUT_OF_RANGE: _nearest_part},
 )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Stage, Step
 from shapecalc.core.conditions import Never, differ, equal
-from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, NotOne, Operator
-from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.axes import axes_from_zero, regrouped
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, NotOne, Operator, recut
+from shapecalc.core.ops.axes import axes_from_zero
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import refusal
 from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
@@ -35,12 +34,10 @@ def squeeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
             continue
         leaves = every or at.row.not_one is NotOne.LEFT_ALONE
         step = _left_or_dropped(axis, dim) if leaves else _dropped(axis, dim, named[axis])
-        if step.facts is KEPT_DIM:
+        if step.rule is KEPT_DIM:
             kept.append(dim)
         yield step
-    yield regrouped(shape, tuple(kept))
-    yield Reshape(tuple(kept))
-    return tuple(kept)
+    return (yield from recut(shape, tuple(kept)))
 
 
 def _left_or_dropped(axis: int, dim: Dim) -> Step:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Stage, Step
 from shapecalc.core.conditions import Conditions, Never, equal
-from shapecalc.core.dialects.base import Operator, check_rank, checked_volume
+from shapecalc.core.dialects.base import Operator, check_rank, checked_volume, recut
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.axes import regrouped
+from shapecalc.core.ops.axes import existing_axis
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.reshape import Target
-from shapecalc.core.ops.select import existing_axis
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import replace
 from shapecalc.core.rules import GIVEN, INDIVISIBLE, KEPT_DIM, MISSING_ARGUMENT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
@@ -48,9 +46,8 @@ def unflatten(shape: Shape, at: Setting, axis: int, sizes: Shape) -> Reasons:
         yield step
     output = tuple(after)
     conditions = _same_size(shape[cut], cut, checked_volume(output[cut : cut + len(sizes)], "sizes"))
-    yield replace(regrouped(shape, output), conditions=conditions)
-    yield Reshape(output)
-    return output
+    checked_volume(output, "input")
+    return (yield from recut(shape, output, conditions))
 
 
 def _steps(shape: Shape, at: Setting, cut: int, sizes: Shape) -> Iterator[Step]:
@@ -64,7 +61,7 @@ def _steps(shape: Shape, at: Setting, cut: int, sizes: Shape) -> Iterator[Step]:
             parts.open_hole(part, dim)
         else:
             step = parts.zero(part) if dim == 0 else Step(GIVEN, part, (), dim)
-            yield Step(step.facts, out, (cut,), dim)
+            yield Step(step.rule, out, (cut,), dim)
     if parts.hole is not None:
         yield replace(parts.inferred(parts.hole), out=cut + parts.hole, sources=(cut,))
 

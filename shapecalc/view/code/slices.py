@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.dims import INT64_MAX
 from shapecalc.core.moves import Pick, Roll
-from shapecalc.core.ops.split import SplitAxis
+from shapecalc.core.ops.split import SPLIT_AXIS
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import brief
@@ -73,8 +73,8 @@ def short_roll(stage: Stage, target: str) -> Roll:
 def split_axis(stage: Stage) -> tuple[int, int, int]:
     """Return the axis that a split cuts, the count of parts, and the part that is kept."""
     for step in stage.steps:
-        if isinstance(step.facts, SplitAxis):
-            return step.sources[0], step.facts.parts, step.facts.part
+        if step.rule == SPLIT_AXIS:
+            return step.sources[0], step.facts["parts"], step.facts["part"]
     raise TypeError(f"{stage.label} splits no axis")
 
 

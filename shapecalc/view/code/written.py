@@ -8,13 +8,12 @@ from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
 from shapecalc.core.conditions import Never, differ
 from shapecalc.core.dims import Dim
 from shapecalc.core.record import Record
-from shapecalc.core.rules import CopiedZero, DroppedOne, Inferred, InferredEmpty, InsertedOne, KeptDim, Merged
+from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED, INFERRED_EMPTY, INSERTED_ONE, KEEPS, MERGED
 from shapecalc.core.text import brief, shape_text
 from shapecalc.view.layout import dropped_axes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers import Facts
     from shapecalc.core.dims import Shape
 
 
@@ -57,7 +56,7 @@ def written_dims(stage: Stage) -> tuple[WrittenDim, ...]:
             gone = {*dropped_axes(stage)}
             return tuple(WrittenDim(dim, (axis,)) for axis, dim in enumerate(stage.before) if axis not in gone)
         case Kind.UNSQUEEZE:
-            return tuple(WrittenDim(step.dim, step.sources or None) for step in _steps_of(stage, InsertedOne, KeptDim))
+            return tuple(WrittenDim(step.dim, step.sources or None) for step in _steps_of(stage, INSERTED_ONE, *KEEPS))
         case Kind.EXPAND:
             return _expand_dims(stage)
         case Kind.PERMUTE | Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.ROLL | Kind.SHAPE:
@@ -66,9 +65,9 @@ def written_dims(stage: Stage) -> tuple[WrittenDim, ...]:
             assert_never(stage.kind)
 
 
-def _steps_of(stage: Stage, *facts: type[Facts]) -> list[Step]:
-    """Return the steps of a stage whose facts are of these types."""
-    return [step for step in stage.steps if isinstance(step.facts, facts)]
+def _steps_of(stage: Stage, *rules: str) -> list[Step]:
+    """Return the steps of a stage by these rules."""
+    return [step for step in stage.steps if step.rule in rules]
 
 
 def _reshape_dims(stage: Stage) -> tuple[WrittenDim, ...]:
@@ -77,16 +76,16 @@ def _reshape_dims(stage: Stage) -> tuple[WrittenDim, ...]:
     holes = [out for out, step in settling.items() if _may_be_inferred(stage, step)]
     dims = {}
     for out, step in settling.items():
-        axes = step.sources if isinstance(step.facts, (CopiedZero, KeptDim)) else None
+        axes = step.sources if step.rule in (COPIED_ZERO, *KEEPS) else None
         dims[out] = WrittenDim(step.dim, axes, out in holes[:1])
     return tuple(dims.get(out) or WrittenDim(dim) for out, dim in enumerate(shape_after(stage)))
 
 
 def _may_be_inferred(stage: Stage, step: Step) -> bool:
     """Say whether a dim may be written as -1: it was asked for so, and the other dims hold something."""
-    if isinstance(step.facts, InferredEmpty) or step.out is None:
+    if step.rule == INFERRED_EMPTY or step.out is None:
         return False
-    if not isinstance(step.facts, Inferred) and stage.asked[step.out] != -1:
+    if step.rule != INFERRED and stage.asked[step.out] != -1:
         return False
     after = shape_after(stage)
     return 0 not in after[: step.out] + after[step.out + 1 :]
@@ -95,7 +94,7 @@ def _may_be_inferred(stage: Stage, step: Step) -> bool:
 def _flatten_dims(stage: Stage) -> tuple[WrittenDim, ...]:
     """Return the dims of a flatten. The first that merges axes is inferred, if no other dim is 0."""
     dims, free = [], True
-    for step in _steps_of(stage, Merged):
+    for step in _steps_of(stage, MERGED):
         others = [dim for out, dim in enumerate(shape_after(stage)) if out != step.out]
         inferred = free and len(step.sources) > 1 and 0 not in others
         free = free and not inferred
@@ -115,13 +114,13 @@ def _expand_dims(stage: Stage) -> tuple[WrittenDim, ...]:
 
 def inserted_axes(stage: Stage) -> tuple[int, ...]:
     """Return the axes at which an unsqueeze puts its dims of 1."""
-    return tuple(step.out for step in _steps_of(stage, InsertedOne) if step.out is not None)
+    return tuple(step.out for step in _steps_of(stage, INSERTED_ONE) if step.out is not None)
 
 
 def drops_every_one(stage: Stage) -> bool:
     """Say whether a squeeze names no axes, and takes every dim of 1 there is."""
-    kept = _steps_of(stage, KeptDim)
-    every = len(kept) + len(_steps_of(stage, DroppedOne)) == len(stage.before) and not stage.asked
+    kept = _steps_of(stage, *KEEPS)
+    every = len(kept) + len(_steps_of(stage, DROPPED_ONE)) == len(stage.before) and not stage.asked
     return every and not any(map(_may_be_one, kept))
 
 
@@ -150,4 +149,4 @@ def general_warnings(answer: Trace | Chain, target: str) -> list[str]:
 def empty_warnings(answer: Trace | Chain, target: str) -> list[str]:
     """Return the warnings about dims that the request infers and the target refuses to infer."""
     why = f"{target} cannot infer a dim if the known dims multiply to 0"
-    return [f"-1 is written as {step.value}: {why}" for step in answer.steps if isinstance(step.facts, InferredEmpty)]
+    return [f"-1 is written as {step.value}: {why}" for step in answer.steps if step.rule == INFERRED_EMPTY]

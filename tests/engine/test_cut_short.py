@@ -15,7 +15,7 @@ from shapecalc.engine import apart, reading, writing
 from shapecalc.engine.files import FileError, open_array
 from shapecalc.engine.samples import samples
 from shapecalc.engine.writing import carry_out
-from shapecalc.tui.outcome import element_reader
+from shapecalc.tui.question import element_reader
 from tests.engine.test_whole_files import SYSTEMS, names
 
 

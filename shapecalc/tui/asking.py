@@ -9,9 +9,8 @@ from rich.text import Text
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
 from shapecalc.tui.state import State
-from shapecalc.view.canvas import stack
+from shapecalc.view.canvas import UNICODE, stack
 from shapecalc.view.layout import unsettled
-from shapecalc.view.strokes import UNICODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def beside_text(state: State, width: int, height: int) -> Text:
     mistake = state.mistake
     if mistake is None or state.good is None or not state.is_answered:
         return Text()
-    from shapecalc.view.beside import beside  # only who errs needs it
+    from shapecalc.view.grid import beside  # only who errs needs it
 
     try:
         return beside(state.good, mistake.answer, width=width, height=height)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from shapecalc.core.commands import command_line
-from shapecalc.view.strokes import UNICODE
+from shapecalc.view.canvas import UNICODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

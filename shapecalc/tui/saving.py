@@ -7,8 +7,8 @@ from pathlib import Path
 
 from shapecalc.core.record import Record
 from shapecalc.engine.whole_files import write_whole
-from shapecalc.view.film import FORMATS, film_file
-from shapecalc.view.still import ENDINGS, still
+from shapecalc.view.files import ENDINGS, still
+from shapecalc.view.film.files import FORMATS, film_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,11 +14,12 @@ from shapecalc.tui.asking import GOING_ON, ONWARD, OPENING, beside_text, hole_te
 from shapecalc.tui.outcome import Outcome
 from shapecalc.tui.question import Question
 from shapecalc.tui.state import State
+from shapecalc.view.canvas import UNICODE, clip
 from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
+from shapecalc.view.hints import shown_name
 from shapecalc.view.pictures import picture
-from shapecalc.view.steps import operator, shown_name
-from shapecalc.view.strokes import UNICODE, clip
+from shapecalc.view.story import operator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
 
     try:
         if state.beside and state.twin:
-            from shapecalc.view.beside import beside
+            from shapecalc.view.grid import beside
 
             return beside(state.good, state.twin.answer, width=width, height=height)
         return grid(state.good, state.cursor, width=width, height=height, value=value)

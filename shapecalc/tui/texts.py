@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from shapecalc.view.strokes import UNICODE
+from shapecalc.view.canvas import UNICODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.filter import LineFilter, monochrome_style
 from textual.theme import Theme
 
-from shapecalc.view.ink import contrast
+from shapecalc.view.canvas import contrast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 import shapecalc as sc
 from shapecalc.core.problem import ShapeError
 from shapecalc.tui.tally import commonest_mistake, predictions_of, read_counts
-from shapecalc.view.figures import Scale, figures
+from shapecalc.view.big import Scale, figures
 from tests.tui.driven import driven
 
 pytestmark = pytest.mark.sessions(5)

@@ -19,7 +19,7 @@ from shapecalc.tui.palette import commands
 from shapecalc.tui.question import ASKABLE
 from shapecalc.tui.screens.tally import Tally
 from shapecalc.tui.themes import THEMES
-from shapecalc.view.strokes import UNICODE
+from shapecalc.view.canvas import UNICODE
 from tests.tui.driven import driven, using
 from tests.tui.scenes import SHUFFLE
 

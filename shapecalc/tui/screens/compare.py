@@ -18,8 +18,8 @@ from shapecalc.tui.asking import HIDDEN
 from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.outcome import Outcome, answer_question
 from shapecalc.tui.question import Question
-from shapecalc.view.steps import setting_text
-from shapecalc.view.strokes import UNICODE, clip
+from shapecalc.view.canvas import UNICODE, clip
+from shapecalc.view.story import setting_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from shapecalc.tui.state import ARROWS, State
 from shapecalc.tui.texts import ClickableText, Enlarge, FocusableText, MarkClicked, Pane
 from shapecalc.tui.themes import theme_after
 from shapecalc.view.canvas import stack
-from shapecalc.view.rail import rail, strip
+from shapecalc.view.flow import rail, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

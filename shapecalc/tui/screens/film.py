@@ -21,8 +21,8 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.tui.fields import AnswerField
 from shapecalc.tui.player import Player
 from shapecalc.tui.texts import ClickableText, Enlarge, MarkClicked
+from shapecalc.view.film.files import screen
 from shapecalc.view.film.scenes import film_of
-from shapecalc.view.film.screen import screen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

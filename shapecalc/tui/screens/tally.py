@@ -17,7 +17,7 @@ from shapecalc.core.text import visible
 from shapecalc.tui.fields import Field, Fields
 from shapecalc.tui.tally import commonest_mistake, predictions_of, read_counts
 from shapecalc.tui.texts import Pane
-from shapecalc.view.tally import Bar, bars
+from shapecalc.view.big import Bar, bars
 
 WORDS = "type how many predict each, enter shows the commonest mistake, escape closes"
 NO_OTHER = "no known mistake gives another shape here"

@@ -19,9 +19,8 @@ from shapecalc.tui.fields import AnswerField
 from shapecalc.tui.keys import Key, keys_line
 from shapecalc.tui.question import Question, question_of
 from shapecalc.tui.texts import ClickableText, MarkClicked
-from shapecalc.view.beside import beside
 from shapecalc.view.canvas import stack
-from shapecalc.view.grid import grid
+from shapecalc.view.grid import beside, grid
 from shapecalc.view.pictures import explain
 
 TYPE_CHECKING = False

@@ -23,7 +23,7 @@ from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import MOST_DIMS, brief, is_file, shape_text, visible
 from shapecalc.core.values import describe, read_sizes
-from shapecalc.view.steps import steps_text
+from shapecalc.view.story import steps_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _answer_compare(given: Given, folder: Path) -> Answered:
 
 
 def _compared(comparison: Comparison) -> Answered:
-    from shapecalc.view.tables import comparison_table
+    from shapecalc.view.story import comparison_table
 
     agreed = "the dialects agree" if comparison.agree else "the dialects differ"
     return Answered(f"{agreed}\n{plain_table(comparison_table(comparison))}", comparison.as_json())

@@ -15,15 +15,14 @@ from shapecalc.core.text import count_text, shape_text, visible
 from shapecalc.tui.predictions import Hole
 from shapecalc.tui.question import Question, Result
 from shapecalc.tui.state import State
-from shapecalc.view.beside import beside
 from shapecalc.view.big import big
-from shapecalc.view.canvas import stack
+from shapecalc.view.canvas import UNICODE, clip, stack
 from shapecalc.view.flow import flow
-from shapecalc.view.grid import grid
+from shapecalc.view.grid import beside, grid
+from shapecalc.view.hints import shown_name
 from shapecalc.view.layout import unsettled
 from shapecalc.view.pictures import picture
-from shapecalc.view.steps import operator, shown_name
-from shapecalc.view.strokes import UNICODE, clip
+from shapecalc.view.story import operator
 
 OPENING = "Type the size for the lit hole. Enter gives a hint, PgDn shows it and goes on, ^G shows all."
 ONWARD = "PgDn goes on."

@@ -14,7 +14,7 @@ from textual.color import Color as Background
 from textual.filter import LineFilter, monochrome_style
 from textual.theme import Theme
 
-from shapecalc.view.ink import contrast
+from shapecalc.view.canvas import contrast
 
 WHITE, BLACK = ColorTriplet(255, 255, 255), ColorTriplet(0, 0, 0)
 TEXT, LINES = 4.5, 3.0

@@ -30,7 +30,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.text import visible
-from shapecalc.view.strokes import UNICODE
+from shapecalc.view.canvas import UNICODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

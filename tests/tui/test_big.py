@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.view.figures import Scale, figures
+from shapecalc.view.big import Scale, figures
 from tests.tui.driven import driven
 
 pytestmark = pytest.mark.sessions(5)

@@ -6,9 +6,9 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.tui.screens.film import Player
+from shapecalc.view.film.files import screen
 from shapecalc.view.film.scenes import film_of
-from shapecalc.view.film.screen import screen
-from shapecalc.view.rail import rail
+from shapecalc.view.flow import rail
 from tests.tui.driven import driven
 
 pytestmark = pytest.mark.sessions(5)
@@ -238,7 +238,7 @@ async def test_what_cannot_be_saved_is_said_and_can_be_mended(user, tmp_path, mo
     await save(user, "film", "a.svg")
     assert "a.svg: it exists" in user.text
     assert (tmp_path / "a.svg").read_text() == "mine"
-    for name, said in (("a.png", "'a.png' is not a film. end it in .svg"), ("no/a.txt", "no/a.txt: No such file")):
+    for name, said in (("a.png", "'a.png' is not a film. end it in .svg"), ("no/a.svg", "no/a.svg: No such file")):
         await user.wipe()
         await user.type(name)
         await user.press("enter")

@@ -19,7 +19,7 @@ from shapecalc.tui.screens.dialogs import SIGNS
 from shapecalc.tui.screens.lessons import Drilling
 from shapecalc.tui.themes import THEMES
 from shapecalc.tui.user_file import UserFile
-from shapecalc.view.strokes import UNICODE
+from shapecalc.view.canvas import UNICODE
 from tests.tui.driven import driven, using
 from tests.tui.scenes import SHUFFLE
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shapecalc as sc
-from shapecalc.view.big import big
-from shapecalc.view.figures import GLYPHS, Scale, figures, figures_width
+from shapecalc.view.big import GLYPHS, Scale, big, figures, figures_width
 
 SIZES = [(118, 37), (78, 21), (198, 57), (58, 15), (20, 5)]
 ANSWERS = [

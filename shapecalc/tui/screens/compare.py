@@ -19,8 +19,8 @@ from shapecalc.core.text import shape_text, visible
 from shapecalc.tui.explore_text import HIDDEN
 from shapecalc.tui.question import Question, Result, answer_question
 from shapecalc.tui.widgets import Dialog, KeyWords
-from shapecalc.view.steps import setting_text
-from shapecalc.view.strokes import UNICODE, clip
+from shapecalc.view.canvas import UNICODE, clip
+from shapecalc.view.story import setting_text
 
 HEADS = ("dialect", "setting", "answer")
 """The heads of the columns, after that of the mark."""

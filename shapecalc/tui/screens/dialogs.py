@@ -25,8 +25,8 @@ from shapecalc.tui.explore_text import WOULD_SHOW
 from shapecalc.tui.keys import KEYS
 from shapecalc.tui.question import Question, question_of
 from shapecalc.tui.widgets import Choices, Dialog, KeyWords, copy
+from shapecalc.view.canvas import UNICODE
 from shapecalc.view.code import TARGETS, code
-from shapecalc.view.strokes import UNICODE
 
 SIGNS = (
     ("a b c", "the axes of the input, from the left; a dim keeps the letters of the axes that it is made of"),

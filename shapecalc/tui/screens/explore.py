@@ -45,7 +45,7 @@ from shapecalc.tui.widgets import (
     copy,
 )
 from shapecalc.view.canvas import stack
-from shapecalc.view.rail import rail, strip
+from shapecalc.view.flow import rail, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from shapecalc.core.text import is_file, shape_text, visible
 from shapecalc.engine.headers import found_in
 from shapecalc.engine.whole_files import whole_file, write_whole
 from shapecalc.tui.widgets import SENT, Choices, Dialog, KeyWords, TextField
-from shapecalc.view.film import FORMATS, film_file
-from shapecalc.view.still import ENDINGS, still
+from shapecalc.view.files import ENDINGS, still
+from shapecalc.view.film.files import FORMATS, film_file
 
 MOST = 1000
 """The most names that are listed of a folder or a file."""

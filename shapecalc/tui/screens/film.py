@@ -18,9 +18,9 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import read_shape
 from shapecalc.tui.widgets import AnswerField, ClickableText, Dialog, Enlarge, FocusableText, MarkClicked
+from shapecalc.view.film.files import screen
 from shapecalc.view.film.frames import Ask, Film, Sprite, frame_at, picture_at
 from shapecalc.view.film.scenes import film_of
-from shapecalc.view.film.screen import screen
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)
 JUST_BEFORE = 1e-6

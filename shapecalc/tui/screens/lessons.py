@@ -22,9 +22,8 @@ from shapecalc.teaching.progress import Progress
 from shapecalc.tui.keys import Key, keys_line
 from shapecalc.tui.question import Question, question_of
 from shapecalc.tui.widgets import AnswerField, Choices, ClickableText, Dialog, MarkClicked
-from shapecalc.view.beside import beside
 from shapecalc.view.canvas import stack
-from shapecalc.view.grid import grid
+from shapecalc.view.grid import beside, grid
 from shapecalc.view.pictures import explain
 
 LEAST_WIDTH = 20

@@ -23,8 +23,8 @@ from shapecalc.models.report import Fix, Judged, Report
 from shapecalc.models.telling import assumed_words, fix_words, name_of, offends, shape_words, verdict_words
 from shapecalc.tui.explore_text import few_lines
 from shapecalc.tui.widgets import Enlarge, Pane, TextField
+from shapecalc.view.canvas import UNICODE, clip
 from shapecalc.view.flow import flow
-from shapecalc.view.strokes import UNICODE, clip
 
 Mend = Callable[[str], list[str]]
 """What writes the model mended into a file, and returns what it did; raises `ShapeError`."""

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 from operator import mul
 
 from shapecalc.core.sizes.dims import Dim, lowest_terms
-from shapecalc.core.sizes.record import Record
-from shapecalc.models.named import NamedDim, NamedShape, Sum
+from shapecalc.models.lanes import Lane, Shapes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from shapecalc.models.walk import Lane, Shapes
-
-    Powers = tuple[tuple[str, int], ...]
-    Term = tuple[Powers, tuple[int | Fraction, ...]]
-    """A product of names, and what it is in each lane."""
-
+Powers = tuple[tuple[str, int], ...]
+Term = tuple[Powers, tuple[int | Fraction, ...]]
+"""A product of names, and what it is in each lane."""
 MOST_NAMES = 8
 """Of how many names products are tried."""
 LARGEST = 10**6
 """The largest factor of a term in a sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A sum of dims, as in `19200*N+1` and `S+past`. It has two terms or more, a number stands last."""
+
+    terms: tuple[Dim, ...]
+
+    def __str__(self) -> str:
+        """Return the text.
+
+        >>> from shapecalc.core.sizes.dims import named_dim
+        >>> print(Sum((named_dim("N"), -1)))
+        N-1
+        """
+        return "+".join(map(str, self.terms)).replace("+-", "-")
+
+
+NamedDim = Dim | Sum | None
+"""A number, a monomial, a sum; None where nobody knows."""
+NamedShape = tuple[NamedDim, ...]
 
 
 class Namer:
@@ -128,7 +143,8 @@ def _ordered(factors: Sequence[int], powers: Sequence[Powers]) -> Iterator[Dim]:
         yield lowest_terms(factor, 1, dict(names))
 
 
-class System(Record):
+@dataclass(frozen=True, slots=True)
+class System:
     """Linear equations, a row for each lane, that were solved once for all right sides."""
 
     rows: tuple[tuple[int, ...], ...]

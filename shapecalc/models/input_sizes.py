@@ -1,24 +1,18 @@
-"""Taking: which dims of the inputs vary, what they are called, and at which numbers a model is walked."""
+"""Which dims of a model's inputs vary, what they are called, and at which numbers the model is walked."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, count, islice
 
 from shapecalc.core.sizes.problem import misuse
 from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import FrozenDict, Record
-from shapecalc.models.report import Asked
-from shapecalc.models.walk import Lane
+from shapecalc.core.sizes.record import FrozenDict
+from shapecalc.models.file import Declared, Model
+from shapecalc.models.lanes import InputShapes, Lane
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from shapecalc.models.model import Declared, Model
-    from shapecalc.models.walk import Taken
-
-    Dims = list[int | str] | None
-
+Dims = list[int | str] | None
 LADDER = (64, 224, 128, 8)
 """The sizes to try for free dims that nobody gives one."""
 HELD_BACK = (5, 7, 11, 13, 17)
@@ -29,13 +23,31 @@ MOST_SUMS = 12
 """How many sums of dims are tried."""
 
 
-class Choice(Record):
+NONE: FrozenDict = FrozenDict()
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOptions:
+    """What the options ask for."""
+
+    batch: str | None = None
+    """The batch's name; None to take the first dim of the first input."""
+    sizes: tuple[int, ...] = (1, 2, 3)
+    """The sizes to judge; the declared one is added."""
+    shapes: Mapping[str, tuple[int | str, ...]] = NONE
+    """Shapes of inputs by name, from `--set`."""
+    where: Mapping[str, int] = NONE
+    """Sizes of other free dims by name, from `--where`."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputSizes:
     """One way to take the inputs."""
 
     batch: str
     declared: int | None
     """The batch that the file declares as a number; None if it is free, or named by a given shape."""
-    taken: Taken
+    taken: InputShapes
     names: Mapping[str, str]
     """What the file writes for a name that core cannot read."""
     assumed: Mapping[str, int]
@@ -43,7 +55,7 @@ class Choice(Record):
     lanes: tuple[Lane, ...]
 
 
-def choices(model: Model, asked: Asked) -> Iterator[Choice]:
+def choices(model: Model, asked: SizeOptions) -> Iterator[InputSizes]:
     """Yield the ways to take a model's inputs, the likeliest first: the first that resolves is right.
 
     Raises `ShapeError` (usage) for an input or a name that the model does not have, and for sizes that cannot be.
@@ -62,7 +74,7 @@ def choices(model: Model, asked: Asked) -> Iterator[Choice]:
             yield naming.choice(shapes, others, judged, asked.where, LADDER[0], sums)
 
 
-def _judged_sizes(asked: Asked) -> tuple[int, ...]:
+def _judged_sizes(asked: SizeOptions) -> tuple[int, ...]:
     """Return the sizes to judge."""
     sizes = tuple(sorted({*asked.sizes}))
     if len(sizes) < 2 or sizes[0] < 1:
@@ -88,7 +100,7 @@ def _sums(others: Sequence[str], where: Mapping[str, int]) -> Iterator[dict[str,
 class _Naming:
     """The dims of the inputs with the names that core can read."""
 
-    def __init__(self, inputs: Sequence[Declared], asked: Asked) -> None:
+    def __init__(self, inputs: Sequence[Declared], asked: SizeOptions) -> None:
         self.inputs, self.batch = inputs, "N"
         self.declared: int | None = None
         self.names: dict[str, str] = {}
@@ -169,7 +181,7 @@ class _Naming:
         where: Mapping[str, int],
         size: int,
         sums: Mapping[str, tuple[str, str]],
-    ) -> Choice:
+    ) -> InputSizes:
         """Return a way to take the inputs: these shapes, other free dims of this size, but for those of sums."""
         written = {name: terms for name in others if (terms := self._terms(name, others))}
         totals = {**written, **sums}
@@ -188,7 +200,7 @@ class _Naming:
         lanes.append(self._lane(0, base, totals, judged=False))
         assumed = {name: lanes[0].sizes[name] for name in others if name not in where}
         taken = tuple([None if dims is None else tuple(dims) for dims in shapes])
-        return Choice(self.batch, self.declared, taken, FrozenDict(self.names), FrozenDict(assumed), tuple(lanes))
+        return InputSizes(self.batch, self.declared, taken, FrozenDict(self.names), FrozenDict(assumed), tuple(lanes))
 
     def _terms(self, name: str, others: Sequence[str]) -> tuple[str, ...]:
         """Return the terms of a dim that the file writes as a sum of others and numbers; none if it is no such sum."""

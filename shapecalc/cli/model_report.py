@@ -1,35 +1,44 @@
-"""The report of a model as lines to read: the table of its nodes, and one node in full."""
+"""A model's report as lines to read, as lines for editors and scripts, as layers of TensorRT, and as JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from shlex import join
 
+from shapecalc.cli.checking.reports import annotation, brief_end
+from shapecalc.core.answers.request import Request
 from shapecalc.core.asking.command_line import command_pieces, texts_of
+from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.sizes.dims import Monomial
+from shapecalc.core.sizes.problem import ShapeError
 from shapecalc.core.sizes.quoting import number_text, visible
 from shapecalc.core.sizes.record import replace
-from shapecalc.models.questions import request_of
-from shapecalc.models.report import Verdict
-from shapecalc.models.telling import (
+from shapecalc.core.sizes.text import shape_text
+from shapecalc.models.fit_dims import NamedShape, Sum
+from shapecalc.models.propagate import Stop
+from shapecalc.models.report import (
+    Fixed,
+    Input,
+    Judged,
+    Report,
     assumed_words,
     fix_words,
     name_of,
     offends,
     only_size,
+    request_of,
     shape_words,
     stop_lines,
     verdict_words,
     worst_first,
 )
+from shapecalc.models.verdicts import NO_TURN, Fix, Verdict
+from shapecalc.view.code import writer
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from shapecalc.models.report import Fixed, Judged, Report, Stop
-
-    Row = tuple[str, str, str]
-    """A label, a text, and what is said of it."""
-
+Row = tuple[str, str, str]
+"""A label, a text, and what is said of it."""
+Plain = dict[str, object]
 COLUMNS = ("#", "node", "op", "input", "target", "output", "batch")
 FROM = {
     "initializer": "from the initializer {}",
@@ -48,6 +57,10 @@ MOST_STOPS = 8
 """Of how many nodes that stop and are not listed the table says why."""
 LONGEST_CELL, LONGEST_TEXT = 60, 400
 """The most characters of a cell of the table, and of a text elsewhere."""
+WRITTEN = ("initializer", "Constant", "attribute", "folded")
+"""Where a target comes from that is the same at every size."""
+LONGEST_RUN = 32
+"""The most nodes in a row of which the fewest layers are looked for."""
 
 
 def printable(line: str) -> str:
@@ -235,3 +248,182 @@ def fixed_lines(report: Report, fixed: Fixed, stops: Iterable[Stop]) -> list[str
     ]
     wrote = f" Wrote {fixed.path}" if fixed.path is not None else ""
     return [printable(line) for line in [*lines, f"{proof}{f': {fixed.why}' if fixed.why else ''}.{wrote}"]]
+
+
+def lint_lines(
+    report: Report, nodes: Iterable[Judged], stops: Iterable[Stop], *, strict: bool, github: bool
+) -> list[str]:
+    """Return a line for each offender, worst first, then for each node that stops and is not listed."""
+    lines = [f"{name_of(judged.node)}: {_offence(judged, report)}" for judged in worst_first(nodes, strict=strict)]
+    lines += stop_lines(report, stops)
+    if github:
+        return [annotation(report.model, line) for line in lines]
+    return [printable(f"{report.model}: {line}") for line in lines]
+
+
+def _offence(judged: Judged, report: Report) -> str:
+    """Return what a node does, and what to write in place of its target."""
+    way = f"{_brief_shape(judged.input)} to {_brief_shape(judged.output)}"
+    match judged.verdict:
+        case Verdict.SWALLOWS:
+            said = f"swallows the batch: {way}"
+        case Verdict.SCRAMBLES:
+            said = f"scrambles the batch: {way}"
+        case Verdict.ONLY if judged.target is not None and judged.target_from in WRITTEN:
+            said = f"only {report.batch} = {only_size(report)}: {_brief_shape(judged.target)} is constant"
+        case Verdict.ONLY:
+            said = f"only {report.batch} = {only_size(report)}: {judged.why}"
+        case _:
+            said = f"{judged.verdict.value}: {judged.why}"
+    for fix in judged.fixes[:1]:
+        inserted = f"--fix inserts {', '.join(fix.inserts)}"
+        said += f"; {inserted if fix.target is None else f'write {_brief_shape(fix.target)}'}"
+        said += f", if {fix.assumes}" if fix.assumes.startswith(NO_TURN) else ""
+    return said
+
+
+def _brief_shape(shape: NamedShape | None) -> str:
+    return brief_end(shape_words(shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """A run of nodes, and the code of its layers."""
+
+    nodes: tuple[Judged, ...]
+    code: str
+    """Empty if there is none."""
+    notes: tuple[str, ...]
+    """What limits the code, or why there is none."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return the JSON object of the run."""
+        return {
+            "nodes": [judged.node.path for judged in self.nodes],
+            "code": self.code or None,
+            "notes": [*self.notes],
+        }
+
+    def lines(self) -> list[str]:
+        """Return the run as lines to read."""
+        names = " ".join(name_of(judged.node) for judged in self.nodes)
+        count = f"{number_text(self.code.count('add_shuffle'), 'Shuffle', 'Shuffles')}" if self.code else "no layers"
+        lines = [f"{names}: {count}", *[f"  {line}" for line in self.code.splitlines()]]
+        return [printable(line) for line in [*lines, *[f"  {note}" for note in self.notes]]]
+
+
+def layers_of(run: Sequence[Judged], report: Report, dialect: str) -> Layers:
+    """Return the layers of a run, with its offenders mended by their best fixes."""
+    nodes = tuple(run)
+    if len(nodes) > LONGEST_RUN:
+        return Layers(nodes[:LONGEST_RUN], "", (f"{len(nodes)} nodes in a row are more than {LONGEST_RUN}",))
+    requests = [_request(judged, report) for judged in run]
+    known = [request for request in requests if request is not None]
+    if len(known) < len(requests):
+        return Layers(nodes, "", ("a shape or a target is not known",))
+    stages = [(request.op, _options(request)) for request in known]
+    try:
+        chain = answer_chain(shape_text(known[0].input), stages, {})
+        if chain.problem:
+            raise ShapeError(chain.problem)
+        code = writer(dialect)(chain)
+    except ShapeError as error:
+        return Layers(nodes, "", (error.problem.message,))
+    holds = tuple(f"holds when {condition.words}" for condition in chain.conditions)
+    return Layers(nodes, code.text, (*holds, *code.warnings))
+
+
+def _request(judged: Judged, report: Report) -> Request | None:
+    """Return the request of a node as it stands, or of an offender with its best fix; None if it is not known."""
+    if not offends(judged):
+        return request_of(judged, report)
+    target = judged.fixes[0].target if judged.fixes else None
+    return None if target is None else request_of(judged, report, target)
+
+
+def _options(request: Request) -> dict[str, object]:
+    options = {**texts_of(replace(request, written={})), "input": None}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def report_object(report: Report, nodes: Iterable[Judged]) -> Plain:
+    """Return the object of a model, with those of its nodes that are to be shown."""
+    return {
+        "model": report.model,
+        "opset": dict(report.opset),
+        "batch": report.batch,
+        "declared_batch": report.declared_batch,
+        "sizes": [*report.sizes],
+        "assumed": dict(report.assumed),
+        "names": dict(report.names),
+        "inputs": [_input_object(each) for each in report.inputs],
+        "nodes": [node_object(judged) for judged in nodes],
+        "stops": [
+            {"path": stop.node.path, "op": stop.node.op, "why": stop.why, "cause": stop.cause} for stop in report.stops
+        ],
+        "summary": summary_of(report),
+        "fixed": report.fixed and _fixed_object(report.fixed),
+    }
+
+
+def node_object(judged: Judged) -> Plain:
+    """Return the object of one node."""
+    node, (read, made) = judged.node, judged.tensors
+    axes = {"in": _listed(judged.batch_in), "out": _listed(judged.batch_out)}
+    return {
+        "path": node.path,
+        "name": node.name,
+        "op": node.op,
+        "version": judged.version,
+        "tensors": {"in": [*read], "out": [*made]},
+        "input": _dims(judged.input),
+        "target": _dims(judged.target),
+        "target_from": judged.target_from,
+        "output": _dims(judged.output),
+        "value": _dims(judged.value),
+        "conditions": [*judged.conditions],
+        "verdict": judged.verdict.value,
+        "runs": {str(size): ran for size, ran in judged.runs.items()},
+        "empty": judged.empty,
+        "blocked_by": judged.blocked_by,
+        "batch_axis": axes,
+        "why": judged.why,
+        "fixes": [_fix_object(fix) for fix in judged.fixes],
+    }
+
+
+def summary_of(report: Report) -> dict[str, int]:
+    """Return how many nodes have each verdict, and how many others stop."""
+    counts: dict[str, int] = {}
+    for judged in report.nodes:
+        counts[judged.verdict.value] = counts.get(judged.verdict.value, 0) + 1
+    return counts | ({"stops": len(report.stops)} if report.stops else {})
+
+
+def _fix_object(fix: Fix) -> Plain:
+    """Return the object of a fix; of one that inserts operators, with these."""
+    plain: Plain = {"target": _listed(fix.target), "allowzero": fix.allowzero, "assumes": fix.assumes}
+    return plain | ({"inserts": [*fix.inserts]} if fix.inserts else {})
+
+
+def _fixed_object(fixed: Fixed) -> Plain:
+    mended = [
+        {"path": judged.node.path, "from": _dims(judged.target), **_fix_object(fix)} for judged, fix in fixed.mended
+    ]
+    left = [judged.node.path for judged in fixed.left]
+    freed = [_input_object(each) for each in fixed.freed]
+    done = {"path": fixed.path, "mended": mended, "freed": freed, "left": left}
+    return done | {"proved": fixed.proved, "why": fixed.why}
+
+
+def _input_object(input: Input) -> Plain:
+    return {"name": input.name, "declared": _listed(input.declared), "taken": _listed(input.taken)}
+
+
+def _listed(values: Iterable[object] | None) -> list[object] | None:
+    return None if values is None else [*values]
+
+
+def _dims(shape: NamedShape | None) -> list[object] | None:
+    """Return a shape: numbers as they are, names and sums as texts, None where nobody knows."""
+    return None if shape is None else [str(dim) if isinstance(dim, Monomial | Sum) else dim for dim in shape]

@@ -30,7 +30,7 @@ MOST_DIGITS = 9
 def size_options(batch: str | None, shapes: Iterable[str], where: str | None) -> SizeOptions:
     """Return what `--batch`, `--set` and `--where` ask for; raise `ShapeError` (usage) for what cannot be read.
 
-    >>> asked_of("N,1,4", ["x=N,3,8"], "H=640").shapes
+    >>> size_options("N,1,4", ["x=N,3,8"], "H=640").shapes
     {'x': ('N', 3, 8)}
     """
     name, sizes = _batch(batch) if batch is not None else (None, SizeOptions().sizes)

@@ -133,8 +133,8 @@ class NodeAtSize:
     """The marks of its inputs."""
     inputs: Sequence[Sizes | None]
     outputs: Sequence[Sizes | None]
-    values: Sequence[Any]
-    """The elements of its inputs; None if they are not known."""
+    elements: Callable[[int], Any]
+    """Returns the elements of an input by its number; None if they are not known."""
     absent: Sequence[int] = ()
     """The places of optional inputs that are left out."""
 
@@ -160,7 +160,7 @@ class NodeAtSize:
         if name in self.attributes:
             given = self.attributes[name]
             return tuple(given) if isinstance(given, tuple) else (given,)
-        found = self.values[at] if at < len(self.values) else None
+        found = self.elements(at)
         return None if found is None else tuple(found.ravel().tolist())
 
     def lacks(self, at: int) -> bool:
@@ -486,7 +486,7 @@ def gather_mark(node: NodeAtSize, _to: int) -> Mark:
     data, indices = node.marks[:2]
     if isinstance(indices, BatchAxis):
         return together([BatchAxis(indices.axis + along, indices.inner), *([Lost("samples meet")] if data else [])])
-    taken = node.values[1]
+    taken = node.elements(1)
     if isinstance(data, BatchAxis) and data.axis > along:
         shape = node.inputs[1]
         return Lost("no shape") if shape is None else BatchAxis(data.axis + len(shape) - 1, data.inner)

@@ -23,6 +23,8 @@ from shapecalc.models.operators import LISTED, Argument, Conditions, CoreCall
 
 Arguments = tuple[tuple[str, Any], ...]
 """Core's arguments by name, as pairs, so that they can be looked up."""
+Question = tuple[str, int | None, bool | None]
+"""An op, the opset of the model, and the setting of its switch."""
 MOST_DIMS = 10_000
 """How many dims a target has at most that core is asked for."""
 
@@ -114,13 +116,20 @@ class CoreCalls:
         self._known: dict[object, Answers] = {}
 
     def ask(
-        self, node: Node, switch: bool | None, shapes: Sequence[Any], arguments: Sequence[Arguments | None]
+        self,
+        node: Node,
+        switch: bool | None,
+        shapes: Sequence[Any],
+        arguments: Sequence[Arguments | None],
+        *,
+        named: bool = False,
     ) -> Answers:
-        """Return the answers to a node's operator with these inputs and arguments."""
-        key = (node.op, node.opset, switch, *shapes, *arguments)
+        """Return the answers to a node's operator with these inputs and arguments, in numbers or `named`."""
+        key = (node.op, node.opset, switch, named, *shapes, *arguments)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = _asked(LISTED[node.op].op, node.opset or None, switch, shapes, arguments)
+            question = LISTED[node.op].op, node.opset or None, switch
+            found = self._known[key] = _asked(question, shapes, arguments, named=named)
         return found
 
     def named(
@@ -131,42 +140,42 @@ class CoreCalls:
             return None
         if not all(_is_readable(value) for value in arguments.values() if isinstance(value, tuple)):
             return None
-        answers = self.ask(visit.node, visit.switch, (input,), (tuple(arguments.items()),))
+        answers = self.ask(visit.node, visit.switch, (input,), (tuple(arguments.items()),), named=True)
         (output,), (problem,), (conditions,) = answers.outputs, answers.problems, answers.conditions
         if output is None and problem is None:
             return None
         return (output, conditions) if _agrees(visit, output, conditions, lanes) else None
 
 
-def _asked(
-    op: str, opset: int | None, switch: bool | None, shapes: Sequence[Any], arguments: Sequence[Arguments | None]
-) -> Answers:
+def _asked(question: Question, shapes: Sequence[Any], arguments: Sequence[Arguments | None], *, named: bool) -> Answers:
     """Return core's answers in lanes, neither output nor problem where nobody can say."""
-    setting = None
+    op, opset, switch = question
     try:
         setting, fast = setting_of(Request(op, (), {}, "onnx", opset, None, switch))
     except ShapeError:
-        pass
-    answers = [(None, None, ())] * len(shapes)
-    for at, (shape, pairs) in enumerate(zip(shapes, arguments, strict=True)):
-        if shape is None or pairs is None:
-            continue
+        return Answers(None, (None,) * len(shapes), (None,) * len(shapes), ((),) * len(shapes))
+    answers: list[Any] = []
+    for shape, pairs in zip(shapes, arguments, strict=True):
         output: Any = None
-        if setting is not None and 0 not in shape and not any(type(dim) is not int for dim in shape):
+        if shape is None or pairs is None:
+            answers.append((None, None, ()))
+            continue
+        if not named and 0 not in shape:
             try:
                 output = fast_output(shape, dict(pairs), setting.row.max_rank, fast)
             except (ShapeError, TypeError, ValueError, IndexError):
                 output = None
-        answers[at] = _by_steps(op, opset, switch, shape, dict(pairs)) if output is None else (output, None, ())
+        answers.append(_by_steps(question, shape, dict(pairs)) if output is None else (output, None, ()))
     outputs, problems, conditions = zip(*answers, strict=True)
-    return Answers(None if setting is None else setting.version, outputs, problems, conditions)
+    return Answers(setting.version, outputs, problems, conditions)
 
 
-def _by_steps(op: str, opset: int | None, switch: bool | None, shape: Any, arguments: Mapping[str, Any]) -> Any:
+def _by_steps(question: Question, shape: Any, arguments: Mapping[str, Any]) -> Any:
     """Return what the steps of a request come to: the output, the problem, the conditions.
 
     Of an empty tensor the runtime is asked, which infers where the document is silent.
     """
+    op, opset, switch = question
     if any(type(dim) is int and dim > INT64_MAX for dim in shape):
         return None, None, ()
     dialect = "onnxruntime" if 0 in shape else "onnx"

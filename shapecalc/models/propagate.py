@@ -204,26 +204,27 @@ class Propagation:
 
     def _at_sizes(self, node: Node, outputs: Sequence[Shapes | None] | None = None) -> Iterator[NodeAtSize | None]:
         """Yield a node as it is in each lane; None for those in which no verdict tells samples apart."""
-        unknown, shapes = self._nowhere, self._walk.shapes
-        absent = [at for at, tensor in enumerate(node.inputs) if tensor == ABSENT]
+        shapes, unknown, count = self._walk.shapes, self._nowhere, len(node.inputs)
         marks = [self.marks(tensor) or unknown for tensor in node.inputs]
         inputs = [shapes[tensor] or unknown for tensor in node.inputs]
         made = [each or unknown for each in outputs or [shapes[tensor] for tensor in node.outputs]]
-        values = [self._elements(tensor) or unknown for tensor in node.inputs]
-        for lane, (followed, batch) in enumerate(zip(self._followed, self._batches, strict=True)):
-            at_size = NodeAtSize(
-                node.op,
-                node.domain,
-                node.opset,
-                node.attributes,
-                batch,
-                [lanes[lane] for lanes in marks],
-                [lanes[lane] for lanes in inputs],
-                [lanes[lane] for lanes in made],
-                [lanes[lane] for lanes in values],
-                absent,
+        for lane, batch in enumerate(self._batches):
+            yield (
+                NodeAtSize(
+                    node.op,
+                    node.domain,
+                    node.opset,
+                    node.attributes,
+                    batch,
+                    [lanes[lane] for lanes in marks],
+                    [lanes[lane] for lanes in inputs],
+                    [lanes[lane] for lanes in made],
+                    lambda at, lane=lane: (self._elements(node.inputs[at]) or unknown)[lane] if at < count else None,  # type: ignore[misc]
+                    (ABSENT in node.inputs and [at for at, tensor in enumerate(node.inputs) if tensor == ABSENT]) or (),
+                )
+                if self._followed[lane]
+                else None
             )
-            yield at_size if followed else None
 
     def _elements(self, tensor: int) -> Values | None:
         """Return the elements of a small integer tensor in all lanes."""

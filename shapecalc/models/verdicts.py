@@ -107,14 +107,15 @@ def _reason(runs: Sequence[Run]) -> str:
 
 def _samples(runs: Sequence[Run], others: Sequence[Run], batch: str) -> tuple[Verdict, str]:
     """Return the verdict on a node that runs at all sizes."""
-    fates = {run.fate: run for run in others[::-1] if run.told}
+    told = [run for run in others if run.told]
+    fates = [run.fate for run in told]
     if Verdict.SCRAMBLES in fates:
         return Verdict.SCRAMBLES, "no axis of the output separates the samples any more"
     if Verdict.UNKNOWN in fates:
-        run = fates[Verdict.UNKNOWN]
+        run = told[fates.index(Verdict.UNKNOWN)]
         return Verdict.UNKNOWN, next((mark.why for mark in (run.before, run.after) if isinstance(mark, Lost)), UNSEEN)
     if Verdict.SWALLOWS in fates:
-        axis, part = fates[Verdict.SWALLOWS].there or (0, "whole")
+        axis, part = told[fates.index(Verdict.SWALLOWS)].there or (0, "whole")
         return Verdict.SWALLOWS, f"{batch} was axis 0; now it is {PARTS[part].format(axis)}"
     return Verdict.SAFE, "" if any(run.before for run in runs) else f"{batch} does not reach it"
 

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 
 from shapecalc.core.sizes.dims import named_dim, product
 from shapecalc.core.sizes.record import FrozenDict, replace
-from shapecalc.models.model import Node
-from shapecalc.models.named import Sum
-from shapecalc.models.report import Fix, Input, Judged, Report, Stop, Verdict
+from shapecalc.models.file import Node
+from shapecalc.models.fit_dims import Sum
+from shapecalc.models.propagate import Stop
+from shapecalc.models.report import Input, Judged, Report
+from shapecalc.models.verdicts import Fix, Verdict
 
 N = named_dim("N")
 

@@ -9,7 +9,7 @@ import pytest
 
 from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
 from shapecalc.core.sizes.record import replace
-from shapecalc.models.report import Verdict
+from shapecalc.models.verdicts import Verdict
 from shapecalc.tui.model_list import ModelList
 from shapecalc.tui.screens.model import ModelScreen
 from tests.models.reports import FIRST, TURNED, YOLO, judged

@@ -14,26 +14,23 @@ N,C*H*W/64,64 when C*H*W % 64 == 0
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Stage, Step
-from shapecalc.core.answers.trace import Answer, Chain, Trace
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.at_once import answer_at_once
-from shapecalc.core.asking.compare import Comparison
-from shapecalc.core.fixing import answer as _answers
-from shapecalc.core.sizes.problem import Problem, ShapeError, misuse
-from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core import fixing as _answers
+from shapecalc.core.answers import Answer, Chain, Stage, Step, Trace
+from shapecalc.core.ask import ask
+from shapecalc.core.compare import Comparison
+from shapecalc.core.problem import Problem, ShapeError, misuse
+from shapecalc.core.text import brief, shape_text, visible
+from shapecalc.core.values import read_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.core.algebra.equiv import Equivalence
-    from shapecalc.core.algebra.find import Found
-    from shapecalc.core.algebra.simplify import Simplification
-    from shapecalc.core.sizes.dims import Dim
+    from shapecalc.core.dims import Dim
+    from shapecalc.core.equiv import Equivalence
+    from shapecalc.core.find import Found
+    from shapecalc.core.simplify import Simplification
 
     Dims = str | Iterable[int | str | None]
     Axes = str | int | Iterable[int]
@@ -514,8 +511,7 @@ def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] |
     >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
     same
     """
-    from shapecalc.core.algebra.equiv import equivalence
-    from shapecalc.core.algebra.pairs import answers_of
+    from shapecalc.core.equiv import answers_of, equivalence
 
     return equivalence(*answers_of(first, second, read_sizes(where or {})))
 
@@ -533,9 +529,9 @@ def simplify(
     >>> found.text, found.before.transposes, found.after.transposes
     ('N,C,H | transpose 2,1,0', 2, 1)
     """
-    from shapecalc.core.algebra.pairs import asked_chain
-    from shapecalc.core.algebra.simplify import goal_called
-    from shapecalc.core.algebra.simplify import simplify as simplified
+    from shapecalc.core.equiv import asked_chain
+    from shapecalc.core.simplify import goal_called
+    from shapecalc.core.simplify import simplify as simplified
 
     wanted = goal_called(goal)
     if isinstance(chain, str):
@@ -573,7 +569,7 @@ def find(input: Dims | None = None, output: Dims | None = None, *, pairs: Iterab
     >>> [way.chain for way in find("B,H*W,C", "B,C,H,W").ways[:2]]
     ['B,H*W,C | reshape B,C,H,W', 'B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2']
     """
-    from shapecalc.core.algebra.find import named_shape
+    from shapecalc.core.find import named_shape
     from shapecalc.engine.finding import chains_between, chains_for
 
     arrays = list(pairs)
@@ -596,10 +592,9 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
     >>> match("N,...,C", (8, 5, 5, 4), where={"N": 8})
     {'N': 8, 'C': 4}
     """
-    from shapecalc.core.asking.matching import Matcher, element_type_of
-    from shapecalc.core.asking.shape_pattern import pattern_of
-    from shapecalc.core.sizes.python_values import shape_of
-    from shapecalc.core.sizes.text import read_shape
+    from shapecalc.core.pattern import Matcher, element_type_of, pattern_of
+    from shapecalc.core.text import read_shape
+    from shapecalc.core.values import shape_of
 
     matcher = Matcher(pattern_of(pattern), read_sizes(where or {}))
     held = read_shape(shape) if isinstance(shape, str) else shape_of(shape)
@@ -610,9 +605,6 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
 
 
 def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:
-    at_once = answer_at_once(op, input, options)
-    if at_once is not None:
-        return at_once
     trace = _answers.answer(ask(op, input, options))
     if trace.problem:
         raise ShapeError(trace.problem, trace)
@@ -630,7 +622,7 @@ Answer.shown_as = _shown_as
 
 def _stage(stage: object) -> tuple[str, Mapping[str, object]]:
     if isinstance(stage, str):
-        from shapecalc.core.asking.command_line import read_stage, split
+        from shapecalc.core.commands import read_stage, split
 
         read = read_stage(split(stage), with_input=False)
         return read.op, read.options

@@ -11,7 +11,7 @@ import sys
 
 from shapecalc.cli.direct import answer_directly, asked_words
 from shapecalc.cli.output import Exit, RunEnded, abandon_stdout, escape_what_cannot_be_written, stream_error
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

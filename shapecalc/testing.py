@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from shapecalc import match
-from shapecalc.core.sizes.problem import DIFFERS, ShapeError
+from shapecalc.core.problem import DIFFERS, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shapecalc.core.sizes.dims import Dim
+    from shapecalc.core.dims import Dim
 
 
 def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.asking import at_once, setting
-from shapecalc.core.cases import fast_answers
+from shapecalc.core import ask as setting
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import Holds, Param
 from shapecalc.core.ops.squeeze import squeeze
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.ops.unsqueeze import unsqueeze
-from shapecalc.core.sizes.record import FrozenDict, replace
+from shapecalc.core.record import FrozenDict, replace
 
 REVERSE = Param("reverse", Holds.FLAG, "whether the dims come back in reverse")
 MODE = Param("mode", Holds.WORD, "torch: where the new dim goes", words=("HEAD", "TAIL"))
@@ -29,27 +28,12 @@ def steps(shape, at, axes=None, reverse=None, mode="HEAD", keep_one=None):
     return shape
 
 
-def fast(_at):
-    """Return what answers ordinary requests with the output shape."""
-
-    def answer(shape, axes=None, reverse=None, mode="HEAD", keep_one=None):
-        assert axes is None
-        assert mode in MODE.words
-        dims = [dim for dim in shape if dim != 1]
-        if keep_one:
-            dims.insert(0 if mode == "HEAD" else len(dims), 1)
-        return tuple(dims[::-1] if reverse else dims)
-
-    return answer
-
-
 @pytest.fixture
 def invented(monkeypatch):
     """Let squeeze have the invented parameters for the time of a test."""
-    for module, kept in ((setting, "_known"), (at_once, "_known"), (fast_answers, "_forms")):
-        monkeypatch.setattr(module, kept, {})  # what was made for squeeze as it is
+    monkeypatch.setattr(setting, "_known", {})  # what was made for squeeze as it is
     op = OPS["squeeze"]
-    monkeypatch.setitem(OPS.found, "squeeze", replace(op, params=(*op.params, REVERSE), steps=steps, fast=fast))
+    monkeypatch.setitem(OPS.found, "squeeze", replace(op, params=(*op.params, REVERSE), steps=steps))
     torch = DIALECTS["torch"]
     own = replace(torch.operators["squeeze"], params=(MODE, KEEP_ONE))
     operators = FrozenDict({**torch.operators, "squeeze": own})

@@ -6,12 +6,12 @@ import shlex
 
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.command_line import read_chain
+from shapecalc.core.commands import read_chain
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.fixing import answer_chain
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 from tests.cases import Case
 from tests.strategies import POSITIONS, axes, images, ones, patterns, positions, shapes, targets
 

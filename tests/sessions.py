@@ -1,4 +1,7 @@
-"""Shell sessions as documents show them: the commands after `$`, each with the lines that it prints."""
+"""Shell sessions as documents show them: the commands after `$`, each with the lines that it prints.
+
+`run` says what they print now; tests compare it with what is shown, and `python -m tests.renew` writes it there.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from shapecalc.view.mdoc import unescaped
+from tests.models import detector
 
 ROOT = Path(__file__).parents[1]
+MARKDOWN = tuple(ROOT / name for name in ("README.md", ".github/CONTRIBUTING.md", "tests/benchmarks/README.md"))
+PAGES = tuple(sorted((ROOT / "man").glob("shapecalc*.[157]")))
+BLOCK = re.compile(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", re.M | re.S)
+"""A literal block of a manual page."""
 
 
 def commands(sessions):
@@ -18,14 +27,72 @@ def commands(sessions):
     return [pair for text in sessions for pair in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)]
 
 
+def fence(kind):
+    """Return the pattern of the blocks of one kind in a Markdown text."""
+    return re.compile(rf"^```{kind}\n(.*?)^```", re.M | re.S)
+
+
 def fenced(kind, text):
     """Return the blocks of one kind in a Markdown text."""
-    return re.findall(rf"^```{kind}\n(.*?)^```", text, re.M | re.S)
+    return fence(kind).findall(text)
 
 
 def literal(page):
     """Return the literal blocks of a manual page as they are shown."""
-    return [unescaped(block) for block in re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", page, re.M | re.S)]
+    return [unescaped(block) for block in BLOCK.findall(page)]
+
+
+def files_of_pages():
+    """Return the files that manual pages show, which their sessions find in the folder: name and text."""
+    blocks = [block for page in PAGES for block in literal(page.read_text("utf-8"))]
+    named = [(re.match(r"# file: (\S+)", block), block) for block in blocks]
+    return [(name.group(1), block) for name, block in named if name]
+
+
+def folder_of_sessions(folder):
+    """Put `shapecalc` and every file that a session names into a folder, and return it."""
+    detector.write(folder / "yolo.onnx")
+    return folder_with_shapecalc(folder, files_of_pages())
+
+
+def run(session, folder):
+    """Return a session with what its commands print now."""
+    return "".join(f"$ {command}\n{printed(command, folder)}" for command, _ in commands([session]))
+
+
+def run_in_new_folder(session):
+    """Return a session with what its commands print now, in a folder of its own."""
+    with TemporaryDirectory() as folder:
+        return run(session, folder_of_sessions(Path(folder)))
+
+
+def renewed_markdown(text):
+    """Return a Markdown text with what the commands of its sessions print now."""
+    return fence("console").sub(lambda block: f"```console\n{run_in_new_folder(block[1])}```", text)
+
+
+def renewed_page(page):
+    """Return a manual page with what the commands of its sessions print now."""
+
+    def renewed_block(block):
+        shown = unescaped(block[1])
+        return (
+            block[0].replace(block[1], escaped(run_in_new_folder(shown), block[1])) if shown[:2] == "$ " else block[0]
+        )
+
+    return BLOCK.sub(renewed_block, page)
+
+
+def escaped(shown, before):
+    """Return lines as a literal block of a manual page writes them; one that stood there before stays as it was."""
+    kept = {unescaped(line): line for line in before.splitlines()}
+    return "".join(f"{kept[line] if line in kept else escaped_line(line)}\n" for line in shown.splitlines())
+
+
+def escaped_line(line):
+    """Return a line with what a page would read as something else written out."""
+    line = line.replace("\\", r"\e").replace("'", r"\(aq")
+    return rf"\&{line}" if line.startswith(".") else line
 
 
 def folder_with_shapecalc(folder, files):

@@ -11,21 +11,18 @@ from shapecalc.cli.compare import check_settings
 from shapecalc.cli.inputs import LONGEST_INPUT, file_error, read_input
 from shapecalc.cli.options import ASKING, SWITCHING, asking_options
 from shapecalc.cli.output import plain_table
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import read_chain
-from shapecalc.core.asking.compare_chains import compare_chain
-from shapecalc.core.asking.defaults import chain_with_options
+from shapecalc.core.ask import ask, chain_with_options
+from shapecalc.core.commands import read_chain
+from shapecalc.core.compare import compare_chain
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing.answer import answer, answer_chain, compare
+from shapecalc.core.fixing import answer, answer_chain, compare
+from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Holds
-from shapecalc.core.sizes.lookup import lookup, suggestion
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.python_values import describe, read_sizes
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import is_file, shape_text
-from shapecalc.core.sizes.tokens import MOST_DIMS
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import MOST_DIMS, brief, is_file, shape_text, visible
+from shapecalc.core.values import describe, read_sizes
 from shapecalc.view.steps import steps_text
 
 TYPE_CHECKING = False
@@ -34,9 +31,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.cli.options import Option
-    from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.asking.compare import Comparison
-    from shapecalc.core.asking.defaults import Stage
+    from shapecalc.core.answers import Chain, Trace
+    from shapecalc.core.ask import Stage
+    from shapecalc.core.compare import Comparison
     from shapecalc.core.ops.op import Op
 
     Given = Mapping[str, Any]

@@ -8,13 +8,13 @@ from itertools import chain, islice
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_lines, read_input, without_padding
 from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
-from shapecalc.core.asking.ask import LackingError, ask, default_dialect, operator_in, opset_in
+from shapecalc.core.ask import LackingError, ask, default_dialect, operator_in, opset_in
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing.answer import answer as answer_request
+from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.record import fields, replace
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import fields, replace
+from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from shapecalc.cli.data import Paths
     from shapecalc.cli.output import Output
-    from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.asking.defaults import Stage
-    from shapecalc.core.asking.expected import Unexpected
-    from shapecalc.core.sizes.problem import Problem
+    from shapecalc.core.answers import Chain, Trace
+    from shapecalc.core.ask import Stage
+    from shapecalc.core.pattern import Unexpected
+    from shapecalc.core.problem import Problem
     from shapecalc.engine.files import Source
     from shapecalc.view.code import Code
 
@@ -39,7 +39,7 @@ def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
     options = {name: value for name, value in texts.items() if name != "input"}
     try:
         if defaults := told_defaults([(op, {})], options, out):
-            from shapecalc.core.asking.defaults import with_defaults
+            from shapecalc.core.ask import with_defaults
 
             options = dict(with_defaults(op, defaults, options))
     except ShapeError as error:
@@ -159,8 +159,7 @@ def _unexpected(answer: Trace | Chain, text: str, asked: Iterable[Mapping[str, o
 
     Raises `ShapeError` (usage) if the text is neither a shape nor a pattern.
     """
-    from shapecalc.core.asking.expected import sized_names, unexpected
-    from shapecalc.core.asking.shape_pattern import read_pattern
+    from shapecalc.core.pattern import read_pattern, sized_names, unexpected
 
     expected = read_pattern(text, "expect")
     return None if answer.output is None else unexpected(expected, answer, sized_names(asked))
@@ -198,7 +197,7 @@ def _lasting_hint(answer: Trace | Chain) -> str:
     """Return what would let an answer with conditions hold for every batch."""
     if not answer.conditions:
         return ""
-    from shapecalc.core.fixing.hints import lasting_hint
+    from shapecalc.core.fixing import lasting_hint
 
     return lasting_hint(answer)
 
@@ -227,7 +226,7 @@ def _write_code(answer: Trace | Chain, out: Output, opset: int | None) -> Code |
 
 def _tell_refusal(answer: Trace | Chain, out: Output) -> None:
     """Tell the problem under the command line of the op that has it."""
-    from shapecalc.core.asking.command_line import command_pieces, texts_of
+    from shapecalc.core.commands import command_pieces, texts_of
 
     trace = answer.traces[-1]
     if answer.problem:
@@ -239,7 +238,7 @@ def print_error(error: ShapeError, op: str, texts: dict[str, object], out: Outpu
     if out.json and not out.quiet:
         put_json(unread_json(error.problem, op, texts))
     elif not out.quiet:
-        from shapecalc.core.asking.command_line import command_pieces
+        from shapecalc.core.commands import command_pieces
 
         tell_problem(_placed(error.problem, out), command_pieces(op, {**texts, "expect": out.expect}))
     return problem_code(error.problem)

@@ -10,19 +10,21 @@ from typer.exceptions import Abort, TyperException
 
 from shapecalc import __version__
 from shapecalc.cli.answer import unread_json
-from shapecalc.cli.ops import EPILOG, add_op
+from shapecalc.cli.ops import EPILOG, op_command
 from shapecalc.cli.output import Exit, abandon_stdout, problem_line, put, put_json, tell
+from shapecalc.cli.signature import add_command
 from shapecalc.cli.split_shapes import split_shape_error
-from shapecalc.cli.typer_classes import InOrder, ShapeCommand
-from shapecalc.core.asking.spellings import elsewhere_error
+from shapecalc.cli.typer_classes import InOrder
+from shapecalc.core.commands import elsewhere_error
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.problem import misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shapecalc.cli.opening import TerminalApp
+    from shapecalc.cli.options import Command
 
 HELP = """\
 What a tensor's shape becomes, and why, under the rules of a framework.
@@ -56,11 +58,36 @@ def print_short_help(
         put(HELP)
 
 
-COMMANDS = (
-    *("chain", "code", "equiv", "simplify", "compare", "find", "match", "check", "vectors", "doctor", "model"),
-    *("drill", "film", "dialects", "why", "help", "repl", "tui", "serve", "mcp", "backends"),
-)
-"""The commands that are not ops, each a module of its own name with a function `add`."""
+COMMANDS = {
+    "chain": "chain",
+    "code": "code",
+    "equiv": "equiv",
+    "simplify": "simplify",
+    "compare": "compare",
+    "find": "find",
+    "match": "match",
+    "check": "check",
+    "vectors": "vectors",
+    "doctor": "doctor",
+    "model": "model",
+    "drill": "drill",
+    "film": "film",
+    "dialects": "dialects",
+    "why": "why",
+    "help": "help",
+    "repl": "repl",
+    "tui": "tui",
+    "serve": "serve",
+    "mcp": "mcp",
+    "backends": "backends",
+}
+"""The commands that are not ops, in the order of the help, each with its module."""
+
+
+def command_named(name: str) -> Command:
+    """Return a command that is not an op. Its module is imported when it is asked for."""
+    found: Command = getattr(import_module(f"shapecalc.cli.{COMMANDS[name]}"), f"{name.upper()}_COMMAND")
+    return found
 
 
 def app(words: Sequence[str] = ()) -> typer.Typer:
@@ -80,10 +107,10 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     every = asked not in OPS and asked not in COMMANDS
     for op in OPS.values():
         if every or op.name == asked:
-            add_op(made, ShapeCommand, op)
+            add_command(made, op_command(op), epilog=EPILOG)
     for name in COMMANDS:
         if every or name == asked:
-            import_module(f"shapecalc.cli.{name}").add(made, ShapeCommand)
+            add_command(made, command_named(name))
     return made
 
 

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from shapecalc.cli.options import printing_options
+from shapecalc.cli.options import Command, printing_options
 from shapecalc.cli.output import Exit, put, put_json
-from shapecalc.cli.signature import make_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import typer
-
     from shapecalc.cli.output import Output
-
-SUMMARY = "List the backends with their versions, devices and memory."
-HELP = f"""\b
-  shapecalc backends
-  shapecalc backends --json
-
-{SUMMARY}"""
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    app.command("backends", cls=cls, short_help=SUMMARY, help=HELP)(
-        make_command(run_backends, printing_options("json"))
-    )
 
 
 def run_backends(out: Output) -> int:
@@ -40,3 +23,14 @@ def run_backends(out: Output) -> int:
         said = row["problem"] or f"{row['version']} on {row['device']}{memory}"
         put(f"{row['name']}: {said}")
     return Exit.YES
+
+
+BACKENDS_COMMAND = Command(
+    name="backends",
+    run=run_backends,
+    parameters=printing_options("json"),
+    summary="List the backends with their versions, devices and memory.",
+    examples="""\
+  shapecalc backends
+  shapecalc backends --json""",
+)

@@ -5,40 +5,24 @@ from __future__ import annotations
 from shapecalc.cli.answer import advised, answer_lines, print_answer, print_error, take_model_opset
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import read_input, without_padding
-from shapecalc.cli.options import ASKING, PRINTING, SWITCHING, Argument
-from shapecalc.cli.signature import make_command
-from shapecalc.core.asking.command_line import read_chain, read_stage, split
-from shapecalc.core.asking.defaults import chain_with_options
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.problem import Problem, ShapeError
-from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.record import replace
+from shapecalc.cli.options import ASKING, PRINTING, SWITCHING, Argument, Command
+from shapecalc.core.ask import chain_with_options
+from shapecalc.core.commands import read_chain, read_stage, split
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.record import replace
+from shapecalc.core.values import read_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import typer
-
     from shapecalc.cli.output import Output
-    from shapecalc.core.answers.trace import Chain
-    from shapecalc.core.asking.defaults import Options, Stage
+    from shapecalc.core.answers import Chain
+    from shapecalc.core.ask import Options, Stage
     from shapecalc.engine.files import Source
 
-SUMMARY = "Carry a shape through several ops, each on the output of the one before."
-HELP = f"""\b
-  shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
-  shapecalc chain 'N,C,H,W | reshape 0,0,-1 | transpose 0,2,1' --explain
-  shapecalc chain '- | flatten --axis 1' --dialect onnx < shape.txt
-
-{SUMMARY} A stage takes the options of its own command."""
 STAGES = Argument("stages", "the input shape and the stages", "'INPUT | OP ... | OP ...'")
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    made = make_command(run_chain, [STAGES, *ASKING.values(), *SWITCHING.values(), *PRINTING.values()])
-    app.command("chain", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
 def run_chain(stages: str, out: Output, **options: object) -> int:
@@ -101,3 +85,16 @@ def place_in_chain(problem: Problem, stages: str) -> Problem:
         return replace(problem, argument="stages", span=None)
     start = stages.index(texts[0])
     return replace(problem, argument="stages", span=(start + problem.span[0], start + problem.span[1]))
+
+
+CHAIN_COMMAND = Command(
+    name="chain",
+    run=run_chain,
+    parameters=[STAGES, *ASKING.values(), *SWITCHING.values(), *PRINTING.values()],
+    summary="Carry a shape through several ops, each on the output of the one before.",
+    examples="""\
+  shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
+  shapecalc chain 'N,C,H,W | reshape 0,0,-1 | transpose 0,2,1' --explain
+  shapecalc chain '- | flatten --axis 1' --dialect onnx < shape.txt""",
+    more=""" A stage takes the options of its own command.""",
+)

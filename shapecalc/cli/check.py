@@ -12,12 +12,10 @@ from shapecalc.cli.checking.lines import regular_size, split_blocks
 from shapecalc.cli.checking.outputs import Progress, WholeLines, junit_file, summary, updated_file, worst_code
 from shapecalc.cli.checking.reports import Style, Verdict
 from shapecalc.cli.checking.workers import WORTH_IT, judge_in_parallel, judge_in_turn
-from shapecalc.cli.options import Argument, Option, Takes, printing_options
+from shapecalc.cli.options import Argument, Command, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, stream_error, tell
-from shapecalc.cli.signature import make_command
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.text import is_file
+from shapecalc.core.problem import misuse
+from shapecalc.core.text import is_file, visible
 from shapecalc.engine.cores import count_cores
 
 TYPE_CHECKING = False
@@ -27,31 +25,10 @@ if TYPE_CHECKING:
     from io import BufferedIOBase, BufferedReader
     from typing import IO
 
-    import typer
-
     from shapecalc.cli.checking.judge import BlockResult
     from shapecalc.cli.checking.lines import Block
     from shapecalc.cli.output import Output
 
-SUMMARY = "Check many cases, from files or standard input."
-HELP = f"""\b
-  shapecalc check shapes.txt
-  shapecalc check cases.jsonl --json > results.jsonl
-  shapecalc check shapes.txt --update
-  echo 'reshape 2,3,4 0,-1 => 2,12' | shapecalc check -
-
-{SUMMARY} A line is a case, plain or JSON, such as:
-
-\b
-  reshape 2,3,4 0,-1 => 2,12          # a comment
-  reshape 2,3,4 5,-1 => error indivisible
-  reshape N,4 2,6    => 2,6 when N == 3
-  2,3,4 | transpose 1,0,2 | reshape 2,-1,3 => 2,4,3
-  {{"op": "reshape", "input": [2, 3, 4], "target": [0, -1], "expect": [2, 12]}}
-  @default dialect=tensorrt
-
-A case without an expectation prints its answer. Exit 0: all passed; 1: some did not; 2: some lines
-could not be read; 3: some without an expectation could not be resolved; 4: a file could not be read."""
 MOST_JOBS = 8
 """The most processes that are started without being asked for."""
 
@@ -72,12 +49,6 @@ OPTIONS = (
         most=256,
     ),
 )
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    made = make_command(run_check, [FILES, *printing_options("json", "quiet", "strict"), *OPTIONS])
-    app.command("check", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
 def run_check(
@@ -204,3 +175,28 @@ def _open_file(file: str, closing_all: ExitStack) -> BufferedIOBase:
     if sys.stdin.isatty():
         tell("shapecalc: reading cases from the terminal; end them with ^D")
     return sys.stdin.buffer  # type: ignore[return-value]
+
+
+CHECK_COMMAND = Command(
+    name="check",
+    run=run_check,
+    parameters=[FILES, *printing_options("json", "quiet", "strict"), *OPTIONS],
+    summary="Check many cases, from files or standard input.",
+    examples="""\
+  shapecalc check shapes.txt
+  shapecalc check cases.jsonl --json > results.jsonl
+  shapecalc check shapes.txt --update
+  echo 'reshape 2,3,4 0,-1 => 2,12' | shapecalc check -""",
+    more=""" A line is a case, plain or JSON, such as:
+
+\b
+  reshape 2,3,4 0,-1 => 2,12          # a comment
+  reshape 2,3,4 5,-1 => error indivisible
+  reshape N,4 2,6    => 2,6 when N == 3
+  2,3,4 | transpose 1,0,2 | reshape 2,-1,3 => 2,4,3
+  {"op": "reshape", "input": [2, 3, 4], "target": [0, -1], "expect": [2, 12]}
+  @default dialect=tensorrt
+
+A case without an expectation prints its answer. Exit 0: all passed; 1: some did not; 2: some lines
+could not be read; 3: some without an expectation could not be resolved; 4: a file could not be read.""",
+)

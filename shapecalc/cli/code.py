@@ -6,42 +6,23 @@ from textwrap import dedent
 
 from shapecalc.cli.answer import advised, print_answer, print_error
 from shapecalc.cli.inputs import read_input, read_stdin
-from shapecalc.cli.options import ASKING, PRINTING, Argument, Option
+from shapecalc.cli.options import ASKING, PRINTING, Argument, Command, Option
 from shapecalc.cli.output import tell
-from shapecalc.cli.signature import make_command
-from shapecalc.core.asking.defaults import chain_with_options
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.text import read_shape
-from shapecalc.core.sizes.tokens import tokens
+from shapecalc.core.ask import chain_with_options
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import read_shape, tokens
+from shapecalc.core.values import read_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import typer
-
     from shapecalc.cli.output import Output
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.dims import Shape
 
-SUMMARY = "Answer a line of PyTorch, NumPy, TensorFlow or JAX; it is read, never run."
-HELP = f"""\b
-  shapecalc code 'x.view(B, T, h, C // h).transpose(1, 2)' --input x=B,T,C
-  shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
-  shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e
-
-{SUMMARY} It answers as chain does. Every name but the tensor's is a size; --where gives
-numbers to names. Without --dialect, the modules and methods in the line decide whose rules apply."""
 LINE = Argument(
     "line", "an expression with one tensor, or assignments that end with one; - reads it from standard input", "'LINE'"
 )
 INPUT = Option("input", "The tensor's name and shape: x=N,C,H,W, or the shape alone.", metavar="[NAME=]SHAPE")
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    asking = [option for option in ASKING.values() if option.name != "opset"]
-    made = make_command(run_code, [LINE, INPUT, *asking, *PRINTING.values()])
-    app.command("code", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
 def _shape_of(text: str) -> Shape:
@@ -55,7 +36,7 @@ def run_code(
     line: str, input: str | None, dialect: str | None, where: str | None, out: Output, **others: object
 ) -> int:
     """Answer the chain that the line is; tell what is assumed in reading it. The other options are for every stage."""
-    from shapecalc.core.asking.code import read_code  # it imports Python's own parser
+    from shapecalc.core.code import read_code  # it imports Python's own parser
 
     text = dedent(read_stdin().decode("utf-8", "surrogateescape") if line.strip() == "-" else line).strip()
     try:
@@ -71,3 +52,17 @@ def run_code(
         return print_answer(answer_chain(read.shape, stages, {}), out, given.source, asked=[{"where": where}])
     except ShapeError as error:
         return print_error(advised(error), "code", {"line": text, "input": input}, out)
+
+
+CODE_COMMAND = Command(
+    name="code",
+    run=run_code,
+    parameters=[LINE, INPUT, *[option for option in ASKING.values() if option.name != "opset"], *PRINTING.values()],
+    summary="Answer a line of PyTorch, NumPy, TensorFlow or JAX; it is read, never run.",
+    examples="""\
+  shapecalc code 'x.view(B, T, h, C // h).transpose(1, 2)' --input x=B,T,C
+  shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
+  shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
+    more=""" It answers as chain does. Every name but the tensor's is a size; --where gives
+numbers to names. Without --dialect, the modules and methods in the line decide whose rules apply.""",
+)

@@ -5,43 +5,29 @@ from __future__ import annotations
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text, read_input
-from shapecalc.cli.options import ASKING, DIALECTS_ONLY, PRINTING, Argument, Option, printing_options
+from shapecalc.cli.options import ASKING, DIALECTS_ONLY, PRINTING, Argument, Command, Option, printing_options
 from shapecalc.cli.output import Exit, put_json, show, show_table, tell
-from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
-from shapecalc.core.asking.command_line import is_option, read_chain, read_stage
-from shapecalc.core.asking.common import COMMON
-from shapecalc.core.asking.compare_chains import compare_chain
-from shapecalc.core.asking.expected import sized_names, unexpected
-from shapecalc.core.asking.shape_pattern import read_pattern
-from shapecalc.core.asking.spellings import respelled
+from shapecalc.core.ask import common_options
+from shapecalc.core.commands import is_option, read_chain, read_stage, respelled
+from shapecalc.core.compare import compare_chain
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.fixing.answer import compare as compare_dialects
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.fixing import compare as compare_dialects
 from shapecalc.core.ops import OPS, dialects_with
-from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.pattern import read_pattern, sized_names, unexpected
+from shapecalc.core.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import typer
-
     from shapecalc.cli.output import Output
-    from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.asking.compare import Comparison
-    from shapecalc.core.asking.defaults import Stage
-    from shapecalc.core.asking.shape_pattern import ShapePattern
+    from shapecalc.core.answers import Chain, Trace
+    from shapecalc.core.ask import Stage
+    from shapecalc.core.compare import Comparison
+    from shapecalc.core.pattern import ShapePattern
 
-SUMMARY = "Ask every dialect the same question, and show the answers side by side."
-HELP = f"""\b
-  shapecalc compare 0,3,4 0,-1
-  shapecalc compare 2,3,4 0,-1 --dialect onnx --dialect numpy
-  shapecalc compare squeeze 1,3,1 --axes 1 --json
-  shapecalc compare chain '2,3 | transpose | reshape 0,-1'
-
-{SUMMARY} Exit 1 if the answers differ at the dialects' default settings; refusals count as the
-same answer. * marks rows that differ from the most common answer."""
 WORDS = Argument(
     "words",
     "the command line of an op or of chain; without an op, of reshape",
@@ -50,8 +36,6 @@ WORDS = Argument(
     completions=lambda: OPS,
     completes_first=True,
 )
-UNKNOWN = {"ignore_unknown_options": True}
-"""The options of the op are among the words, which the core reads."""
 
 OPTIONS: tuple[Option, ...] = (
     DIALECTS_ONLY,
@@ -59,12 +43,6 @@ OPTIONS: tuple[Option, ...] = (
     *printing_options("explain", "json", "expect", "quiet", "strict", "no_config"),
 )
 """What compare takes; the options of an op are among the words."""
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    made = make_command(run_compare, [WORDS, *OPTIONS])
-    app.command("compare", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
 def run_compare(words: list[str], dialect: list[str] | None, out: Output, **options: object) -> int:
@@ -135,7 +113,7 @@ def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
 def check_settings(options: Mapping[str, object]) -> None:
     """Raise `ShapeError` (usage) for an option that a request or a stage has no say in here."""
     for name in options:
-        if name in COMMON:
+        if name in common_options():
             raise misuse(f"compare asks under every {name}, so leave it out", argument=name)
 
 
@@ -174,3 +152,19 @@ def _told(comparison: Comparison) -> str:
     if len({row.verdict for row in comparison.rows}) == 1:
         return told
     return f"{told} (* marks the answers at other settings than the default)"
+
+
+COMPARE_COMMAND = Command(
+    name="compare",
+    run=run_compare,
+    parameters=[WORDS, *OPTIONS],
+    summary="Ask every dialect the same question, and show the answers side by side.",
+    examples="""\
+  shapecalc compare 0,3,4 0,-1
+  shapecalc compare 2,3,4 0,-1 --dialect onnx --dialect numpy
+  shapecalc compare squeeze 1,3,1 --axes 1 --json
+  shapecalc compare chain '2,3 | transpose | reshape 0,-1'""",
+    more=""" Exit 1 if the answers differ at the dialects' default settings; refusals count as the
+same answer. * marks rows that differ from the most common answer.""",
+    takes_unknown=True,
+)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.asking.defaults import Default, Options, Stage
+    from shapecalc.core.ask import Default, Options, Stage
 
 VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
 FILE_NAME = "pyproject.toml"
@@ -35,7 +35,7 @@ def told_defaults(stages: Sequence[Stage], given: Options, out: Output) -> dict[
     if not found:
         return {}
     from shapecalc.cli.output import tell
-    from shapecalc.core.asking.defaults import changing
+    from shapecalc.core.ask import changing
 
     for default in changing(stages, given, found.values()) if not out.quiet else ():
         tell(f"shapecalc: {default}")
@@ -51,7 +51,7 @@ def found_defaults(names: Sequence[str]) -> dict[str, Default]:
         path = None
     if not texts and path is None:
         return {}
-    from shapecalc.core.asking.defaults import read_default, read_table
+    from shapecalc.core.ask import read_default, read_table
 
     found = {name: read_default(name, text, VARIABLES[name]) for name, text in texts.items()}
     values = read_table(table, path) if path else {}
@@ -84,6 +84,6 @@ def _text_of(path: str) -> bytes:
         with open(path, "rb", buffering=0) as file:
             return file.read(min(os.fstat(file.fileno()).st_size, LONGEST))
     except OSError as error:
-        from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
+        from shapecalc.core.problem import FILE, Problem, ShapeError
 
         raise ShapeError(Problem(FILE, f"{path}: {error.strerror}", "--no-config leaves it out")) from None

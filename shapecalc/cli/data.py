@@ -5,11 +5,10 @@ from __future__ import annotations
 from shapecalc.cli.inputs import file_error
 from shapecalc.cli.meter import Meter
 from shapecalc.cli.output import tell
-from shapecalc.core.answers.element_path import follow, follow_back, index_text
-from shapecalc.core.answers.moves import Slice
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.text import read_axes, shape_text
+from shapecalc.core.follow import follow, follow_back, index_text
+from shapecalc.core.moves import Slice
+from shapecalc.core.problem import misuse
+from shapecalc.core.text import read_axes, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
     from shapecalc.engine.files import Source
 
     Path = Sequence[tuple[str, tuple[int, ...] | None]]

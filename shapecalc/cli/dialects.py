@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from shapecalc.cli.options import printing_options
+from shapecalc.cli.options import Command, printing_options
 from shapecalc.cli.output import Exit, put, put_json, show_table
-from shapecalc.cli.signature import make_command
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import operators_of
-from shapecalc.core.sizes.record import Choice, fields
+from shapecalc.core.record import Choice, fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import typer
-
     from shapecalc.cli.output import Output
-    from shapecalc.core.dialects.dialect import Dialect
+    from shapecalc.core.dialects.base import Dialect
 
-SUMMARY = "Print the dialects: how each reads 0 and -1, its limits, its source."
-HELP = f"""\b
-  shapecalc dialects
-  shapecalc dialects --json
-
-{SUMMARY}"""
 
 LEGEND = """\
 
@@ -33,13 +24,6 @@ LEGEND = """\
               without the zeros (no zeros) or without the copied dims (no
               copies), and then divided; 0/0 is 1
 """
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    app.command("dialects", cls=cls, short_help=SUMMARY, help=HELP)(
-        make_command(run_dialects, printing_options("json"))
-    )
 
 
 def run_dialects(out: Output) -> int:
@@ -76,3 +60,14 @@ def dialect_as_json(row: Dialect) -> dict[str, object]:
         for name, value in answers.items()
         if name not in (*shown, "prefix") and (value is None or isinstance(value, (str, int)))
     }
+
+
+DIALECTS_COMMAND = Command(
+    name="dialects",
+    run=run_dialects,
+    parameters=printing_options("json"),
+    summary="Print the dialects: how each reads 0 and -1, its limits, its source.",
+    examples="""\
+  shapecalc dialects
+  shapecalc dialects --json""",
+)

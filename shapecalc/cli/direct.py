@@ -12,7 +12,7 @@ from shapecalc.cli.answer import answer_op
 from shapecalc.cli.inputs import is_value, without_padding
 from shapecalc.cli.output import Output
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def asked_words(words: Sequence[str]) -> list[str]:
         return [*words]
     if len(words) > 1 and _is_shape(words[0]) and _is_shape(words[1]):
         return ["reshape", *words]
-    from shapecalc.core.asking.spellings import respelled
+    from shapecalc.core.commands import respelled
 
     return respelled(words)
 

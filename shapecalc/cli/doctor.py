@@ -6,40 +6,20 @@ import sys
 from pathlib import Path
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import Argument, Option, printing_options
+from shapecalc.cli.options import Argument, Command, Option, printing_options
 from shapecalc.cli.output import Exit, put, put_json, stream_error, tell
-from shapecalc.cli.signature import make_command
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
+from shapecalc.core.problem import FILE, Problem, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import typer
-
     from shapecalc.cli.output import Output
 
-SUMMARY = "Say what a runtime's error message means, and what would mend it."
-HELP = f"""\b
-  shapecalc doctor build.log
-  python train.py 2>&1 | shapecalc doctor
-  shapecalc doctor run.log --model yolo.onnx
-  trtexec --onnx=model.onnx 2>&1 | shapecalc doctor - --json
-
-{SUMMARY} It reads a whole log, and says which framework, op and node failed, with which
-shapes and why; what would mend it; a command line that reproduces it; and which facts the message
-leaves out. With --model it also shows the node as it is in the model. On a terminal: paste, then
-Ctrl-D. Exit 0: understood; 1: not about a shape, or not known."""
 TEXT = Argument(
     "file", "a file with a log or a message; without it, or with -, standard input", "[FILE]", required=False
 )
 MODEL = Option("model", "Also show the node of the message as it is in this model.", metavar="FILE.onnx")
 LONGEST = 1 << 28
 """How many bytes of a log are read."""
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    parameters: list[Argument | Option] = [TEXT, MODEL, *printing_options("json", "quiet")]
-    app.command("doctor", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_doctor, parameters))
 
 
 def run_doctor(file: str | None, model: str | None, out: Output) -> int:
@@ -83,3 +63,20 @@ def _text_of(file: str) -> str:
         return sys.stdin.buffer.read(LONGEST).decode("utf-8", "replace")
     except OSError as error:
         raise stream_error("stdin", error.strerror) from None
+
+
+DOCTOR_COMMAND = Command(
+    name="doctor",
+    run=run_doctor,
+    parameters=[TEXT, MODEL, *printing_options("json", "quiet")],
+    summary="Say what a runtime's error message means, and what would mend it.",
+    examples="""\
+  shapecalc doctor build.log
+  python train.py 2>&1 | shapecalc doctor
+  shapecalc doctor run.log --model yolo.onnx
+  trtexec --onnx=model.onnx 2>&1 | shapecalc doctor - --json""",
+    more=""" It reads a whole log, and says which framework, op and node failed, with which
+shapes and why; what would mend it; a command line that reproduces it; and which facts the message
+leaves out. With --model it also shows the node as it is in the model. On a terminal: paste, then
+Ctrl-D. Exit 0: understood; 1: not about a shape, or not known.""",
+)

@@ -6,31 +6,18 @@ import sys
 from pathlib import Path
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import Argument, Option, Takes
+from shapecalc.cli.options import Argument, Command, Option, Takes
 from shapecalc.cli.output import Exit, put, stream_error, tell
-from shapecalc.cli.signature import make_command
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, number_text, visible
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import brief, number_text, visible
 from shapecalc.teaching.topics import ALL, FORMATS, TOPICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import typer
-
     from shapecalc.cli.output import Output
     from shapecalc.teaching.drill import Drill
     from shapecalc.teaching.progress import Progress
 
-SUMMARY = "Predict shapes: exercises without end, or a worksheet of them."
-HELP = f"""\b
-  shapecalc drill
-  shapecalc drill zero perm --seed monday
-  shapecalc drill all --print 20 --with-answers -o sheet.html
-  shapecalc drill --check-lessons week3.toml
-
-{SUMMARY} Each line is an answer: an output shape, or error if the request is refused. ? gives a hint, a stronger
-one each time; an empty line shows the answer; Ctrl-D ends. Missed questions come back soon, known ones later and
-harder. The same seed gives the same questions. Exit 0: all right; 1: some wrong, or lessons with a mistake."""
 TOPICS_ARGUMENT = Argument(
     "topics", f"any of {', '.join(TOPICS)}", "[TOPIC]...", required=False, repeated=True, completions=lambda: TOPICS
 )
@@ -55,12 +42,6 @@ LONGEST_LINE = 1 << 16
 """How many characters of a line are read at once."""
 OPENING = "shapecalc: type the output shape, or error; ? gives a hint, an empty line shows the answer, Ctrl-D ends"
 HELP_MARK = "?"
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    made = make_command(run_drill, [TOPICS_ARGUMENT, SEED, PRINT, ANSWERS, FORMAT, FILE, FORCE, CHECK])
-    app.command("drill", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
 def run_drill(
@@ -108,7 +89,7 @@ def _check_seed(seed: str) -> None:
 
 def _print_worksheet(topics: str, seed: str | None, count: int, form: str | None, out: Output, **sheet: bool) -> int:
     """Print a worksheet, or write it into a file."""
-    from shapecalc.core.sizes.lookup import lookup
+    from shapecalc.core.lookup import lookup
     from shapecalc.teaching.drill import exercises, new_seed
     from shapecalc.teaching.worksheet import WRITERS, sheet_of
 
@@ -242,3 +223,19 @@ def _judged(drill: Drill, line: str, progress: Progress, *, typing: bool) -> boo
     put(_fitted(said) if typing else said)
     progress.score(kind, drill.mark(right=judged.right), right=judged.right)
     return True
+
+
+DRILL_COMMAND = Command(
+    name="drill",
+    run=run_drill,
+    parameters=[TOPICS_ARGUMENT, SEED, PRINT, ANSWERS, FORMAT, FILE, FORCE, CHECK],
+    summary="Predict shapes: exercises without end, or a worksheet of them.",
+    examples="""\
+  shapecalc drill
+  shapecalc drill zero perm --seed monday
+  shapecalc drill all --print 20 --with-answers -o sheet.html
+  shapecalc drill --check-lessons week3.toml""",
+    more=""" Each line is an answer: an output shape, or error if the request is refused. ? gives a hint, a stronger
+one each time; an empty line shows the answer; Ctrl-D ends. Missed questions come back soon, known ones later and
+harder. The same seed gives the same questions. Exit 0: all right; 1: some wrong, or lessons with a mistake.""",
+)

@@ -6,35 +6,20 @@ import sys
 
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text, read_input
-from shapecalc.cli.options import ASKING, SWITCHING, Argument, Option, printing_options
+from shapecalc.cli.options import ASKING, SWITCHING, Argument, Command, printing_options
 from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
-from shapecalc.cli.signature import make_command
-from shapecalc.core.algebra.equiv import Verdict, equivalence
-from shapecalc.core.algebra.pairs import STILL, Asked, answer_pair, asked_chain
-from shapecalc.core.asking.ask import LackingError
-from shapecalc.core.asking.defaults import chain_with_options
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.ask import LackingError, chain_with_options
+from shapecalc.core.equiv import STILL, Asked, Verdict, answer_pair, asked_chain, equivalence
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
+from shapecalc.core.values import read_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import typer
-
     from shapecalc.cli.output import Output
-    from shapecalc.core.algebra.difference import Counterexample
-    from shapecalc.core.answers.trace import Chain
+    from shapecalc.core.answers import Chain
+    from shapecalc.core.equiv import Counterexample
 
-SUMMARY = "Say whether two chains are the same function of their input."
-HELP = f"""\b
-  shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
-  shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
-  shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8
-
-{SUMMARY} A second chain that begins with | uses the input of the first, and an
-input alone is a chain that does nothing. The answer is same, same when a condition holds, different
-(with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1:
-different, or same under conditions with --strict; 3: undecided, or a chain is refused."""
 FIRST = Argument("first", "a chain", "'INPUT | OP ...'")
 SECOND = Argument("second", "the chain to compare it with", "'| OP ...'")
 CODES = {Verdict.SAME: Exit.YES, Verdict.DIFFERENT: Exit.NO, Verdict.UNDECIDED: Exit.UNRESOLVED}
@@ -46,18 +31,6 @@ UNREAD: dict[str, object] = {
     "tested": 0,
 }
 """The JSON object of a question that has no verdict, without its problem."""
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    parameters: list[Argument | Option] = [
-        FIRST,
-        SECOND,
-        *ASKING.values(),
-        *SWITCHING.values(),
-        *printing_options("json", "quiet", "strict", "no_config"),
-    ]
-    app.command("equiv", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_equiv, parameters))
 
 
 def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
@@ -116,3 +89,25 @@ def _show_grids(found: Counterexample | None, answers: tuple[Chain, Chain]) -> N
 
     strokes = strokes_for(getattr(sys.stderr, "encoding", None))
     show(output_grids(answers, found, width=story_width(), strokes=strokes))
+
+
+EQUIV_COMMAND = Command(
+    name="equiv",
+    run=run_equiv,
+    parameters=[
+        FIRST,
+        SECOND,
+        *ASKING.values(),
+        *SWITCHING.values(),
+        *printing_options("json", "quiet", "strict", "no_config"),
+    ],
+    summary="Say whether two chains are the same function of their input.",
+    examples="""\
+  shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
+  shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
+  shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8""",
+    more=""" A second chain that begins with | uses the input of the first, and an
+input alone is a chain that does nothing. The answer is same, same when a condition holds, different
+(with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1:
+different, or same under conditions with --strict; 3: undecided, or a chain is refused.""",
+)

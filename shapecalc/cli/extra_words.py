@@ -7,18 +7,18 @@ from itertools import combinations
 from shapecalc.cli.direct import read_words
 from shapecalc.cli.options import PRINTING
 from shapecalc.cli.split_shapes import MOST_WORDS, bare_words
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.ask import ask
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import Holds
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.resolve import resolve
+from shapecalc.core.text import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from shapecalc.core.answers.request import Request
+    from shapecalc.core.answers import Request
     from shapecalc.core.ops.op import Op
 
 

@@ -7,42 +7,26 @@ from shapecalc.cli.chain import answer_stages, place_in_chain
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.direct import asked_words
 from shapecalc.cli.inputs import input_text, read_input
-from shapecalc.cli.options import THEME, Argument, Option, printing_options
+from shapecalc.cli.options import THEME, Argument, Command, Option, printing_options
 from shapecalc.cli.output import put_json, tell
 from shapecalc.cli.pictures import write_file
-from shapecalc.cli.signature import make_command
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import read_chain, read_chain_words, read_stage
-from shapecalc.core.asking.defaults import with_defaults
-from shapecalc.core.fixing.answer import answer as answer_request
+from shapecalc.core.ask import ask, with_defaults
+from shapecalc.core.commands import read_chain, read_chain_words, read_stage
+from shapecalc.core.fixing import answer as answer_request
+from shapecalc.core.lookup import suggestion
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.lookup import suggestion
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import replace
+from shapecalc.core.text import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import typer
-
     from shapecalc.cli.output import Output
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
     from shapecalc.view.film.frames import Film
 
-SUMMARY = "Write the steps as a moving picture: memory as a tape, axes, cuts, 0 and -1."
-HELP = f"""\b
-  shapecalc film shuffle 2,3,4 --first 1,0,2 --to 0,-1 -o shuffle.html
-  shapecalc film reshape 4,6 3,8 -o cuts.svg --theme dark
-  shapecalc film chain '2,3,4 | transpose 1,0,2 | reshape 0,-1' -o chain.gif
-
-{SUMMARY}
-.svg moves without a script, .gif needs the extra film, .html is a page with a slider,
-.cast is for asciinema, .txt has every frame as text. A refused request is drawn up to
-the step that fails. The answer is printed as always. For a still picture, use an op's --picture."""
-UNKNOWN = {"ignore_unknown_options": True}
-"""The words after `film` are an op's command line, which the core reads."""
 CHAIN = "chain"
 PARAMETERS: tuple[Argument | Option, ...] = (
     Argument(
@@ -57,12 +41,6 @@ PARAMETERS: tuple[Argument | Option, ...] = (
     THEME,
     *printing_options("force", "json", "quiet", "no_config"),
 )
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    made = make_command(run_film, PARAMETERS)
-    app.command("film", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
 def run_film(words: list[str], film: str | None, out: Output) -> int:
@@ -129,3 +107,20 @@ def _print(answer: Trace | Chain, made: Film, name: str, out: Output) -> int:
     for note in (f"{frames} frames, {seconds:.0f} seconds", *made.notes) if not out.quiet else ():
         tell(visible(f"shapecalc: {name}: {note}"))
     return code
+
+
+FILM_COMMAND = Command(
+    name="film",
+    run=run_film,
+    parameters=PARAMETERS,
+    summary="Write the steps as a moving picture: memory as a tape, axes, cuts, 0 and -1.",
+    examples="""\
+  shapecalc film shuffle 2,3,4 --first 1,0,2 --to 0,-1 -o shuffle.html
+  shapecalc film reshape 4,6 3,8 -o cuts.svg --theme dark
+  shapecalc film chain '2,3,4 | transpose 1,0,2 | reshape 0,-1' -o chain.gif""",
+    more="""
+.svg moves without a script, .gif needs the extra film, .html is a page with a slider,
+.cast is for asciinema, .txt has every frame as text. A refused request is drawn up to
+the step that fails. The answer is printed as always. For a still picture, use an op's --picture.""",
+    takes_unknown=True,
+)

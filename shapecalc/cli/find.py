@@ -4,38 +4,24 @@ from __future__ import annotations
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.inputs import file_error, input_text, read_input
-from shapecalc.cli.options import Argument, Option, Takes, printing_options
+from shapecalc.cli.options import Argument, Command, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, put_json, tell
-from shapecalc.cli.signature import make_command
-from shapecalc.core.algebra.find import named_shape
+from shapecalc.core.conditions import Never, equal
+from shapecalc.core.dims import product
+from shapecalc.core.find import named_shape
 from shapecalc.core.ops.reshape import RESHAPE
-from shapecalc.core.sizes.conditions import Never, equal
-from shapecalc.core.sizes.dims import product
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import number_text
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    import typer
-
     from shapecalc.cli.output import Output
-    from shapecalc.core.algebra.find import Found
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.find import Found
 
-SUMMARY = "Find the chains that lead from one shape to another."
-HELP = f"""\b
-  shapecalc find B,H*W,C B,C,H,W
-  shapecalc find --before x.npy --after y.npy
-  shapecalc find B,H*W,C B,C,H,W --before x.npy --after y.npy
-
-{SUMMARY} The chain that moves no element comes first, then those with one transpose. It also says how many
-functions fit. It tries a single reshape, then a split into as few parts as possible with one transpose and one
-merge. It does not split further, so it does not find 6,10 to 2,3,2,5 to 4,15. With arrays, it lists only the
-chains that turn --before into --after. The elements of --before must all differ, as 0, 1, 2 and so on do. A size that
-differs between pairs gets a name. Exit 1 if there is no such chain."""
 SHAPES = (
     Argument("input", "the shape to start from", "[INPUT]", required=False),
     Argument("output", "the shape to arrive at", "[OUTPUT]", required=False),
@@ -46,12 +32,6 @@ PAIRS = (
 )
 LONGEST_COPY = 1 << 28
 """Up to this many bytes of an array are read into memory, more into a scratch file."""
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    made = make_command(run_find, [*SHAPES, *PAIRS, *printing_options("json", "quiet")])
-    app.command("find", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
 def run_find(
@@ -133,3 +113,20 @@ def _volumes(shapes: Sequence[Shape]) -> str:
     except Never:
         words = ""
     return f"no chain leads there: {have} elements in, {want} out" + (f" (as many when {words})" if words else "")
+
+
+FIND_COMMAND = Command(
+    name="find",
+    run=run_find,
+    parameters=[*SHAPES, *PAIRS, *printing_options("json", "quiet")],
+    summary="Find the chains that lead from one shape to another.",
+    examples="""\
+  shapecalc find B,H*W,C B,C,H,W
+  shapecalc find --before x.npy --after y.npy
+  shapecalc find B,H*W,C B,C,H,W --before x.npy --after y.npy""",
+    more=""" The chain that moves no element comes first, then those with one transpose. It also says how many
+functions fit. It tries a single reshape, then a split into as few parts as possible with one transpose and one
+merge. It does not split further, so it does not find 6,10 to 2,3,2,5 to 4,15. With arrays, it lists only the
+chains that turn --before into --after. The elements of --before must all differ, as 0, 1, 2 and so on do. A size that
+differs between pairs gets a name. Exit 1 if there is no such chain.""",
+)

@@ -6,30 +6,20 @@ import sys
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.app import COMMANDS, app
-from shapecalc.cli.options import Argument, Option, Takes
+from shapecalc.cli.options import Argument, Command, Option, Takes
 from shapecalc.cli.output import Exit, put
 from shapecalc.cli.pages import OVERVIEW, PAGES, page_about
-from shapecalc.cli.signature import make_command
 from shapecalc.cli.topics import topic_hint
-from shapecalc.core.asking.spellings import SPELLINGS, respelled
+from shapecalc.core.commands import SPELLINGS, respelled
+from shapecalc.core.lookup import lookup
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.lookup import lookup
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import typer
-
     from shapecalc.cli.output import Output
 
-SUMMARY = "Print a command's help, or a page of the manual."
-HELP = f"""\b
-  shapecalc help reshape
-  shapecalc help tutorial
-  shapecalc help model --page
-
-{SUMMARY} The pages are {", ".join(PAGES)}."""
 COMMAND = Argument(
     "command",
     "the command or the page",
@@ -38,11 +28,6 @@ COMMAND = Argument(
     completions=lambda: dict.fromkeys([*OPS, *SPELLINGS, *COMMANDS, *PAGES]),
 )
 PAGE = Option("page", "Print the page of the manual, even if a command has that name.", Takes.NOTHING)
-
-
-def add(to: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    to.command("help", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_help, [COMMAND, PAGE]))
 
 
 def run_help(command: str | None, page: bool, out: Output) -> int:
@@ -78,3 +63,16 @@ def show_text(text: str) -> None:
         pager(text)
     else:
         put(text)
+
+
+HELP_COMMAND = Command(
+    name="help",
+    run=run_help,
+    parameters=[COMMAND, PAGE],
+    summary="Print a command's help, or a page of the manual.",
+    examples="""\
+  shapecalc help reshape
+  shapecalc help tutorial
+  shapecalc help model --page""",
+    more=f""" The pages are {", ".join(PAGES)}.""",
+)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 from shapecalc.cli.output import stream_error, tell
-from shapecalc.core.asking.ask import operator_in
-from shapecalc.core.dialects.element_types import element_type
+from shapecalc.core.ask import operator_in
+from shapecalc.core.dialects.base import element_type
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import is_file, shape_text
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import is_file, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

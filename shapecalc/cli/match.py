@@ -6,46 +6,26 @@ from shapecalc.cli.answer import print_error
 from shapecalc.cli.check import is_among, names_array
 from shapecalc.cli.checking.outputs import junit_file, summary
 from shapecalc.cli.checking.reports import Verdict, testcase
-from shapecalc.cli.options import Argument, Option, printing_options
+from shapecalc.cli.options import Argument, Command, Option, printing_options
 from shapecalc.cli.output import Exit, problem_code, put, put_json, tell
-from shapecalc.cli.signature import make_command
-from shapecalc.core.answers.stage import plain
-from shapecalc.core.asking.matching import Matcher
-from shapecalc.core.asking.shape_pattern import ShapePattern, pattern_of
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.dims import plain
+from shapecalc.core.pattern import Matcher, ShapePattern, pattern_of
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import brief, visible
 from shapecalc.engine.folders import found_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import typer
-
     from shapecalc.cli.output import Output
     from shapecalc.engine.headers import Found
 
-SUMMARY = "Say whether the arrays in files have the shapes of a pattern."
-HELP = f"""\b
-  shapecalc match N,3,H,W *.npy
-  shapecalc match 'float32[N,...]' data/*.safetensors store.zarr
-  shapecalc match '?,3,224,224' x.npz:images --json
-
-{SUMMARY} It reads only the headers of .npy, .npz and .safetensors files and of Zarr stores. In the
-pattern ? is any dim and ... any number of dims. A name has the same size in every file. A type may stand
-before brackets. Each array that differs gets a line. Exit 0: all match; 1: some differ; 2: the pattern
-cannot be read; 4: a file cannot be read, and the others are still checked."""
 PATTERN = Argument("pattern", "what the shapes must be: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")
 FILES = Argument("files", "files, arrays of files (x.npz:w), and Zarr stores", "FILE...", repeated=True)
 JUNIT = Option("junit", "Also write the results as JUnit XML.", metavar="FILE")
 VERDICTS = {Exit.YES: Verdict.PASSED, Exit.NO: Verdict.FAILED, Exit.FILE: Verdict.UNREAD}
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    made = make_command(run_match, [PATTERN, FILES, *printing_options("json", "quiet"), JUNIT])
-    app.command("match", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
 class Judged(Record):
@@ -150,3 +130,19 @@ def _testcase(judged: Judged) -> str:
 
 def _unwritable(file: str, error: OSError) -> ShapeError:
     return ShapeError(Problem(FILE, f"{file}: {error.strerror or error}", argument="junit"))
+
+
+MATCH_COMMAND = Command(
+    name="match",
+    run=run_match,
+    parameters=[PATTERN, FILES, *printing_options("json", "quiet"), JUNIT],
+    summary="Say whether the arrays in files have the shapes of a pattern.",
+    examples="""\
+  shapecalc match N,3,H,W *.npy
+  shapecalc match 'float32[N,...]' data/*.safetensors store.zarr
+  shapecalc match '?,3,224,224' x.npz:images --json""",
+    more=""" It reads only the headers of .npy, .npz and .safetensors files and of Zarr stores. In the
+pattern ? is any dim and ... any number of dims. A name has the same size in every file. A type may stand
+before brackets. Each array that differs gets a line. Exit 0: all match; 1: some differ; 2: the pattern
+cannot be read; 4: a file cannot be read, and the others are still checked.""",
+)

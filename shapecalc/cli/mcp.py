@@ -10,25 +10,16 @@ import sys
 from pathlib import Path
 
 from shapecalc import __version__
-from shapecalc.cli.output import Exit, abandon_stdout, stream_error, tell
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.cli.options import Command
+from shapecalc.cli.output import Exit, Output, abandon_stdout, stream_error, tell
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    import typer
 
-SUMMARY = "Answer coding agents, by the Model Context Protocol."
-HELP = f"""\b
-  shapecalc mcp
-  claude mcp add shapecalc -- shapecalc mcp
-
-{SUMMARY} An agent starts it and talks to it on standard input and output. It has a tool for every
-op, and for chain, compare, doctor and model. Each answers with text and with the JSON of --json.
-Of arrays and models it reads only the shapes, and only in the folder in which it was started.
-Needs: pip install 'shapecalc[mcp]'."""
 INSTRUCTIONS = (
     "Ask before you write a reshape or transpose, and when a runtime refuses one: the answers are worked out by the "
     "documented rules of the framework, the dialect. Dims are numbers or names; an answer tells the conditions under "
@@ -36,12 +27,7 @@ INSTRUCTIONS = (
 )
 
 
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    app.command("mcp", cls=cls, short_help=SUMMARY, help=HELP)(run_mcp)
-
-
-def run_mcp() -> int:
+def run_mcp(out: Output) -> int:  # noqa: ARG001 - it prints no answer
     """Answer calls until standard input ends."""
     for name in ("stdin", "stdout"):
         if getattr(sys, name) is None:
@@ -107,3 +93,18 @@ async def _serve(folder: Path) -> None:
     )
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
+
+
+MCP_COMMAND = Command(
+    name="mcp",
+    run=run_mcp,
+    parameters=(),
+    summary="Answer coding agents, by the Model Context Protocol.",
+    examples="""\
+  shapecalc mcp
+  claude mcp add shapecalc -- shapecalc mcp""",
+    more=""" An agent starts it and talks to it on standard input and output. It has a tool for every
+op, and for chain, compare, doctor and model. Each answers with text and with the JSON of --json.
+Of arrays and models it reads only the shapes, and only in the folder in which it was started.
+Needs: pip install 'shapecalc[mcp]'.""",
+)

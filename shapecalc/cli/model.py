@@ -5,37 +5,20 @@ from __future__ import annotations
 import gc
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import PRINTING, Argument, Option, Takes, printing_options
+from shapecalc.cli.options import PRINTING, Argument, Command, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, put_json, tell
-from shapecalc.cli.signature import make_command
-from shapecalc.core.sizes.lookup import lookup
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.lookup import lookup
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    import typer
-
     from shapecalc.cli.output import Output
     from shapecalc.models.input_sizes import SizeOptions
     from shapecalc.models.report import Judged, Report
-
-SUMMARY = "Say which Reshape of an ONNX model breaks at another batch size, and mend it."
-HELP = f"""\b
-  shapecalc model yolo.onnx
-  shapecalc model yolo.onnx --node /Reshape_1
-  shapecalc model yolo.onnx --lint
-  shapecalc model yolo.onnx --fix -o fixed.onnx
-
-{SUMMARY} It lists each Reshape, Transpose, Shape, Flatten, Squeeze, Unsqueeze, Expand, Tile, DepthToSpace
-and SpaceToDepth with its shapes and a verdict: safe; only (it runs at the declared batch only);
-swallows (the batch moves into another axis, and nothing fails); scrambles (no axis separates the samples
-any more); fails; sometimes; unknown. --fix writes the model with other targets, and proves it with onnxruntime.
-Exit 0: the model was read, and --fix mended all; 1: --lint found offenders, --fix left some, or its proof failed; 4: a
-file cannot be used. It needs pip install 'shapecalc[onnx]'."""
 
 
 def _operators() -> Sequence[str]:
@@ -76,12 +59,6 @@ FIXING = (
     Option("fix_as", "Mend a node with this target; may be repeated.", Takes.TEXTS, "NODE=TARGET"),
     Option("no_prove", "Do not run the mended model.", Takes.NOTHING),
 )
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    made = make_command(run_model, [FILE, *ASKED, *SHOWN, *printing_options("json", "quiet"), *FIXING])
-    app.command("model", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
 def run_model(file: str, out: Output, **given: Any) -> int:
@@ -188,3 +165,22 @@ def _fix(file: str, options: SizeOptions, out: Output, targets: Mapping[str, tup
 def _put_lines(lines: Sequence[str]) -> None:
     if lines:
         put("\n".join(lines))
+
+
+MODEL_COMMAND = Command(
+    name="model",
+    run=run_model,
+    parameters=[FILE, *ASKED, *SHOWN, *printing_options("json", "quiet"), *FIXING],
+    summary="Say which Reshape of an ONNX model breaks at another batch size, and mend it.",
+    examples="""\
+  shapecalc model yolo.onnx
+  shapecalc model yolo.onnx --node /Reshape_1
+  shapecalc model yolo.onnx --lint
+  shapecalc model yolo.onnx --fix -o fixed.onnx""",
+    more=""" It lists each Reshape, Transpose, Shape, Flatten, Squeeze, Unsqueeze, Expand, Tile, DepthToSpace
+and SpaceToDepth with its shapes and a verdict: safe; only (it runs at the declared batch only);
+swallows (the batch moves into another axis, and nothing fails); scrambles (no axis separates the samples
+any more); fails; sometimes; unknown. --fix writes the model with other targets, and proves it with onnxruntime.
+Exit 0: the model was read, and --fix mended all; 1: --lint found offenders, --fix left some, or its proof failed; 4: a
+file cannot be used. It needs pip install 'shapecalc[onnx]'.""",
+)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shapecalc.cli.model_report import node_lines, node_object, printable
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import FrozenDict
-from shapecalc.core.sizes.text import read_target
-from shapecalc.core.sizes.tokens import tokens
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.text import brief, read_target, tokens, visible
+from shapecalc.core.values import read_sizes
 from shapecalc.doctor.reading import Reading
 from shapecalc.models.file import read_model
 from shapecalc.models.input_sizes import SizeOptions

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from shlex import join
 
 from shapecalc.cli.checking.reports import annotation, brief_end
-from shapecalc.core.answers.request import Request
-from shapecalc.core.asking.command_line import command_pieces, texts_of
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.dims import Monomial
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import number_text, visible
-from shapecalc.core.sizes.record import replace
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.answers import Request
+from shapecalc.core.commands import command_pieces, texts_of
+from shapecalc.core.dims import Monomial
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
+from shapecalc.core.text import number_text, shape_text, visible
 from shapecalc.models.fit_dims import NamedShape, Sum
 from shapecalc.models.propagate import Stop
 from shapecalc.models.report import (

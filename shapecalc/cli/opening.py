@@ -12,18 +12,18 @@ from shapecalc.cli.config import told_defaults
 from shapecalc.cli.direct import COMPLETION
 from shapecalc.cli.inputs import input_text, is_value, without_padding
 from shapecalc.cli.output import Exit, Output
-from shapecalc.core.asking.command_line import read_chain
+from shapecalc.core.commands import read_chain
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, Protocol, Self, TypeVar
 
-    from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.asking.defaults import Stage
-    from shapecalc.core.sizes.problem import Problem
+    from shapecalc.core.answers import Chain, Trace
+    from shapecalc.core.ask import Stage
+    from shapecalc.core.problem import Problem
     from shapecalc.models.report import Report
     from shapecalc.teaching.lessons import Course
 

@@ -5,20 +5,18 @@ Typer's commands are made of these tables, and so is the way around Typer for op
 
 from __future__ import annotations
 
-from shapecalc.core.asking.ask import switch_name
-from shapecalc.core.asking.setting import DEFAULT_OPSET
+from shapecalc.core.ask import DEFAULT_OPSET, switch_name, switches
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.element_types import KNOWN
-from shapecalc.core.dialects.switches import SWITCHES
+from shapecalc.core.dialects.base import KNOWN
 from shapecalc.core.ops import dialects_with, params_of
 from shapecalc.core.ops.op import Holds
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import Choice, Record
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Choice, Record
+from shapecalc.core.text import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from shapecalc.core.ops.op import Op, Param
@@ -106,6 +104,29 @@ class Argument(Record):
     """Whether a shell offers the completions for the first of repeated words only."""
 
 
+class Command(Record):
+    """One command: what it takes, what it does, and what its help says."""
+
+    name: str
+    run: Callable[..., int]
+    """Called with the values of the parameters by name; those that say what is printed come together, as `out`."""
+    parameters: Sequence[Argument | Option]
+    summary: str
+    examples: str
+    """Command lines for its help, a line each."""
+    more: str = ""
+    """What the help goes on with after the summary."""
+    with_context: bool = False
+    """Whether it is called with Typer's `context`, too."""
+    takes_unknown: bool = False
+    """Whether options that it does not know are words to it: those of an op's line."""
+
+    @property
+    def help(self) -> str:
+        """The text of its help: examples first, then what it does."""
+        return f"\b\n{self.examples}\n\n{self.summary}{self.more}"
+
+
 def _opsets() -> list[str]:
     """Return every ONNX opset that some dialect knows."""
     return [str(opset + 1) for opset in range(max(row.newest_opset or 0 for row in DIALECTS.values()))]
@@ -158,10 +179,10 @@ SWITCH_HELP = {
 def _switch_help(name: str) -> str:
     """Return what the help says of a dialect's switch."""
     having = [row.name for row in DIALECTS.values() if row.switch is not None and row.switch.name == name]
-    return SWITCH_HELP.get(name) or f"{', '.join(having)}: 0 {SWITCHES[name].value}."
+    return SWITCH_HELP.get(name) or f"{', '.join(having)}: 0 {switches()[name].value}."
 
 
-SWITCHING = by_name(*(Option(name, _switch_help(name), Takes.SWITCH) for name in sorted(SWITCHES)))
+SWITCHING = by_name(*(Option(name, _switch_help(name), Takes.SWITCH) for name in sorted(switches())))
 """The dialects' switches."""
 MOST_STEPS = 99_999
 """The last step that may be asked for; more than an answer has."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import sys
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from shapecalc.core.sizes.problem import Problem
+    from shapecalc.core.problem import Problem
 
 
 WIDTH_ELSEWHERE = 80
@@ -226,13 +226,13 @@ def tell_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None
 
 def problem_line(problem: Problem) -> str:
     """Return a problem in one line."""
-    from shapecalc.core.sizes.quoting import visible
+    from shapecalc.core.text import visible
 
     return visible(f"shapecalc: {problem}")
 
 
 def problem_code(problem: Problem) -> int:
     """Return the exit code of a problem."""
-    from shapecalc.core.sizes.problem import DIFFERS, FILE, USAGE
+    from shapecalc.core.problem import DIFFERS, FILE, USAGE
 
     return {USAGE: Exit.USAGE, FILE: Exit.FILE, DIFFERS: Exit.NO}.get(problem.rule, Exit.UNRESOLVED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
+from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.view.mdoc import page_text
 
 OVERVIEW = "shapecalc"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from shapecalc.cli.output import tell
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.cli.output import Output
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
 
 def write_picture(answer: Trace | Chain, out: Output) -> None:

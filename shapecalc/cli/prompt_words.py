@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from shapecalc.cli.options import PRINTING, Option, Takes, parameters_of
 from shapecalc.cli.session import COMMANDS
-from shapecalc.core.asking.rulebook import RULES
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
+from shapecalc.core.rulebook import RULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

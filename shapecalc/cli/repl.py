@@ -6,35 +6,19 @@ import sys
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.config import told_defaults
-from shapecalc.cli.options import printing_options
+from shapecalc.cli.options import Command, printing_options
 from shapecalc.cli.output import Exit, put, stream_error, tell, tell_problem
 from shapecalc.cli.session import Reply, Session
-from shapecalc.cli.signature import make_command
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import brief, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import typer
-
     from shapecalc.cli.output import Output
-    from shapecalc.core.asking.defaults import Stage
+    from shapecalc.core.ask import Stage
 
-SUMMARY = "Open a prompt that keeps a current shape, which each op changes."
-HELP = f"""\b
-  shapecalc repl
-  printf '2,3,4\\nreshape 0,-1\\n' | shapecalc repl
-
-{SUMMARY} From a pipe, the exit code is the largest of its lines."""
 LINES: list[Stage] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
 """Stages of which each default changes one: it is told before the first line."""
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    made = make_command(run_repl, printing_options("no_config"))
-    app.command("repl", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
 def run_repl(out: Output) -> int:
@@ -107,3 +91,15 @@ def _print_reply(reply: Reply) -> None:
 def _prompt(session: Session) -> str:
     shape = "" if session.shape is None else shape_text(session.shape)
     return " ".join(filter(None, [brief(shape), session.dialect])) + "> "
+
+
+REPL_COMMAND = Command(
+    name="repl",
+    run=run_repl,
+    parameters=printing_options("no_config"),
+    summary="Open a prompt that keeps a current shape, which each op changes.",
+    examples="""\
+  shapecalc repl
+  printf '2,3,4\\nreshape 0,-1\\n' | shapecalc repl""",
+    more=""" From a pipe, the exit code is the largest of its lines.""",
+)

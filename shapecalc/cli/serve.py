@@ -7,14 +7,13 @@ import socket
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.inputs import input_text
 from shapecalc.cli.opening import opening_course, opening_question
-from shapecalc.cli.options import Argument, Option, Takes, printing_options
+from shapecalc.cli.options import Command, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, stream_error, tell
-from shapecalc.cli.signature import make_command
 from shapecalc.cli.split_shapes import split_shape_error
-from shapecalc.cli.tui import LESSONS, PARAMETERS, UNKNOWN
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import replace
+from shapecalc.cli.tui import LESSONS, PARAMETERS
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
+from shapecalc.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,16 +25,6 @@ if TYPE_CHECKING:
     from shapecalc.cli.output import Output
     from shapecalc.teaching.lessons import Course
 
-SUMMARY = "Serve the terminal app to a browser on this machine."
-HELP = f"""\b
-  shapecalc serve
-  shapecalc serve shuffle 2,3,4 --first 1,0,2 --to 2,-1,3
-  shapecalc serve --open --port 8080
-  shapecalc serve --lesson-file week3.toml
-  shapecalc serve --host 0.0.0.0 --allow-host box.example
-
-{SUMMARY} Whoever has the address that is printed can use it.
-Needs: pip install 'shapecalc[serve]'."""
 WORDS = replace(PARAMETERS[0], help="the request to open with")
 HOST = Option("host", "The address to listen on.", metavar="ADDRESS", default="127.0.0.1", shows_default=True)
 PORT = Option(
@@ -64,22 +53,6 @@ SESSIONS = Option(
     most=256,
 )
 OPENS = Option("opens", "Open the address in a browser.", Takes.NOTHING, long="--open")
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    own: list[Argument | Option] = [
-        WORDS,
-        HOST,
-        PORT,
-        ALLOW_HOST,
-        SESSIONS,
-        OPENS,
-        *LESSONS,
-        *printing_options("no_config"),
-    ]
-    made = make_command(run_serve, own, with_context=True)
-    app.command("serve", cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
 def run_serve(
@@ -148,3 +121,30 @@ def _tell_address(host: str, address: str, *, opens: bool) -> None:
         from threading import Thread
 
         Thread(target=webbrowser.open, args=[address], daemon=True).start()
+
+
+SERVE_COMMAND = Command(
+    name="serve",
+    run=run_serve,
+    parameters=[
+        WORDS,
+        HOST,
+        PORT,
+        ALLOW_HOST,
+        SESSIONS,
+        OPENS,
+        *LESSONS,
+        *printing_options("no_config"),
+    ],
+    summary="Serve the terminal app to a browser on this machine.",
+    examples="""\
+  shapecalc serve
+  shapecalc serve shuffle 2,3,4 --first 1,0,2 --to 2,-1,3
+  shapecalc serve --open --port 8080
+  shapecalc serve --lesson-file week3.toml
+  shapecalc serve --host 0.0.0.0 --allow-host box.example""",
+    more=""" Whoever has the address that is printed can use it.
+Needs: pip install 'shapecalc[serve]'.""",
+    with_context=True,
+    takes_unknown=True,
+)

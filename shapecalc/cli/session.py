@@ -6,37 +6,36 @@ import sys
 from difflib import get_close_matches
 
 from shapecalc.cli.output import Exit, problem_code
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.asking.ask import ask, dialect_called
-from shapecalc.core.asking.command_line import (
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.ask import ask, chain_with_options, dialect_called, with_defaults
+from shapecalc.core.commands import (
     Typed,
     command_pieces,
+    elsewhere_error,
     read_chain,
     read_stage,
     read_values,
+    respelled,
     split,
     texts_of,
     usage,
 )
-from shapecalc.core.asking.defaults import chain_with_options, with_defaults
-from shapecalc.core.asking.rulebook import RULES
-from shapecalc.core.asking.spellings import elsewhere_error, respelled
+from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing.answer import answer, answer_chain
+from shapecalc.core.dims import Shape
+from shapecalc.core.fixing import answer, answer_chain
+from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.conditions import Conditions
-from shapecalc.core.sizes.dims import Shape
-from shapecalc.core.sizes.lookup import lookup, suggestion
-from shapecalc.core.sizes.problem import Problem, ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import FrozenDict, Record
-from shapecalc.core.sizes.text import read_shape, shape_text
+from shapecalc.core.problem import Problem, ShapeError, misuse
+from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.rulebook import RULES
+from shapecalc.core.text import brief, read_shape, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NONE: FrozenDict = FrozenDict()
+NO_DEFAULTS: FrozenDict = FrozenDict()
 COMMANDS = {
     "explain": "print the steps of the last answer and a picture",
     "explain all": "the same, with every picture",
@@ -74,7 +73,7 @@ class Session:
     ['2,3,4', '3,2,4', '3,8', '3,2,4']
     """
 
-    def __init__(self, defaults: Mapping[str, object] = NONE) -> None:
+    def __init__(self, defaults: Mapping[str, object] = NO_DEFAULTS) -> None:
         """Start without a shape, under the defaults, else under each op's own dialect."""
         self._defaults = dict(defaults)
         self._past: list[Shape] = []

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from shapecalc.cli.inputs import without_padding
-from shapecalc.cli.options import PRINTING, Argument, Option, Takes, read_number
+from shapecalc.cli.options import PRINTING, Argument, Command, Option, Takes, read_number
 from shapecalc.cli.output import Output
-from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.cli.typer_classes import ShapeCommand
+from shapecalc.core.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
 BY_NAME = "_by_name"
 """What Typer's name of an option ends with if there is an argument of its name."""
@@ -32,14 +33,23 @@ Typer converts nothing: a number is a text to it, which `read_number` reads.
 """
 
 
-def make_command(
-    run: Callable[..., int], parameters: Sequence[Argument | Option], *, with_context: bool = False
-) -> Callable[..., int]:
-    """Return the function that Typer calls for a command, with a signature made of the parameters.
+def add_command(app: typer.Typer, made_as: Command, *, epilog: str | None = None) -> None:
+    """Give the app a command."""
+    unknown = {"ignore_unknown_options": True} if made_as.takes_unknown else None
+    told = app.command(
+        made_as.name,
+        cls=ShapeCommand,
+        context_settings=unknown,
+        short_help=made_as.summary,
+        help=made_as.help,
+        epilog=epilog,
+    )
+    told(_function_of(made_as))
 
-    It calls `run` with the values by name. Those that say what is printed come together, as `out`; Typer's own
-    `context` comes if it is asked for.
-    """
+
+def _function_of(made_as: Command) -> Callable[..., int]:
+    """Return the function that Typer calls for a command, with a signature made of the parameters."""
+    parameters, run = made_as.parameters, made_as.run
     placed, named = ({each.name for each in parameters if isinstance(each, kind)} for kind in (Argument, Option))
     twofold = placed & named
     numbers = [each for each in parameters if isinstance(each, Option) and each.takes is Takes.NUMBER]
@@ -52,7 +62,7 @@ def make_command(
         except ShapeError as error:
             context.fail(error.problem.message)
         printing = {name: values.pop(name) for name in PRINTING if name in values}
-        return run(**values, **({"context": context} if with_context else {}), out=Output(**printing))
+        return run(**values, **({"context": context} if made_as.with_context else {}), out=Output(**printing))
 
     made = [_typer_parameter(each, by_name=each.name in twofold) for each in parameters]
     made.append(inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context))

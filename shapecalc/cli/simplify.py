@@ -6,32 +6,19 @@ from shapecalc.cli.answer import print_error, take_model_opset
 from shapecalc.cli.chain import answer_stages, place_in_chain
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.inputs import input_text
-from shapecalc.cli.options import ASKING, SWITCHING, Argument, Option, Takes, printing_options
+from shapecalc.cli.options import ASKING, SWITCHING, Argument, Command, Option, Takes, printing_options
 from shapecalc.cli.output import Exit, put, put_json, tell
-from shapecalc.cli.signature import make_command
-from shapecalc.core.algebra.simplify import goal_called, simplify
-from shapecalc.core.asking.command_line import read_chain
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import fields
+from shapecalc.core.commands import read_chain
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import fields
+from shapecalc.core.simplify import goal_called, simplify
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import typer
-
     from shapecalc.cli.output import Output
-    from shapecalc.core.algebra.simplify import Simplification
+    from shapecalc.core.simplify import Simplification
     from shapecalc.view.code import Code
 
-SUMMARY = "Print the shortest chain that is proved to do the same."
-HELP = f"""\b
-  shapecalc simplify 'N,C,H | transpose 2,0,1 | transpose 0,2,1'
-  shapecalc simplify 'B*8,S,D | reshape B,8,S,D | transpose 0,2,1,3 | reshape B,S,8*D' --for shuffles
-  shapecalc simplify 'N,C,H | transpose 0,2,1 | reshape N,C*H | reshape N,H,C' --check --quiet
-
-{SUMMARY} It has the fewest transposes, TensorRT Shuffles or bytes moved, and then the fewest
-stages. It works wherever the chain works, and uses the dialect of the chain. A chain that cannot
-be shorter is printed as it is. The costs of both are printed on standard error. Bytes are those
-that copying stages read and write; --dtype is the type of the elements, float32 by default."""
 STAGES = Argument("stages", "the input shape and the stages", "'INPUT | OP ... | OP ...'")
 GOALS = ("transposes", "shuffles", "bytes")
 OWN = (
@@ -45,13 +32,6 @@ OWN = (
     ),
     Option("check", "Exit 1 if the chain could be shorter.", Takes.NOTHING),
 )
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    printing = printing_options("json", "quiet", "code", "no_config")
-    made = make_command(run_simplify, [STAGES, *OWN, *ASKING.values(), *SWITCHING.values(), *printing])
-    app.command("simplify", cls=cls, short_help=SUMMARY, help=HELP)(made)
 
 
 def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: object) -> int:
@@ -92,3 +72,25 @@ def _tell_costs(found: Simplification, coded: Code | None) -> None:
     for limit in limits:
         tell(f"shapecalc: {limit}")
     tell(f"shapecalc: {found.before}" + (f"; now {found.after}" if found.shorter else ", and none is shorter"))
+
+
+SIMPLIFY_COMMAND = Command(
+    name="simplify",
+    run=run_simplify,
+    parameters=[
+        STAGES,
+        *OWN,
+        *ASKING.values(),
+        *SWITCHING.values(),
+        *printing_options("json", "quiet", "code", "no_config"),
+    ],
+    summary="Print the shortest chain that is proved to do the same.",
+    examples="""\
+  shapecalc simplify 'N,C,H | transpose 2,0,1 | transpose 0,2,1'
+  shapecalc simplify 'B*8,S,D | reshape B,8,S,D | transpose 0,2,1,3 | reshape B,S,8*D' --for shuffles
+  shapecalc simplify 'N,C,H | transpose 0,2,1 | reshape N,C*H | reshape N,H,C' --check --quiet""",
+    more=""" It has the fewest transposes, TensorRT Shuffles or bytes moved, and then the fewest
+stages. It works wherever the chain works, and uses the dialect of the chain. A chain that cannot
+be shorter is printed as it is. The costs of both are printed on standard error. Bytes are those
+that copying stages read and write; --dtype is the type of the elements, float32 by default.""",
+)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from shapecalc.cli.direct import read_words
 from shapecalc.cli.inputs import is_value
 from shapecalc.cli.options import PRINTING, Argument, Takes, parameters_of
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.ask import ask
+from shapecalc.core.dims import names
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.dims import names
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.text import read_dims
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.resolve import resolve
+from shapecalc.core.text import read_dims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from pathlib import Path
 from shapecalc.cli.inputs import file_error
 from shapecalc.cli.meter import Meter
 from shapecalc.cli.output import put, put_json, tell
-from shapecalc.core.sizes.problem import DIFFERS, Problem, ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.text import read_axes, shape_text
+from shapecalc.core.problem import DIFFERS, Problem, ShapeError, misuse
+from shapecalc.core.text import brief, read_axes, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.cli.output import Output
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
     from shapecalc.engine.files import Source
     from shapecalc.engine.stores.carrying import Job
     from shapecalc.engine.stores.running import Runner

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shapecalc.cli.pages import OVERVIEW, PAGES
-from shapecalc.core.asking.rulebook import RULES
 from shapecalc.core.dialects import dialect_named
+from shapecalc.core.rulebook import RULES
 
 MANUAL = "the manual: shapecalc help --page; to begin: shapecalc help tutorial"
 MESSAGE = "an error message is read from standard input: shapecalc doctor, paste, Ctrl-D"

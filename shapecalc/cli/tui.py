@@ -5,10 +5,9 @@ from __future__ import annotations
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.model import NODE
 from shapecalc.cli.opening import NAME, check_terminal, open_at, stdout_at_terminal
-from shapecalc.cli.options import MOST_STEPS, Argument, Option, Takes, printing_options, read_number
-from shapecalc.cli.signature import make_command
+from shapecalc.cli.options import MOST_STEPS, Argument, Command, Option, Takes, printing_options, read_number
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.problem import ShapeError, misuse
+from shapecalc.core.problem import ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,21 +18,6 @@ if TYPE_CHECKING:
     from shapecalc.cli.opening import TerminalApp
     from shapecalc.cli.output import Output
 
-SUMMARY = "See, step by step, how 0, -1 and permutations map input dims to output dims."
-HELP = f"""\b
-  shapecalc tui
-  shapecalc tui shuffle 2,3,4 --first 1,0,2 --to 2,-1,3 --step 4
-  shapecalc tui reshape 2,3,4 0,-1 --step last
-  shapecalc tui chain '8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3'
-  shapecalc tui equiv '2,3 | transpose 1,0' '| reshape 3,2'
-  shapecalc tui --lesson
-  shapecalc tui --lesson-file week3.toml --notes
-  shapecalc tui --model yolo.onnx
-  s=$(shapecalc tui reshape 2,3,4 0,-1)
-
-{SUMMARY} It opens at the first step and asks; ^G reveals all. F10 quits and prints the answer, F1 lists the keys."""
-UNKNOWN = {"ignore_unknown_options": True}
-"""The words after `tui` are an op's command line, which the core reads."""
 LESSONS = (
     Option("lesson", "Open with the lessons.", Takes.NOTHING),
     Option("lesson_file", "Open with the lessons of this file, as in shapecalc-lessons(5).", metavar="FILE"),
@@ -67,12 +51,6 @@ PARAMETERS: tuple[Argument | Option, ...] = (
     NODE,
     *printing_options("no_config"),
 )
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    made = make_command(run_tui, PARAMETERS, with_context=True)
-    app.command(NAME, cls=cls, short_help=SUMMARY, help=HELP, context_settings=UNKNOWN)(made)
 
 
 def run_tui(
@@ -121,3 +99,24 @@ def _run_model(app: TerminalApp[Any], file: str, node: str | None) -> int:
 
     with stdout_at_terminal():
         return app.open_model(report, at, mend)
+
+
+TUI_COMMAND = Command(
+    name="tui",
+    run=run_tui,
+    parameters=PARAMETERS,
+    summary="See, step by step, how 0, -1 and permutations map input dims to output dims.",
+    examples="""\
+  shapecalc tui
+  shapecalc tui shuffle 2,3,4 --first 1,0,2 --to 2,-1,3 --step 4
+  shapecalc tui reshape 2,3,4 0,-1 --step last
+  shapecalc tui chain '8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3'
+  shapecalc tui equiv '2,3 | transpose 1,0' '| reshape 3,2'
+  shapecalc tui --lesson
+  shapecalc tui --lesson-file week3.toml --notes
+  shapecalc tui --model yolo.onnx
+  s=$(shapecalc tui reshape 2,3,4 0,-1)""",
+    more=" It opens at the first step and asks; ^G reveals all. F10 quits and prints the answer, F1 lists the keys.",
+    with_context=True,
+    takes_unknown=True,
+)

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import Argument, printing_options
+from shapecalc.cli.options import Argument, Command, printing_options
 from shapecalc.cli.output import Exit, put, put_json
-from shapecalc.cli.signature import make_command
-from shapecalc.core.asking.rulebook import REFUSALS, RULES, STEP_RULES
-from shapecalc.core.sizes.lookup import lookup
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.lookup import lookup
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.rulebook import REFUSALS, RULES, STEP_RULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import typer
-
     from shapecalc.cli.output import Output
-    from shapecalc.core.sizes.rule import Rule
+    from shapecalc.core.problem import Rule
 
-SUMMARY = "Explain a rule with an example, list all rules, or those with a certain word."
-HELP = f"""\b
-  shapecalc why indivisible
-  shapecalc why copy-zero
-  shapecalc why allowzero
-  shapecalc why
-
-{SUMMARY}"""
 RULE = Argument(
     "rule",
     "the id of a rule, or of a cause that doctor names, or a word to search for",
@@ -34,11 +23,6 @@ RULE = Argument(
     required=False,
     completions=lambda: RULES,
 )
-
-
-def add(app: typer.Typer, cls: type) -> None:
-    """Give the app the command."""
-    app.command("why", cls=cls, short_help=SUMMARY, help=HELP)(make_command(run_why, [RULE, *printing_options("json")]))
 
 
 def run_why(rule: str | None, out: Output) -> int:
@@ -66,7 +50,7 @@ def causes() -> dict[str, Rule]:
     >>> causes()["bad-axis"].sentence
     'an axis is named that the tensor does not have, or one is named twice'
     """
-    from shapecalc.core.sizes.rule import Rule
+    from shapecalc.core.problem import Rule
     from shapecalc.doctor.causes import EXPLAINED, SAID  # only who asks for one needs them
 
     told = "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."
@@ -126,3 +110,16 @@ def _put_rules(rules: Sequence[Rule]) -> None:
     width = max(map(len, RULES))
     for rule in rules:
         put(f"  {rule.ljust(width)}  {rule.sentence}")
+
+
+WHY_COMMAND = Command(
+    name="why",
+    run=run_why,
+    parameters=[RULE, *printing_options("json")],
+    summary="Explain a rule with an example, list all rules, or those with a certain word.",
+    examples="""\
+  shapecalc why indivisible
+  shapecalc why copy-zero
+  shapecalc why allowzero
+  shapecalc why""",
+)

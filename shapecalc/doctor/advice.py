@@ -8,14 +8,13 @@ from __future__ import annotations
 from itertools import islice
 from shlex import quote
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import command_line
-from shapecalc.core.fixing.answer import answer
-from shapecalc.core.fixing.fixes import apply, fixes
+from shapecalc.core.ask import ask
+from shapecalc.core.commands import command_line
+from shapecalc.core.fixing import answer, apply, fixes
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import COPY_FIRST
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record
 from shapecalc.doctor.causes import SAID
 from shapecalc.doctor.findings import findings
 from shapecalc.doctor.lists import text_of
@@ -25,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shapecalc.core.answers.trace import Trace
-    from shapecalc.core.fixing.fixes import Fix
+    from shapecalc.core.answers import Trace
+    from shapecalc.core.fixing import Fix
     from shapecalc.doctor.lists import Sizes
     from shapecalc.doctor.reading import Reading
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.fixing.batch import batch_differs
-from shapecalc.core.sizes.dims import named_dim
+from shapecalc.core.dims import named_dim
+from shapecalc.core.fixing import batch_differs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.dims import Shape
     from shapecalc.doctor.lists import Sizes
 
 SAID: Mapping[str, str] = {

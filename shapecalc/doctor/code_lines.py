@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.doctor.lists import closing
 
 CALLED_AS = {

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from math import gcd
 
-from shapecalc.core.fixing.factors import factored, missing_factors
-from shapecalc.core.fixing.images import differing
-from shapecalc.core.sizes.quoting import rank_text
+from shapecalc.core.fixing import differing, factored, missing_factors
+from shapecalc.core.text import rank_text
 from shapecalc.doctor.causes import as_dims, count_of, known_count
 from shapecalc.doctor.lists import text_of
 
@@ -14,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shapecalc.core.answers.trace import Trace
+    from shapecalc.core.answers import Trace
     from shapecalc.doctor.context import Code
     from shapecalc.doctor.reading import Reading
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from shapecalc.core.sizes.record import Record, fields, replace
+from shapecalc.core.record import Record, fields, replace
 from shapecalc.doctor.causes import counted_cause, known_count
 from shapecalc.doctor.code_lines import Line, line_before
 from shapecalc.doctor.context import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import Record, fields
+from shapecalc.core.record import Record, fields
+from shapecalc.core.text import visible
 from shapecalc.doctor.advice import advice
 from shapecalc.doctor.lists import read_list, text_of
 from shapecalc.doctor.reading import readings

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.doctor.lists import read_count, read_list
 
 TYPE_CHECKING = False

@@ -8,15 +8,14 @@ from __future__ import annotations
 from itertools import accumulate
 from operator import mul
 
-from shapecalc.core.answers.atoms import Atom, merge
-from shapecalc.core.answers.views import View
-from shapecalc.core.sizes.sums import total
+from shapecalc.core.dims import total
+from shapecalc.core.layout import Atom, View, merge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.core.answers.atoms import Axes
+    from shapecalc.core.layout import Axes
 
 
 def axes_of(shape: Sequence[int], strides: Sequence[int]) -> Axes:

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape, Roll
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.moves import Expand, Move, Permute, Pick, Reshape, Roll
+from shapecalc.core.record import Record
 from shapecalc.engine.copying import copy_for, roll_into
 from shapecalc.engine.plan import StridedView
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from numpy import ndarray
 
-from shapecalc.core.answers.moves import Move, Permute, Slice
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.sizes.dims import Shape
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.dims import Shape
+from shapecalc.core.moves import Move, Permute, Slice
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import shape_text
 from shapecalc.engine.backends import NUMPY, Backend, backend_for
 from shapecalc.engine.copying import copy_for
 from shapecalc.engine.plan import Plan, concrete_moves, plan_moves

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 
 IN_ORDER, TILES = "in order", "tiles"
 """NumPy's own copy, which goes in the target's order; and NumPy's own, tile by tile."""

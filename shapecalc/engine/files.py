@@ -12,8 +12,8 @@ from functools import cached_property
 from math import prod
 from pathlib import Path
 
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
+from shapecalc.core.text import brief
 from shapecalc.engine.json_headers import read_object
 from shapecalc.engine.npy_headers import Header, kind_name, read_header
 from shapecalc.engine.regular_files import Unreadable, opened, reason_of

@@ -8,18 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.algebra.array_pairs import Pair, fitting_ways, named_way
-from shapecalc.core.algebra.course import course_of
-from shapecalc.core.algebra.find import Found, Way, ways_between
-from shapecalc.core.answers.element_path import index_before, ravel, unravel
-from shapecalc.core.answers.example_sizes import example_sizes
-from shapecalc.core.answers.moves import Permute
-from shapecalc.core.answers.trace import Chain
-from shapecalc.core.asking.command_line import read_chain
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.dims import Shape, all_known, substitute
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.answers import Chain, moves_of
+from shapecalc.core.commands import read_chain
+from shapecalc.core.dims import Shape, all_known, substitute
+from shapecalc.core.examples import example_sizes
+from shapecalc.core.find import Found, Pair, Way, fitting_ways, named_way, ways_between
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.moves import Permute, index_before, ravel, unravel
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import replace
 from shapecalc.engine.backends import NUMPY
 from shapecalc.engine.execute import run
 from shapecalc.engine.samples import MOST_DIMS
@@ -28,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from shapecalc.core.algebra.array_pairs import Atoms
+    from shapecalc.core.find import Atoms
 
 MOST_RUN = 1 << 20
 """The most elements with which a chain is carried out to prove it; of more, some are followed through it."""
@@ -155,7 +152,7 @@ def is_proved(way: Way) -> bool:
     if count > MOST_RUN or max(len(split), len(output), len(way.before)) > MOST_DIMS:
         places = [Random(seed).randrange(count) for seed in range(FOLLOWED)]
         return _followed(answer, sizes, places) == [_moved(split, way.perm, place) for place in places]
-    course, every = course_of(answer).rewritten(sizes), np.arange(count)
+    course, every = moves_of(answer).rewritten(sizes), np.arange(count)
     moved = NUMPY.move(every.reshape(course.input), course.moves)
     return np.array_equal(moved.ravel(), _moved(split, way.perm, every) + 0 * every)
 

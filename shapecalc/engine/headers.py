@@ -6,7 +6,7 @@ import os
 import re
 from math import prod
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.engine.regular_files import Unreadable, opened, reason_of
 
 TYPE_CHECKING = False

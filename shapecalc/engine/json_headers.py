@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from shapecalc.core.sizes.dims import INT64_MAX
-from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.dims import INT64_MAX
+from shapecalc.core.text import brief
 from shapecalc.engine.regular_files import Unreadable
 
 TYPE_CHECKING = False

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers.moves import Pick, Reshape, Roll
-from shapecalc.core.answers.views import View
-from shapecalc.core.sizes.known import Known
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.conditions import Known
+from shapecalc.core.layout import View
+from shapecalc.core.moves import Pick, Reshape, Roll
+from shapecalc.core.record import Record
 from shapecalc.engine.atoms import blocking_pair, contiguous_axes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shapecalc.core.answers.moves import Move
+    from shapecalc.core.moves import Move
 
     Shapes = tuple[tuple[int, ...], ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.text import brief
 from shapecalc.engine.regular_files import Unreadable
 
 TYPE_CHECKING = False

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from math import prod
 
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
+from shapecalc.core.text import brief
 from shapecalc.engine.literals import read_literal
 from shapecalc.engine.regular_files import Unreadable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.text import brief
 from shapecalc.engine.files import STORES, Source, open_array, raise_file_errors, split_store, unreadable_on
 from shapecalc.engine.regular_files import Unreadable
 

@@ -9,17 +9,17 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import prod
 
-from shapecalc.core.answers.moves import Move, Roll, Slice
-from shapecalc.core.answers.trace import Trace
-from shapecalc.core.answers.views import View
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.answers import Trace
+from shapecalc.core.layout import View
+from shapecalc.core.moves import Move, Roll, Slice
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
 from shapecalc.engine.atoms import blocking_pair, contiguous_axes, steps, view_of
 from shapecalc.engine.legs import fewest_legs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.trace import Chain
+    from shapecalc.core.answers import Chain
 
 
 class StridedView(Record):
@@ -77,7 +77,7 @@ def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
 def plan_moves(moves: tuple[Move, ...], shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Plan:
     """Return the plan for `moves` on an array of `shape` and `strides` (in bytes).
 
-    >>> from shapecalc.core.answers.moves import Permute, Reshape
+    >>> from shapecalc.core.moves import Permute, Reshape
     >>> plan_moves((Permute((1, 0)), Reshape((6,))), (2, 3), (12, 4), 4).verdict
     'copy'
     >>> plan_moves((Reshape((3, 2)), Permute((1, 0))), (2, 3), (12, 4), 4).verdict

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.text import brief
 from shapecalc.engine.headers import Found, first_bytes, unreadable
 from shapecalc.engine.json_headers import checked_shape, read_object
 from shapecalc.engine.regular_files import Unreadable

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.answers.element_path import index_before, ravel, unravel, waypoints
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.sizes.dims import Shape
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.dims import Shape
+from shapecalc.core.follow import waypoints
+from shapecalc.core.moves import index_before, ravel, unravel
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
 from shapecalc.engine.reading import elements_at
 
 TYPE_CHECKING = False

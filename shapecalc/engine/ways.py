@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import gcd, prod
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.engine.atoms import axes_of, steps
 from shapecalc.engine.fastest import (
     BESIDE,

@@ -13,8 +13,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from shapecalc.core.answers.moves import Slice
-from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.moves import Slice
 from shapecalc.engine import apart
 from shapecalc.engine.backends import NUMPY
 from shapecalc.engine.copying import copy_into, roll_into

@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 from stat import S_ISDIR
 
-from shapecalc.core.dialects.element_types import KNOWN
-from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.dialects.base import KNOWN
+from shapecalc.core.text import brief
 from shapecalc.engine.headers import NUMBERS, Found, first_bytes, unreadable
 from shapecalc.engine.json_headers import checked_shape, read_object
 from shapecalc.engine.regular_files import Unreadable

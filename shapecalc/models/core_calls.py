@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shapecalc.core.answers.request import Request
-from shapecalc.core.asking.resolve import fast_output, resolve
-from shapecalc.core.asking.setting import setting_of
-from shapecalc.core.sizes.conditions import Conditions as SizeConditions
-from shapecalc.core.sizes.conditions import holds
-from shapecalc.core.sizes.dims import INT64_MAX, Monomial, product, substitute
-from shapecalc.core.sizes.problem import Problem, ShapeError
+from shapecalc.core.answers import Request
+from shapecalc.core.ask import setting_of
+from shapecalc.core.conditions import Conditions as SizeConditions
+from shapecalc.core.conditions import holds
+from shapecalc.core.dims import INT64_MAX, Monomial, product, substitute
+from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.resolve import resolve
 from shapecalc.models.file import Node
 from shapecalc.models.fit_dims import NamedShape
 from shapecalc.models.lanes import Lane, Shapes
@@ -25,6 +25,8 @@ Arguments = tuple[tuple[str, Any], ...]
 """Core's arguments by name, as pairs, so that they can be looked up."""
 Question = tuple[str, int | None, bool | None]
 """An op, the opset of the model, and the setting of its switch."""
+NOBODY = (None, None, ())
+"""The answer where nobody can say."""
 MOST_DIMS = 10_000
 """How many dims a target has at most that core is asked for."""
 
@@ -116,20 +118,14 @@ class CoreCalls:
         self._known: dict[object, Answers] = {}
 
     def ask(
-        self,
-        node: Node,
-        switch: bool | None,
-        shapes: Sequence[Any],
-        arguments: Sequence[Arguments | None],
-        *,
-        named: bool = False,
+        self, node: Node, switch: bool | None, shapes: Sequence[Any], arguments: Sequence[Arguments | None]
     ) -> Answers:
-        """Return the answers to a node's operator with these inputs and arguments, in numbers or `named`."""
-        key = (node.op, node.opset, switch, named, *shapes, *arguments)
+        """Return the answers to a node's operator with these inputs and arguments."""
+        key = (node.op, node.opset, switch, *shapes, *arguments)
         found = self._known.get(key)
         if found is None:
             question = LISTED[node.op].op, node.opset or None, switch
-            found = self._known[key] = _asked(question, shapes, arguments, named=named)
+            found = self._known[key] = _asked(question, shapes, arguments)
         return found
 
     def named(
@@ -140,49 +136,39 @@ class CoreCalls:
             return None
         if not all(_is_readable(value) for value in arguments.values() if isinstance(value, tuple)):
             return None
-        answers = self.ask(visit.node, visit.switch, (input,), (tuple(arguments.items()),), named=True)
+        answers = self.ask(visit.node, visit.switch, (input,), (tuple(arguments.items()),))
         (output,), (problem,), (conditions,) = answers.outputs, answers.problems, answers.conditions
         if output is None and problem is None:
             return None
         return (output, conditions) if _agrees(visit, output, conditions, lanes) else None
 
 
-def _asked(question: Question, shapes: Sequence[Any], arguments: Sequence[Arguments | None], *, named: bool) -> Answers:
+def _asked(question: Question, shapes: Sequence[Any], arguments: Sequence[Arguments | None]) -> Answers:
     """Return core's answers in lanes, neither output nor problem where nobody can say."""
     op, opset, switch = question
     try:
-        setting, fast = setting_of(Request(op, (), {}, "onnx", opset, None, switch))
+        version = setting_of(Request(op, (), {}, "onnx", opset, None, switch)).version
     except ShapeError:
         return Answers(None, (None,) * len(shapes), (None,) * len(shapes), ((),) * len(shapes))
-    answers: list[Any] = []
-    for shape, pairs in zip(shapes, arguments, strict=True):
-        output: Any = None
-        if shape is None or pairs is None:
-            answers.append((None, None, ()))
-            continue
-        if not named and 0 not in shape:
-            try:
-                output = fast_output(shape, dict(pairs), setting.row.max_rank, fast)
-            except (ShapeError, TypeError, ValueError, IndexError):
-                output = None
-        answers.append(_by_steps(question, shape, dict(pairs)) if output is None else (output, None, ()))
+    lanes = zip(shapes, arguments, strict=True)
+    answers = [NOBODY if shape is None or pairs is None else _answer(question, shape, pairs) for shape, pairs in lanes]
     outputs, problems, conditions = zip(*answers, strict=True)
-    return Answers(setting.version, outputs, problems, conditions)
+    return Answers(version, outputs, problems, conditions)
 
 
-def _by_steps(question: Question, shape: Any, arguments: Mapping[str, Any]) -> Any:
-    """Return what the steps of a request come to: the output, the problem, the conditions.
+def _answer(question: Question, shape: Any, pairs: Arguments) -> Any:
+    """Return the output, the problem and the conditions.
 
     Of an empty tensor the runtime is asked, which infers where the document is silent.
     """
     op, opset, switch = question
     if any(type(dim) is int and dim > INT64_MAX for dim in shape):
-        return None, None, ()
+        return NOBODY
     dialect = "onnxruntime" if 0 in shape else "onnx"
     try:
-        trace = resolve(Request(op, shape, arguments, dialect, opset, None, switch))
+        trace = resolve(Request(op, shape, dict(pairs), dialect, opset, None, switch))
     except (ShapeError, TypeError, ValueError, IndexError):
-        return None, None, ()
+        return NOBODY
     return trace.output, trace.problem, trace.conditions
 
 

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
-from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.problem import FILE, Problem, ShapeError
+from shapecalc.core.text import brief, visible
 from shapecalc.engine.regular_files import opened
 
 FLOAT, INT32, INT64, BOOL = 1, 6, 7, 9

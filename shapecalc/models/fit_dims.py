@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 from operator import mul
 
-from shapecalc.core.sizes.dims import Dim, lowest_terms
+from shapecalc.core.dims import Dim, lowest_terms
 from shapecalc.models.lanes import Lane, Shapes
 
 Powers = tuple[tuple[str, int], ...]

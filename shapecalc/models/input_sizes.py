@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, count, islice
 
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import FrozenDict
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.text import brief, visible
 from shapecalc.models.file import Declared, Model
 from shapecalc.models.lanes import InputShapes, Lane
 

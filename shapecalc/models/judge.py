@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import FrozenDict
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import FrozenDict
 from shapecalc.models.core_calls import CoreCalls, Visit, never_depends, reads_argument
 from shapecalc.models.file import Body, Model, Node, nodes_in, read_model
 from shapecalc.models.fit_dims import NamedShape, Namer

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.text import brief
 from shapecalc.models import batch_axis as batch
 from shapecalc.models.batch_axis import Move, Route, Sizes
 from shapecalc.models.file import KINDS, MOST_ELEMENTS, MOST_FLOATS, Array, Node, elements

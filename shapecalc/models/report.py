@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from shapecalc.core.answers.request import Request
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.sizes.dims import substitute
-from shapecalc.core.sizes.lookup import suggestion
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import FrozenDict
+from shapecalc.core.answers import Request
+from shapecalc.core.ask import ask
+from shapecalc.core.dims import substitute
+from shapecalc.core.lookup import suggestion
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.text import brief, visible
 from shapecalc.models.file import Node
 from shapecalc.models.fit_dims import NamedDim, NamedShape, Sum
 from shapecalc.models.operators import LISTED, CoreCall

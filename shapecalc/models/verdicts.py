@@ -14,7 +14,7 @@ from itertools import product as every_choice
 from math import prod
 from typing import Any
 
-from shapecalc.core.sizes.quoting import and_text
+from shapecalc.core.text import and_text
 from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, Sizes, batch_place, regrouped
 
 

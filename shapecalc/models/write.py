@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.text import visible
 from shapecalc.engine.whole_files import whole_file
 from shapecalc.models.batch_axis import BatchAxis, Mark
 from shapecalc.models.file import INT64, Body, Model, Node, file_error, model_of, onnx_messages, with_payloads

@@ -7,9 +7,9 @@ from ipaddress import ip_address
 from secrets import compare_digest, token_urlsafe
 from urllib.parse import urlsplit
 
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import brief, visible
 
 NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?", re.I)
 """What the name of a host looks like. Addresses are read by the library."""

@@ -15,8 +15,8 @@ from secrets import token_urlsafe
 import textual_serve
 from aiohttp import web
 
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
+from shapecalc.core.text import visible
 from shapecalc.serving.frames import LARGEST_FRAME, clamped
 from shapecalc.serving.session import Ending, attend
 

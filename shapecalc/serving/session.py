@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 
 from aiohttp import WSMsgType, web
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.serving.frames import START, Garbage, link_frame, packet_of, read_packet
 
 TYPE_CHECKING = False

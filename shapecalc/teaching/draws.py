@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.record import Record
+from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

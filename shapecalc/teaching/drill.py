@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from random import SystemRandom
 
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import FrozenDict
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.text import visible
 from shapecalc.teaching.exercises import Exercise, exercise, kinds_of
 from shapecalc.teaching.judging import Judgement, account, correction, mistake, unread
 from shapecalc.teaching.schedule import card_after, cards_of, next_name

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
+from shapecalc.core.lookup import lookup
 from shapecalc.core.ops.transpose import MovedAxes, TakenAxis
-from shapecalc.core.rules.refusals import (
+from shapecalc.core.record import Record
+from shapecalc.core.rules import (
     BELOW_MINUS_ONE,
     INDIVISIBLE,
     NEGATIVE_AXIS,
@@ -17,10 +19,14 @@ from shapecalc.core.rules.refusals import (
     ZERO_BESIDE_INFER,
     ZERO_OUT_OF_RANGE,
     ZERO_VOLUME_INFER,
+    CopiedZero,
+    Inferred,
+    InferredEmpty,
+    KeptDim,
+    LiteralZero,
+    NewDim,
+    Stretched,
 )
-from shapecalc.core.rules.steps import CopiedZero, Inferred, InferredEmpty, KeptDim, LiteralZero, NewDim, Stretched
-from shapecalc.core.sizes.lookup import lookup
-from shapecalc.core.sizes.record import Record
 from shapecalc.teaching import draws
 from shapecalc.teaching.draws import Level
 from shapecalc.teaching.tasks import Task
@@ -30,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shapecalc.core.sizes.rule import Rule
+    from shapecalc.core.problem import Rule
 
 LEVELS = (Level(2, 6), Level(3, 7), Level(3, 9), Level(4, 9), Level(4, 12))
 """How hard the exercises of each level are, from 1."""

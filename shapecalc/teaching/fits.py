@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from shapecalc.core.sizes.dims import Shape, product
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.dims import Shape, product
+from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

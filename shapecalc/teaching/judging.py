@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 
-from shapecalc.core.answers.element_path import follow_back
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.fixing.mistakes import Mistake, misplacement_of, mistake_of
+from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
+from shapecalc.core.dims import Shape, product
+from shapecalc.core.follow import follow_back
+from shapecalc.core.mistakes import Mistake, misplacement_of, mistake_of
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.transpose import TakenAxis
-from shapecalc.core.rules.refusals import TWO_INFERS
-from shapecalc.core.rules.steps import CopiedZero, Given, Inferred, Regrouped, Stretched
-from shapecalc.core.sizes.dims import Shape, product
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import brief, count_text, dim_text, number_text, visible
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import read_axes, shape_text
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record
+from shapecalc.core.rules import TWO_INFERS, CopiedZero, Given, Inferred, Regrouped, Stretched
+from shapecalc.core.text import brief, count_text, dim_text, number_text, read_axes, shape_text, visible
 from shapecalc.teaching.fits import COPIES, INFERS, which_of_them
 from shapecalc.teaching.tasks import Prediction, Task, prediction_of, prediction_text, read_prediction
 from shapecalc.view.hints import hint_of

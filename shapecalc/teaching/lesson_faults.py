@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 
-from shapecalc.core.answers.element_path import follow
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import NOT_SHOWN, brief
-from shapecalc.core.sizes.record import Record, replace
-from shapecalc.core.sizes.text import read_axes
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.follow import follow
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import NOT_SHOWN, brief, read_axes
 from shapecalc.teaching.tasks import Task, answer_line, prediction_of, prediction_text, read_prediction
 from shapecalc.teaching.toml_lines import line_of, places_in, syntax_line
 

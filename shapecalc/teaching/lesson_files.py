@@ -6,8 +6,8 @@ import os
 import stat
 from pathlib import Path
 
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.record import replace
 from shapecalc.teaching.lesson_faults import faults_in
 from shapecalc.teaching.lessons import Lesson, lessons_of
 

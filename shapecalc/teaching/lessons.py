@@ -6,7 +6,7 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 
-from shapecalc.core.sizes.record import Record, fields, replace
+from shapecalc.core.record import Record, fields, replace
 from shapecalc.teaching.judging import Judgement, hint, unread
 from shapecalc.teaching.tasks import Task, answer_line, prediction_of, read_prediction
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import FrozenDict, Record, fields
+from shapecalc.core.record import FrozenDict, Record, fields
+from shapecalc.core.text import visible
 from shapecalc.engine.whole_files import whole_file
 
 TYPE_CHECKING = False

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from shapecalc.core.answers.element_path import follow
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import read_chain, read_stage, split
-from shapecalc.core.fixing.answer import answer as answer_request
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.dims import Shape
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import is_file, read_axes, read_dims, shape_text
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.ask import ask
+from shapecalc.core.commands import read_chain, read_stage, split
+from shapecalc.core.dims import Shape
+from shapecalc.core.fixing import answer as answer_request
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.follow import follow
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import is_file, read_axes, read_dims, shape_text
 
 SIZE = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
 """A number that is neither 0, 1 nor negative."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from shapecalc.core.asking.ask import default_dialect
-from shapecalc.core.asking.setting import DEFAULT_OPSET
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.ask import DEFAULT_OPSET, default_dialect
+from shapecalc.core.record import Record
 from shapecalc.teaching.judging import account
 from shapecalc.teaching.tasks import answer_line, prediction_text
 

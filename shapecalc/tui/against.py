@@ -6,14 +6,13 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from shapecalc.core.algebra.equiv import Equivalence, Verdict, equivalence
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.asking.command_line import chain_text
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.commands import chain_text
+from shapecalc.core.equiv import Equivalence, Verdict, equivalence
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.problem import Problem, ShapeError
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.record import Record
+from shapecalc.core.text import shape_text, visible
 from shapecalc.tui.outcome import answer_question
 from shapecalc.tui.question import CHAIN, question_of
 from shapecalc.tui.story import problem_text

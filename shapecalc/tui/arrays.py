@@ -6,8 +6,8 @@ from itertools import islice
 from os.path import isdir
 from pathlib import Path
 
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import is_file, shape_text
+from shapecalc.core.record import Record
+from shapecalc.core.text import is_file, shape_text
 from shapecalc.engine.folders import found_in
 
 TYPE_CHECKING = False

@@ -6,8 +6,8 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import visible
 from shapecalc.tui.state import State
 from shapecalc.view.canvas import stack
 from shapecalc.view.layout import unsettled
@@ -15,7 +15,7 @@ from shapecalc.view.strokes import UNICODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.fixing.mistakes import Mistake
+    from shapecalc.core.mistakes import Mistake
 
     Hole = tuple[int, int]
 

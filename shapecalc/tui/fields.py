@@ -12,7 +12,7 @@ from textual.reactive import Reactive
 from textual.strip import Strip
 from textual.widgets import Input
 
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class TextField(Input):
         """Tell of a pasted error message or line of code in place of typing it; anything else is typed."""
         if self.screen.is_modal:
             return
-        from shapecalc.core.asking.code import is_code  # only who pastes needs them
+        from shapecalc.core.code import is_code  # only who pastes needs them
         from shapecalc.doctor.report import diagnosis
 
         found = diagnosis(event.text) if " " in event.text.strip() else None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
-from shapecalc.core.sizes.text import is_file
+from shapecalc.core.problem import FILE, Problem, ShapeError
+from shapecalc.core.text import is_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 
 
 class Key(Record):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.asking.command_line import split
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
-from shapecalc.core.sizes.text import is_file
+from shapecalc.core.commands import split
+from shapecalc.core.problem import FILE, Problem, ShapeError
+from shapecalc.core.text import is_file
 from shapecalc.tui.outcome import answer_question
 from shapecalc.tui.question import Question, question_of
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from shapecalc.core.asking.command_line import command_line
+from shapecalc.core.commands import command_line
 from shapecalc.view.strokes import UNICODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
 WOULD_SHOW = "this would show the answer, which is hidden: ^G reveals it"
 OUTPUT = re.compile(r'(^# x: .* -> y: |make_tensor_value_info\("y", .*, \[)[^\]\n]*', re.MULTILINE)

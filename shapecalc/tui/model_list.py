@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from shapecalc.core.fixing.answer import answer
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.fixing import answer
+from shapecalc.core.problem import ShapeError
 from shapecalc.models.report import name_of, offends, request_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.trace import Trace
+    from shapecalc.core.answers import Trace
     from shapecalc.models.report import Judged, Report
     from shapecalc.models.verdicts import Fix
 

@@ -7,7 +7,7 @@ from textwrap import wrap
 from rich.cells import set_cell_size
 from rich.text import Text
 
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.text import visible
 from shapecalc.models.report import assumed_words, fix_words, name_of, offends, shape_words, verdict_words
 from shapecalc.tui.model_list import ModelList
 from shapecalc.view.flow import flow

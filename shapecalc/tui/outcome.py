@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import read_chain
-from shapecalc.core.asking.places import token_span, unreadable_stage
-from shapecalc.core.asking.resolve import ask_chain, resolve_chain
-from shapecalc.core.dialects.element_types import element_type
-from shapecalc.core.fixing.answer import answer as answer_request
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.ask import ask
+from shapecalc.core.commands import read_chain, token_span, unreadable_stage
+from shapecalc.core.dialects.base import element_type
+from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.ops import OPS, params_of
-from shapecalc.core.sizes.problem import USAGE, Problem, ShapeError, misuse
-from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.record import Record, replace
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
+from shapecalc.core.record import Record, replace
+from shapecalc.core.resolve import ask_chain, resolve_chain
+from shapecalc.core.text import shape_text
+from shapecalc.core.values import read_sizes
 from shapecalc.tui.files import open_source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shapecalc.core.answers.request import Request
+    from shapecalc.core.answers import Request
     from shapecalc.engine.files import Source
     from shapecalc.tui.question import Question
 

@@ -9,8 +9,8 @@ from textual.app import SystemCommand
 from textual.markup import escape
 
 from shapecalc.core.ops import OPS, dialects_with
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import visible
 from shapecalc.teaching.topics import TOPICS
 from shapecalc.tui.keys import KEYS
 from shapecalc.tui.question import ASKABLE, CHAIN, question_of

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from shapecalc.core.asking.code import read_code
-from shapecalc.core.asking.command_line import chain_text
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.text import read_shape
+from shapecalc.core.code import read_code
+from shapecalc.core.commands import chain_text
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.problem import misuse
+from shapecalc.core.text import brief, read_shape
 from shapecalc.tui.files import open_source
 from shapecalc.tui.question import CHAIN, Question
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.text import read_shape
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import read_shape
 from shapecalc.view.film.frames import frame_at, picture_at
 
 TYPE_CHECKING = False

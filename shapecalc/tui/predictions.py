@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import read_dims
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record
+from shapecalc.core.text import read_dims
 from shapecalc.view.hints import Hint, hint_of
 from shapecalc.view.layout import Cell, layouts
 
@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.sizes.dims import Dim
+    from shapecalc.core.answers import Chain, Trace
+    from shapecalc.core.dims import Dim
 
     Hole = tuple[int, int]
 

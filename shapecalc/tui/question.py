@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.asking.ask import default_dialect, dialect_called, switch_name
-from shapecalc.core.asking.command_line import (
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.ask import (
+    chain_with_options,
+    common_options,
+    default_dialect,
+    dialect_called,
+    switch_name,
+    with_defaults,
+)
+from shapecalc.core.commands import (
+    ELSEWHERE,
     command_line,
     command_pieces,
     read_chain,
     read_chain_words,
     read_stage,
+    respelled,
     stage_text,
 )
-from shapecalc.core.asking.common import COMMON
-from shapecalc.core.asking.defaults import chain_with_options, with_defaults
-from shapecalc.core.asking.spellings import ELSEWHERE, respelled
+from shapecalc.core.lookup import suggestion
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
-from shapecalc.core.sizes.lookup import suggestion
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.record import FrozenDict, Record, replace
-from shapecalc.core.sizes.text import is_file
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.text import is_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shapecalc.core.dialects.dialect import Dialect
+    from shapecalc.core.dialects.base import Dialect
 
 CHAIN = "chain"
 """What stands in the place of an op if several are asked for in a row."""
@@ -159,10 +165,10 @@ def question_of(words: Sequence[str], defaults: Mapping[str, object] = NONE) -> 
         words = ["reshape", *words]
     typed = read_stage(words, with_input=True)
     options = with_defaults(typed.op, defaults, typed.options)
-    settings = {name: value for name, value in options.items() if name in COMMON}
+    settings = {name: value for name, value in options.items() if name in common_options()}
     if "dialect" in settings:
         settings["dialect"] = dialect_called(str(settings["dialect"])).name
-    texts = {name: _field_text(value) for name, value in typed.options.items() if name not in COMMON}
+    texts = {name: _field_text(value) for name, value in typed.options.items() if name not in common_options()}
     return Question(typed.op, {"input": typed.input or "", **texts}, settings)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import StringIO
 from pathlib import Path
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.engine.whole_files import write_whole
 from shapecalc.view.film import FORMATS, film_file
 from shapecalc.view.still import ENDINGS, still
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from textual.app import App
 
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
 FILM = "film"
 

@@ -7,11 +7,10 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from shapecalc.core.algebra.simplify import Cost, Goal, Simplification
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.asking.command_line import chain_text, stage_line
-from shapecalc.core.sizes.quoting import number_text, visible
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.commands import chain_text, stage_line
+from shapecalc.core.simplify import Cost, Goal, Simplification
+from shapecalc.core.text import number_text, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def chains_text(answer: Trace | Chain, found: Simplification, width: int) -> Tex
     Where they are too wide the shapes after the stages go, and then the short form stands over the chain.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.core.algebra.simplify import simplify
+    >>> from shapecalc.core.simplify import simplify
     >>> chain = sc.chain("2,3,4", "transpose 2,0,1", "transpose 1,2,0")
     >>> print(chains_text(chain, simplify(chain), 60))
     as it is, 2 stages          short form, 1 stage

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.asking.command_line import split, stage_line
-from shapecalc.core.fixing.fixes import Fix, apply, fixes
-from shapecalc.core.rules.steps import Merged
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.commands import split, stage_line
+from shapecalc.core.fixing import Fix, apply, fixes
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.rules import Merged
 from shapecalc.tui.history import History
 from shapecalc.tui.outcome import Outcome, answer_question
 from shapecalc.tui.predictions import Predictions, Score
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shapecalc.core.fixing.mistakes import Mistake
+    from shapecalc.core.mistakes import Mistake
 
 ARROWS: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
 """The input axis that an arrow key moves along, counted from the back, and which way."""
@@ -206,7 +206,7 @@ class State:
         mine = self.predictions
         if self.good is None or not any(mine.is_output(hole) and mine.is_wrong(hole) for hole in self.holes):
             return None
-        from shapecalc.core.fixing.mistakes import mistake_of  # only who errs needs them
+        from shapecalc.core.mistakes import mistake_of  # only who errs needs them
 
         predicted = tuple(mine.predicted(self.passed))
         if self._mistake is None or self._mistake[:2] != (self.good, predicted):
@@ -216,7 +216,7 @@ class State:
     @property
     def twin(self) -> Mistake | None:
         """The mistake that no size shows, since it gives the same sizes; None if there is none."""
-        from shapecalc.core.fixing.mistakes import twin_of  # only who looks at elements needs them
+        from shapecalc.core.mistakes import twin_of  # only who looks at elements needs them
 
         if self.good is None:
             return None

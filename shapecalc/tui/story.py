@@ -6,12 +6,10 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from shapecalc.core.answers.stage import Kind
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.sizes.dims import product
-from shapecalc.core.sizes.problem import FILE, USAGE, Problem, ShapeError
-from shapecalc.core.sizes.quoting import count_text, visible
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.answers import Chain, Kind, Trace
+from shapecalc.core.dims import product
+from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError
+from shapecalc.core.text import count_text, shape_text, visible
 from shapecalc.tui.asking import GOING_ON, ONWARD, OPENING, beside_text, hole_texts, question_text, sentence_of
 from shapecalc.tui.outcome import Outcome
 from shapecalc.tui.question import Question

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from shapecalc.core.fixing.mistakes import Mistake, mistakes
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief, number_text, visible
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.mistakes import Mistake, mistakes
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import brief, number_text, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
 MOST_DIGITS = 6
 

@@ -10,9 +10,9 @@ import os
 import sys
 from contextlib import suppress
 
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import fields
+from shapecalc.core.problem import FILE, Problem, ShapeError
+from shapecalc.core.record import fields
+from shapecalc.core.text import visible
 from shapecalc.teaching.lessons import Course
 from shapecalc.tui.files import close_files
 from shapecalc.tui.outcome import without_file

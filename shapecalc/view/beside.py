@@ -6,9 +6,8 @@ from itertools import islice, product
 
 from rich.text import Text
 
-from shapecalc.core.algebra.difference import Counterexample
-from shapecalc.core.algebra.equiv import equivalence
-from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.equiv import Counterexample, equivalence
 from shapecalc.view.grid import Journey, journey_of, output_grids
 from shapecalc.view.strokes import UNICODE, Strokes
 

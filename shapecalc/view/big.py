@@ -7,10 +7,10 @@ from itertools import product
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.answers.regrouping import Group
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.rules.steps import CopiedZero, Inferred, InferredEmpty
-from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.layout import Group
+from shapecalc.core.record import Record, replace
+from shapecalc.core.rules import CopiedZero, Inferred, InferredEmpty
 from shapecalc.view.canvas import Canvas, stack
 from shapecalc.view.figures import Scale, figures, figures_width
 from shapecalc.view.layout import NO_MARK, Cell, Layout, layouts, place_of

@@ -10,8 +10,8 @@ from math import prod
 
 from rich.text import Text
 
-from shapecalc.core.answers.element_path import ravel, unravel
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.moves import ravel, unravel
+from shapecalc.core.record import Record
 from shapecalc.view.canvas import clip_line, rows_around
 from shapecalc.view.ink import ink
 from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clip

@@ -9,10 +9,10 @@ from math import gcd
 
 from rich.text import Text
 
-from shapecalc.core.rules.steps import InferredEmpty, LeftOut
-from shapecalc.core.sizes.dims import Dim, product, quotient
-from shapecalc.core.sizes.quoting import and_text, dim_text
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.dims import Dim, product, quotient
+from shapecalc.core.record import Record
+from shapecalc.core.rules import InferredEmpty, LeftOut
+from shapecalc.core.text import and_text, dim_text
 from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.layout import INFERS, Cell, Layout, regroups
 from shapecalc.view.marks import colour

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind
-from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.answers import Kind
+from shapecalc.core.record import Record, replace
 from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import mark_text
 from shapecalc.view.strokes import Strokes, clip

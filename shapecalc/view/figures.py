@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.record import Choice
+from shapecalc.core.record import Choice
 
 FONT = (
     "075557 126227 271747 371717 455711 574717 674757 771111 875757 975717 A25755 B65656 C34443 D65556 E74647 F74644 "

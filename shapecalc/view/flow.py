@@ -5,10 +5,9 @@ from __future__ import annotations
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.answers.stage import Kind
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.sizes.quoting import and_text, number_text
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.answers import Chain, Kind, Trace
+from shapecalc.core.record import replace
+from shapecalc.core.text import and_text, number_text
 from shapecalc.view.canvas import Canvas, packed, pitch_for, rows_around
 from shapecalc.view.columns import LONGEST_DIM, SCALAR, Column, Gap, Spread, column_of, spread
 from shapecalc.view.ink import ink

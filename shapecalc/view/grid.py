@@ -7,15 +7,14 @@ from typing import assert_never
 
 from rich.text import Text
 
-from shapecalc.core.answers.element_path import index_after, index_before, index_text, ravel
-from shapecalc.core.answers.example_sizes import example_sizes
-from shapecalc.core.answers.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.sizes.dims import Shape, all_known, substitute
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import Record, replace
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.dims import Shape, all_known, substitute
+from shapecalc.core.examples import example_sizes
+from shapecalc.core.follow import index_text
+from shapecalc.core.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice, index_after, index_before, ravel
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import shape_text, visible
 from shapecalc.view.blocks import Element, Table, side_by_side
 from shapecalc.view.canvas import packed, stack
 from shapecalc.view.layout import layouts
@@ -28,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shapecalc.core.algebra.difference import Counterexample
+    from shapecalc.core.equiv import Counterexample
 
     Index = tuple[int, ...]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from shapecalc.core.answers.stage import Stage, Step
+from shapecalc.core.answers import Stage, Step
 from shapecalc.core.ops.transpose import TakenAxis
-from shapecalc.core.rules.steps import CopiedZero, Given, Inferred, InferredEmpty, Merged
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule
+from shapecalc.core.record import Record
+from shapecalc.core.rules import CopiedZero, Given, Inferred, InferredEmpty, Merged
 from shapecalc.view.titles import stage_name
 
 TYPE_CHECKING = False

@@ -8,10 +8,9 @@ from __future__ import annotations
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.answers.regrouping import Group
-from shapecalc.core.answers.stage import Kind
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.rules.steps import DroppedOne, KeptDim
+from shapecalc.core.answers import Chain, Kind, Trace
+from shapecalc.core.layout import Group
+from shapecalc.core.rules import DroppedOne, KeptDim
 from shapecalc.view.canvas import Canvas, clip_line, pitch_for, rows_around, stack
 from shapecalc.view.ink import ink
 from shapecalc.view.layout import Cell, Layout

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from shapecalc.core.answers.regrouping import Group, groups
-from shapecalc.core.answers.request import Request
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace
+from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.layout import Group, groups
 from shapecalc.core.ops.flip import ReversedAxis
 from shapecalc.core.ops.roll import RolledAxis
 from shapecalc.core.ops.slice import KeptPositions
 from shapecalc.core.ops.split import SplitAxis
-from shapecalc.core.rules.steps import (
+from shapecalc.core.problem import Problem
+from shapecalc.core.record import Record, replace
+from shapecalc.core.rules import (
     CopiedZero,
     DroppedOne,
     Inferred,
@@ -28,10 +29,7 @@ from shapecalc.core.rules.steps import (
     Regrouped,
     Stretched,
 )
-from shapecalc.core.sizes.dims import Dim, Shape
-from shapecalc.core.sizes.problem import Problem
-from shapecalc.core.sizes.record import Record, replace
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.text import shape_text
 from shapecalc.view.marks import Mark, Part, input_marks, mixed_name, recut
 from shapecalc.view.titles import stage_name, stage_title
 

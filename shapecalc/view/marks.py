@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from shapecalc.core.answers.regrouping import Piece, pieces
-from shapecalc.core.sizes.dims import Dim, Shape
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.layout import Piece, pieces
+from shapecalc.core.record import Record
 from shapecalc.view.strokes import Strokes, clip
 
 TYPE_CHECKING = False

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.style import Style
 
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
     Colour = tuple[int, int, int]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.rules.refusals import INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
-from shapecalc.core.rules.steps import CopiedZero, Merged
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.rules import INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER, CopiedZero, Merged
 from shapecalc.view.budget import budget, budget_of
 from shapecalc.view.canvas import clip_line, stack
 from shapecalc.view.flow import flow

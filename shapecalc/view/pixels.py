@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib.resources import as_file, files
 
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
+from shapecalc.core.problem import FILE, Problem, ShapeError
 
 FONT = files("shapecalc.view") / "fonts" / "DejaVuSansMono.ttf"
 """DejaVu Sans Mono, with the letters, lines and arrows that pictures are made of."""

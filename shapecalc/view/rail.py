@@ -7,8 +7,7 @@ from functools import lru_cache
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.answers.stage import Kind
-from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.view.canvas import clip_line
 from shapecalc.view.layout import Layout, layouts, place_of
 from shapecalc.view.strokes import UNICODE, Strokes, clip

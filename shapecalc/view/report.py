@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Group
 from rich.text import Text
 
-from shapecalc.core.sizes.problem import USAGE, Problem
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.problem import USAGE, Problem
+from shapecalc.core.text import visible
 
 WIDEST = 30
 """The most characters of an argument that are shown around its token."""

@@ -9,13 +9,12 @@ from operator import mul
 
 from rich.text import Text
 
-from shapecalc.core.answers.example_sizes import example_sizes
-from shapecalc.core.answers.regrouping import Group
-from shapecalc.core.sizes.dims import Shape, all_known, names, product, substitute
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import number_text
-from shapecalc.core.sizes.record import Record, replace
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.dims import Shape, all_known, names, product, substitute
+from shapecalc.core.examples import example_sizes
+from shapecalc.core.layout import Group
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import number_text, shape_text
 from shapecalc.view.canvas import Canvas, clip_line, packed, stack
 from shapecalc.view.layout import Cell, Layout
 from shapecalc.view.marks import colour, mark_text
@@ -26,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
 LONGEST_DIM = 9
 LEAST_LABEL = 14

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from shapecalc.core.answers.stage import Step
-from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.answers import Chain, Step, Trace
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing.hints import lasting_hint
+from shapecalc.core.fixing import lasting_hint
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.text import shape_text, visible
 
 WIDEST = 60
 """The widest cell that the others of its column are filled up to."""

@@ -6,12 +6,11 @@ from html import escape
 
 from rich.text import Text
 
-from shapecalc.core.asking.command_line import command_line
-from shapecalc.core.rules.steps import Merged
-from shapecalc.core.sizes.lookup import lookup
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.commands import command_line
+from shapecalc.core.lookup import lookup
+from shapecalc.core.problem import misuse
+from shapecalc.core.rules import Merged
+from shapecalc.core.text import brief, shape_text, visible
 from shapecalc.view.canvas import clip_line, packed, stack
 from shapecalc.view.flow import flow
 from shapecalc.view.layout import layouts, unsettled
@@ -26,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
 ENDINGS = (".svg", ".png", ".html")
 WIDTH, NARROWEST, WIDEST = 80, 40, 400

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.sizes.quoting import number_text
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.text import number_text
 from shapecalc.view.canvas import stack
 from shapecalc.view.flow import flow
 from shapecalc.view.pictures import explain, pictures

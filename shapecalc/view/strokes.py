@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.record import Record, fields
+from shapecalc.core.record import Record, fields
 
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 """The directions in which a line leaves a character cell; their sum is its place in `Strokes.lines`."""

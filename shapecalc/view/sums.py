@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.dims import all_known, product
-from shapecalc.core.sizes.quoting import brief, dim_text
+from shapecalc.core.dims import all_known, product
+from shapecalc.core.text import brief, dim_text
 from shapecalc.view.layout import INFERS, Layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from shapecalc.core.answers.stage import Step
-    from shapecalc.core.sizes.dims import Dim
+    from shapecalc.core.answers import Step
+    from shapecalc.core.dims import Dim
 
 
 def sums(made: Sequence[Layout]) -> Iterator[str]:

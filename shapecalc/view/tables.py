@@ -5,11 +5,11 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from shapecalc.core.asking.compare import Compared, Comparison
+from shapecalc.core.compare import Compared, Comparison
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import operators_of
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.text import shape_text
 from shapecalc.view.steps import setting_text
 
 

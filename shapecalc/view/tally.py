@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.view.canvas import stack
 from shapecalc.view.figures import Scale, figures, figures_width
 from shapecalc.view.strokes import UNICODE, clip

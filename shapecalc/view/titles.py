@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind
+from shapecalc.core.answers import Kind
 from shapecalc.core.ops import OPS, params_of
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.request import Request
-    from shapecalc.core.answers.stage import Stage
+    from shapecalc.core.answers import Request, Stage
 
 
 def stage_name(stage: Stage) -> str:

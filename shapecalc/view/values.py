@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from operator import itemgetter
 
-from shapecalc.core.answers.regrouping import Group
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.layout import Group
+from shapecalc.core.record import Record
 from shapecalc.view.canvas import Canvas
 from shapecalc.view.strokes import LEFT, RIGHT
 

@@ -24,8 +24,8 @@ import dask.array as da
 import numpy as np
 import zarr
 
-from shapecalc.core.asking.command_line import read_chain
-from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.commands import read_chain
+from shapecalc.core.fixing import answer_chain
 from shapecalc.engine.stores.carrying import carry_job, plan_job
 from shapecalc.engine.stores.chunks import running_codecs
 from shapecalc.engine.stores.clusters import cluster_at

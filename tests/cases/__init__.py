@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import read_chain, read_stage, split
-from shapecalc.core.fixing.answer import answer, answer_chain
-from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.ask import ask
+from shapecalc.core.commands import read_chain, read_stage, split
+from shapecalc.core.fixing import answer, answer_chain
+from shapecalc.core.text import shape_text
+from shapecalc.core.values import read_sizes
 
 NAMES = ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite", "coreml", "caffe")
 """The tables that hold every rule."""

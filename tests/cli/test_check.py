@@ -598,7 +598,7 @@ def test_vectors_pass_and_are_the_same_every_time(shapecalc):
 
 
 def test_vectors_meet_every_rule_that_refuses_one_request(shapecalc):
-    from shapecalc.core.asking.rulebook import REFUSALS
+    from shapecalc.core.rulebook import REFUSALS
 
     rows = [json.loads(line) for line in shapecalc("vectors").out.splitlines()]
     met = {row["expect"]["error"] for row in rows if isinstance(row["expect"], dict) and "error" in row["expect"]}

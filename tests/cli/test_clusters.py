@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shapecalc.core.asking.command_line import read_chain
-from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.commands import read_chain
+from shapecalc.core.fixing import answer_chain
 from shapecalc.engine.files import FileError
 from shapecalc.engine.stores.carrying import carry_job, plan_job
 from tests.cli.conftest import command, environment, process

@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from shapecalc.core.asking.rulebook import RULES
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.element_types import KNOWN
+from shapecalc.core.dialects.base import KNOWN
 from shapecalc.core.ops import OPS
+from shapecalc.core.rulebook import RULES
 from shapecalc.view.code import TARGETS
 from tests.sampling import some_and_rest
 from tests.sessions import environment, folder_with_shapecalc

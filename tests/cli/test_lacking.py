@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 from shapecalc.cli import opening
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 from tests import lacking
 from tests.cli.conftest import ROOT, environment
 

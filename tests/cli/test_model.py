@@ -7,7 +7,7 @@ import json
 import pytest
 
 from shapecalc.cli import model_asked
-from shapecalc.core.sizes.record import FrozenDict, replace
+from shapecalc.core.record import FrozenDict, replace
 from shapecalc.models.input_sizes import SizeOptions
 from shapecalc.models.report import Fixed
 from shapecalc.models.verdicts import Verdict

@@ -138,6 +138,7 @@ def test_json_is_the_documented_object(shapecalc):
             "output",
             "conditions",
             "assumes",
+            "origins",
             "steps",
             "problem",
         )
@@ -145,6 +146,8 @@ def test_json_is_the_documented_object(shapecalc):
     assert (found["op"], found["dialect"], found["version"]) == ("reshape", "onnx", 25)
     assert (found["options"], found["request"]) == ({"allowzero": False}, {"target": [0, -1]})
     assert (found["input"], found["output"], found["problem"]) == ([2, 3, 4], [2, 12], None)
+    atoms = [{"axis": axis, "size": size, "stride": 1} for axis, size in enumerate((2, 3, 4))]
+    assert found["origins"] == [atoms[:1], atoms[1:]]
     why = "0 copies dim 0, which is 2"
     assert found["steps"][0] == {"stage": "reshape", "rule": "copy-zero", "out": 0, "from": [0], "value": 2, "why": why}
 
@@ -184,7 +187,7 @@ def test_json_of_what_cannot_be_read(shapecalc):
 def test_json_of_a_chain(shapecalc):
     ran = shapecalc("chain", "2,3,4 | transpose 1,0,2 | reshape 0,-1", "--json")
     found = json.loads(ran.out)
-    assert list(found) == ["op", "input", "stages", "output", "conditions", "assumes", "problem"]
+    assert list(found) == ["op", "input", "stages", "output", "conditions", "assumes", "origins", "problem"]
     assert (found["op"], found["input"], found["output"]) == ("chain", [2, 3, 4], [3, 8])
     assert [(stage["op"], stage["input"], stage["output"]) for stage in found["stages"]] == [
         ("transpose", [2, 3, 4], [3, 2, 4]),

@@ -10,8 +10,8 @@ import pytest
 
 from shapecalc import __version__
 from shapecalc.cli.why import causes
-from shapecalc.core.asking.rulebook import REFUSALS, RULES
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.rulebook import REFUSALS, RULES
 from tests.cli.conftest import command, environment, on_a_terminal, process
 
 pytestmark = pytest.mark.sessions(10)

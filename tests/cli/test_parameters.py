@@ -6,11 +6,11 @@ import pytest
 
 from shapecalc.cli import direct
 from shapecalc.cli.options import Option, parameters_of
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import command_line, command_pieces, read_stage, texts_of, usage
-from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.cases import case, fast_answers
+from shapecalc.core import cases as case
+from shapecalc.core.ask import ask
+from shapecalc.core.commands import command_line, command_pieces, read_stage, texts_of, usage
 from shapecalc.core.ops import OPS
+from shapecalc.core.resolve import resolve
 from shapecalc.view.layout import layouts
 from tests.invented import invented
 
@@ -79,10 +79,9 @@ def test_chains_case_files_and_the_prompt_take_them(line, output, shapecalc):
         ('"dialect": "torch", "mode": "x"', '{"error": "usage"}'),
     ],
 )
-def test_json_cases_take_them_on_both_ways(keys, output, shapecalc, monkeypatch):
+def test_json_cases_take_them(keys, output, shapecalc, monkeypatch):
     names = ("reverse", "mode", "keep_one")
     monkeypatch.setattr(case, "KEYS", {**case.KEYS, **dict.fromkeys(names)})
-    monkeypatch.setattr(fast_answers, "SETTINGS", (*fast_answers.SETTINGS, *names))
     line = f'{{"op": "squeeze", "input": [2, 1, 3], {keys}, "expect": {output}}}\n'
     first = '{"op": "squeeze", "input": [2, 1, 3], "dialect": "torch", "keep_one": 1, "mode": "TAIL"}\n'
     for number in ("0", "1"):

@@ -149,7 +149,7 @@ def test_nothing_is_offered_where_nothing_is_known(text):
 
 @pytest.mark.parametrize("op", OPS)
 def test_no_option_is_offered_that_the_prompt_does_not_take(op):
-    from shapecalc.core.asking.command_line import read_stage
+    from shapecalc.core.commands import read_stage
 
     offered = [word for word in words_after(f"{op} ") if word != "ans"]
     for word in offered:

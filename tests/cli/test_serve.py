@@ -19,8 +19,8 @@ from urllib.request import Request, urlopen
 import numpy as np
 import pytest
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
 from shapecalc.teaching.lessons import Course, lessons
 from tests.cli.browser import WHY_NOT, opened
 from tests.cli.conftest import ROOT, command

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 
 import shapecalc as sc
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.text import shape_text
 from tests.core.test_views import carried_out
 
 STAGES = ("transpose", "reshape", "reshape", "expand", "select", "slice", "split", "flip", "roll")

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.algebra.array_pairs import Pair, fitting_ways, named_way, sizes_of, way_of
-from shapecalc.core.algebra.find import MOST_ORDERED, Way, ways
-from shapecalc.core.sizes.dims import substitute
-from shapecalc.core.sizes.text import read_dims, shape_text
+from shapecalc.core.dims import substitute
+from shapecalc.core.find import MOST_ORDERED, Pair, Way, fitting_ways, named_way, sizes_of, way_of, ways
+from shapecalc.core.text import read_dims, shape_text
 from tests.core.drawing import factors, positions_of
 from tests.sampling import some_and_rest
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.answers.atoms import Atom, axes_of, axes_through, regroup
-from shapecalc.core.answers.moves import Expand, Permute, Reshape
-from shapecalc.core.sizes.dims import product, quotient, rewrite, substitute
-from shapecalc.core.sizes.known import Known
-from shapecalc.core.sizes.text import read_dims, shape_text
+from shapecalc.core.conditions import Known
+from shapecalc.core.dims import product, quotient, rewrite, substitute
+from shapecalc.core.layout import Atom, axes_of, axes_through, regroup
+from shapecalc.core.moves import Expand, Permute, Reshape
+from shapecalc.core.text import read_dims, shape_text
 from tests.sampling import examples, some_and_rest
 from tests.strategies import factorisations
 

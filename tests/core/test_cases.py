@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.asking.rulebook import REFUSALS, STEP_RULES
+from shapecalc.core.rulebook import REFUSALS, STEP_RULES
 from tests.cases import NAMES, cases
 
 TABLES = [case for name in NAMES for case in cases(name)]

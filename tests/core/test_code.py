@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shapecalc.core.asking.code import LONGEST, read_code
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.text import read_shape
+from shapecalc.core.code import LONGEST, read_code
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import read_shape
 from tests.cases import described
 from tests.core.drawing import positions_of
 

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.cases.expectations import read_conditions
-from shapecalc.core.sizes.conditions import Condition, Never, combine, differ, divides, equal, holds
-from shapecalc.core.sizes.dims import lowest_terms, substitute
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.systems import System
+from shapecalc.core.cases import read_conditions
+from shapecalc.core.conditions import Condition, Never, System, combine, differ, divides, equal, holds
+from shapecalc.core.dims import lowest_terms, substitute
+from shapecalc.core.problem import ShapeError
 from tests.sampling import examples
 
 SIZES = [dict(zip("NM", pair, strict=True)) for pair in every(range(1, 13), repeat=2)]

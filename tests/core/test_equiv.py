@@ -11,15 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.algebra import difference
-from shapecalc.core.algebra.course import course_of
-from shapecalc.core.algebra.equiv import MOST_ELEMENTS, Verdict, equivalence
-from shapecalc.core.answers.element_path import ravel
-from shapecalc.core.asking.command_line import stage_line
-from shapecalc.core.sizes.conditions import holds
-from shapecalc.core.sizes.dims import product, quotient
-from shapecalc.core.sizes.known import Known
-from shapecalc.core.sizes.text import read_dims, shape_text
+from shapecalc.core import equiv as difference
+from shapecalc.core.answers import moves_of
+from shapecalc.core.commands import stage_line
+from shapecalc.core.conditions import Known, holds
+from shapecalc.core.dims import product, quotient
+from shapecalc.core.equiv import MOST_ELEMENTS, Verdict, equivalence
+from shapecalc.core.moves import ravel
+from shapecalc.core.text import read_dims, shape_text
 from tests.core.drawing import drawn_chain, factors, positions_of
 from tests.core.test_views import carried_out
 from tests.sampling import examples, some_and_rest
@@ -95,7 +94,7 @@ def executed(course):
 
 def at(answer, sizes):
     """Return what NumPy makes of an answer at some sizes; None if it is not defined for them."""
-    return executed(course_of(answer).rewritten(sizes)) if holds(answer.conditions, sizes) else None
+    return executed(moves_of(answer).rewritten(sizes)) if holds(answer.conditions, sizes) else None
 
 
 def alike(one, other):
@@ -186,7 +185,7 @@ def test_a_longer_way_to_do_the_same_is_proved_the_same(drawn, data):
 
 def mixes(*chains):
     """Say whether the cuts of some shapes of chains do not line up."""
-    courses = [course_of(chain) for chain in chains]
+    courses = [moves_of(chain) for chain in chains]
     known = Known([dim for course in courses for dim in course.dims])
     return not all(course.view(known).is_plain for course in courses)
 

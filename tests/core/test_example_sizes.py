@@ -7,9 +7,9 @@ from itertools import islice, product
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.answers.example_sizes import MOST_TRIED, ascending_sizes, example_sizes, multiplied_sizes
-from shapecalc.core.cases.expectations import read_conditions
-from shapecalc.core.sizes.dims import substitute
+from shapecalc.core.cases import read_conditions
+from shapecalc.core.dims import substitute
+from shapecalc.core.examples import MOST_TRIED, ascending_sizes, example_sizes, multiplied_sizes
 
 
 @pytest.mark.parametrize(("start", "count"), [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)])

@@ -7,12 +7,18 @@ import json
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.asking.expected import unexpected
-from shapecalc.core.asking.shape_pattern import read_pattern
-from shapecalc.core.cases.case import read_case, read_default
-from shapecalc.core.cases.expectations import answer_text, expectation_of, met, read_conditions, read_expectation
-from shapecalc.core.cases.rewriting import rewritten
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.cases import (
+    answer_text,
+    expectation_of,
+    met,
+    read_case,
+    read_conditions,
+    read_default,
+    read_expectation,
+    rewritten,
+)
+from shapecalc.core.pattern import read_pattern, unexpected
+from shapecalc.core.problem import ShapeError
 from tests.cases import cases
 
 

@@ -6,22 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.answers.request import Request
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import read_stage, split, texts_of
-from shapecalc.core.asking.rulebook import REFUSALS
+from shapecalc.core.answers import Request
+from shapecalc.core.ask import ask
+from shapecalc.core.commands import read_stage, split, texts_of
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.dialect import Flattens
-from shapecalc.core.fixing.answer import answer as resolve
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.fixing.batch import COPIED, INFERRED
-from shapecalc.core.fixing.fixes import apply, fixes
-from shapecalc.core.fixing.hints import lasting_hint
+from shapecalc.core.dialects.base import Flattens
+from shapecalc.core.dims import named_dim
+from shapecalc.core.fixing import COPIED, INFERRED, answer_chain, apply, fixes, lasting_hint
+from shapecalc.core.fixing import answer as resolve
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.ops.view import COPY_FIRST
-from shapecalc.core.sizes.dims import named_dim
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.record import replace
+from shapecalc.core.rulebook import REFUSALS
 from tests import strategies
 from tests.cases import cases
 from tests.core.test_cases import TABLES

@@ -60,7 +60,7 @@ def test_a_bare_question_imports_nothing_slow():
 def test_a_bare_question_imports_its_own_op_and_dialect_and_no_options():
     rooms = {"ops": OPS, "dialects": DIALECTS}
     files = [f"shapecalc.core.{room}.{name}" for room, names in rooms.items() for name in names]
-    files += ["shapecalc.cli.options", "shapecalc.cli.data", "shapecalc.core.asking.command_line"]
+    files += ["shapecalc.cli.options", "shapecalc.cli.data", "shapecalc.core.layout"]
     question = "from shapecalc.__main__ import main; import sys; sys.argv = ['shapecalc', 'squeeze', '1,3']; main()"
     assert loaded(question, files) == ["shapecalc.core.ops.squeeze", "shapecalc.core.dialects.onnx"]
 

@@ -8,16 +8,15 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.cli.checking.lines import LONGEST_LINE, split_blocks
-from shapecalc.core.answers.example_sizes import MOST_TRIED, ascending_sizes
-from shapecalc.core.asking.ask import ask, read_flag
-from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.cases.case import read_default
-from shapecalc.core.fixing import fixes as fixing
-from shapecalc.core.fixing.hints import MOST_LISTED, MOST_NAMES, hint
-from shapecalc.core.sizes.lookup import suggestion
-from shapecalc.core.sizes.python_values import read_sizes, whole_number
-from shapecalc.core.sizes.quoting import brief, dim_text
-from shapecalc.core.sizes.text import read_dims
+from shapecalc.core import fixing
+from shapecalc.core.ask import ask, read_flag
+from shapecalc.core.cases import read_default
+from shapecalc.core.examples import MOST_TRIED, ascending_sizes
+from shapecalc.core.fixing import MOST_LISTED, MOST_NAMES, hint
+from shapecalc.core.lookup import suggestion
+from shapecalc.core.resolve import resolve
+from shapecalc.core.text import brief, dim_text, read_dims
+from shapecalc.core.values import read_sizes, whole_number
 
 WITHIN = [
     (lambda: len(read_dims("1," * 65_535 + "1")), 65_536),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shapecalc.core.lookup import LONGEST_COMPARED, MOST_LISTED, Table, lookup, suggestion
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.lookup import LONGEST_COMPARED, MOST_LISTED, Table, lookup, suggestion
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 
 
 def test_a_table_knows_its_names_and_nothing_else():

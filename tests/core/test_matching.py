@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.matching import Matcher
-from shapecalc.core.asking.shape_pattern import pattern_of, read_pattern
-from shapecalc.core.sizes.dims import named_dim
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.dims import named_dim
+from shapecalc.core.pattern import Matcher, pattern_of, read_pattern
+from shapecalc.core.problem import ShapeError
 from tests.sampling import examples
 
 PRINTED = [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.text import shape_text
 from tests.core.drawing import factors, stage
 from tests.core.test_simplify import carried_out_as_views
 from tests.sampling import some_and_rest

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.fixing.mistakes import KINDS, misplacement_of, mistake_of, mistakes
+from shapecalc.core.ask import ask
+from shapecalc.core.mistakes import KINDS, misplacement_of, mistake_of, mistakes
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.text import read_dims
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.resolve import resolve
+from shapecalc.core.text import read_dims
 
 SHAPES = [
     ("permutation the other way", "transpose 1,2,0", "2,3,4", "4,2,3"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import command_line
-from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.ask import ask
+from shapecalc.core.commands import command_line
 from shapecalc.core.ops import OPS, dialects_with
-from shapecalc.core.sizes.patterns import read_lengths, read_pattern
-from shapecalc.core.sizes.tokens import MOST_DIMS
+from shapecalc.core.resolve import resolve
+from shapecalc.core.text import MOST_DIMS
+from shapecalc.core.values import read_lengths, read_pattern
 
 MISREAD = [
     # pattern, what is marked, what is said

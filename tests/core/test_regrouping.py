@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.answers.regrouping import groups, pieces, regrouping
-from shapecalc.core.sizes.text import read_dims
+from shapecalc.core.layout import groups, pieces, regrouping
+from shapecalc.core.text import read_dims
 from tests.sampling import examples
 from tests.strategies import factorisations
 

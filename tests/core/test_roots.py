@@ -7,9 +7,8 @@ from random import Random
 
 import pytest
 
-from shapecalc.core.sizes.dims import Monomial, lowest_terms, monomial, substitute
-from shapecalc.core.sizes.roots import TRIED, exact_root, prime_powers
-from shapecalc.core.sizes.sums import total
+from shapecalc.core.conditions import TRIED, exact_root, prime_powers
+from shapecalc.core.dims import Monomial, lowest_terms, monomial, substitute, total
 
 LARGE = 2**31 - 1
 """A prime above those that are tried."""

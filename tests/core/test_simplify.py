@@ -11,13 +11,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.algebra.costs import cost_of
-from shapecalc.core.algebra.simplify import Goal, goal_called, simplify
-from shapecalc.core.answers.moves import Permute, Pick
-from shapecalc.core.asking.command_line import chain_text
-from shapecalc.core.sizes.dims import substitute
-from shapecalc.core.sizes.known import Known
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.commands import chain_text
+from shapecalc.core.conditions import Known
+from shapecalc.core.dims import substitute
+from shapecalc.core.moves import Permute, Pick
+from shapecalc.core.simplify import Goal, cost_of, goal_called, simplify
+from shapecalc.core.text import shape_text
 from tests.core.drawing import drawn_chain, positions_of
 from tests.core.test_equiv import SHAPES, SIZES, alike, answered, at, stages
 from tests.core.test_views import carried_out

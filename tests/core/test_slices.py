@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.slices import read_slices, slice_span, slices_of
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.values import read_slices, slice_span, slices_of
 from tests.strategies import sliced
 
 

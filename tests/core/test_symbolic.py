@@ -6,16 +6,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shapecalc.core.answers.request import Request
-from shapecalc.core.asking.ask import ask, with_sizes
-from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.answers import Request
+from shapecalc.core.ask import ask, with_sizes
+from shapecalc.core.conditions import holds
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.dims import all_known, lowest_terms, names, substitute
+from shapecalc.core.fixing import answer_chain
 from shapecalc.core.ops import OPS, dialects_with
-from shapecalc.core.sizes.conditions import holds
-from shapecalc.core.sizes.dims import all_known, lowest_terms, names, substitute
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.text import read_dims, shape_text
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.resolve import resolve
+from shapecalc.core.text import read_dims, shape_text
 from tests.cases import cases
 from tests.sampling import examples
 from tests.strategies import POSITIONS, coded_reshapes, positions

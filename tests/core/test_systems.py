@@ -7,9 +7,8 @@ from random import Random
 
 import pytest
 
-from shapecalc.core.sizes.dims import lowest_terms, monomial
-from shapecalc.core.sizes.inequalities import Undecided, Work
-from shapecalc.core.sizes.systems import MOST_BITS, Impossible, System
+from shapecalc.core.conditions import MOST_BITS, Impossible, System, Undecided, Work
+from shapecalc.core.dims import lowest_terms, monomial
 from tests.sampling import some_and_rest
 
 NAMES = ("H", "N", "W")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.text import read_axes, read_shape, read_target, shape_text
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import read_axes, read_shape, read_target, shape_text, visible
 
 SPELLINGS = [
     ("2,3,4", (2, 3, 4)),

@@ -8,10 +8,10 @@ import pickle
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.asking.rulebook import RULES
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.dialect import Zero
-from shapecalc.core.sizes.record import FrozenDict, Record, fields, replace
+from shapecalc.core.dialects.base import Zero
+from shapecalc.core.record import FrozenDict, Record, fields, replace
+from shapecalc.core.rulebook import RULES
 
 
 def refusal():

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.algebra.course import Course, positions
-from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll
-from shapecalc.core.answers.views import view_of, view_through
-from shapecalc.core.sizes.dims import quotient
-from shapecalc.core.sizes.known import Known
-from shapecalc.core.sizes.text import read_dims, shape_text
+from shapecalc.core.conditions import Known
+from shapecalc.core.dims import quotient
+from shapecalc.core.layout import Moves, positions, view_of, view_through
+from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
+from shapecalc.core.text import read_dims, shape_text
 from tests.sampling import examples
 from tests.strategies import factorisations
 
@@ -126,7 +125,7 @@ def test_views_read_what_numpy_reads(drawn):
 @given(VOLUMES.flatmap(chains))
 def test_positions_are_those_of_numpy(drawn):
     shape, made, array = drawn
-    assert positions(Course(shape, tuple(made)), array_of("q", range(prod(shape)))).tolist() == array.ravel().tolist()
+    assert positions(Moves(shape, tuple(made)), array_of("q", range(prod(shape)))).tolist() == array.ravel().tolist()
 
 
 @MANY

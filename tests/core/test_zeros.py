@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import _changed, resolve, with_zeros
+from shapecalc.core.ask import ask
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dims import names
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
-from shapecalc.core.sizes.dims import names
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.resolve import _changed, resolve, with_zeros
 from tests.sampling import examples, some_and_rest
 from tests.strategies import POSITIONS, coded_reshapes, positions
 

@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.algebra.array_pairs import Fitting
-from shapecalc.core.algebra.find import Found, Way, ways_between
-from shapecalc.core.asking.command_line import read_chain
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.dims import lowest_terms, product
+from shapecalc.core.commands import read_chain
+from shapecalc.core.dims import lowest_terms, product
+from shapecalc.core.find import Fitting, Found, Way, ways_between
+from shapecalc.core.fixing import answer_chain
 from shapecalc.engine.execute import run
 from shapecalc.engine.finding import is_proved
 from tests.sampling import examples

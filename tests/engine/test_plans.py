@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll
-from shapecalc.core.answers.views import view_through
-from shapecalc.core.sizes.known import Known
+from shapecalc.core.conditions import Known
+from shapecalc.core.layout import view_through
+from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.engine.backends import NUMPY
 from shapecalc.engine.execute import apply_plan
 from shapecalc.engine.plan import plan_moves

@@ -21,8 +21,8 @@ from onnx import helper
 from onnx.backend.test.case import node as onnx_nodes
 
 import shapecalc as sc
-from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.dialects.onnx import ONNX
+from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.engine import copying, execute, run, ways
 from shapecalc.engine.backends import BackendError, backend_for

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.ask import ask
+from shapecalc.core.moves import Reshape
+from shapecalc.core.resolve import resolve
 from shapecalc.engine.plan import plan_moves
 from tests.sampling import examples
 from tests.strategies import targets

@@ -6,10 +6,10 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from shapecalc.core.answers.request import Request
-from shapecalc.core.asking.setting import setting_of
+from shapecalc.core.answers import Request
+from shapecalc.core.ask import setting_of
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.element_types import SINCE_25, element_type, spelled
+from shapecalc.core.dialects.base import SINCE_25, element_type, spelled
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import accepted_types
@@ -54,5 +54,5 @@ def test_onnxruntime_accepts_at_opset_25_what_the_row_says(op, dtype):
     except Exception as error:
         assert "onnxruntime" in type(error).__module__
         runs = False
-    version = setting_of(Request(op, (), dialect="onnxruntime", opset=25))[0].version
+    version = setting_of(Request(op, (), dialect="onnxruntime", opset=25)).version
     assert (dtype in accepted_types(OPS[op], DIALECTS["onnxruntime"], version)) is runs

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.sizes.patterns import read_lengths
+from shapecalc.core.ask import ask
+from shapecalc.core.resolve import resolve
+from shapecalc.core.values import read_lengths
 from shapecalc.engine.execute import run
 from tests.sampling import examples
 from tests.strategies import rearrangements

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.ask import ask
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.element_types import KNOWN
+from shapecalc.core.dialects.base import KNOWN
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import accepted_types
+from shapecalc.core.resolve import resolve
 from tests.engines.apart import started
 from tests.engines.library_worker import indices
 from tests.sampling import examples

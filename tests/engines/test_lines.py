@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shapecalc.core.asking.code import read_code
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.code import read_code
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.problem import ShapeError
 from shapecalc.engine.execute import run
 
 BOTH = [

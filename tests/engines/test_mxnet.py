@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.dialects.element_types import SINCE_25
+from shapecalc.core.ask import ask
+from shapecalc.core.dialects.base import SINCE_25
 from shapecalc.core.dialects.mxnet import MXNET, SHIFTED_INFER
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import accepted_types
+from shapecalc.core.resolve import resolve
 from tests.engines.apart import library
 from tests.sampling import examples
 from tests.strategies import axes, coded_reshapes, ones, permutations

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.sizes.slices import slices_of
+from shapecalc.core.ask import ask
+from shapecalc.core.resolve import resolve
+from shapecalc.core.values import slices_of
 from tests.engines.onnx_models import inferred, ran
 from tests.sampling import examples
 from tests.strategies import axes, images, ones, permutations, positions, reshapes, shapes

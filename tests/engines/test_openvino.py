@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.ask import ask
+from shapecalc.core.resolve import resolve
 from tests.engines.library_worker import ends_of
 from tests.sampling import examples
 from tests.strategies import axes, ones, permutations, positions, reshapes, shapes

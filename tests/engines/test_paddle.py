@@ -6,12 +6,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.dialects.element_types import SINCE_25
+from shapecalc.core.ask import ask
+from shapecalc.core.dialects.base import SINCE_25
 from shapecalc.core.dialects.paddle import PADDLE
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import accepted_types, operator_of
+from shapecalc.core.resolve import resolve
 from tests.engines.apart import library
 from tests.strategies import POSITIONS, axes, empty_reshapes, ones, permutations, positions, reshapes, shapes
 

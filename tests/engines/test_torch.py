@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.dialects.element_types import SINCE_25
+from shapecalc.core.ask import ask
+from shapecalc.core.dialects.base import SINCE_25
 from shapecalc.core.dialects.torch import TORCH
+from shapecalc.core.resolve import resolve
 from shapecalc.engine import run
 from tests.engines.library_worker import indices
 from tests.sampling import examples

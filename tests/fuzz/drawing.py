@@ -11,8 +11,8 @@ import numpy as np
 
 from shapecalc.cli.app import COMMANDS
 from shapecalc.cli.options import Argument, Takes, parameters_of
-from shapecalc.core.asking.rulebook import RULES
 from shapecalc.core.ops import OPS
+from shapecalc.core.rulebook import RULES
 from shapecalc.teaching.topics import TOPICS
 from tests.fuzz.running import Attempt
 

@@ -21,7 +21,7 @@ from typer.main import get_command
 
 from shapecalc import __main__
 from shapecalc.cli import app as typer_app
-from shapecalc.core.sizes.quoting import NOT_SHOWN
+from shapecalc.core.text import NOT_SHOWN
 
 CODES = {0, 1, 2, 3, 4}
 PATIENCE = 30

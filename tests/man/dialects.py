@@ -1,4 +1,4 @@
-"""Writes man/shapecalc-dialects.7 from the tables of the core: `python -m tests.man.dialects`."""
+"""The page man/shapecalc-dialects.7, made of the tables of the core; `python -m tests.renew man` writes it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import re
 from pathlib import Path
 from textwrap import wrap
 
-from shapecalc.core.asking.rulebook import REFUSALS, STEP_RULES
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.dialect import EmptyInfer, Infers, Zero, ZeroBeside
-from shapecalc.core.dialects.element_types import spelled
+from shapecalc.core.dialects.base import EmptyInfer, Infers, Zero, ZeroBeside, spelled
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import operator_of
+from shapecalc.core.rulebook import REFUSALS, STEP_RULES
 
 PAGE = Path(__file__).parents[2] / "man" / "shapecalc-dialects.7"
 WIDTH = 78
@@ -192,7 +191,3 @@ def escaped(text):
     """Return text with what a page would read as something else written out."""
     text = text.replace("\\", r"\e").replace("'", r"\(aq").replace("()", r"\&()")
     return re.sub(r"-(?=[\d-]|\\-)|(?<=-)-", r"\-", text)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), "utf-8")

@@ -16,16 +16,14 @@ from shapecalc.cli.help import run_help
 from shapecalc.cli.output import Exit, Output
 from shapecalc.cli.pages import ABOUT, file_name
 from shapecalc.cli.pages import PAGES as TOPICS
-from shapecalc.core.asking.rulebook import RULES
-from shapecalc.core.cases.case import KEYS
+from shapecalc.core.cases import KEYS
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.rulebook import RULES
 from shapecalc.teaching.lesson_faults import OPTIONAL, OPTIONAL_OF_WRONG, REQUIRED, REQUIRED_OF_WRONG
 from shapecalc.view.mdoc import page_text
 from tests.man import dialects
-from tests.models import detector
-from tests.sessions import ROOT, commands, folder_with_shapecalc, literal, printed
+from tests.sessions import PAGES, files_of_pages, folder_of_sessions, literal, run
 
-PAGES = sorted((ROOT / "man").glob("shapecalc*.[157]"))
 TEXTS = {page.name: page.read_text("utf-8") for page in PAGES}
 MANUAL, CHECK, CASES, LESSONS = (TEXTS[f"shapecalc{name}"] for name in (".1", "-check.1", "-cases.5", "-lessons.5"))
 OF_COMMANDS = "".join(text for name, text in TEXTS.items() if name.endswith(".1"))
@@ -126,7 +124,7 @@ def test_the_keys_of_a_lesson_are_explained():
 
 
 def test_the_page_of_dialects_is_what_the_tables_say():
-    assert TEXTS["shapecalc-dialects.7"] == dialects.page(), "run: python -m tests.man.dialects"
+    assert TEXTS["shapecalc-dialects.7"] == dialects.page(), "if it is right: python -m tests.renew man"
 
 
 def test_the_page_of_dialects_has_every_dialect_and_rule():
@@ -157,21 +155,12 @@ SESSIONS = {
     for block in literal(text)
     if block.startswith("$ ")
 }
-FILES = [
-    (re.match(r"# file: (\S+)", block).group(1), block)
-    for text in (CASES, LESSONS)
-    for block in literal(text)
-    if block.startswith("# file: ")
-]
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS)
 def test_a_session_prints_what_the_page_shows(session, tmp_path):
-    folder = folder_with_shapecalc(tmp_path, FILES)
-    detector.write(folder / "yolo.onnx")
-    for command, shown in commands([session]):
-        assert printed(command, folder) == shown
+    assert run(session, folder_of_sessions(tmp_path)) == session, "if it is right: python -m tests.renew man"
 
 
 def test_the_python_of_the_pages_is_right():
@@ -182,7 +171,7 @@ def test_the_python_of_the_pages_is_right():
 
 def test_the_pages_show_commands():
     assert len(SESSIONS) > 20
-    assert [name for name, _ in FILES] == ["model.shapes", "week3.toml"]
+    assert [name for name, _ in files_of_pages()] == ["model.shapes", "week3.toml"]
 
 
 def words(text):

@@ -297,7 +297,7 @@ def compare(path, report, batch, counts, notes):
 
 def size_of(dim, sizes):
     """Return the number that a told dim is at some sizes."""
-    from shapecalc.core.sizes.dims import substitute
+    from shapecalc.core.dims import substitute
     from shapecalc.models.fit_dims import Sum
 
     if isinstance(dim, Sum):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from shapecalc.core.sizes.dims import named_dim, product
-from shapecalc.core.sizes.record import FrozenDict, replace
+from shapecalc.core.dims import named_dim, product
+from shapecalc.core.record import FrozenDict, replace
 from shapecalc.models.file import Node
 from shapecalc.models.fit_dims import Sum
 from shapecalc.models.propagate import Stop

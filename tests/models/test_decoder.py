@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.core.sizes.dims import substitute
+from shapecalc.core.dims import substitute
 from shapecalc.models.file import model_of
 from shapecalc.models.fit_dims import Sum
 from shapecalc.models.judge import judged_model

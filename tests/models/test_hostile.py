@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.cli.model_report import lint_lines, node_lines, report_object, table_lines
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 from shapecalc.models.file import model_of, read_model
 from shapecalc.models.judge import judged_model, near
 from shapecalc.models.verdicts import Verdict

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.core.sizes.problem import USAGE, ShapeError
+from shapecalc.core.problem import USAGE, ShapeError
 from shapecalc.models import input_sizes
 from shapecalc.models.file import model_of
 from shapecalc.models.input_sizes import SizeOptions

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.core.sizes.problem import FILE, ShapeError
+from shapecalc.core.problem import FILE, ShapeError
 from shapecalc.models.file import LARGE, read_model, with_payloads, without_payloads
 from tests.sampling import examples
 

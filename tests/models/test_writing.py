@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.cli.model_report import fixed_lines, report_object, table_lines
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 from shapecalc.models.file import read_model
 from shapecalc.models.input_sizes import SizeOptions
 from shapecalc.models.judge import judged_model

@@ -33,7 +33,7 @@ def test_lots_of_tests_are_there():
 
 
 def test_examples_and_what_imports_a_file_are_nearest_to_it():
-    file = "shapecalc/core/sizes/patterns.py"
+    file = "shapecalc/core/values.py"
     assert _nearest(Path(file), ROOT) == [file, "tests/core/test_patterns.py"]
 
 

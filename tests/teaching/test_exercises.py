@@ -6,9 +6,8 @@ from math import prod
 
 import pytest
 
-from shapecalc.core.rules.refusals import REFUSALS
-from shapecalc.core.rules.steps import STEP_RULES
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.rules import REFUSALS, STEP_RULES
 from shapecalc.teaching.drill import Drill, exercises, judge_exercise
 from shapecalc.teaching.exercises import KINDS, LEVELS, exercise, kinds_of
 from shapecalc.teaching.judging import rungs

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 from shapecalc.teaching.lesson_faults import faults_in
 from shapecalc.teaching.lesson_files import LARGEST, own_lessons, read_lesson_file
 from shapecalc.teaching.lessons import judge

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.rulebook import RULES
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.rulebook import RULES
+from shapecalc.core.text import shape_text
 from shapecalc.teaching.judging import correction, rungs
 from shapecalc.teaching.lesson_faults import faults_in, gives_away
 from shapecalc.teaching.lessons import Lesson, judge, lessons

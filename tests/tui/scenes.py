@@ -1,6 +1,6 @@
 """The pictures of the app: each a command line, the keys that are pressed, and a size.
 
-`python -m tests.tui.scenes` writes them to `screenshots/`; a test fails where one is stale. What they look like
+`python -m tests.renew screens` writes them to `screenshots/`; a test fails where one is stale. What they look like
 depends on Textual and Rich too, whose versions are written beside them.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -90,15 +89,3 @@ def picture(scene: Scene) -> str:
 def versions() -> str:
     """Return the versions that pictures depend on."""
     return "".join(f"{name} {version(name)}\n" for name in ("textual", "rich"))
-
-
-def write(names: list[str]) -> None:
-    """Write scenes to the folder: those named, or all."""
-    FOLDER.mkdir(exist_ok=True)
-    for name in names or SCENES:
-        (FOLDER / f"{name}.svg").write_text(picture(SCENES[name]), "utf-8")
-    VERSIONS.write_text(versions())
-
-
-if __name__ == "__main__":
-    write(sys.argv[1:])

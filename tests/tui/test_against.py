@@ -9,9 +9,9 @@ import re
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.algebra.equiv import Verdict
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.equiv import Verdict
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import shape_text
 from shapecalc.tui.against import MORE, held_against, verdict_text
 from shapecalc.tui.outcome import answer_question
 from shapecalc.tui.question import Question, command, question_of

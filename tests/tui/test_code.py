@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.asking.code import is_code
+from shapecalc.core.code import is_code
 from shapecalc.tui.question import command
 from tests.tui.driven import driven
 

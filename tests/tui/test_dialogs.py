@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from shapecalc.core.asking.command_line import split
+from shapecalc.core.commands import split
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.ops.op import operator_of

@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from shapecalc.core.asking.command_line import split
+from shapecalc.core.commands import split
 from shapecalc.tui.clipboard import SENT
 from tests.tui.driven import driven, using
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from shapecalc.core.asking.command_line import split
+from shapecalc.core.commands import split
 from tests.tui.driven import using
 
 REFUSED = [

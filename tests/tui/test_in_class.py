@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 from shapecalc.tui.tally import commonest_mistake, predictions_of, read_counts
 from shapecalc.view.figures import Scale, figures
 from tests.tui.driven import driven

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 from shapecalc.tui.links import link_of, linked_question
 from shapecalc.tui.outcome import answer_question
 from shapecalc.tui.question import command, question_of

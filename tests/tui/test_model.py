@@ -7,8 +7,8 @@ import functools
 
 import pytest
 
-from shapecalc.core.sizes.problem import FILE, Problem, ShapeError
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.problem import FILE, Problem, ShapeError
+from shapecalc.core.record import replace
 from shapecalc.models.verdicts import Verdict
 from shapecalc.tui.model_list import ModelList
 from shapecalc.tui.screens.model import ModelScreen

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from shapecalc.core.asking.command_line import split
+from shapecalc.core.commands import split
 from shapecalc.tui.keys import KEYS
 from tests.tui.driven import using
 

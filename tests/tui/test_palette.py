@@ -11,7 +11,7 @@ import pytest
 from textual.containers import VerticalScroll
 
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.record import fields
+from shapecalc.core.record import fields
 from shapecalc.tui.keys import KEYS
 from shapecalc.tui.legend import LEGEND
 from shapecalc.tui.memory import Memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.asking.command_line import split
+from shapecalc.core.commands import split
 from shapecalc.tui.outcome import answer_question
 from shapecalc.tui.question import command, question_of
 from shapecalc.tui.screens.help import Help

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from shapecalc.core.asking.command_line import split
+from shapecalc.core.commands import split
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 from shapecalc.tui import story
 from shapecalc.tui.app import ShapecalcApp
 from shapecalc.tui.masking import WOULD_SHOW, masked

@@ -14,7 +14,7 @@ def test_a_picture_is_not_stale(name):
     if VERSIONS.read_text() != versions():
         pytest.skip(f"the pictures were taken with {VERSIONS.read_text().split()}")
     kept = (FOLDER / f"{name}.svg").read_text("utf-8")
-    assert picture(SCENES[name]) == kept, "stale: run python -m tests.tui.scenes"
+    assert picture(SCENES[name]) == kept, "if it is right: python -m tests.renew screens"
 
 
 def test_every_picture_is_of_a_scene():

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.algebra.equiv import Verdict
-from shapecalc.core.algebra.simplify import Cost, Goal, Simplification, simplify
+from shapecalc.core.equiv import Verdict
+from shapecalc.core.simplify import Cost, Goal, Simplification, simplify
 from shapecalc.tui.short_form import UNPROVED, chains_text, conclusion_text, count_line
 from tests.tui.driven import driven, using
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shapecalc.core.asking import setting
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import split
-from shapecalc.core.asking.resolve import resolve
+from shapecalc.core import ask as setting
+from shapecalc.core.ask import ask
+from shapecalc.core.commands import split
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.element_types import UP_TO_12
+from shapecalc.core.dialects.base import UP_TO_12, Operator
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import Holds, Param
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
+from shapecalc.core.resolve import resolve
 from shapecalc.tui import story
 from shapecalc.tui.keys import KEYS, keys_line
 from shapecalc.tui.outcome import answer_question, caret

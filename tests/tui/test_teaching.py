@@ -10,8 +10,8 @@ from itertools import product
 
 import pytest
 
-from shapecalc.core.asking.command_line import split
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.commands import split
+from shapecalc.core.text import shape_text
 from shapecalc.teaching.lesson_files import own_lessons
 from shapecalc.teaching.lessons import Course, lessons
 from shapecalc.teaching.tasks import prediction_text, right_prediction

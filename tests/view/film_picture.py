@@ -1,4 +1,4 @@
-"""The moving picture that the README opens with: `python -m tests.view.film_picture` makes it anew."""
+"""The moving picture that the README opens with: `python -m tests.renew screens` makes it anew."""
 
 from __future__ import annotations
 
@@ -14,7 +14,3 @@ LINE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
 def made() -> bytes:
     """Return what the program makes of the line."""
     return film_file(answer_to(LINE), FILM.name)[1]
-
-
-if __name__ == "__main__":
-    FILM.write_bytes(made())

@@ -6,13 +6,13 @@ from math import prod
 
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.command_line import read_chain, read_stage, split
+from shapecalc.core.ask import ask
+from shapecalc.core.commands import read_chain, read_stage, split
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing.answer import answer, answer_chain
+from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.ops import OPS, operators_of
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import shape_text
 from tests import strategies
 from tests.strategies import POSITIONS, positions, targets
 

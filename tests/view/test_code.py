@@ -9,14 +9,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shapecalc.core.asking.command_line import command_line
+from shapecalc.core.commands import command_line
+from shapecalc.core.conditions import holds
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing.answer import answer_chain
-from shapecalc.core.sizes.conditions import holds
-from shapecalc.core.sizes.dims import names
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.python_values import read_sizes
-from shapecalc.core.sizes.text import read_dims
+from shapecalc.core.dims import names
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import read_dims
+from shapecalc.core.values import read_sizes
 from shapecalc.engine import run
 from shapecalc.view.code import TARGETS, code
 from shapecalc.view.code.sizes import given_name

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shapecalc.core.answers.moves import Slice
+from shapecalc.core.moves import Slice
 from shapecalc.engine.execute import run
 from shapecalc.view.film.board import AFTER, BEFORE
 from shapecalc.view.film.frames import picture_at, tracks

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.record import fields
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import fields
 from shapecalc.view import pixels
 from shapecalc.view.film import FORMATS, film_file
 from shapecalc.view.film.cast import cast, txt
@@ -345,4 +345,4 @@ def test_a_package_that_is_not_there_is_named(name, package, monkeypatch):
 
 
 def test_the_film_of_the_readme_is_not_stale():
-    assert FILM.read_bytes() == made(), "stale: run python -m tests.view.film_picture"
+    assert FILM.read_bytes() == made(), "if it is right: python -m tests.renew screens"

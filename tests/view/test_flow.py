@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.answers.regrouping import Group
-from shapecalc.core.asking.rulebook import OWNERS, STEP_RULES
-from shapecalc.core.rules.steps import STEP_FACTS
+from shapecalc.core.layout import Group
+from shapecalc.core.rulebook import OWNERS, STEP_RULES
+from shapecalc.core.rules import STEP_FACTS
 from shapecalc.view.flow import flow
 from shapecalc.view.marks import COLOURS, input_marks, letter, recut
 from shapecalc.view.rail import rail

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
+from shapecalc.core.ask import ask
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
-from shapecalc.core.rules.steps import Given
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.resolve import resolve
+from shapecalc.core.rules import Given
 from shapecalc.view.hints import hint_of
 
 NUMBER = r"[\w*/]+"

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shapecalc.core.answers.element_path import follow, index_text
-from shapecalc.core.answers.example_sizes import example_sizes
-from shapecalc.core.answers.moves import Slice
-from shapecalc.core.sizes.dims import all_known, product, substitute
-from shapecalc.core.sizes.problem import ShapeError
+from shapecalc.core.dims import all_known, product, substitute
+from shapecalc.core.examples import example_sizes
+from shapecalc.core.follow import follow, index_text
+from shapecalc.core.moves import Slice
+from shapecalc.core.problem import ShapeError
 from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid, journey_of
 from shapecalc.view.layout import layouts

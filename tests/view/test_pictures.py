@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from shapecalc.core.rules.steps import CopiedZero
+from shapecalc.core.rules import CopiedZero
 from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
 from shapecalc.view.layout import INFERS, layouts, regroups

@@ -5,34 +5,25 @@ from __future__ import annotations
 from shapecalc.cli.checking.lines import LONGEST_LINE, Block
 from shapecalc.cli.checking.reports import Report, Style, Verdict
 from shapecalc.cli.inputs import BOM
-from shapecalc.core.asking.defaults import with_defaults
-from shapecalc.core.cases.case import (
+from shapecalc.core.cases import (
     DEFAULT,
     Case,
     case_of,
     is_object,
+    met,
     read_case,
     read_default,
     read_object,
+    rewritten,
 )
-from shapecalc.core.cases.expectations import REFUSED, met, refused_by
-from shapecalc.core.cases.fast_answers import fast_answer
-from shapecalc.core.cases.plain_objects import is_exact, plain_objects
-from shapecalc.core.cases.rewriting import rewritten
-from shapecalc.core.sizes.problem import USAGE, Problem, ShapeError, misuse
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
-    from shapecalc.core.cases.expectations import Expectation
-    from shapecalc.core.cases.fast_answers import Dims
 
-SIMPLE = (type(None), str, int)
-"""The types of ids that are written as they were read."""
 BLANK = " \t\r\n\v\f"
 
 
@@ -104,37 +95,21 @@ class _Judge:
 
     def judge_lines(self, whole: str, first: int) -> str | None:
         """Judge every line of a text; return the text with expectations rewritten, None if none were."""
-        report, style, passed = self.report, self.style, 0
-        silent = not style.detailed
         lines = whole.split("\n")
-        texts = whole.replace("\r\n", "\n").split("\n") if "\r" in whole else lines
-        for number, (text, case) in enumerate(zip(texts, plain_objects(texts), strict=True), first):
-            answer = None
-            if case is not None:
-                answer = fast_answer(self._with_defaults(case) if self.defaults else case)
-                expected = case.get("expect")
-                if silent and type(answer) is list and answer == expected:
-                    passed += 1
-                    continue
-                if _is_met(answer, expected, style) and type(name := case.get("id")) in SIMPLE:
-                    report.add_fast(number, name, answer, expected=expected is not None)
-                    continue
-            if (text := text.strip(BLANK)) and text[0] != "#":
-                self._judge_line(number, text, lines[number - first], answer, asked=case is not None)
-                if report.stopped:
+        for number, line in enumerate(lines, first):
+            text = line.strip(BLANK)
+            if text and text[0] != "#":
+                self._judge_line(number, text, line)
+                if self.report.stopped:
                     break
-        report.count_passed(passed)
         if not self.changed:
             return None
         for number, text in self.changed.items():
             lines[number - first] = text
         return "\n".join(lines)
 
-    def _judge_line(self, number: int, text: str, line: str, answer: Dims | str | None, *, asked: bool) -> None:
-        """Judge a line that is no ordinary case: one that fails, one in words, one that must be read with care.
-
-        `answer` is the fast one if it was `asked` for.
-        """
+    def _judge_line(self, number: int, text: str, line: str) -> None:
+        """Judge a line that is neither blank nor a comment."""
         if _is_default(text):
             try:
                 self.defaults = read_default(text, self.defaults)
@@ -148,31 +123,17 @@ class _Judge:
                 given = read_object(text)
                 name = given.get("id")
                 case = case_of(given, self.defaults)
-                if not asked and is_exact(given):
-                    answer = fast_answer(self._with_defaults(given))
-                if self._fits(answer, case.expected):
-                    self.report.add_fast(number, case.id, answer, expected=case.expected is not None)
-                    return
             else:
                 case = read_case(text, self.defaults)
         except ShapeError as error:
             self.report.add_unread(number, text, error.problem, name)
             return
         try:
-            self._judge_whole(number, text, line, case)
+            self._judge_case(number, text, line, case)
         except RecursionError:
             self.report.add_unread(number, text, misuse("it is nested too deeply").problem, case.id)
 
-    def _with_defaults(self, case: dict[str, Any]) -> dict[str, Any]:
-        return {**with_defaults(case.get("op", ""), self.defaults, case)}
-
-    def _fits(self, answer: Dims | str | None, expected: Expectation | None) -> bool:
-        """Say whether a fast answer is all that there is to tell."""
-        if isinstance(answer, list):
-            return expected is None or (not expected.conditions and expected.output == shape_text(answer))
-        return answer is not None and expected is not None and not self.style.json and refused_by(expected, answer)
-
-    def _judge_whole(self, number: int, text: str, line: str, case: Case) -> None:
+    def _judge_case(self, number: int, text: str, line: str, case: Case) -> None:
         """Report a case by its whole answer."""
         expected, style = case.expected, self.style
         try:
@@ -191,13 +152,6 @@ class _Judge:
             self.report.add_updated(number, text, case, answer)
             return
         self.report.add_answer(number, text, case, answer, passed=passed)
-
-
-def _is_met(answer: object, expected: object, style: Style) -> bool:
-    """Say whether a fast answer is what a JSON case expects; a refusal is not told as JSON without its problem."""
-    if isinstance(answer, str):
-        return not style.json and expected in (REFUSED, {REFUSED: answer})
-    return answer is not None and expected in (None, answer)
 
 
 def _check_bytes(text: str) -> None:

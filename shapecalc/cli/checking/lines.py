@@ -6,7 +6,7 @@ import os
 import stat
 from io import UnsupportedOperation
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

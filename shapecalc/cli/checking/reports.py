@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from enum import Enum
 
-from shapecalc.core.answers.stage import plain
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.cases.case import request_text
-from shapecalc.core.cases.expectations import Expectation, answer_text, verdict_on, wrong_output
-from shapecalc.core.sizes.problem import Problem
-from shapecalc.core.sizes.quoting import brief, visible
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.cases import Expectation, answer_text, request_text, verdict_on, wrong_output
+from shapecalc.core.dims import plain
+from shapecalc.core.problem import Problem
+from shapecalc.core.record import Record
+from shapecalc.core.text import brief, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.cases.case import Case
+    from shapecalc.core.cases import Case
 
 
 class Verdict(Enum):
@@ -41,11 +39,6 @@ class Style(Record):
     fail_fast: bool = False
     update: bool = False
 
-    @property
-    def detailed(self) -> bool:
-        """Whether lines that pass are written about, too."""
-        return self.json or self.junit
-
 
 class Report:
     """What is written about the lines of a block, in their order."""
@@ -55,10 +48,8 @@ class Report:
         self.file, self.style = file, style
         self.stopped = False
         self._counts = dict.fromkeys(Verdict, 0)
-        self._passed = self._answered = 0  # apart from the others, since looking an enum up takes longest of all
         self._lines: list[str] = []
         self._cases: list[str] = []
-        self._file_json = json.dumps(file)
 
     def shown(self) -> str:
         """Return what is to be written on stdout."""
@@ -66,32 +57,11 @@ class Report:
 
     def counts(self) -> dict[Verdict, int]:
         """Return how many lines came to each verdict."""
-        fast = {Verdict.PASSED: self._passed, Verdict.ANSWERED: self._answered}
-        return {verdict: count + fast.get(verdict, 0) for verdict, count in self._counts.items()}
-
-    def count_passed(self, count: int) -> None:
-        """Count cases that passed, of which nothing else is to be said."""
-        self._passed += count
+        return self._counts
 
     def junit(self) -> str:
         """Return the test cases as XML."""
         return "".join(self._cases)
-
-    def add_fast(self, number: int, name: object, answer: list[int] | str | None, *, expected: bool) -> None:
-        """Report a case that passed, or was only answered, by its output or the rule that was to refuse it."""
-        self._passed += expected
-        self._answered += not expected
-        if self.style.json:
-            quoted = str(name) if type(name) is int else json.dumps(name)
-            passed = "true" if expected else "null"
-            self._lines.append(
-                f'{{"id": {quoted}, "file": {self._file_json}, "line": {number}, "ok": true, "passed": {passed}, '
-                f'"output": {answer}, "conditions": [], "assumes": [], "problem": null}}\n'
-            )
-        elif not expected and isinstance(answer, list):
-            self._lines.append(f"{shape_text(answer)}\n")
-        if self.style.junit:
-            self._add_testcase(number, "" if name is None else str(name))
 
     def add_answer(self, number: int, text: str, case: Case, answer: Trace | Chain, *, passed: bool | None) -> None:
         """Report a case by its answer."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from shapecalc.core.sizes.lookup import Table
+from shapecalc.core.lookup import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.dialects.dialect import Dialect
+    from shapecalc.core.dialects.base import Dialect
 
 DIALECTS: Table[Dialect] = Table(
     __name__,

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.counts import reshaped
-from shapecalc.core.dialects.dialect import COPIES, Dialect, Flattens, Operator
-from shapecalc.core.dialects.limits import check_rank
-from shapecalc.core.dialects.params import Holds, Param
-from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, ZERO_OUT_OF_RANGE
-from shapecalc.core.rules.steps import CopiedZero
-from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief, rank_text
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.dialects.base import COPIES, Dialect, Flattens, Holds, Operator, Param, check_rank, reshaped
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, ZERO_OUT_OF_RANGE, CopiedZero
+from shapecalc.core.text import brief, rank_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
 
 BAD_NUM_AXES = Rule(
     "bad-num-axes",

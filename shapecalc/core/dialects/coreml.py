@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.counts import reshaped
-from shapecalc.core.dialects.dialect import COPIES, Dialect, Flattens, NoPerm, NotOne, Operator
-from shapecalc.core.dialects.limits import check_rank, refused
-from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.rule import Rule
-from shapecalc.core.sizes.slices import slices_of
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.base import (
+    COPIES,
+    Dialect,
+    Flattens,
+    NoPerm,
+    NotOne,
+    Operator,
+    check_rank,
+    refused,
+    reshaped,
+)
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.values import slices_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
 
 SOURCE = "Core ML Tools, MIL operators of iOS 17: reshape"
 

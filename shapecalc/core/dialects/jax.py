@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Pick
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Dialect, Operator, Reading, Zero
-from shapecalc.core.dialects.element_types import KNOWN
-from shapecalc.core.rules.steps import KEPT_DIM
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.base import KNOWN, Dialect, Operator, Reading, Zero
+from shapecalc.core.moves import Pick
+from shapecalc.core.problem import Rule
+from shapecalc.core.rules import KEPT_DIM
+from shapecalc.core.text import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
 
 
 class ClampedIndex(Facts):

@@ -6,44 +6,49 @@ the library departs from its documents, the library was followed.
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.counts import same_count, second_infer
-from shapecalc.core.dialects.dialect import COPIES, Broadcast, Dialect, Flattens, Operator
-from shapecalc.core.dialects.element_types import FLOATS
-from shapecalc.core.dialects.limits import checked_volume, refused
-from shapecalc.core.dialects.params import Holds, Param
-from shapecalc.core.rules.refusals import (
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.conditions import Conditions, Never, divides, equal
+from shapecalc.core.dialects.base import (
+    COPIES,
+    FLOATS,
+    Broadcast,
+    Dialect,
+    Flattens,
+    Holds,
+    Operator,
+    Param,
+    checked_volume,
+    refused,
+    same_count,
+    second_infer,
+)
+from shapecalc.core.dims import Dim, Shape, product, quotient
+from shapecalc.core.moves import Reshape
+from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.record import Record
+from shapecalc.core.rules import (
     AXIS_NOT_ONE,
     BELOW_MINUS_ONE,
+    DROPPED_ONE,
+    GIVEN,
     INDIVISIBLE,
     RANK_LIMIT,
     TWO_INFERS,
     ZERO_OUT_OF_RANGE,
     ZERO_VOLUME_INFER,
-)
-from shapecalc.core.rules.steps import (
-    DROPPED_ONE,
-    GIVEN,
     CopiedZero,
     Inferred,
     KeptDim,
     Regrouped,
 )
-from shapecalc.core.sizes.conditions import Conditions, Never, divides, equal
-from shapecalc.core.sizes.dims import Dim, Shape, product, quotient
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import brief, count_text
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.rule import Rule
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.text import brief, count_text, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
 
     Axes = tuple[int, ...]
 

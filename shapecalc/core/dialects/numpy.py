@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.dialect import Dialect, Infers, Operator, Reading, Zero
-from shapecalc.core.dialects.element_types import KNOWN
+from shapecalc.core.dialects.base import KNOWN, Dialect, Infers, Operator, Reading, Zero
 
 NUMPY = Dialect(
     name="numpy",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.dialect import COPIES, LITERAL, Dialect, NoPerm, Operator, Switch
+from shapecalc.core.dialects.base import COPIES, LITERAL, Dialect, NoPerm, Operator, Switch
 
 ONEDNN = Dialect(
     name="onednn",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.dialect import COPIES, LITERAL, Broadcast, Dialect, Flattens, Outside, Switch, TileRepeats
+from shapecalc.core.dialects.base import COPIES, LITERAL, Broadcast, Dialect, Flattens, Outside, Switch, TileRepeats
 
 ONNX = Dialect(
     name="onnx",

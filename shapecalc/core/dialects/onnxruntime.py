@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.dialect import COPIES, EmptyInfer, Reading, Repeats, Zero
-from shapecalc.core.dialects.element_types import COMPLEX, FLOAT8, INT4, SUB_BYTE
+from shapecalc.core.dialects.base import COMPLEX, COPIES, FLOAT8, INT4, SUB_BYTE, EmptyInfer, Reading, Repeats, Zero
 from shapecalc.core.dialects.onnx import ONNX
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.record import replace
 
 MOVED = COMPLEX | INT4 | SUB_BYTE | FLOAT8
 

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.dialect import Dialect, EmptyInfer, NotOne, Operator, Reading, Repeats, Switch, Zero
-from shapecalc.core.dialects.element_types import FLOATS, INT4, INTEGERS
+from shapecalc.core.dialects.base import (
+    FLOATS,
+    INT4,
+    INTEGERS,
+    Dialect,
+    EmptyInfer,
+    NotOne,
+    Operator,
+    Reading,
+    Repeats,
+    Switch,
+    Zero,
+)
 
 OPENVINO = Dialect(
     name="openvino",

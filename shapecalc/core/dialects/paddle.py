@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Expand, Reshape
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.counts import check_hole, same_count
-from shapecalc.core.dialects.dialect import (
+from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.conditions import Never, divides
+from shapecalc.core.dialects.base import (
+    COMPLEX,
+    FLOATS,
+    INTEGERS,
     Broadcast,
     Dialect,
     EmptyInfer,
@@ -16,35 +18,35 @@ from shapecalc.core.dialects.dialect import (
     Reading,
     Repeats,
     Zero,
+    check_hole,
+    check_rank,
+    checked_volume,
+    same_count,
 )
-from shapecalc.core.dialects.element_types import COMPLEX, FLOATS, INTEGERS
-from shapecalc.core.dialects.limits import check_rank, checked_volume
-from shapecalc.core.rules.refusals import (
+from shapecalc.core.dims import Dim, Shape, product, quotient
+from shapecalc.core.moves import Expand, Reshape
+from shapecalc.core.problem import refusal
+from shapecalc.core.rules import (
     AXIS_OUT_OF_RANGE,
-    INDIVISIBLE,
-    RANK_LIMIT,
-    ZERO_VOLUME_INFER,
-)
-from shapecalc.core.rules.steps import (
     BROADCASTED,
     GIVEN,
+    INDIVISIBLE,
     INSERTED_ONE,
     KEPT_DIM,
     LITERAL_ZERO,
+    RANK_LIMIT,
+    ZERO_VOLUME_INFER,
     Inferred,
     InferredEmpty,
     LeftOut,
     Regrouped,
 )
-from shapecalc.core.sizes.conditions import Never, divides
-from shapecalc.core.sizes.dims import Dim, Shape, product, quotient
-from shapecalc.core.sizes.problem import refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
+    from shapecalc.core.answers import Reasons
 
 MOST_MADE = 8
 """The most dims that unsqueeze and expand take and give; the other operators take 9."""

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind, Stage
-from shapecalc.core.dialects.dialect import Dialect, EmptyInfer, Operator, Reading, Repeats, TileRepeats, Zero
-from shapecalc.core.dialects.element_types import COMPLEX, FLOAT8, FLOATS, INT4, INTEGERS
-from shapecalc.core.dialects.limits import too_many
+from shapecalc.core.answers import Kind, Stage
+from shapecalc.core.dialects.base import (
+    COMPLEX,
+    FLOAT8,
+    FLOATS,
+    INT4,
+    INTEGERS,
+    Dialect,
+    EmptyInfer,
+    Operator,
+    Reading,
+    Repeats,
+    TileRepeats,
+    Zero,
+    too_many,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
 
 MOST_PICKED = 8
 """The most dims of a tensor that indexing and reverse take; some slices of more, such as the whole, it makes (run)."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.dialect import COPIES, LITERAL, Dialect, NoPerm, Operator, Outside, Switch
-from shapecalc.core.dialects.element_types import FLOATS
+from shapecalc.core.dialects.base import COPIES, FLOATS, LITERAL, Dialect, NoPerm, Operator, Outside, Switch
 
 SHUFFLE = Operator("Shuffle")
 

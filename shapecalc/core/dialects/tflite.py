@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind, Stage
-from shapecalc.core.dialects.dialect import Dialect, EmptyInfer, NoPerm, Operator, Reading, Repeats, Zero
-from shapecalc.core.dialects.element_types import COMPLEX, FLOATS, INT4, INTEGERS
-from shapecalc.core.dialects.limits import refused, too_many
-from shapecalc.core.rules.refusals import MISSING_ARGUMENT
-from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.rule import Rule
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.answers import Kind, Stage
+from shapecalc.core.dialects.base import (
+    COMPLEX,
+    FLOATS,
+    INT4,
+    INTEGERS,
+    Dialect,
+    EmptyInfer,
+    NoPerm,
+    Operator,
+    Reading,
+    Repeats,
+    Zero,
+    refused,
+    too_many,
+)
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.rules import MISSING_ARGUMENT
+from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
 
     Axes = tuple[int, ...]
 

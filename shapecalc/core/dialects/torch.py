@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.dialect import Broadcast, Dialect, Flattens, NotOne, Operator, Reading, TileRepeats, Zero
-from shapecalc.core.dialects.element_types import SINCE_19
+from shapecalc.core.dialects.base import (
+    SINCE_19,
+    Broadcast,
+    Dialect,
+    Flattens,
+    NotOne,
+    Operator,
+    Reading,
+    TileRepeats,
+    Zero,
+)
 
 TORCH = Dialect(
     name="torch",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.lookup import Table
 from shapecalc.core.ops.op import operator_of
-from shapecalc.core.sizes.lookup import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.dialects.dialect import Dialect, Operator
-    from shapecalc.core.dialects.params import Param
+    from shapecalc.core.dialects.base import Dialect, Operator, Param
     from shapecalc.core.ops.op import Op
 
 OPS: Table[Op] = Table(

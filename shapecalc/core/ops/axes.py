@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Step
-from shapecalc.core.dialects.dialect import Repeats
-from shapecalc.core.dialects.limits import checked_volume
-from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, NEGATIVE_AXIS, REPEATED_AXIS
-from shapecalc.core.rules.steps import Merged, Regrouped
-from shapecalc.core.sizes.dims import product
-from shapecalc.core.sizes.problem import refusal
+from shapecalc.core.answers import Step
+from shapecalc.core.dialects.base import Repeats, checked_volume
+from shapecalc.core.dims import product
+from shapecalc.core.moves import Reshape
+from shapecalc.core.problem import refusal
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, NEGATIVE_AXIS, REPEATED_AXIS, Merged, Regrouped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.core.answers.stage import Reasons, Stage
-    from shapecalc.core.ops.op import Axes, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons, Stage
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.ops.op import Axes, Setting
 
 
 def regrouped(before: Shape, after: Shape) -> Step:
@@ -71,7 +69,7 @@ def axis_from_zero(
     return axis % span if axis < 0 else axis
 
 
-def axes_from_zero(axes: Sizes, rank: int, at: Setting, repeats: Repeats, argument: str = "axes") -> dict[int, int]:
+def axes_from_zero(axes: Axes, rank: int, at: Setting, repeats: Repeats, argument: str = "axes") -> dict[int, int]:
     """Return the named axes counted from 0, each with its index in `axes`. `repeats` are refused or dropped.
 
     Raises `ShapeError`: repeated-axis, and what `axis_from_zero` raises.

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.element_types import FLOATS, SINCE_13, UP_TO_12
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.conditions import Never, divides
+from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator
+from shapecalc.core.dims import Dim, Shape, quotient
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import merge, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.transpose import transpose
-from shapecalc.core.rules.refusals import INDIVISIBLE
-from shapecalc.core.rules.steps import KEPT_DIM
-from shapecalc.core.sizes.conditions import Never, divides
-from shapecalc.core.sizes.dims import Dim, Shape, quotient
-from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief, rank_text
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.record import Record
+from shapecalc.core.rules import INDIVISIBLE, KEPT_DIM
+from shapecalc.core.text import brief, rank_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.ops.op import Setting
 
 SPACE = 3
 """The axes that are rearranged, the last ones: channels, height, width."""
@@ -175,31 +172,6 @@ def _part(out: int, cut: Cut, dim: Dim, by: int) -> Step:
     return Step(SplitBlocks(cut.counts, dim, by), out, (cut.axis,), left, conditions)
 
 
-def fast_depth_to_space(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests for DepthToSpace with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, block: int, mode: str = DCR) -> Sizes | None:
-        return _shuffled(shape, block) if len(shape) == SPACE + 1 and mode in (DCR, CRD) else None
-
-    return answer
-
-
-def fast_pixel_shuffle(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests for pixel_shuffle with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, block: int) -> Sizes | None:
-        return _shuffled(shape, block) if len(shape) >= SPACE else None
-
-    return answer
-
-
-def _shuffled(shape: Sizes, block: int) -> Sizes | None:
-    *front, channels, height, width = shape
-    if block < 1 or channels % (block * block):
-        return None
-    return [*front, channels // (block * block), height * block, width * block]
-
-
 def nearest_blocks(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the blocks nearest to the one that was refused; last 1, which changes nothing."""
     block = arguments["block"]
@@ -221,11 +193,10 @@ DEPTH_TO_SPACE = Op(
     summary="Move channels into blocks of rows and columns (pixel shuffle).",
     params=(BLOCK, Param("mode", Holds.WORD, MODE_HELP, words=(DCR, CRD))),
     steps=depth_to_space,
-    fast=fast_depth_to_space,
     operators={
         "onnx": Operator("DepthToSpace", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, since={"mode": 11}),
         "onnxruntime": Operator("DepthToSpace", {1: FLOATS, 11: ORT_TYPES, 13: ORT_TYPES}, since={"mode": 11}),
-        "torch": Operator("pixel_shuffle", since={"mode": None}, steps=pixel_shuffle, fast=fast_pixel_shuffle),
+        "torch": Operator("pixel_shuffle", since={"mode": None}, steps=pixel_shuffle),
     },
     examples=(
         "depth_to_space 1,8,2,3 2",

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from math import prod
-
-from shapecalc.core.answers.moves import Expand
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Broadcast, Operator
-from shapecalc.core.dialects.element_types import SINCE_13, UP_TO_12
-from shapecalc.core.dialects.limits import check_rank, checked_volume
+from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.conditions import Conditions, Never, equal
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Broadcast, Operator, check_rank, checked_volume
+from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.moves import Expand
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import NEEDS_SIZE, NEGATIVE_SIZE, NOT_BROADCASTABLE
-from shapecalc.core.rules.steps import BROADCASTED, KEPT_DIM, NEW_DIM, Stretched
-from shapecalc.core.sizes.conditions import Conditions, Never, equal
-from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import rank_text
+from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEEDS_SIZE, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, Stretched
+from shapecalc.core.text import rank_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.ops.op import Setting
 
 
 KEEPS = {Broadcast.ONE_WAY_KEEPS: -1, Broadcast.RANK_STAYS: 0}
@@ -99,35 +94,11 @@ def _answers(dim: Dim, wanted: Dim, *, both: bool) -> list[tuple[Dim, Conditions
     return [(value, conditions) for conditions, value in found.items()]
 
 
-def fast_expand(at: Setting) -> FastAnswer:
-    """Return what answers ordinary expands with the output shape, and any other with None."""
-    both, most = at.row.broadcast is Broadcast.BOTH_WAYS, at.row.max_rank
-    rank_stays = at.row.broadcast is Broadcast.RANK_STAYS
-
-    def answer(shape: Sizes, target: Sizes) -> Sizes | None:
-        rank = max(len(shape), len(target))
-        if (most is not None and rank > most) or (target and min(target) < 1) or not (both or rank == len(target)):
-            return None
-        if rank_stays and rank != len(shape):
-            return None
-        output = []
-        for out in range(-rank, 0):
-            dim = shape[out] if out >= -len(shape) else 1
-            wanted = target[out] if out >= -len(target) else 1
-            if dim not in (wanted, 1) and not (both and wanted == 1):
-                return None
-            output.append(dim if wanted == 1 else wanted)
-        return output if prod(output) <= INT64_MAX else None
-
-    return answer
-
-
 EXPAND = Op(
     name="expand",
     summary="Repeat dims of 1 (broadcast).",
     params=(Param("target", Holds.TARGET, "the shape to broadcast to", positional=True, required=True),),
     steps=expand,
-    fast=fast_expand,
     operators={"onnx": Operator("Expand", {8: UP_TO_12, 13: SINCE_13})},
     examples=("expand 8,1,1 1,2", "expand 3,1 2,-1,4 -d torch", "expand 1,C N,C"),
     vectors=tuple(

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from math import prod
-
-from shapecalc.core.answers.stage import Kind, Stage
-from shapecalc.core.dialects.dialect import Flattens, Operator
-from shapecalc.core.dialects.element_types import FLOATS, NEWEST, SINCE_13, UP_TO_12
+from shapecalc.core.answers import Kind, Stage
+from shapecalc.core.dialects.base import FLOATS, NEWEST, SINCE_13, UP_TO_12, Flattens, Operator
 from shapecalc.core.ops.axes import axis_from_zero, merge
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import START_AFTER_END
-from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.problem import refusal
+from shapecalc.core.rules import START_AFTER_END
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.dialects.dialect import Dialect
-    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dialects.base import Dialect
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.ops.op import Axes, Setting
 
 
 def flatten(
@@ -57,25 +54,6 @@ def merged_axes(
     return [*before, axes[first : last + 1], *after]
 
 
-def fast_flatten(at: Setting) -> FastAnswer:
-    """Return what answers ordinary flattens with the output shape, and any other with None."""
-    by_axis = at.row.flattens is Flattens.AXIS
-
-    def answer(
-        shape: Sizes, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
-    ) -> Sizes | None:
-        cut = 1 if axis is None else axis
-        if by_axis and 0 <= cut <= len(shape):
-            return [prod(shape[:cut]), prod(shape[cut:])]
-        try:
-            parts = merged_axes(len(shape), at, axis, start_dim, end_dim)
-        except ShapeError:
-            return None
-        return [prod([shape[axis] for axis in part]) for part in parts]
-
-    return answer
-
-
 def _takes_axis(row: Dialect) -> bool:
     return row.flattens is Flattens.AXIS
 
@@ -93,7 +71,6 @@ FLATTEN = Op(
         Param("end_dim", Holds.INT, "PyTorch: the last dim to merge, by default -1", taken_by=_takes_range),
     ),
     steps=flatten,
-    fast=fast_flatten,
     operators={"onnx": Operator("Flatten", {1: FLOATS, 9: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
     examples=("flatten 2,3,4", "flatten N,C,H,W --axis 2", "flatten N,C,H,W --start-dim 1 -d torch"),
     vectors=(

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Pick
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator, Repeats
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.base import Operator, Repeats
+from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.steps import KEPT_DIM
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.rule import Rule
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.problem import Rule
+from shapecalc.core.rules import KEPT_DIM
+from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.ops.op import Axes, Setting
 
 SOURCE = "numpy.flip, torch.flip, paddle.flip"
 
@@ -82,19 +81,6 @@ def _axes_of_a_scalar(shape: Shape, _at: Setting, axes: Axes) -> Reasons | None:
     return no_axis_of_a_scalar(Stage(Kind.FLIP, "flip", "axes", shape), axes[0], "axes", 0)
 
 
-def fast_flip(at: Setting) -> FastAnswer:
-    """Return what answers ordinary flips with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, axes: Sizes) -> Sizes | None:
-        try:
-            axes_from_zero(axes, len(shape), at, Repeats.REFUSED)
-        except ShapeError:
-            return None
-        return list(shape)
-
-    return answer
-
-
 REVERSED_AXIS = ReversedAxis()
 FLIPPED = Flipped()
 
@@ -103,7 +89,6 @@ FLIP = Op(
     summary="Reverse axes.",
     params=(Param("axes", Holds.AXES, "the axes that run backwards", positional=True, required=True),),
     steps=flip,
-    fast=fast_flip,
     operators={
         "numpy": Operator("flip"),
         "torch": Operator("flip"),

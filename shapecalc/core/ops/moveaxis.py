@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind, Stage
-from shapecalc.core.dialects.dialect import Operator, Repeats
+from shapecalc.core.answers import Kind, Stage
+from shapecalc.core.dialects.base import Operator, Repeats
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.transpose import transpose
-from shapecalc.core.rules.refusals import REPEATED_AXIS
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import number_text
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.rules import REPEATED_AXIS
+from shapecalc.core.text import number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.ops.op import Axes, Setting
 
 UNPAIRED_AXES = Rule(
     "unpaired-axes",
@@ -40,7 +39,7 @@ def moveaxis(shape: Shape, at: Setting, axes: Axes, destination: Axes) -> Reason
     return (yield from transpose(shape, at, _order(len(shape), at, axes, destination), "moveaxis", ""))
 
 
-def _order(rank: int, at: Setting, axes: Sizes, destination: Sizes) -> Axes:
+def _order(rank: int, at: Setting, axes: Axes, destination: Axes) -> Axes:
     """Return the input axis that stands at each place of the output.
 
     Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.
@@ -60,18 +59,6 @@ def _of_a_scalar(shape: Shape, _at: Setting, axes: Axes, destination: Axes) -> R
     if shape or not axes or len(axes) != len(destination):
         return None
     return no_axis_of_a_scalar(Stage(Kind.PERMUTE, "moveaxis", "", shape), axes[0], "axes", 0)
-
-
-def fast_moveaxis(at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, axes: Sizes, destination: Sizes) -> Sizes | None:
-        try:
-            return [shape[axis] for axis in _order(len(shape), at, axes, destination)]
-        except ShapeError:
-            return None
-
-    return answer
 
 
 def _as_many(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -99,7 +86,6 @@ MOVEAXIS = Op(
         Param("destination", Holds.AXES, "their places in the output, one for each", positional=True, required=True),
     ),
     steps=moveaxis,
-    fast=fast_moveaxis,
     operators={
         "numpy": Operator("moveaxis"),
         "torch": Operator("movedim"),

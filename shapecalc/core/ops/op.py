@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.params import Holds, Param
-from shapecalc.core.sizes.record import FrozenDict, Record
+from shapecalc.core.dialects.base import Holds, Operator, Param
+from shapecalc.core.record import FrozenDict, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Facts, Reasons
-    from shapecalc.core.dialects.dialect import Dialect, Reading
-    from shapecalc.core.sizes.dims import Shape
-    from shapecalc.core.sizes.rule import Rule
+    from shapecalc.core.answers import Facts, Reasons
+    from shapecalc.core.dialects.base import Dialect, Reading
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.problem import Rule
 
     Axes = tuple[int, ...]
-    Sizes = Sequence[int]
-    FastAnswer = Callable[..., Sizes | Rule | None]
-    """Called with the input shape and the arguments by name, or with the op's first argument by its place, for an
-    ordinary request: whole numbers, no empty tensor, no more dims than the dialect allows. Returns the output shape,
-    or the rule that refuses; None to leave the request to the steps."""
 
-__all__ = ["NONE", "Holds", "Op", "Param", "Setting", "accepted_types", "fast_of", "operator_of", "steps_of"]
+__all__ = ["NONE", "Holds", "Op", "Param", "Setting", "accepted_types", "operator_of", "steps_of"]
 
 NONE: FrozenDict = FrozenDict()
 
@@ -49,8 +43,6 @@ class Op(Record, read_often=True):
     params: tuple[Param, ...]
     steps: Callable[..., Reasons]
     """Called with the input shape, the setting and the arguments by name: yields its reasons, returns its answer."""
-    fast: Callable[[Setting], FastAnswer]
-    """Called with a setting: returns what answers ordinary requests under it."""
     operators: Mapping[str, Operator]
     """What dialects call it, by the dialect's name: ONNX with its versions, and those that are older than the op."""
     examples: tuple[str, ...]
@@ -107,25 +99,6 @@ def steps_of(op: Op, operator: Operator) -> Callable[..., Reasons]:
     if own is None:
         return steps
     return lambda shape, at, **arguments: own(shape, at, **arguments) or steps(shape, at, **arguments)
-
-
-def fast_of(op: Op, at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests under a setting: the operator's own if it has one, otherwise the op's.
-
-    The op's is not asked what the operator resolves in its own way.
-    """
-    own, operator = at.operator.steps, at.operator
-    if operator.fast is not None:
-        answer: FastAnswer = operator.fast(at)
-        return answer
-    fast = op.fast(at)
-    if own is None:
-        return fast
-
-    def left_to_the_op(shape: Sizes, *values: Any, **arguments: Any) -> Sizes | Rule | None:
-        return None if own(shape, at, *values, **arguments) else fast(shape, *values, **arguments)
-
-    return left_to_the_op
 
 
 def accepted_types(op: Op, row: Dialect, version: int | None) -> frozenset[str]:

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.limits import check_rank
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.conditions import Conditions, Never, divides, equal
+from shapecalc.core.dialects.base import check_rank
+from shapecalc.core.dims import Dim, Shape, quotient
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import merge, regrouped
 from shapecalc.core.ops.expand import EXPAND, expand
 from shapecalc.core.ops.op import NONE, Holds, Op, Param, operator_of
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.transpose import TRANSPOSE, transpose
 from shapecalc.core.ops.unsqueeze import unsqueeze
-from shapecalc.core.rules.refusals import INDIVISIBLE
-from shapecalc.core.rules.steps import DROPPED_ONE, KEPT_DIM
-from shapecalc.core.sizes.conditions import Conditions, Never, divides, equal
-from shapecalc.core.sizes.dims import Dim, Shape, quotient
-from shapecalc.core.sizes.patterns import ELLIPSIS, Part, read_lengths, read_pattern
-from shapecalc.core.sizes.problem import Problem, ShapeError
-from shapecalc.core.sizes.quoting import brief, rank_text
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Problem, Rule, ShapeError
+from shapecalc.core.record import Record
+from shapecalc.core.rules import DROPPED_ONE, INDIVISIBLE, KEPT_DIM
+from shapecalc.core.text import brief, rank_text
+from shapecalc.core.values import ELLIPSIS, Part, read_lengths, read_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.ops.op import Setting
 
     Named = tuple[tuple[str, ...], ...]
     """The names of the axes that each dim of a side is made of."""
@@ -237,29 +235,6 @@ def _repeated(shape: Shape, at: Setting, new: Mapping[int, int]) -> Reasons:
     return (yield from expand(shape, at, tuple([new.get(out, dim) for out, dim in enumerate(shape)])))
 
 
-def fast_rearrange(at: Setting) -> FastAnswer:
-    """Return what answers ordinary rearrangements with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, pattern: str, lengths: str | None = None) -> Sizes | None:
-        try:
-            plan = plan_of(len(shape), pattern, lengths)
-        except ShapeError:
-            return None
-        sizes = {**plan.lengths}
-        for dim, names in zip(shape, plan.left, strict=True):
-            left, over = divmod(dim, prod([sizes.get(name, 1) for name in names]))
-            open_names = [name for name in names if name not in sizes]
-            if over or len(open_names) > 1 or (not open_names and left != 1):
-                return None
-            sizes |= dict.fromkeys(open_names, left)
-        most = at.row.max_rank
-        if plan.new or (most is not None and len(plan.axes) > most):
-            return None
-        return [prod([sizes[name] for name in names]) for names in plan.right]
-
-    return answer
-
-
 def _other_lengths(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the lengths with one that is nearby in place of another, then with one left out."""
     given = read_lengths(arguments["lengths"]) if arguments.get("lengths") else {}
@@ -285,7 +260,6 @@ REARRANGE = Op(
         Param("lengths", Holds.LENGTHS, "the lengths of axes that the input does not tell: h=8,d=4", positional=True),
     ),
     steps=rearrange,
-    fast=fast_rearrange,
     operators=NONE,
     made_of=(RESHAPE, TRANSPOSE),
     examples=(

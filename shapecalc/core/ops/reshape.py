@@ -7,43 +7,50 @@ asked.
 
 from __future__ import annotations
 
-from math import prod
-
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.counts import below_minus_one, same_count, second_infer
-from shapecalc.core.dialects.dialect import EmptyInfer, Infers, Operator, Zero, ZeroBeside
-from shapecalc.core.dialects.element_types import FLOATS, NEWEST, SINCE_13, SINCE_19, UP_TO_12
-from shapecalc.core.dialects.limits import check_rank, checked_volume
+from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.conditions import Conditions, Never, divides
+from shapecalc.core.dialects.base import (
+    FLOATS,
+    NEWEST,
+    SINCE_13,
+    SINCE_19,
+    UP_TO_12,
+    EmptyInfer,
+    Infers,
+    Operator,
+    Zero,
+    ZeroBeside,
+    below_minus_one,
+    check_rank,
+    checked_volume,
+    same_count,
+    second_infer,
+)
+from shapecalc.core.dims import Dim, Shape, exceeds, product, quotient
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import (
+from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.rules import (
+    GIVEN,
     INDIVISIBLE,
     INFER_LIMIT,
-    VOLUME_MISMATCH,
+    LITERAL_ZERO,
     ZERO_BESIDE_INFER,
     ZERO_OUT_OF_RANGE,
     ZERO_VOLUME_INFER,
-)
-from shapecalc.core.rules.steps import (
-    GIVEN,
-    LITERAL_ZERO,
     CopiedZero,
     Inferred,
     InferredEmpty,
     LeftOut,
     Regrouped,
 )
-from shapecalc.core.sizes.conditions import Conditions, Never, divides
-from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, exceeds, product, quotient
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import brief, count_text, rank_text
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.text import brief, count_text, rank_text, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Facts, Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.rule import Rule
+    from shapecalc.core.answers import Facts, Reasons
+    from shapecalc.core.ops.op import Setting
+    from shapecalc.core.problem import Rule
 
 
 IN_PLACE, FROM_LEFT = CopiedZero(False), CopiedZero(True)
@@ -168,39 +175,6 @@ class Target:
         return refusal(rule, message, argument=self.argument, index=index)
 
 
-def fast_reshape(at: Setting) -> FastAnswer:
-    """Return what answers ordinary reshapes: with the output shape or the rule that refuses; None for any other."""
-    row, copies = at.row, at.reading.zero is Zero.COPIES
-    most, largest = row.max_rank, row.max_inferred or INT64_MAX
-
-    def answer(shape: Sizes, target: Sizes) -> Sizes | Rule | None:
-        if most is not None and len(target) > most:
-            return None
-        have = prod(shape)
-        if not target:
-            return () if have == 1 else None
-        least, dims = min(target), list(target)
-        if least < 1 and 0 in dims:
-            if not copies or (len(dims) > len(shape) and 0 in dims[len(shape) :]):
-                return None
-            first = dims.index(0)
-            dims[first] = shape[first]
-            for out in range(first + 1, len(dims)) if 0 in dims else ():
-                dims[out] = dims[out] or shape[out]
-        known = prod(dims)
-        if least > -1:
-            return (dims if known == have else VOLUME_MISMATCH) if known <= INT64_MAX else None
-        if least < -1 or dims.count(-1) > 1 or known < -INT64_MAX:
-            return None
-        size, over = divmod(have, -known)
-        if size > largest:
-            return None
-        dims[dims.index(-1)] = size
-        return INDIVISIBLE if over else dims
-
-    return answer
-
-
 TARGET = "the requested shape; the dialect decides what 0 and -1 mean"
 
 RESHAPE = Op(
@@ -208,7 +182,6 @@ RESHAPE = Op(
     summary="Cut the same elements into another shape.",
     params=(Param("target", Holds.TARGET, TARGET, positional=True, required=True),),
     steps=reshape,
-    fast=fast_reshape,
     operators={
         "onnx": Operator("Reshape", {1: FLOATS, 5: UP_TO_12, 13: SINCE_13, 14: SINCE_13, 19: SINCE_19} | NEWEST)
     },

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Roll
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.base import Operator
+from shapecalc.core.moves import Roll
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.select import existing_axis
-from shapecalc.core.rules.steps import KEPT_DIM
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule
+from shapecalc.core.rules import KEPT_DIM
+from shapecalc.core.text import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.ops.op import Setting
 
 
 class RolledAxis(Facts):
@@ -51,15 +51,6 @@ def roll(shape: Shape, at: Setting, shift: int, axis: int) -> Reasons:
     return shape
 
 
-def fast_roll(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary rolls with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, shift: int, axis: int) -> Sizes | None:  # noqa: ARG001 - all are given by name
-        return list(shape) if 0 <= axis < len(shape) else None
-
-    return answer
-
-
 ROLL = Op(
     name="roll",
     summary="Move the elements along an axis; those that pass its end come back at its start.",
@@ -68,7 +59,6 @@ ROLL = Op(
         Param("axis", Holds.INT, "the axis along which they move", positional=True, required=True),
     ),
     steps=roll,
-    fast=fast_roll,
     operators={
         "numpy": Operator("roll"),
         "torch": Operator("roll"),

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Pick
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.element_types import SINCE_13, UP_TO_12
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator
+from shapecalc.core.dims import Dim
+from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import axis_from_zero
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, NEEDS_SIZE
-from shapecalc.core.rules.steps import KEPT_DIM
-from shapecalc.core.sizes.dims import Dim
-from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE
+from shapecalc.core.text import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.ops.op import Setting
 
 SOURCE = "ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather, Paddle indexing"
 
@@ -109,17 +106,6 @@ def _checked_index(index: int, dim: Dim, axis: int, at: Setting) -> int:
     return index % dim
 
 
-def fast_select(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, axis: int, index: int) -> Sizes | None:
-        if not (0 <= axis < len(shape) and 0 <= index < shape[axis]):
-            return None
-        return [*shape[:axis], *shape[axis + 1 :]]
-
-    return answer
-
-
 def _nearest_index(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the same position counted from 0, and those at both ends."""
     dim, index = shape[arguments["axis"]], arguments["index"]
@@ -136,7 +122,6 @@ SELECT = Op(
         Param("index", Holds.INT, "the position to take; -1 is the last", positional=True, required=True),
     ),
     steps=select,
-    fast=fast_select,
     operators={
         "onnx": Operator("Gather", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}),
         "numpy": Operator("indexing"),

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Slice
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, SINCE_19, UP_TO_12
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Operator
+from shapecalc.core.dims import Shape
+from shapecalc.core.moves import Slice
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.sizes.dims import INT64_MAX, Shape
-from shapecalc.core.sizes.quoting import rank_text
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule
+from shapecalc.core.text import rank_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.dialects.dialect import Dialect
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dialects.base import Dialect
+    from shapecalc.core.ops.op import Setting
 
 
 class Clamped(Facts):
@@ -101,15 +100,6 @@ def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None =
     return output
 
 
-def fast_shape(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary questions for a shape with the output, and any other with None."""
-
-    def answer(dims: Sizes, start: int | None = None, end: int | None = None) -> Sizes | None:
-        return dims[start:end] if abs(start or 0) <= INT64_MAX >= abs(end or 0) else None
-
-    return answer
-
-
 def _slices(row: Dialect) -> bool:
     return row.slices_shape
 
@@ -128,7 +118,6 @@ SHAPE = Op(
         ),
     ),
     steps=shape,
-    fast=fast_shape,
     operators={
         "onnx": Operator(
             "Shape", {1: UP_TO_12, 13: SINCE_13, 15: SINCE_13, 19: SINCE_19} | NEWEST, since={"start": 15, "end": 15}

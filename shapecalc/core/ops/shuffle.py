@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind, Stage
+from shapecalc.core.answers import Kind, Stage
 from shapecalc.core.ops.op import NONE, Holds, Op, Param
-from shapecalc.core.ops.reshape import TARGET, fast_reshape, reshape
-from shapecalc.core.ops.transpose import PERM, checked_permutation, fast_transpose, transpose
+from shapecalc.core.ops.reshape import TARGET, reshape
+from shapecalc.core.ops.transpose import PERM, checked_permutation, transpose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
-    from shapecalc.core.sizes.rule import Rule
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.ops.op import Axes, Setting
 
 
 def shuffle(
@@ -37,23 +36,6 @@ def shuffle(
     return shape
 
 
-def fast_shuffle(at: Setting) -> FastAnswer:
-    """Return what answers ordinary Shuffles with the output shape, and any other with None; so if one is refused."""
-    transposed, reshaped = fast_transpose(at), fast_reshape(at)
-
-    def answer(
-        shape: Sizes, first: Sizes | None = None, to: Sizes | None = None, second: Sizes | None = None
-    ) -> Sizes | Rule | None:
-        output: Sizes | Rule | None = shape if first is None else transposed(shape, first)
-        if to is not None and output is not None and not isinstance(output, str):
-            output = reshaped(output, to)
-        if output is None or isinstance(output, str):
-            return None
-        return output if second is None else transposed(output, second)
-
-    return answer
-
-
 SHUFFLE = Op(
     name="shuffle",
     summary="Transpose, reshape, transpose: TensorRT's Shuffle.",
@@ -63,7 +45,6 @@ SHUFFLE = Op(
         Param("second", Holds.AXES, f"the second transpose: {PERM}"),
     ),
     steps=shuffle,
-    fast=fast_shuffle,
     operators=NONE,
     examples=(
         "shuffle 2,3,4 --first 1,0,2 --to 2,-1,3",

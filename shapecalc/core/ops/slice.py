@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Pick
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator, Outside
-from shapecalc.core.dialects.element_types import SINCE_13, UP_TO_12
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.conditions import Conditions, Never, divides
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Outside
+from shapecalc.core.dims import Dim, Monomial, quotient
+from shapecalc.core.moves import Pick
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, NEEDS_SIZE, NEEDS_SUM, NO_SUCH_ATTRIBUTE
-from shapecalc.core.rules.steps import KEPT_DIM
-from shapecalc.core.sizes.conditions import Conditions, Never, divides
-from shapecalc.core.sizes.dims import Dim, Monomial, quotient
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import brief, number_text, rank_text
-from shapecalc.core.sizes.rule import Rule
-from shapecalc.core.sizes.slices import slices_of
+from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NEEDS_SUM, NO_SUCH_ATTRIBUTE
+from shapecalc.core.text import brief, number_text, rank_text
+from shapecalc.core.values import slices_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
-    from shapecalc.core.sizes.slices import Ends
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.ops.op import Setting
+    from shapecalc.core.values import Ends
 
     Kept = tuple[int, int, Dim, Conditions]
     """What is kept of an axis: its start, its step, its size, and the conditions for them."""
@@ -187,20 +184,6 @@ class Sliced(Facts):
 SLICED = Sliced()
 
 
-def fast_slice(at: Setting) -> FastAnswer:
-    """Return what answers ordinary slices with the output shape, and any other with None."""
-    strict = at.row.outside is Outside.REFUSED or (at.version or STEPS_SINCE) < STEPS_SINCE
-
-    def answer(shape: Sizes, slices: str) -> Sizes | None:
-        asked = slices_of(slices)
-        if strict or len(asked) > len(shape) or any(ends[2] is not None and ends[2] < 1 for ends in asked):
-            return None
-        sliced = [len(range(dim)[slice(*ends)]) for dim, ends in zip(shape, asked, strict=False)]
-        return [*sliced, *shape[len(sliced) :]]
-
-    return answer
-
-
 def _other_slices(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the slices without those of axes that do not exist, and with one left whole or without its step."""
     texts = arguments["slices"].split(",")
@@ -222,7 +205,6 @@ SLICE = Op(
         ),
     ),
     steps=slice_,
-    fast=fast_slice,
     operators={
         "onnx": Operator("Slice", {1: UP_TO_12, 10: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}),
         "tensorrt": Operator("Slice"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind, Stage
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.element_types import SINCE_13, UP_TO_12
+from shapecalc.core.answers import Kind, Stage
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator
 from shapecalc.core.ops.axes import merge
 from shapecalc.core.ops.depth_to_space import (
     BAD_BLOCK,
@@ -20,13 +19,13 @@ from shapecalc.core.ops.depth_to_space import (
 )
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.transpose import transpose
-from shapecalc.core.rules.refusals import INDIVISIBLE
+from shapecalc.core.rules import INDIVISIBLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.ops.op import Setting
 
 
 def space_to_depth(shape: Shape, at: Setting, block: int, mode: str = DCR) -> Reasons:
@@ -69,31 +68,6 @@ def _into_depth(shape: Shape, at: Setting, block: int, mode: str) -> Reasons:
     return (yield from merge(shape, (*((axis,) for axis in front), merged, (channels + 3,), (channels + 4,))))
 
 
-def fast_space_to_depth(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests for SpaceToDepth with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, block: int, mode: str = DCR) -> Sizes | None:
-        return _unshuffled(shape, block) if len(shape) == SPACE + 1 and mode in (DCR, CRD) else None
-
-    return answer
-
-
-def fast_pixel_unshuffle(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests for pixel_unshuffle with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, block: int) -> Sizes | None:
-        return _unshuffled(shape, block) if len(shape) >= SPACE else None
-
-    return answer
-
-
-def _unshuffled(shape: Sizes, block: int) -> Sizes | None:
-    *front, channels, height, width = shape
-    if block < 1 or height % block or width % block:
-        return None
-    return [*front, channels * block * block, height // block, width // block]
-
-
 MODE_HELP = (
     "ONNX since 28: the order in the new channels. DCR, the default: rows of a block, columns, channels; "
     "CRD: channels, rows, columns"
@@ -104,11 +78,10 @@ SPACE_TO_DEPTH = Op(
     summary="Move blocks of rows and columns into channels (pixel unshuffle).",
     params=(BLOCK, Param("mode", Holds.WORD, MODE_HELP, words=(DCR, CRD))),
     steps=space_to_depth,
-    fast=fast_space_to_depth,
     operators={
         "onnx": Operator("SpaceToDepth", {1: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, since={"mode": 28}),
         "onnxruntime": Operator("SpaceToDepth", {1: ORT_TYPES, 13: ORT_TYPES}, since={"mode": 28}),
-        "torch": Operator("pixel_unshuffle", since={"mode": None}, steps=pixel_unshuffle, fast=fast_pixel_unshuffle),
+        "torch": Operator("pixel_unshuffle", since={"mode": None}, steps=pixel_unshuffle),
     },
     examples=(
         "space_to_depth 1,2,4,6 2",

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Pick
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.element_types import FLOATS, SINCE_13, UP_TO_12
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.conditions import Never, divides
+from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator
+from shapecalc.core.dims import Dim, product, quotient
+from shapecalc.core.moves import Pick
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, existing_axis
-from shapecalc.core.rules.refusals import INDIVISIBLE
-from shapecalc.core.rules.steps import KEPT_DIM
-from shapecalc.core.sizes.conditions import Never, divides
-from shapecalc.core.sizes.dims import Dim, product, quotient
-from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.rules import INDIVISIBLE, KEPT_DIM
+from shapecalc.core.text import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.ops.op import Setting
 
 SOURCE = "ONNX Split, numpy.split, torch.chunk, OpenVINO Split, paddle.split"
 NEAR = 11
@@ -100,17 +97,6 @@ def _part_step(dim: Dim, axis: int, parts: int, part: int) -> Step:
     return Step(SplitAxis(part, parts, dim), axis, (axis,), size, conditions)
 
 
-def fast_split(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary splits with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, axis: int, parts: int, part: int = 0) -> Sizes | None:
-        if not (0 <= axis < len(shape) and 0 <= part < parts) or shape[axis] % parts:
-            return None
-        return [*shape[:axis], shape[axis] // parts, *shape[axis + 1 :]]
-
-    return answer
-
-
 def _nearest_parts(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the counts nearest to the one that was refused; last 1, which is the whole axis."""
     parts = arguments["parts"]
@@ -133,7 +119,6 @@ SPLIT = Op(
         Param("part", Holds.INT, "the part that is kept, by default 0"),
     ),
     steps=split,
-    fast=fast_split,
     operators={
         "onnx": Operator("Split", {1: FLOATS, 2: UP_TO_12, 11: UP_TO_12, 13: SINCE_13, 18: SINCE_13}),
         "numpy": Operator("split"),

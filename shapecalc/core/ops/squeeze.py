@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.dialect import NotOne, Operator
-from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, UP_TO_12
+from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.conditions import Never, differ, equal
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, NotOne, Operator
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import axes_from_zero, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import AXIS_NOT_ONE
-from shapecalc.core.rules.steps import DROPPED_ONE, KEPT_DIM
-from shapecalc.core.sizes.conditions import Never, differ, equal
-from shapecalc.core.sizes.problem import ShapeError, refusal
+from shapecalc.core.problem import refusal
+from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Dim, Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Dim, Shape
+    from shapecalc.core.ops.op import Axes, Setting
 
 
 def squeeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
@@ -62,29 +60,11 @@ def _dropped(axis: int, dim: Dim, index: int) -> Step:
     return Step(DROPPED_ONE, None, (axis,), dim, conditions)
 
 
-def fast_squeeze(at: Setting) -> FastAnswer:
-    """Return what answers ordinary squeezes with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, axes: Sizes | None = None) -> Sizes | None:
-        if axes is None:
-            return [dim for dim in shape if dim != 1]
-        try:
-            dropped = axes_from_zero(axes, len(shape), at, at.row.squeeze_repeats)
-        except ShapeError:
-            return None
-        if not axes or not shape or any(shape[axis] != 1 for axis in dropped):
-            return None
-        return [dim for axis, dim in enumerate(shape) if axis not in dropped]
-
-    return answer
-
-
 SQUEEZE = Op(
     name="squeeze",
     summary="Drop dims of 1.",
     params=(Param("axes", Holds.AXES, "the axes to drop; left out, every dim of 1", placed=True),),
     steps=squeeze,
-    fast=fast_squeeze,
     operators={"onnx": Operator("Squeeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
     examples=("squeeze 1,3,1", "squeeze 1,3,1 --axes 0", "squeeze 1,N --axes 0,1 -d torch"),
     vectors=tuple(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind, Stage
-from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.answers import Kind, Stage
+from shapecalc.core.dialects.base import Operator
 from shapecalc.core.ops.axes import axis_from_zero, no_axis_of_a_scalar
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.transpose import transpose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.ops.op import Setting
 
 
 def swapaxes(shape: Shape, at: Setting, axis1: int, axis2: int) -> Reasons:
@@ -35,19 +35,6 @@ def _of_a_scalar(shape: Shape, _at: Setting, axis1: int, axis2: int) -> Reasons 
     return None if shape else no_axis_of_a_scalar(Stage(Kind.PERMUTE, "swapaxes", "", shape), axis1, "axis1")
 
 
-def fast_swapaxes(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, axis1: int, axis2: int) -> Sizes | None:
-        rank, output = len(shape), list(shape)
-        if not (-rank <= axis1 < rank and -rank <= axis2 < rank):
-            return None
-        output[axis1], output[axis2] = shape[axis2], shape[axis1]
-        return output
-
-    return answer
-
-
 SWAPAXES = Op(
     name="swapaxes",
     summary="Swap two axes.",
@@ -56,7 +43,6 @@ SWAPAXES = Op(
         Param("axis2", Holds.INT, "the other axis", positional=True, required=True),
     ),
     steps=swapaxes,
-    fast=fast_swapaxes,
     operators={
         "numpy": Operator("swapaxes"),
         "torch": Operator("swapaxes"),

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from math import prod
-
-from shapecalc.core.answers.moves import Expand, Reshape
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator, TileRepeats
-from shapecalc.core.dialects.element_types import FLOATS, SINCE_13, UP_TO_12
-from shapecalc.core.dialects.limits import check_rank, check_sizes, checked_volume
+from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.dialects.base import (
+    FLOATS,
+    SINCE_13,
+    UP_TO_12,
+    Operator,
+    TileRepeats,
+    check_rank,
+    check_sizes,
+    checked_volume,
+)
+from shapecalc.core.dims import Dim, Shape, product
+from shapecalc.core.moves import Expand, Reshape
 from shapecalc.core.ops.axes import merge, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import OVERFLOW, RANK_LIMIT
-from shapecalc.core.rules.steps import BROADCASTED, INSERTED_ONE, KEPT_DIM, Stretched
-from shapecalc.core.sizes.dims import INT64_MAX, Dim, Shape, product
-from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief, number_text, rank_text
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.record import Record
+from shapecalc.core.rules import BROADCASTED, INSERTED_ONE, KEPT_DIM, OVERFLOW, RANK_LIMIT, Stretched
+from shapecalc.core.text import brief, number_text, rank_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.ops.op import Setting
 
 PADDLE_MOST = 7
 """The most dims that Paddle's tile takes and gives."""
@@ -145,23 +148,6 @@ def _too_many(shape: Shape, repeats: Shape) -> Reasons:
     raise refusal(RANK_LIMIT, message, argument=argument, index=PADDLE_MOST)
 
 
-def fast_tile(at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests with the output shape, and any other with None."""
-    most = at.row.max_rank
-
-    def answer(shape: Sizes, repeats: Sizes) -> Sizes | None:
-        rank = max(len(shape), len(repeats))
-        if not _fits(len(shape), at, len(repeats)) or at.version == 1 or (most is not None and rank > most):
-            return None
-        if repeats and min(repeats) < 0:
-            return None
-        dims, counts = [1] * (rank - len(shape)), [1] * (rank - len(repeats))
-        output = [dim * count for dim, count in zip([*dims, *shape], [*counts, *repeats], strict=True)]
-        return output if prod(output) <= INT64_MAX else None
-
-    return answer
-
-
 def _fitting(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield repeats from 0 on, as many as there are dims; then those with one alone."""
     repeats = tuple([1 if isinstance(count, int) and count < 0 else count for count in arguments["repeats"]])
@@ -183,7 +169,6 @@ TILE = Op(
     summary="Repeat the whole tensor along its axes.",
     params=(Param("repeats", Holds.TARGET, "how often along each axis", positional=True, required=True),),
     steps=tile,
-    fast=fast_tile,
     operators={
         "onnx": Operator("Tile", {1: FLOATS, 6: UP_TO_12, 13: SINCE_13}),
         "numpy": Operator("tile"),

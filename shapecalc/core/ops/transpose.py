@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
-
-from shapecalc.core.answers.moves import Permute
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import NoPerm, Operator
-from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, UP_TO_12
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, NoPerm, Operator
+from shapecalc.core.moves import Permute
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import number_text
-from shapecalc.core.sizes.record import Choice
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.record import Choice
+from shapecalc.core.rules import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
+from shapecalc.core.text import number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Shape
+    from shapecalc.core.ops.op import Axes, Setting
 
 
 class Order(Choice):
@@ -129,38 +123,6 @@ def checked_permutation(perm: Axes, rank: int, at: Setting, argument: str) -> Ax
     return tuple(axes)
 
 
-_takers: dict[Axes, Callable[[Sizes], Sizes]] = {}
-MOST_AXES = 6
-"""The most axes of a permutation that is remembered: there are 873 of so few."""
-
-
-def _taker(axes: Axes) -> Callable[[Sizes], Sizes] | None:
-    """Return what takes the dims of a shape in the order of these axes; None if they are no permutation."""
-    if sorted(axes) != [*range(len(axes))]:
-        return None
-    take: Callable[[Sizes], Sizes] = itemgetter(*axes) if len(axes) > 1 else tuple
-    if len(axes) <= MOST_AXES:
-        _takers[axes] = take
-    return take
-
-
-def fast_transpose(at: Setting) -> FastAnswer:
-    """Return what answers ordinary transposes with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, perm: Sizes | None = None) -> Sizes | None:
-        if perm:
-            axes = tuple(perm)
-            take = _takers.get(axes) or _taker(axes)
-            return list(take(shape)) if take and len(axes) == len(shape) else None
-        try:
-            axes, _ = permutation(None if perm is None else (), len(shape), at)
-        except ShapeError:
-            return None
-        return [shape[axis] for axis in axes]
-
-    return answer
-
-
 PERM = "output dim i is the input dim that entry i names"
 
 TRANSPOSE = Op(
@@ -169,7 +131,6 @@ TRANSPOSE = Op(
     summary="Put the axes in another order.",
     params=(Param("perm", Holds.PERM, f"{PERM}; left out, the dims reverse", positional=True),),
     steps=transpose,
-    fast=fast_transpose,
     operators={"onnx": Operator("Transpose", {1: UP_TO_12, 13: SINCE_13} | NEWEST)},
     examples=("transpose 2,3,4 1,2,0", "transpose N,H,W,C N,C,H,W --json", "transpose 2,3,4 -1,0,1 -d torch"),
     vectors=tuple(

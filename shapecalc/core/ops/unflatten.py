@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from math import prod
-
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
-from shapecalc.core.dialects.limits import check_rank, checked_volume
+from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.conditions import Conditions, Never, equal
+from shapecalc.core.dialects.base import Operator, check_rank, checked_volume
+from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.ops.reshape import Target
 from shapecalc.core.ops.select import existing_axis
-from shapecalc.core.rules.refusals import INDIVISIBLE, MISSING_ARGUMENT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
-from shapecalc.core.rules.steps import GIVEN, KEPT_DIM
-from shapecalc.core.sizes.conditions import Conditions, Never, equal
-from shapecalc.core.sizes.dims import Dim, Shape
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.record import replace
+from shapecalc.core.rules import GIVEN, INDIVISIBLE, KEPT_DIM, MISSING_ARGUMENT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
+from shapecalc.core.text import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.ops.op import Setting
 
 NEAR = 6
 """How far from a size another is looked for."""
@@ -98,20 +94,6 @@ def _same_size(dim: Dim, axis: int, made: Dim) -> Conditions:
         raise refusal(VOLUME_MISMATCH, message, argument="sizes") from None
 
 
-def fast_unflatten(_at: Setting) -> FastAnswer:
-    """Return what answers ordinary requests with the output shape, and any other with None."""
-
-    def answer(shape: Sizes, axis: int, sizes: Sizes) -> Sizes | None:
-        if not sizes or not 0 <= axis < len(shape) or min(sizes) < -1:
-            return None
-        left, over = divmod(shape[axis], prod([size for size in sizes if size != -1]) or shape[axis] + 1)
-        if over or sizes.count(-1) != (left != 1):
-            return None
-        return [*shape[:axis], *[left if size == -1 else size for size in sizes], *shape[axis + 1 :]]
-
-    return answer
-
-
 def _other_sizes(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the sizes with -1 in place of one, from the right; if they have a -1, with another number nearby."""
     sizes = arguments["sizes"]
@@ -135,7 +117,6 @@ UNFLATTEN = Op(
         Param("sizes", Holds.TARGET, "what it is cut into; one may be -1", positional=True, required=True),
     ),
     steps=unflatten,
-    fast=fast_unflatten,
     operators={"torch": Operator("unflatten")},
     examples=("unflatten 2,12 1 3,-1", "unflatten B,T,C -1 h,-1 --explain", "unflatten 0,12 1 3,4"),
     vectors=tuple(

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator, Repeats
-from shapecalc.core.dialects.element_types import NEWEST, SINCE_13, UP_TO_12
-from shapecalc.core.dialects.limits import check_rank
+from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Operator, Repeats, check_rank
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import axes_from_zero, regrouped
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.rules.refusals import AXIS_OUT_OF_RANGE, MISSING_ARGUMENT
-from shapecalc.core.rules.steps import INSERTED_ONE, KEPT_DIM
-from shapecalc.core.sizes.problem import ShapeError, refusal
-from shapecalc.core.sizes.rule import Rule
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, INSERTED_ONE, KEPT_DIM, MISSING_ARGUMENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import Axes, FastAnswer, Setting, Sizes
-    from shapecalc.core.sizes.dims import Dim, Shape
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dims import Dim, Shape
+    from shapecalc.core.ops.op import Axes, Setting
 
 ONE_AXIS = Rule(
     "one-axis",
@@ -79,37 +75,11 @@ def _places(shape: Shape, axes: Axes, at: Setting) -> dict[int, int]:
     return moved
 
 
-def fast_unsqueeze(at: Setting) -> FastAnswer:
-    """Return what answers ordinary unsqueezes with the output shape, and any other with None."""
-    most, repeats, one = at.row.max_rank, at.row.unsqueeze_repeats, at.row.inserts_one
-
-    def answer(shape: Sizes, axes: Sizes | None = None) -> Sizes | None:
-        if axes is None or (one and len(axes) != 1):
-            return None
-        rank, places = len(shape) + len(axes), sorted(axes)
-        if most is not None and rank > most:
-            return None
-        if places and not 0 <= places[0] <= places[-1] < rank:
-            try:
-                places = sorted(axes_from_zero(axes, rank, at, repeats))
-            except ShapeError:
-                return None
-        if len({*places}) != len(axes):
-            return None
-        output = list(shape)
-        for place in places:
-            output.insert(place, 1)
-        return output
-
-    return answer
-
-
 UNSQUEEZE = Op(
     name="unsqueeze",
     summary="Insert dims of 1.",
     params=(Param("axes", Holds.AXES, "the places of the new dims in the output", placed=True),),
     steps=unsqueeze,
-    fast=fast_unsqueeze,
     operators={"onnx": Operator("Unsqueeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
     examples=("unsqueeze 2,3 --axes 0", "unsqueeze 2,3 --axes 0,-1", "unsqueeze N,C --axes 2,3 -d numpy"),
     vectors=tuple(

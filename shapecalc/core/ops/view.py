@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Reshape
-from shapecalc.core.answers.stage import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.dialect import Operator
+from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.dialects.base import Operator
+from shapecalc.core.dims import Shape, all_known
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.ops.reshape import fast_reshape, reshape
-from shapecalc.core.rules.refusals import NEEDS_SIZE
-from shapecalc.core.sizes.dims import INT64_MAX, Shape, all_known
-from shapecalc.core.sizes.problem import refusal
-from shapecalc.core.sizes.quoting import brief, rank_text
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.rule import Rule
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.ops.reshape import reshape
+from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.record import Record
+from shapecalc.core.rules import NEEDS_SIZE
+from shapecalc.core.text import brief, rank_text, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from shapecalc.core.answers.stage import Reasons
-    from shapecalc.core.ops.op import FastAnswer, Setting, Sizes
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.ops.op import Axes, Setting
 
 SOURCE = "Tensor.view, and at::detail::computeStride of PyTorch 2.13.0"
 
@@ -102,8 +100,9 @@ def view(shape: Shape, at: Setting, target: Shape, strides: Shape | None = None)
 
 def _strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
     """Return the strides of the view; raise `ShapeError` if there is none, or if sizes decide whether there is one."""
-    from shapecalc.core.answers.strides import contiguous_strides, view_after
-    from shapecalc.core.sizes.known import Known  # an answer without its steps starts without it
+    from shapecalc.core.conditions import Known  # an answer without its steps starts without it
+    from shapecalc.core.layout import contiguous_strides
+    from shapecalc.core.strides import view_after
 
     if strides is None or 0 in shape:
         return strides if strides and shape == target else contiguous_strides(target)
@@ -130,7 +129,7 @@ def _check_strides(shape: Shape, strides: Shape) -> None:
             raise refusal(BAD_STRIDES, f"{stride} is a negative stride", argument="strides", index=index)
 
 
-def view_strides(shape: Sizes, strides: Sizes, target: Sizes) -> tuple[int, ...] | Clash:
+def view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int, ...] | Clash:
     """Return the strides with which `target` reads the memory of a tensor, or the dims that forbid it.
 
     The counts agree, and are not 0. Source: at::detail::computeStride.
@@ -159,7 +158,7 @@ def _known(dims: Shape) -> tuple[int, ...]:
     return tuple([dim for dim in dims if isinstance(dim, int)])
 
 
-def _chunks(shape: Sizes, strides: Sizes) -> list[list[int]]:
+def _chunks(shape: Axes, strides: Axes) -> list[list[int]]:
     """Return the axes in runs that lie in memory as one: of each but the last, the stride is that of what follows it.
 
     A dim of 1 joins what follows it, whatever its stride.
@@ -186,24 +185,6 @@ def _said(clash: Clash, shape: Shape, strides: Shape) -> str:
     )
 
 
-def fast_view(at: Setting) -> FastAnswer:
-    """Return what answers ordinary views: with the output shape or the rule that refuses; None for any other."""
-    reshaped = fast_reshape(at)
-
-    def answer(shape: Sizes, target: Sizes, strides: Sizes | None = None) -> Sizes | Rule | None:
-        settled = reshaped(shape, target)
-        if strides is None:
-            return settled
-        ordinary = len(strides) == len(shape) and all(
-            type(stride) is int and 0 <= stride <= INT64_MAX for stride in strides
-        )
-        if not ordinary or settled is None or isinstance(settled, str):
-            return None
-        return None if 0 not in shape and isinstance(view_strides(shape, strides, settled), Clash) else settled
-
-    return answer
-
-
 def _copied_first(_shape: Shape, _arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the strides left out: those of a copy."""
     yield "strides", None
@@ -221,7 +202,6 @@ VIEW = Op(
         ),
     ),
     steps=view,
-    fast=fast_view,
     operators={"torch": Operator("view")},
     examples=("view 2,3,4 6,-1", "view 3,4 3,2,2 --strides 1,3 --explain", "view N,C,H,W N,-1"),
     vectors=tuple(

@@ -6,7 +6,7 @@ from itertools import accumulate
 from math import gcd, lcm
 from operator import mul
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from itertools import product as every
 from math import prod
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from math import prod
 
-from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll
+from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.engine.stores.aligning import aligned
 from shapecalc.engine.stores.lines import Factor, Line, Lines
 
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from shapecalc.core.answers.moves import Move
+    from shapecalc.core.moves import Move
     from shapecalc.engine.stores.lines import Sizes
 
     Positions = tuple[int, int, int]

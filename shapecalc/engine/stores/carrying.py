@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import shapecalc
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.engine.endings import Endings
 from shapecalc.engine.files import FileError, split_store
 from shapecalc.engine.plan import concrete_moves
@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
     from shapecalc.engine.stores.lines import Sizes
     from shapecalc.engine.stores.parts import Part
     from shapecalc.engine.stores.running import Runner

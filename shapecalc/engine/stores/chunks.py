@@ -17,7 +17,7 @@ from zlib import crc32
 
 import numpy as np
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.engine.whole_files import sync_folders, write_together
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.engine.copying import TINY, copy_into, fill_for
 from shapecalc.engine.stores.boxes import Demand, demands_of, extent_of, factors_of, hits_in, pieces_of
 

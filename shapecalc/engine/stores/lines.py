@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import json
 from math import gcd, prod
 from pathlib import Path
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.engine.headers import first_bytes
 from shapecalc.engine.json_headers import read_object
 from shapecalc.engine.whole_files import write_whole

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import pairwise
 from math import prod
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.engine.stores.boxes import factors_of
 from shapecalc.engine.stores.lines import Factor, Line, Lines
 from shapecalc.engine.stores.plan import Pass, PlanError, plan_pass

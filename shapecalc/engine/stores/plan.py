@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from math import inf, prod
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.engine.stores.boxes import count_pieces, factors_of
 from shapecalc.engine.stores.reads import box_at, count_boxes, count_elements
 

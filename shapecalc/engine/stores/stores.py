@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.engine.files import FileError, open_array, split_store
 from shapecalc.engine.stores.chunks import Chunks, chunks_of
 from shapecalc.engine.stores.metadata import Metadata, output_metadata, read_metadata, write_metadata

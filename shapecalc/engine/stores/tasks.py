@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.engine.stores.chunks import running_codecs
 from shapecalc.engine.stores.filling import filled
 from shapecalc.engine.stores.reads import boxes_of

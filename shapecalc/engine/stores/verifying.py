@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.answers.element_path import index_before, waypoints
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.follow import waypoints
+from shapecalc.core.moves import index_before
+from shapecalc.core.record import Record
 from shapecalc.engine.stores.reads import boxes_of
 from shapecalc.engine.stores.stores import open_store, read_box
 
@@ -16,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
     from shapecalc.engine.stores.stores import Store
 
     Index = tuple[Any, ...]

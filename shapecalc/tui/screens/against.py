@@ -10,10 +10,10 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.asking.command_line import chain_text
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.commands import chain_text
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import visible
 from shapecalc.tui.against import equiv_line, held_against, verdict_text
 from shapecalc.tui.clipboard import copy
 from shapecalc.tui.fields import Field, Fields

@@ -12,7 +12,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.ops import OPS, dialects_with
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.text import visible
 from shapecalc.tui import story
 from shapecalc.tui.choices import Choices
 from shapecalc.tui.fields import Field, Fields

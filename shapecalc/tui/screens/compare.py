@@ -10,11 +10,10 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Static
 
-from shapecalc.core.answers.trace import Trace
+from shapecalc.core.answers import Trace
 from shapecalc.core.ops import OPS, dialects_with
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import Record, replace
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import shape_text, visible
 from shapecalc.tui.asking import HIDDEN
 from shapecalc.tui.key_words import KeyWords
 from shapecalc.tui.outcome import Outcome, answer_question
@@ -26,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.dims import Shape
 
 HEADS = ("dialect", "setting", "answer")
 """The heads of the columns, after that of the mark."""

@@ -11,7 +11,7 @@ from functools import partial
 from textual import on
 from textual.screen import Screen
 
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.record import replace
 from shapecalc.tui.asking import hidden_text
 from shapecalc.tui.fields import TextField
 from shapecalc.tui.files import CLOSED, may_open
@@ -21,7 +21,7 @@ from shapecalc.tui.state import State, first_difference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.fixing.mistakes import Mistake
+    from shapecalc.core.mistakes import Mistake
     from shapecalc.teaching.lessons import Course
     from shapecalc.teaching.progress import Progress
     from shapecalc.tui.screens.lessons import Lessons

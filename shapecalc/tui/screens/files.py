@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.text import visible
 from shapecalc.tui.arrays import MOST, Place, about, places_in
 from shapecalc.tui.choices import Choices
 from shapecalc.tui.key_words import KeyWords

@@ -17,7 +17,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Label
 
-from shapecalc.core.answers.trace import Chain, Trace
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.tui.fields import AnswerField
 from shapecalc.tui.player import Player
 from shapecalc.tui.texts import ClickableText, Enlarge, MarkClicked

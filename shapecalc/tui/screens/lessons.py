@@ -10,8 +10,8 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import visible
 from shapecalc.teaching.lessons import Course, Lesson, judge, lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.teaching.topics import TOPICS

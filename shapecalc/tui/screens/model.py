@@ -11,8 +11,8 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import visible
 from shapecalc.tui.fields import TextField
 from shapecalc.tui.model_list import ModelList
 from shapecalc.tui.model_text import list_text, node_text

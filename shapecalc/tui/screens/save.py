@@ -11,8 +11,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import visible
 from shapecalc.tui.fields import TextField
 from shapecalc.tui.saving import Saved
 

@@ -10,11 +10,11 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from shapecalc.core.algebra.simplify import Goal, Simplification, simplify
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.asking.command_line import chain_text
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.commands import chain_text
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.simplify import Goal, Simplification, simplify
+from shapecalc.core.text import visible
 from shapecalc.tui.choices import Choices
 from shapecalc.tui.clipboard import copy
 from shapecalc.tui.key_words import KeyWords

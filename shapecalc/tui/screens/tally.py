@@ -10,10 +10,10 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.fixing.mistakes import Mistake
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import visible
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.mistakes import Mistake
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import visible
 from shapecalc.tui.fields import Field, Fields
 from shapecalc.tui.tally import commonest_mistake, predictions_of, read_counts
 from shapecalc.tui.texts import Pane

@@ -10,9 +10,9 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from shapecalc.core.asking.command_line import split
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.text import read_axes
+from shapecalc.core.commands import split
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import read_axes
 from shapecalc.teaching.judging import mistake_in, rungs, unread
 from shapecalc.teaching.tasks import Prediction, Task, answer_line, read_prediction
 from shapecalc.tui.fields import AnswerField
@@ -26,7 +26,7 @@ from shapecalc.view.pictures import explain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
 LEAST_WIDTH = 20
 """The cells below which a picture is drawn no narrower."""

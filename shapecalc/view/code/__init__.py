@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from shapecalc.core.sizes.lookup import lookup
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.lookup import lookup
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
 TARGETS = {
     "numpy": "shapecalc.view.code.arrays",

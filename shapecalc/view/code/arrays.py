@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import assert_never
 
-from shapecalc.core.answers.moves import Permute, Slice
-from shapecalc.core.answers.stage import Kind, Stage
+from shapecalc.core.answers import Kind, Stage
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.dialect import Flattens
-from shapecalc.core.dialects.limits import check_rank
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.record import Record, replace
+from shapecalc.core.dialects.base import Flattens, check_rank
+from shapecalc.core.moves import Permute, Slice
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record, replace
 from shapecalc.view.code import Code
 from shapecalc.view.code.sizes import Readings, given_warnings, size_text
 from shapecalc.view.code.slices import Kept, kept_axes, roll_of, split_axis, turned
@@ -32,8 +31,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.sizes.dims import Dim
+    from shapecalc.core.answers import Chain, Trace
+    from shapecalc.core.dims import Dim
 
 
 class Place(Record):

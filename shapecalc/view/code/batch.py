@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from shapecalc.core.asking.resolve import resolve_chain
-from shapecalc.core.fixing.hints import lasting_hint
-from shapecalc.core.sizes.conditions import solved_names
-from shapecalc.core.sizes.dims import named_dim, names
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.record import replace
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.conditions import solved_names
+from shapecalc.core.dims import named_dim, names
+from shapecalc.core.fixing import lasting_hint
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
+from shapecalc.core.resolve import resolve_chain
+from shapecalc.core.text import brief, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
 
 def batch_warnings(answer: Trace | Chain, *, declared: bool = False) -> list[str]:
@@ -21,8 +20,8 @@ def batch_warnings(answer: Trace | Chain, *, declared: bool = False) -> list[str
 
     With `declared` the code holds the shape of the input, and so its first dim in any case.
 
-    >>> from shapecalc.core.asking.ask import ask
-    >>> from shapecalc.core.asking.resolve import resolve
+    >>> from shapecalc.core.ask import ask
+    >>> from shapecalc.core.resolve import resolve
     >>> batch_warnings(resolve(ask("reshape", "8,3,4", {"target": "8,6,2"})))[0].partition(";")[0]
     'this code is right for a first dim of 8 only, as the input N,3,4 shows'
     """

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from shapecalc.core.asking.command_line import command_line
+from shapecalc.core.commands import command_line
 from shapecalc.view.code import Code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
 
 def command(answer: Trace | Chain) -> Code:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import reduce
 from itertools import groupby
 
-from shapecalc.core.sizes.dims import Dim, Shape, lowest_terms, monomial, names
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.dims import Dim, Shape, lowest_terms, monomial, names
+from shapecalc.core.record import Record
 from shapecalc.view.code.sizes import size_text
 
 TYPE_CHECKING = False

@@ -6,15 +6,12 @@ piece of, and where on it the piece lies.
 
 from __future__ import annotations
 
-from shapecalc.core.answers.atoms import Atom, cut, merge
-from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll
-from shapecalc.core.answers.regrouping import EMPTY, without_zeros
-from shapecalc.core.sizes.conditions import solved_names
-from shapecalc.core.sizes.dims import named_dim, product, quotient, rewrite, substitute
-from shapecalc.core.sizes.known import Implied
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.conditions import Implied, solved_names
+from shapecalc.core.dims import named_dim, product, quotient, rewrite, substitute
+from shapecalc.core.layout import EMPTY, Atom, cut, merge, without_zeros
+from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
 from shapecalc.view.code.folding import parts_of
 from shapecalc.view.code.sizes import Readings, given_warnings, size_text
@@ -24,10 +21,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shapecalc.core.answers.atoms import Atoms
-    from shapecalc.core.answers.stage import Stage
-    from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.sizes.dims import Dim, Shape
+    from shapecalc.core.answers import Chain, Stage, Trace
+    from shapecalc.core.dims import Dim, Shape
+    from shapecalc.core.layout import Atoms
 
 ALPHABET = 26
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Permute, Pick, Reshape, Roll, Slice
-from shapecalc.core.answers.stage import Kind, Stage
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.answers import Kind, Stage
+from shapecalc.core.moves import Permute, Pick, Reshape, Roll, Slice
+from shapecalc.core.record import Record
 from shapecalc.view.code.slices import cut_axes
 from shapecalc.view.code.written import WrittenDim, shape_after, stages_of, written_dims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
     Dims = tuple[WrittenDim, ...]
 

@@ -8,7 +8,7 @@ from shapecalc.view.code.arrays import numpy_call, program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
     from shapecalc.view.code import Code
 
 

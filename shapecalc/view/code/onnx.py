@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from shapecalc.core.answers.moves import Permute, Slice
-from shapecalc.core.answers.stage import Kind
-from shapecalc.core.asking.setting import DEFAULT_OPSET
+from shapecalc.core.answers import Kind
+from shapecalc.core.ask import DEFAULT_OPSET
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.element_types import SINCE_25, spelled
+from shapecalc.core.dialects.base import SINCE_25, spelled
 from shapecalc.core.dialects.onnx import ONNX
+from shapecalc.core.dims import Dim, Monomial, all_known
+from shapecalc.core.moves import Permute, Slice
 from shapecalc.core.ops import OPS
-from shapecalc.core.sizes.dims import Dim, Monomial, all_known
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief
+from shapecalc.core.problem import misuse
+from shapecalc.core.text import brief
 from shapecalc.view.code import Code
 from shapecalc.view.code.batch import batch_warnings
 from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of
@@ -28,8 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.core.answers.stage import Stage
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Stage, Trace
 
 AXES_ARE_INPUTS = 13
 INTEGERS_ARE_COMPUTED = 6

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from shapecalc.core.answers.moves import Permute, Slice
-from shapecalc.core.answers.stage import Kind
+from shapecalc.core.answers import Kind
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.limits import check_rank
+from shapecalc.core.dialects.base import check_rank
+from shapecalc.core.moves import Permute, Slice
 from shapecalc.view.code import Code
 from shapecalc.view.code.batch import batch_warnings
 from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of
@@ -22,9 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.core.answers.stage import Stage
-    from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.sizes.dims import Dim
+    from shapecalc.core.answers import Chain, Stage, Trace
+    from shapecalc.core.dims import Dim
 
 RULES = Rules({"dialect": "openvino"}, "special_zero", on=False, required=True)
 FORMS = Forms(

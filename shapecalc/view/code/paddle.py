@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from shapecalc.core.answers.stage import Kind
+from shapecalc.core.answers import Kind
 from shapecalc.view.code.arrays import axes_of, forward, indexed, program, shape_part, sizes_of
 from shapecalc.view.code.requested import Rules, requested
 from shapecalc.view.code.sizes import size_text
@@ -14,8 +14,7 @@ from shapecalc.view.layout import dropped_axes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Stage
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Stage, Trace
     from shapecalc.view.code import Code
     from shapecalc.view.code.arrays import Place
 

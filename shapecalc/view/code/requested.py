@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from shapecalc.core.asking.ask import ask
-from shapecalc.core.asking.resolve import resolve
-from shapecalc.core.sizes.dims import Dim, Monomial, Shape, monomial
-from shapecalc.core.sizes.problem import ShapeError, misuse
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.ask import ask
+from shapecalc.core.dims import Dim, Monomial, Shape, monomial
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.resolve import resolve
 from shapecalc.view.code.written import WrittenDim
 
 TYPE_CHECKING = False

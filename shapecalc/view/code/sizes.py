@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from keyword import iskeyword
 
-from shapecalc.core.sizes.dims import Dim, Monomial, Shape, monomial, named_dim, names, product, quotient, rewrite
-from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.dims import Dim, Monomial, Shape, monomial, named_dim, names, product, quotient, rewrite
+from shapecalc.core.problem import misuse
 from shapecalc.view.code.written import shapes_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
 TAKEN = {"x", "y", "np", "math", "torch", "rearrange", "repeat", "jnp", "tf", "paddle", "ops", "trt", "network"}
 TAKEN |= {"layer", "helper", "TensorProto", "nodes", "graph", "model", "sizes"}
@@ -35,7 +35,7 @@ class Readings:
     def read(self, dim: Dim) -> Dim:
         """Return a dim as a product of axes of `x`; names that the axes do not tell stay as they are.
 
-        >>> from shapecalc.core.sizes.text import read_dims
+        >>> from shapecalc.core.text import read_dims
         >>> readings = Readings(read_dims("N,2*C,H*W"))
         >>> [str(readings.read(dim)) for dim in read_dims("C*H*W/49,N*H")]
         ['[1]*[2]/98', 'H*[0]']
@@ -88,7 +88,7 @@ def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
 
     Raises `ShapeError` (usage) for a `?`, which no program can be given.
 
-    >>> from shapecalc.core.sizes.text import read_dims
+    >>> from shapecalc.core.text import read_dims
     >>> size_text(Readings(read_dims("N,C,H")).read(read_dims("C*H/64")[0]))
     'x.shape[1] * x.shape[2] // 64'
     """

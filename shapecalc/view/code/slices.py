@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.moves import Pick, Roll
+from shapecalc.core.dims import INT64_MAX
+from shapecalc.core.moves import Pick, Roll
 from shapecalc.core.ops.split import SplitAxis
-from shapecalc.core.sizes.dims import INT64_MAX
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Stage
-    from shapecalc.core.sizes.dims import Dim
+    from shapecalc.core.answers import Stage
+    from shapecalc.core.dims import Dim
 
 INT32_MAX = 2**31 - 1
 INT64_MIN = -(2**63)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from shapecalc.core.answers.moves import Slice
-from shapecalc.core.answers.stage import Kind
+from shapecalc.core.answers import Kind
+from shapecalc.core.moves import Slice
 from shapecalc.view.code.arrays import axes_of, indexed, program, sizes_of, tuple_text
 from shapecalc.view.code.slices import kept_axes, short_roll, split_axis
 from shapecalc.view.code.written import drops_every_one, inserted_axes
@@ -13,8 +13,7 @@ from shapecalc.view.layout import dropped_axes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Stage
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Stage, Trace
     from shapecalc.view.code import Code
     from shapecalc.view.code.arrays import Place
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from shapecalc.core.algebra.layers import MOST_DIMS, runs
-from shapecalc.core.algebra.simplify import Goal, simplify
-from shapecalc.core.answers.moves import Permute, Slice
-from shapecalc.core.answers.stage import Kind
+from shapecalc.core.answers import Kind
+from shapecalc.core.conditions import solved_names
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.limits import check_rank
-from shapecalc.core.sizes.conditions import solved_names
-from shapecalc.core.sizes.dims import all_known, rewrite
-from shapecalc.core.sizes.problem import misuse
+from shapecalc.core.dialects.base import check_rank
+from shapecalc.core.dims import all_known, rewrite
+from shapecalc.core.moves import Permute, Slice
+from shapecalc.core.problem import misuse
+from shapecalc.core.simplify import MOST_DIMS, Goal, runs, simplify
 from shapecalc.view.code import Code
 from shapecalc.view.code.batch import batch_warnings
 from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of
@@ -26,9 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.core.answers.stage import Stage
-    from shapecalc.core.answers.trace import Chain, Trace
-    from shapecalc.core.sizes.dims import Dim, Shape
+    from shapecalc.core.answers import Chain, Stage, Trace
+    from shapecalc.core.dims import Dim, Shape
 
 RULES = Rules({"dialect": "tensorrt"}, "zero_is_placeholder", on=False)
 FORMS = Forms(

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from shapecalc.core.answers.stage import Kind, Stage, Step
-from shapecalc.core.answers.trace import Chain, Trace
-from shapecalc.core.rules.steps import CopiedZero, DroppedOne, Inferred, InferredEmpty, InsertedOne, KeptDim, Merged
-from shapecalc.core.sizes.conditions import Never, differ
-from shapecalc.core.sizes.dims import Dim
-from shapecalc.core.sizes.quoting import brief
-from shapecalc.core.sizes.record import Record
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
+from shapecalc.core.conditions import Never, differ
+from shapecalc.core.dims import Dim
+from shapecalc.core.record import Record
+from shapecalc.core.rules import CopiedZero, DroppedOne, Inferred, InferredEmpty, InsertedOne, KeptDim, Merged
+from shapecalc.core.text import brief, shape_text
 from shapecalc.view.layout import dropped_axes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Facts
-    from shapecalc.core.sizes.dims import Shape
+    from shapecalc.core.answers import Facts
+    from shapecalc.core.dims import Shape
 
 
 class WrittenDim(Record):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from importlib import import_module
 
-from shapecalc.core.sizes.problem import misuse
-from shapecalc.core.sizes.quoting import brief, visible
+from shapecalc.core.problem import misuse
+from shapecalc.core.text import brief, visible
 from shapecalc.view.film.scenes import LEAST_HEIGHT, film_of
 from shapecalc.view.still import check_theme, ending_of
 
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
     from shapecalc.view.film.frames import Film
 
 FORMATS = {
@@ -39,7 +39,7 @@ def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tup
     >>> import shapecalc as sc
     >>> film_file(sc.reshape((2, 3), (3, 2)), "x.pdf")
     Traceback (most recent call last):
-    shapecalc.core.sizes.problem.ShapeError: usage: 'x.pdf' is not a film (end it in .svg, .gif, .html, .cast, .txt)
+    shapecalc.core.problem.ShapeError: usage: 'x.pdf' is not a film (end it in .svg, .gif, .html, .cast, .txt)
     """
     write = _writer(name, theme)
     film = film_of(answer)

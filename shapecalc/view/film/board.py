@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from shapecalc.core.sizes.quoting import visible
-from shapecalc.core.sizes.record import replace
+from shapecalc.core.record import replace
+from shapecalc.core.text import visible
 from shapecalc.view.film.frames import Ask, Frame, Sprite
 from shapecalc.view.film.tape import Tape
 from shapecalc.view.strokes import UNICODE, clip

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers.element_path import index_before, ravel, unravel
-from shapecalc.core.answers.moves import Permute, Reshape
-from shapecalc.core.sizes.record import Record, replace
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.moves import Permute, Reshape, index_before, ravel, unravel
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import shape_text
 from shapecalc.view.film.board import HEAD, PART
 from shapecalc.view.film.tape import DOTS, cuts, partners, positions, strides, tape_of
 

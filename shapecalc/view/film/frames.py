@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import accumulate
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.view.ink import contrast
 from shapecalc.view.marks import COLOURS
 from shapecalc.view.notebook import PAPERS, hexadecimal, readable

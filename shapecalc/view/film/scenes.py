@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers.moves import Reshape, Slice
-from shapecalc.core.asking.command_line import command_line
-from shapecalc.core.sizes.problem import ShapeError
-from shapecalc.core.sizes.quoting import brief, dim_text, visible
-from shapecalc.core.sizes.text import shape_text
+from shapecalc.core.commands import command_line
+from shapecalc.core.moves import Reshape, Slice
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import brief, dim_text, shape_text, visible
 from shapecalc.view.budget import budget_of
 from shapecalc.view.film.board import BEFORE, LABELS, LEAST_COLUMN, PART, RAIL, SUM, TITLE, Board
 from shapecalc.view.film.carrying import carry, lay_memory
@@ -21,7 +20,7 @@ from shapecalc.view.strokes import UNICODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.trace import Chain, Trace
+    from shapecalc.core.answers import Chain, Trace
 
 WIDTH, HEIGHT = 80, 24
 """The room of a film in character cells: what every terminal has."""

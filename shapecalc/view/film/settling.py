@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers.stage import Kind
-from shapecalc.core.rules.steps import CopiedZero, DroppedOne, Inferred
-from shapecalc.core.sizes.quoting import dim_text, number_text
+from shapecalc.core.answers import Kind
+from shapecalc.core.rules import CopiedZero, DroppedOne, Inferred
+from shapecalc.core.text import dim_text, number_text
 from shapecalc.view.film.board import AFTER, ASKED, BEFORE, INDEX, PART, SUM
 from shapecalc.view.film.frames import Ask
 from shapecalc.view.layout import INFERS
@@ -14,8 +14,8 @@ from shapecalc.view.sums import division
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.core.answers.stage import Step
-    from shapecalc.core.sizes.dims import Dim
+    from shapecalc.core.answers import Step
+    from shapecalc.core.dims import Dim
     from shapecalc.view.film.board import Board
     from shapecalc.view.layout import Cell, Layout
 

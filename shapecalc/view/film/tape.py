@@ -10,7 +10,7 @@ from itertools import accumulate
 from math import prod
 from operator import mul
 
-from shapecalc.core.sizes.record import Record
+from shapecalc.core.record import Record
 from shapecalc.view.film.frames import Sprite
 
 TYPE_CHECKING = False

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.asking.command_line import read_chain
-from shapecalc.core.fixing.answer import answer_chain
+from shapecalc.core.commands import read_chain
+from shapecalc.core.fixing import answer_chain
 from shapecalc.core.ops import OPS
 from shapecalc.engine.files import FileError
 from shapecalc.engine.stores.carrying import carry_job, plan_job

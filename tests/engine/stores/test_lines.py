@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.answers.moves import Expand, Permute, Pick, Reshape, Roll, Slice
+from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Slice
 from shapecalc.engine.backends import NUMPY
 from shapecalc.engine.stores.aligning import aligned
 from shapecalc.engine.stores.boxes import spans

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from shapecalc.core.answers.moves import Expand, Permute, Reshape
+from shapecalc.core.moves import Expand, Permute, Reshape
 from shapecalc.engine.stores.building import fewest_lines, lines_of
 from shapecalc.engine.stores.passes import plan_store
 from shapecalc.engine.stores.plan import LARGEST, PlanError

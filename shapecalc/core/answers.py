@@ -1,0 +1,548 @@
+"""The parts of an answer: requests, moves, stages, steps, traces and chains."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from shapecalc.core.conditions import Conditions
+from shapecalc.core.dims import Dim, Monomial, Shape, all_known, plain
+from shapecalc.core.moves import Permute, Pick, Reshape, Slice
+from shapecalc.core.problem import Problem, misuse
+from shapecalc.core.record import Choice, FrozenDict, Record
+from shapecalc.core.text import shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+    from typing import Any, ClassVar, TypeAlias
+
+    from shapecalc.core.layout import Moves
+    from shapecalc.core.moves import Move
+    from shapecalc.core.origins import Origins
+    from shapecalc.core.problem import Rule
+
+
+# `Request`: one question that is read and checked for form, but not answered yet.
+
+
+NONE: FrozenDict = FrozenDict()
+
+
+class Request(Record):
+    """One question that is read and checked for form, but not answered yet."""
+
+    op: str
+    input: Shape
+    arguments: Mapping[str, Any] = NONE
+    """The op's own parameters that were given, by name."""
+    dialect: str = "onnx"
+    opset: int | None = None
+    dtype: str | None = None
+    switch: bool | None = None
+    """The setting of the dialect's switch, if it was given."""
+    written: Mapping[str, str] = NONE
+    """The arguments as they were typed, by name; empty if they were not typed."""
+
+    def __init__(
+        self,
+        op: str,
+        input: Shape,
+        arguments: Mapping[str, Any] = NONE,
+        dialect: str = "onnx",
+        opset: int | None = None,
+        dtype: str | None = None,
+        switch: bool | None = None,
+        written: Mapping[str, str] = NONE,
+    ) -> None:
+        """Set the fields, so that they cannot change."""
+        self._op = op
+        self._input = input
+        self._arguments = FrozenDict(arguments)
+        self._dialect = dialect
+        self._opset = opset
+        self._dtype = dtype
+        self._switch = switch
+        self._written = FrozenDict(written) if written else NONE
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The input, and the arguments that are shapes, permutations or axes."""
+        return (self.input, *(value for value in self.arguments.values() if isinstance(value, tuple)))
+
+    @property
+    def dims(self) -> Shape:
+        """Every dim that the request names: the input's and those of its arguments."""
+        return tuple([dim for shape in self.shapes for dim in shape])
+
+    @property
+    def symbolic(self) -> bool:
+        """Whether a name occurs among the dims."""
+        for value in (self.input, *self.arguments.values()):
+            if type(value) is tuple:
+                for dim in value:
+                    if type(dim) is Monomial:
+                        return True
+        return False
+
+
+# `Stage` and `Step`: an op is one or more stages, and each stage has its reasons.
+#
+# Pictures draw stages, code writers write them, and the engine carries them out. A step is one reason: a rule, the
+# dim that it settles, and the axes that the dim comes from.
+
+
+class Kind(Choice):
+    """What a stage does. Pictures and code writers handle every kind; mypy finds a kind that is not handled."""
+
+    PERMUTE = "moves axes"
+    RESHAPE = "cuts the elements anew, as a requested shape says"
+    MERGE = "merges neighbouring axes"
+    SQUEEZE = "drops dims of 1"
+    UNSQUEEZE = "inserts dims of 1"
+    EXPAND = "repeats dims of 1"
+    SELECT = "takes one position of an axis, which goes"
+    SLICE = "keeps some positions of axes"
+    SPLIT = "keeps one of the equal parts of an axis"
+    ROLL = "moves the positions of an axis on, round its end"
+    FLIP = "reverses axes"
+    SHAPE = "returns the dims themselves"
+    VIEW = "reads the same memory with other strides"
+
+
+class Facts(Record):
+    """What a step knows beside its dims. Each rule in the room `rules` has its own class of facts."""
+
+    rule: ClassVar[Rule]
+    name: ClassVar[str]
+    """The name of what the step does, in a word or two."""
+
+    @abstractmethod
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+
+
+class Step(Record):
+    """One reason: the dim that is settled, the axes it comes from, and why."""
+
+    facts: Facts
+    out: int | None
+    """The index of the output dim that this step settles; None if it settles none by itself."""
+    sources: tuple[int, ...]
+    """The input axes of the stage that it comes from."""
+    value: Dim | Shape
+    """The dim that is settled; for a step about all dims, the whole shape."""
+    conditions: Conditions = ()
+
+    @property
+    def rule(self) -> Rule:
+        """The rule, which is its own id."""
+        return self.facts.rule
+
+    @property
+    def name(self) -> str:
+        """The name of what the step does, in a word or two."""
+        return self.facts.name
+
+    @property
+    def dim(self) -> Dim:
+        """The dim that is settled; raises `TypeError` for a step about all dims."""
+        if isinstance(self.value, tuple):
+            raise TypeError(f"{self.rule} settles a whole shape")
+        return self.value
+
+    @property
+    def shape(self) -> Shape:
+        """The whole shape, for a step about all dims; for other steps, the shape of their one dim."""
+        return self.value if isinstance(self.value, tuple) else (self.value,)
+
+    @property
+    def why(self) -> str:
+        """The step's sentence."""
+        return self.facts.why(self)
+
+
+class Stage(Record):
+    """One stage of an op: what it was asked, its steps as far as they got, and its move."""
+
+    kind: Kind
+    label: str
+    """What the stage is called: the op's name, or the argument of a composite op that asks for it."""
+    argument: str
+    """The name of the request's argument that asks for this stage."""
+    before: Shape
+    asked: Shape = ()
+    """The requested shape, permutation or axes as they were given; `()` if none were given."""
+    steps: tuple[Step, ...] = ()
+    after: Shape | None = None
+    """The shape after the stage; None if it was refused."""
+    move: Move | None = None
+    """What is done to the data; None if the stage was refused."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        label: str,
+        argument: str,
+        before: Shape,
+        asked: Shape = (),
+        steps: tuple[Step, ...] = (),
+        after: Shape | None = None,
+        move: Move | None = None,
+    ) -> None:
+        """Set the fields."""
+        self._kind = kind
+        self._label = label
+        self._argument = argument
+        self._before = before
+        self._asked = asked
+        self._steps = steps
+        self._after = after
+        self._move = move
+
+    @property
+    def finished(self) -> bool:
+        """Whether the stage was not refused."""
+        return self.move is not None
+
+    @property
+    def origins(self) -> Origins | None:
+        """Which part of the stage's input each dim after it is; None if the stage was refused."""
+        return None if self.after is None else _origins(self.before, (self,), self.after, ())
+
+    def finish(self, steps: Sequence[Step], move: Move | None) -> Stage:
+        """Set the steps and the move of the stage, and return it. Without a move, it was refused after its steps.
+
+        The stage itself changes, because nothing but the caller has seen it yet.
+        """
+        self._steps = tuple(steps)
+        self._move = move
+        self._after = None if move is None else move.after(self._before)
+        return self
+
+
+if TYPE_CHECKING:
+    Reasons: TypeAlias = Generator[Stage | Step | Move, None, Shape]
+    """An op at work. For each stage it yields the `Stage` as it begins, its `Step`s, and its `Move`. It returns the
+    output shape."""
+
+
+# `Trace` and `Chain`: a request and everything that follows from it.
+#
+# A trace is the one value that the command line, `--json`, the pictures and the engine read.
+
+
+class Answer(Record):
+    """What a `Trace` and a `Chain` have in common."""
+
+    __slots__ = ("_assumes", "_concrete", "_moves")
+
+    output: Shape | None
+    """The shape of the result; None if the request is refused."""
+    problem: Problem | None
+    conditions: Conditions
+    """What the named sizes must satisfy for the output to hold. Together they are necessary and sufficient."""
+    shown_as: ClassVar[Callable[..., str]]
+    """What shows an answer as a MIME type. The package sets it, since pictures are made on a floor above."""
+
+    def __init__(
+        self,
+        output: Shape | None,
+        problem: Problem | None,
+        conditions: Conditions,
+        assumes: Names | Callable[[], Names],
+    ) -> None:
+        """Set the fields. `assumes` may be a function, which is called when the field is first read."""
+        self._output = output
+        self._problem = problem
+        self._conditions = conditions
+        self._assumes = assumes
+        self._moves: tuple[Move, ...] | None = None
+        self._concrete: bool | None = None
+
+    def __str__(self) -> str:
+        if self.output is None:
+            return str(self.problem)
+        conditions = " and ".join(map(str, self.conditions))
+        return shape_text(self.output) + (f" when {conditions}" if conditions else "")
+
+    @property
+    def input(self) -> Shape:
+        """The shape of the input tensor."""
+        raise TypeError(f"{type(self).__name__} has no input")
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The trace of each op in turn."""
+        raise TypeError(f"{type(self).__name__} has no traces")
+
+    @property
+    def assumes(self) -> Names:
+        """The names that must not be 0 for the answer to hold; they are found when they are first read."""
+        if callable(self._assumes):
+            self._assumes = self._assumes()
+        return self._assumes
+
+    @property
+    def stages(self) -> Stages:
+        """Every stage, in order, as far as the request got."""
+        return tuple([stage for trace in self.traces for stage in trace.stages])
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of every stage, in order."""
+        return tuple([step for trace in self.traces for step in trace.steps])
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """What is to be done to the data, in order."""
+        if self._moves is None:
+            self._moves = tuple([stage.move for stage in self.stages if stage.move is not None])
+        return self._moves
+
+    @property
+    def origins(self) -> Origins | None:
+        """Which part of the input each output dim is; None if the request is refused.
+
+        >>> import shapecalc as sc
+        >>> sc.reshape((2, 6), (4, 3)).origins[1]
+        (AxisAtom(axis=1, size=3, stride=1, start=()),)
+        """
+        if self.output is None:
+            return None
+        return _origins(self.input, self.stages, self.output, self.conditions)
+
+    @property
+    def concrete(self) -> bool:
+        """Whether there is an output, and every dim has a number."""
+        if self._concrete is None:
+            self._concrete = self.output is not None and all_known(self.input + self.output)
+        return self._concrete
+
+    def explain(self, *, everything: bool = False) -> None:
+        """Print the flow of the answer, the picture that shows most, and every step; or every picture."""
+        import sys
+
+        encoding = getattr(sys.stdout, "encoding", None)
+        print(type(self).shown_as(self, "text/plain", encoding, everything=everything))
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """Return the answer as a notebook shows it: a picture, and the same as text."""
+        return {kind: type(self).shown_as(self, kind, "utf-8") for kind in ("image/svg+xml", "text/plain")}
+
+    def _conclusions_json(self) -> dict[str, object]:
+        from shapecalc.core.origins import origins_json
+
+        return {
+            "conditions": [str(condition) for condition in self.conditions],
+            "assumes": list(self.assumes),
+            "origins": origins_json(self.origins),
+        }
+
+
+class Trace(Answer):
+    """A request, the stages and steps that answer it, and the answer or the problem that stopped it."""
+
+    __slots__ = ("_request", "_stages")
+
+    version: int | None
+    """The operator's version; None if operators of the dialect have no versions."""
+    options: Mapping[str, object]
+    """The settings in force, such as the switch, whether the request gave them or not."""
+    given: tuple[Step, ...]
+    """The steps that come before the op's own: what the request itself says of the sizes."""
+
+    def __init__(
+        self,
+        request: Request,
+        version: int | None = None,
+        options: Mapping[str, object] | None = None,
+        stages: Stages = (),
+        output: Shape | None = None,
+        problem: Problem | None = None,
+        conditions: Conditions = (),
+        assumes: Names | Callable[[], Names] = (),
+        given: tuple[Step, ...] = (),
+    ) -> None:
+        """Set the fields. `assumes` may be a function, which is called when the field is first read."""
+        self._output = output
+        self._problem = problem
+        self._conditions = conditions
+        self._assumes = assumes
+        self._moves = None
+        self._concrete = None
+        self._request = request
+        self._version = version
+        self._options = options if type(options) is FrozenDict else FrozenDict(options or {})
+        self._stages = stages
+        self._given = given
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) is True and self.request == other.request  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((Trace, self.request, self.output))
+
+    @property
+    def request(self) -> Request:
+        """The question."""
+        return self._request
+
+    @property
+    def input(self) -> Shape:
+        """The shape of the input tensor."""
+        return self.request.input
+
+    @property
+    def op(self) -> str:
+        """The op asked for: `reshape`, `shuffle` ..."""
+        return self.request.op
+
+    @property
+    def dialect(self) -> str:
+        """The name of the dialect whose rules were applied."""
+        return self.request.dialect
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The trace itself: a request of one op is a chain of one."""
+        return (self,)
+
+    @property
+    def stages(self) -> Stages:
+        """The stages of the op, in order, as far as the request got."""
+        return self._stages
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What the request itself says of the sizes, and the steps of the op's stages, in order."""
+        steps = self._given
+        for stage in self.stages:
+            steps += stage.steps
+        return steps
+
+    def with_problem(self, problem: Problem) -> Trace:
+        """Return the trace with `problem` in place of its output."""
+        stages, given = self.stages, self.given
+        return Trace(self.request, self.version, self.options, stages, None, problem, (), (), given)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the trace as the JSON object that the command line documents."""
+        return {
+            "op": self.op,
+            "dialect": self.dialect,
+            "version": self.version,
+            "options": dict(self.options),
+            "request": {name: plain(value) for name, value in self.request.arguments.items()},
+            "input": plain(self.input),
+            "output": plain(self.output),
+            **self._conclusions_json(),
+            "steps": [_step_json("input", step) for step in self.given]
+            + [_step_json(stage.label, step) for stage in self.stages for step in stage.steps],
+            "problem": self.problem and self.problem.as_json(),
+        }
+
+
+class Chain(Answer):
+    """Several requests, each on the output of the one before."""
+
+    __slots__ = ("_traces",)
+
+    input: Shape
+    """The shape of the input tensor."""
+
+    def __init__(
+        self,
+        input: Shape,
+        traces: tuple[Trace, ...],
+        output: Shape | None = None,
+        problem: Problem | None = None,
+        conditions: Conditions = (),
+        assumes: Names | Callable[[], Names] = (),
+    ) -> None:
+        """Set the fields. `assumes` may be a function, which is called when the field is first read."""
+        super().__init__(output, problem, conditions, assumes)
+        self._input = input
+        self._traces = traces
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) is True and self.traces == other.traces  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((Chain, self.traces))
+
+    @property
+    def op(self) -> str:
+        """The name of a chain, which stands where other answers have the name of an op."""
+        return "chain"
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The trace of each op in turn, up to the one that was refused."""
+        return self._traces
+
+    def as_json(self) -> dict[str, object]:
+        """Return the chain as the JSON object that the command line documents."""
+        return {
+            "op": self.op,
+            "input": plain(self.input),
+            "stages": [trace.as_json() for trace in self.traces],
+            "output": plain(self.output),
+            **self._conclusions_json(),
+            "problem": self.problem and self.problem.as_json(),
+        }
+
+
+def moves_of(answer: Answer) -> Moves:
+    """Return the moves of an answer on its input.
+
+    Raises `ShapeError` (usage) for op `shape`, which moves no elements.
+    """
+    from shapecalc.core.layout import Moves  # a bare question asks for no layout
+
+    for move in answer.moves:
+        if isinstance(move, Slice):
+            raise misuse("shape returns dims, so no element moves")
+    return Moves(answer.input, answer.moves)
+
+
+def _origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions) -> Origins:
+    """Return the origin of each dim of `output` in an input of `shape`."""
+    from shapecalc.core.layout import Moves  # a bare question asks for no origins
+    from shapecalc.core.origins import origins
+
+    moves = tuple([stage.move for stage in stages if stage.move is not None])
+    if any(isinstance(move, Slice) for move in moves):
+        return (None,) * len(output)
+    return origins(Moves(shape, moves), conditions, _carried_ones(shape, stages))
+
+
+def _carried_ones(shape: Shape, stages: Stages) -> dict[int, int]:
+    """Return the input axis of 1 that each output dim of 1 is, for those that are one."""
+    from shapecalc.core.layout import groups
+
+    kept = {axis: axis for axis, dim in enumerate(shape) if dim == 1}
+    for stage in stages:
+        before, after, move = stage.before, stage.after or (), stage.move
+        if stage.kind in (Kind.SQUEEZE, Kind.UNSQUEEZE):
+            pairs = [(step.out, step.sources[0]) for step in stage.steps if step.out is not None and step.sources]
+        elif isinstance(move, Permute):
+            pairs = [*enumerate(move.axes)]
+        elif isinstance(move, Reshape):
+            pairs = [(each.outs[0], each.sources[0]) for each in groups(before, after) if each.verb == "stays"]
+        elif isinstance(move, Pick):
+            pairs = [*enumerate([axis for axis, size in enumerate(move.sizes) if size is not None])]
+        else:
+            pairs = [(axis + len(after) - len(before), axis) for axis in range(len(before))]
+        kept = {out: kept[axis] for out, axis in pairs if axis in kept and after[out] == 1}
+    return kept
+
+
+def _step_json(label: str, step: Step) -> dict[str, object]:
+    """Return a step of the stage `label` as the JSON object that the command line documents."""
+    sources, value = list(step.sources), plain(step.value)
+    return {"stage": label, "rule": str(step.rule), "out": step.out, "from": sources, "value": value, "why": step.why}
+
+
+if TYPE_CHECKING:
+    Stages = tuple[Stage, ...]
+    Names = tuple[str, ...]

@@ -1,0 +1,544 @@
+"""`ask`: how texts, options and Python values become a `Request`, and the rules and defaults it falls under."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers import Request
+from shapecalc.core.dialects import DIALECTS, dialect_named
+from shapecalc.core.dialects.base import element_type, spelled
+from shapecalc.core.dims import Monomial, Shape, names, substitute
+from shapecalc.core.lookup import lookup, suggestion
+from shapecalc.core.ops import OPS, dialects_with, params_of
+from shapecalc.core.ops.op import NONE, Holds, Setting, accepted_types, operator_of
+from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse, refusal
+from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.rules import DTYPE, INDIVISIBLE, MISSING_SWITCH, NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION
+from shapecalc.core.text import (
+    TOO_LARGE,
+    brief,
+    read_axes,
+    read_dims,
+    read_shape,
+    read_target,
+    shape_text,
+    tokens,
+    visible,
+)
+from shapecalc.core.values import describe, dims_of, is_whole, read_sizes, shape_of, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from shapecalc.core.dialects.base import Dialect, Operator, Zero
+    from shapecalc.core.ops.op import Op, Param
+
+
+# The options that every op has in every front end. To know the switches, every dialect is imported.
+
+
+def switches() -> dict[str, Zero]:
+    """Return what 0 means if a switch is on, by the frameworks' own names of the switches."""
+    return {row.switch.name: row.readings[True].zero for row in DIALECTS.values() if row.switch is not None}
+
+
+def common_options() -> tuple[str, ...]:
+    """Return the names of the options of every op.
+
+    >>> common_options()[:4]
+    ('dialect', 'opset', 'dtype', 'where')
+    """
+    return ("dialect", "opset", "dtype", "where", *switches())
+
+
+# Which rules a request falls under: the dialect's row, the operator's version, the setting of the switch.
+
+
+DEFAULT_OPSET = 25
+
+_known: dict[tuple[str, str, int | None, bool | None], Setting] = {}
+"""The settings that were asked for; there are some hundreds at most."""
+
+
+def setting_of(request: Request) -> Setting:
+    """Return the rules of a dialect's op in the version that a model's opset selects.
+
+    Raises `ShapeError`: no-such-version, no-such-attribute, missing-switch.
+
+    >>> from shapecalc.core.ask import ask
+    >>> setting_of(ask("reshape", "2,3", {"target": "6", "opset": 18})).version
+    14
+    """
+    asked = (request.dialect, request.op, request.opset, request.switch)
+    found = _known.get(asked)
+    if found is None:
+        row, op = DIALECTS[request.dialect], OPS[request.op]
+        found = _known[asked] = _setting(row, op, request.opset, request.switch)
+    return found
+
+
+def _setting(row: Dialect, op: Op, opset: int | None, switch: bool | None) -> Setting:
+    operator = operator_of(op, row)
+    if operator is None:
+        raise LookupError(f"{row.name} has no {op.name}")
+    version = None if row.newest_opset is None else _version(operator, opset or DEFAULT_OPSET)
+    if row.switch is None or not op.switched:
+        return Setting(row, operator, version, row.readings[row.settings()[0]], NONE)
+    name, exists = row.switch.name, version is None or version >= row.switch.since
+    if switch is not None and not exists:
+        raise _no_attribute(operator, name, row.switch.since, version)
+    chosen = row.switch.default if switch is None else switch
+    if chosen is None:
+        raise refusal(MISSING_SWITCH, f"{row.name} {operator.name} requires {name}", argument=name)
+    return Setting(row, operator, version, row.readings[chosen], FrozenDict({name: chosen}) if exists else NONE)
+
+
+def _version(operator: Operator, opset: int) -> int:
+    """Return the newest version of an ONNX operator at or below the model's opset."""
+    first = min(operator.versions)
+    if opset < first:
+        message = f"{operator.name} exists since opset {first}, and this model's is {opset}"
+        raise refusal(NO_SUCH_VERSION, message, argument="opset")
+    return max(version for version in operator.versions if version <= opset)
+
+
+def _no_attribute(operator: Operator, name: str, since: int | None, version: int | None) -> ShapeError:
+    """Return the error for an attribute that came with a later version, or with none."""
+    message = f"{operator.name} has no {name}"
+    if since is not None:
+        message = f"{name} exists since {operator.name} {since}, and this is {operator.name} {version}"
+    return refusal(NO_SUCH_ATTRIBUTE, message, argument=name)
+
+
+def check_attributes(request: Request, at: Setting) -> None:
+    """Raise `ShapeError` for what the operator or its version lacks: no-such-attribute, dtype."""
+    operator, version = at.operator, at.version
+    if operator.since:
+        for name in request.arguments:
+            since = operator.since.get(name, 1)
+            if since is None or (version is not None and version < since):
+                raise _no_attribute(operator, name, since, version)
+    if request.dtype and request.dtype not in accepted_types(OPS[request.op], at.row, version):
+        this = operator.name if version is None else f"{operator.name} {version}"
+        message = f"{at.row.name} {this} does not accept {spelled(request.dtype, at.row)}"
+        raise refusal(DTYPE, message, argument="dtype")
+
+
+# Axes that are named by their dims: the permutation N,H,W,C of a tensor N,C,H,W.
+
+
+def axes_of_dims(named: Shape, shape: Shape, value: object, argument: str) -> tuple[int, ...]:
+    """Return the axes of `shape` that have these dims; `value` is how they are written.
+
+    Raises `ShapeError` (usage) for a dim that no axis has, or that several have.
+
+    >>> from shapecalc.core.text import read_dims
+    >>> axes_of_dims(read_dims("N,H,W,3"), read_dims("N,3,H,W"), None, "perm")
+    (0, 2, 3, 1)
+    """
+    axes = []
+    for index, dim in enumerate(named):
+        found = [axis for axis, each in enumerate(shape) if each == dim]
+        if len(found) != 1:
+            span = tokens(value, argument)[index].span if isinstance(value, str) else None
+            count = f"{len(found)} dims" if found else "no dim"
+            message = f"{count} of {brief(shape_text(shape))} {'are' if found else 'is'} {brief(str(dim))}"
+            hint = "name the axes by their numbers"
+            raise misuse(message, hint, argument=argument, index=index, span=span)
+        axes += found
+    return tuple(axes)
+
+
+def names_axes(op: str, options: Mapping[str, object]) -> bool:
+    """Say whether a request names axes by their dims, for which its input must be known.
+
+    >>> names_axes("transpose", {"perm": "N,C"}), names_axes("transpose", {"perm": "1,0"})
+    (True, False)
+    """
+    params = OPS[op].params if op in OPS else ()
+    return any(param.holds is Holds.PERM and _has_name(options.get(param.name)) for param in params)
+
+
+def _has_name(value: object) -> bool:
+    words = [value] if isinstance(value, str) else value if isinstance(value, (list, tuple)) else []
+    return any(char.isalpha() or char in "_?" for word in words for char in str(word))
+
+
+# `ask`: how texts, options and Python values become a `Request`.
+#
+# Every front end comes through here: the command line, the prompt, the case files and the Python functions.
+
+
+TEXTS = (Holds.SLICES, Holds.PATTERN, Holds.LENGTHS)
+"""What stays a text in a request."""
+
+
+class LackingError(ShapeError):
+    """A request for an op that the dialect does not have."""
+
+    def __init__(self, dialect: str, problem: Problem) -> None:
+        """Keep the dialect's name."""
+        super().__init__(problem)
+        self.dialect = dialect
+
+
+def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -> Request:
+    """Return the request that an op's name, an input shape and named options make.
+
+    Raises `ShapeError` (usage) for what cannot be read, and for options that the op or dialect lacks.
+
+    >>> ask("reshape", "2,3,4", {"target": "0,-1"}).arguments
+    {'target': (0, -1)}
+    """
+    spec = OPS.found.get(op) or lookup(op, OPS, "operation")
+    row, operator = operator_in(spec, options.get("dialect"))
+    dims = read_shape(shape) if isinstance(shape, str) else shape_of(shape)
+    written = {"input": shape} if isinstance(shape, str) else {}
+    arguments = {}
+    for param in (*spec.params, *operator.params) if operator.params else spec.params:
+        name, value = param.name, options.get(param.name)
+        if value is not None:
+            arguments[name] = _value(value, param, row, dims)
+            if isinstance(value, str):
+                written[name] = value
+        elif param.required:
+            raise misuse(f"{op} needs a {name}", argument=name)
+    given = {} if len(options) == len(arguments) + ("dialect" in options) else _others(options, arguments)
+    if not given:
+        return Request(op, dims, arguments, row.name, None, None, None, written)
+    _check_names(given, spec, row)
+    opset, dtype, switch = opset_in(given, row), _dtype(given, row), _switch(given, row, spec)
+    request = Request(op, dims, arguments, row.name, opset, dtype, switch, written)
+    return _filled(request, read_sizes(given["where"])) if "where" in given else request
+
+
+def _others(options: Mapping[str, object], arguments: Mapping[str, object]) -> dict[str, object]:
+    """Return the options that were given beside the op's own arguments and the dialect."""
+    given = {name: value for name, value in options.items() if value is not None and name not in arguments}
+    given.pop("dialect", None)
+    return given
+
+
+def operator_in(op: Op, name: object) -> tuple[Dialect, Operator]:
+    """Return the dialect that was named, or the op's default if none was, and its operator.
+
+    Raises `ShapeError` (usage) if there is no such dialect, or if it does not have the op.
+    """
+    row = DIALECTS.found.get(name) if isinstance(name, str) else None
+    if row is None:
+        row = dialect_called(op.default_dialect if name is None else str(name))
+    operator = operator_of(op, row)
+    if operator is None:
+        having = ", ".join(other.name for other in dialects_with(op))
+        raise LackingError(row.name, Problem(USAGE, f"{row.name} has no {op.name}", f"it is in {having}", "dialect"))
+    return row, operator
+
+
+def dialect_called(name: str) -> Dialect:
+    """Return the dialect of that name or alias, in any case; raise `ShapeError` (usage) if there is none."""
+    return dialect_named(name) or lookup(name.lower(), DIALECTS, "dialect")
+
+
+def default_dialect(op: str) -> str:
+    """Return the dialect that answers if none is named; for a chain and other names, `onnx`."""
+    return OPS[op].default_dialect if op in OPS else "onnx"
+
+
+def _check_names(given: Iterable[str], spec: Op, row: Dialect) -> None:
+    """Refuse options that the op does not have, in any dialect or in this one."""
+    params = [param.name for param in params_of(spec)]
+    known = [*params, *common_options()]
+    for name in given:
+        if name in params:
+            raise misuse(f"{row.name} has no {name} here", argument=name)
+        if name not in known:
+            shown = visible(brief(str(name)))
+            raise misuse(f"{spec.name} has no {shown}", suggestion(shown, known), argument=str(name))
+
+
+def _value(value: object, param: Param, row: Dialect, shape: Shape) -> Any:
+    """Return a parameter's value from its text or from a Python value. `shape` is the input's."""
+    name = param.name
+    if param.taken_by is not None and not param.taken_by(row):
+        raise misuse(f"{row.name} has no {name} here", argument=name)
+    if param.holds is Holds.TARGET and type(value) is tuple:
+        return dims_of(value, name)
+    if param.holds is Holds.INT:
+        return whole_number(value, name)
+    if param.holds in TEXTS:
+        return _text(value, param)
+    if param.holds is Holds.WORD:
+        return _word(value, param)
+    if param.holds is Holds.FLAG:
+        return read_flag(value, name)
+    if param.holds is Holds.TARGET:
+        return read_target(value, name) if isinstance(value, str) else _dims(value, name)
+    return _axes(value, param, shape)
+
+
+def _axes(value: object, param: Param, shape: Shape) -> Shape:
+    """Return the axes of a text or of a Python value; those of a permutation may be named by their dims."""
+    name = param.name
+    dims = _dims(value, name)
+    if Monomial not in map(type, dims):
+        return dims
+    if param.holds is Holds.PERM:
+        return axes_of_dims(dims, shape, value, name)
+    if isinstance(value, str):
+        return read_axes(value, name)
+    raise misuse(f"an axis is a whole number, not {shape_text(dims)}", argument=name)
+
+
+def _text(value: object, param: Param) -> str:
+    """Return the text of a parameter that stays a text: slices as shapecalc writes them, patterns as typed."""
+    if param.holds is Holds.SLICES:
+        from shapecalc.core.values import read_slices  # no other op has slices
+
+        return read_slices(value, param.name)
+    from shapecalc.core.values import read_lengths, read_pattern  # no other op has patterns
+
+    (read_pattern if param.holds is Holds.PATTERN else read_lengths)(value, param.name)
+    return str(value)
+
+
+def _dims(value: object, name: str) -> Shape:
+    """Return the dims of a text or of a Python value; one number stands for itself."""
+    if isinstance(value, str):
+        return read_dims(value, name)
+    return dims_of(value if type(value) is tuple or not is_whole(value) else (value,), name)
+
+
+def _word(value: object, param: Param) -> str:
+    """Return the word of a parameter of words, in any case; raise `ShapeError` (usage) for any other."""
+    text = str(value).strip()
+    for word in param.words:
+        if text.lower() == word.lower():
+            return word
+    listed = " or ".join(param.words)
+    raise misuse(f"{param.name} is {listed}, not '{visible(brief(text))}'", argument=param.name)
+
+
+def read_flag(value: object, name: str) -> bool:
+    """Return a yes or no from 0, 1, a truth value or the text of a number; raise `ShapeError` (usage) otherwise."""
+    if value in ("0", "1"):
+        return value == "1"
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    raise misuse(f"{name} is 0 or 1, not {describe(value)}", argument=name)
+
+
+def with_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
+    """Return the request with sizes put in for names; raise `ShapeError` if a dim cannot take them."""
+    arguments = {
+        name: _with_sizes(value, sizes, name) if isinstance(value, tuple) else value
+        for name, value in request.arguments.items()
+    }
+    dims = _with_sizes(request.input, sizes, "input")
+    return Request(request.op, dims, arguments, request.dialect, request.opset, request.dtype, request.switch)
+
+
+def _filled(request: Request, sizes: Mapping[str, int]) -> Request:
+    check_names_known(sizes, names(request.dims))
+    return with_sizes(request, sizes)
+
+
+def check_names_known(sizes: Mapping[str, int], known: Iterable[str]) -> None:
+    """Raise `ShapeError` (usage) if a size is given for a name that does not occur."""
+    known = list(known)
+    for name in sizes:
+        if name not in known:
+            listed = ", ".join(visible(other) for other in known) or "none"
+            raise misuse(f"no dim is called {name}", f"the names are {listed}", argument="where")
+
+
+def _with_sizes(dims: Shape, sizes: Mapping[str, int], argument: str) -> Shape:
+    try:
+        filled = tuple(substitute(dim, sizes) for dim in dims)
+    except ZeroDivisionError as error:
+        raise misuse(f"a dim would divide by 0: {error}", argument="where") from None
+    for before, after in zip(dims, filled, strict=True):
+        if isinstance(after, Monomial) and not after.powers:
+            raise refusal(INDIVISIBLE, f"{before} would be {after}, which is not a whole number", argument=argument)
+        if isinstance(after, int) and after >= TOO_LARGE:
+            raise misuse(f"{brief(str(before))} would have more digits than any size", argument=argument)
+    return filled
+
+
+def opset_in(given: Mapping[str, object], row: Dialect) -> int | None:
+    """Return the opset that options give, if they do; raise `ShapeError` (usage) for one that the dialect lacks."""
+    if "opset" not in given:
+        return None
+    if row.newest_opset is None:
+        raise misuse(f"{row.name} has no opsets", argument="opset")
+    opset = whole_number(given["opset"], "opset")
+    if not 1 <= opset <= row.newest_opset:
+        raise misuse(f"{row.name} knows the opsets 1 to {row.newest_opset}, not {brief(str(opset))}", argument="opset")
+    return opset
+
+
+def _dtype(given: Mapping[str, object], row: Dialect) -> str | None:
+    if "dtype" not in given:
+        return None
+    value = given["dtype"]
+    text = describe(value) if isinstance(value, list | dict) else str(value)
+    dtype = element_type(text, row)
+    if dtype is None:
+        raise misuse(f"{row.name} knows no element type '{visible(text[:40])}'", argument="dtype")
+    return dtype
+
+
+def switch_name(op: Op, row: Dialect) -> str | None:
+    """Return the name of the switch that an op has in a dialect; None if it has none."""
+    return row.switch.name if row.switch is not None and op.switched else None
+
+
+def _switch(given: Mapping[str, object], row: Dialect, op: Op) -> bool | None:
+    """Return the setting of the dialect's switch if it was given; refuse another dialect's."""
+    own = switch_name(op, row)
+    for name in switches():
+        if name in given and name != own:
+            has = f"its switch is {own}" if own else ""
+            operator = operator_of(op, row)
+            raise misuse(f"{row.name} {operator.name if operator else op.name} has no {name}", has, argument=name)
+    if own is None or own not in given:
+        return None
+    return read_flag(given[own], own)
+
+
+# Defaults: which option applies to a stage, decided in one place for every front end.
+#
+# - An option of the stage itself always applies. If the op or the dialect does not have it, that is usage. - A
+# default applies to a stage that can take it, and is passed over if the stage cannot: a switch and an opset are not
+# for all ops and dialects. - The dialect is never passed over, since it says whose rules apply. An op that it does
+# not have is usage. - An option that was given for a whole chain must be taken by one stage at least. If it is not,
+# that is usage. - What was set beforehand, for a project or in the environment, comes last.
+
+
+NO_DEFAULTS: FrozenDict = FrozenDict()
+SETTABLE = ("dialect", "opset")
+"""What can be set beforehand."""
+
+
+class Default(Record):
+    """An option that was set beforehand."""
+
+    name: str
+    value: str | int
+    place: str
+    """Where it was set: the name of a variable or of a file."""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}, set in {visible(self.place)}"
+
+
+def with_defaults(op: str, defaults: Options, options: Options) -> Options:
+    """Return the options of a stage together with the defaults that it takes.
+
+    >>> with_defaults("reshape", {"dialect": "numpy", "opset": 13}, {"target": "6"})
+    {'dialect': 'numpy', 'target': '6'}
+    """
+    if not defaults:
+        return options
+    lacking = _lacking(op, options.get("dialect") or defaults.get("dialect"))
+    return {**{name: value for name, value in defaults.items() if name not in lacking}, **options}
+
+
+def _lacking(op: str, dialect: object) -> set[str]:
+    """Return the common options that an op does not have in a dialect."""
+    row = dialect_named(str(dialect or default_dialect(op)))
+    own = switch_name(OPS[op], row) if row and op in OPS else None
+    lacking = {*switches()} - {own}
+    if row is None or row.newest_opset is None:
+        lacking.add("opset")
+    return lacking
+
+
+def chain_with_options(stages: Sequence[Stage], given: Options, defaults: Options = NO_DEFAULTS) -> list[Stage]:
+    """Return the stages of a chain, each with the options that were given for the whole chain and that it takes.
+
+    `defaults` stand in for what was not given. Raises `ShapeError` (usage) for a given option that no stage takes.
+
+    >>> chain_with_options([("transpose", {}), ("reshape", {"target": "6"})], {"allowzero": True})
+    [('transpose', {}), ('reshape', {'allowzero': True, 'target': '6'})]
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    filled = [(op, with_defaults(op, {**defaults, **given}, options)) for op, options in stages]
+    for name in given:
+        if filled and not any(name in options for _, options in filled):
+            op, options = filled[-1]
+            row, operator = operator_in(OPS[op], options.get("dialect"))
+            raise misuse(f"{row.name} {operator.name} has no {name}", argument=name)
+    return filled
+
+
+def read_default(name: str, value: object, place: str) -> Default:
+    """Return an option that was set at a place; raise `ShapeError` (usage), which names the place, for a bad value.
+
+    >>> str(read_default("dialect", "pt", "SHAPECALC_DIALECT"))
+    'dialect torch, set in SHAPECALC_DIALECT'
+    """
+    try:
+        return Default(name, _dialect(value) if name == "dialect" else _opset(value), place)
+    except ShapeError as error:
+        raise misuse(f"{place}: {error.problem.message}", error.problem.hint, argument=name) from None
+
+
+def _dialect(value: object) -> str:
+    if not isinstance(value, str):
+        raise misuse(f"dialect is a name, not {describe(value)}")
+    return dialect_called(value).name
+
+
+def _opset(value: object) -> int:
+    opset, newest = whole_number(value, "opset"), max(row.newest_opset or 0 for row in DIALECTS.values())
+    if not 1 <= opset <= newest:
+        raise misuse(f"opsets run from 1 to {newest}, and this is {brief(str(opset))}")
+    return opset
+
+
+def read_table(text: bytes, place: str) -> Mapping[str, object]:
+    r"""Return what the table `[tool.shapecalc]` of a TOML text sets; raise `ShapeError` (usage), which names the place.
+
+    >>> read_table(b"[tool.shapecalc]\ndialect = 'torch'", "pyproject.toml")
+    {'dialect': 'torch'}
+    """
+    from tomllib import loads  # few have such a table
+
+    try:
+        tool = loads(text.decode()).get("tool")
+    except (ValueError, RecursionError) as error:
+        raise misuse(f"{place}: it is not TOML: {' '.join(str(error).split())}") from None
+    table = tool.get("shapecalc", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise misuse(f"{place}: tool.shapecalc is not a table")
+    for name in table:
+        if name not in SETTABLE:
+            raise misuse(f"{place}: tool.shapecalc has no {visible(brief(name))}", suggestion(name, SETTABLE))
+    return table
+
+
+def changing(stages: Iterable[Stage], given: Options, defaults: Iterable[Default]) -> Iterator[Default]:
+    """Yield the defaults that change whose rules answer one of the stages. `given` are the options for all of them.
+
+    >>> set_before = [read_default("dialect", "onnx", "x"), read_default("opset", "13", "x")]
+    >>> [each.name for each in changing([("reshape", {}), ("shape", {"opset": "9"})], {}, set_before)]
+    ['opset']
+    """
+    defaults = list(defaults)
+    values = {default.name: default.value for default in defaults} | {**given}
+    stages = list(stages)
+    for default in defaults:
+        if default.name not in given and any(_changes(default, op, options, values) for op, options in stages):
+            yield default
+
+
+def _changes(default: Default, op: str, options: Options, values: Options) -> bool:
+    """Say whether a stage takes a default that says otherwise than the op itself."""
+    unset = default_dialect(op) if default.name == "dialect" else DEFAULT_OPSET
+    taken = default.name not in options and default.name in with_defaults(op, values, options)
+    return taken and default.value != unset
+
+
+if TYPE_CHECKING:
+    Options = Mapping[str, object]
+    Stage = tuple[str, Options]

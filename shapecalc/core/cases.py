@@ -1,0 +1,632 @@
+"""Case files: lines with a question and what its answer must be; read, judged, rewritten and made."""
+
+from __future__ import annotations
+
+import json
+from json import JSONDecodeError, JSONDecoder
+
+from shapecalc.core.answers import Request, Trace
+from shapecalc.core.ask import ask, common_options, dialect_called, read_flag, switches, with_defaults
+from shapecalc.core.commands import read_chain, read_stage, split
+from shapecalc.core.conditions import Conditions, Never, combine, differ, divides, equal
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import SINCE_25, Dialect
+from shapecalc.core.dims import Dim, plain
+from shapecalc.core.fixing import answer, answer_chain
+from shapecalc.core.lookup import lookup, suggestion
+from shapecalc.core.ops import OPS, operators_of, params_of
+from shapecalc.core.ops.op import Op, accepted_types
+from shapecalc.core.pattern import pattern_of_dims, read_pattern, sized_names, unexpected
+from shapecalc.core.problem import USAGE, ShapeError, misuse
+from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.resolve import resolve
+from shapecalc.core.rulebook import REFUSALS, RULES
+from shapecalc.core.text import brief, read_dims, shape_text, visible
+from shapecalc.core.values import describe, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any
+
+    from shapecalc.core.answers import Chain
+    from shapecalc.core.pattern import Unexpected
+
+
+# Expectations: what a case says that its answer must be, and how answers are written as expectations.
+#
+#     expectation = "error" [rule] | "same as" chain | pattern ["when" condition {"and" condition}]
+#     condition   = dim "%" dim "==" "0" | dim "==" dim | dim "!=" dim
+#                 | dim "divides" dim    | dim "is" dim | dim "is not" dim
+#
+# A dim after `%` may stand in parentheses. This is how shapecalc prints answers, as code and in words, so what it
+# prints it can read.
+
+
+REFUSED = "error"
+"""What an expectation of a refusal starts with."""
+SAME_AS = "same as"
+"""What an expectation of another chain starts with."""
+SAME = "same"
+"""What the words of a verdict start with if two chains are the same."""
+NONE: FrozenDict = FrozenDict()
+
+
+class Expectation(Record):
+    """What an answer must be: an output shape, under conditions where they are given, a refusal, or what a chain is."""
+
+    output: str | None
+    """The output shape, or a pattern of it, as shapecalc prints it; None where a refusal or a chain is expected."""
+    conditions: frozenset[str] | None = None
+    """The conditions as shapecalc prints them; None where nothing is said of them."""
+    rule: str | None = None
+    """The rule that must refuse; None where any may."""
+    same_as: str | None = None
+    """The chain that must be the same function; None where none is named."""
+    options: Mapping[str, object] = NONE
+    """The defaults in force for the stages of that chain."""
+    sized: frozenset[str] = frozenset()
+    """The names to which the case gives sizes; in a pattern they stand for themselves."""
+
+    def __str__(self) -> str:
+        if self.same_as is not None:
+            return f"{SAME_AS} {self.same_as}"
+        if self.output is None:
+            return f"{REFUSED} {self.rule}" if self.rule else REFUSED
+        return _conditional(self.output, sorted(self.conditions or ()))
+
+
+def read_expectation(text: str, options: Mapping[str, object] = NONE) -> Expectation:
+    """Return what a text expects; `options` are the defaults for the stages of a chain.
+
+    Raises `ShapeError` (usage) where it cannot be read.
+
+    >>> print(read_expectation("[2, 6]  when N == 3"))
+    2,6 when N == 3
+    >>> read_expectation("error indivisible").rule
+    'indivisible'
+    """
+    words = text.split()
+    if words[:1] == [REFUSED]:
+        return _refusal(words[1:])
+    if words[:2] == SAME_AS.split():
+        return _same_as(" ".join(words[2:]), options)
+    shape, when, conditions = " ".join(words).partition(" when ")
+    return Expectation(_shape(shape), _condition_texts(conditions.split(" and ")) if when else None)
+
+
+def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expectation:
+    """Return what the `expect` of a JSON case asks for; raise `ShapeError` (usage) where it cannot be read.
+
+    It is a list of dims, `{"error": RULE}`, `{"same_as": CHAIN}`, `{"output": DIMS, "conditions": LIST}`, or text as in
+    a plain line.
+
+    >>> print(expectation_of({"output": [2, 6], "conditions": ["N == 3"]}))
+    2,6 when N == 3
+    """
+    match value:
+        case str():
+            return read_expectation(value, options)
+        case list():
+            return Expectation(str(pattern_of_dims(value, "expect")))
+        case {"error": str(rule), **rest} if not rest:
+            return _refusal([rule])
+        case {"same_as": str(chain), **rest} if not rest:
+            return _same_as(chain, options)
+        case {"output": list(output), "conditions": list(conditions), **rest} if not rest:
+            return Expectation(str(pattern_of_dims(output, "expect")), _condition_texts(conditions))
+    hint = 'write [2, 12], "error", {"error": RULE} or {"output": [2, 6], "conditions": ["N == 3"]}'
+    raise misuse(f"{describe(value)} is not an expectation", hint, argument="expect")
+
+
+def _refusal(words: list[str]) -> Expectation:
+    if len(words) > 1:
+        raise misuse(f"'{visible(brief(' '.join(words)))}' is not one rule", argument="expect")
+    for rule in words:
+        lookup(rule, REFUSALS, "rule")
+    return Expectation(None, None, words[0] if words else None)
+
+
+def _same_as(chain: str, options: Mapping[str, object]) -> Expectation:
+    from shapecalc.core.equiv import asked_chain  # most files of cases name no chain here
+
+    if not chain.strip():
+        raise misuse(f"a chain is missing after {SAME_AS}", "write | OP ... or INPUT | OP ...", argument="expect")
+    asked_chain(chain, ())
+    return Expectation(None, None, None, chain, FrozenDict(options))
+
+
+def _shape(text: str) -> str:
+    return str(read_pattern(text, "expect"))
+
+
+def _condition_texts(texts: Iterable[object]) -> frozenset[str]:
+    return frozenset(map(str, read_conditions(str(text) for text in texts)))
+
+
+RELATIONS: dict[str, Callable[[Dim, Dim], Conditions]] = {
+    "%": divides,
+    "!=": differ,
+    "==": equal,
+    " divides ": lambda by, dim: divides(dim, by),
+    " is not ": differ,
+    " is ": equal,
+}
+"""The relations in the order in which they are looked for: a divisibility ends in == 0."""
+
+
+def read_conditions(texts: Iterable[str]) -> Conditions:
+    """Return the conditions that texts state, as an answer that has them lists them; without those always true.
+
+    Raises `ShapeError` (usage) for what states none, or what can never be true.
+
+    >>> [str(condition) for condition in read_conditions(["C*H*W % 64 == 0", "2*N == 6"])]
+    ['C*H*W % 64 == 0', 'N == 3']
+    """
+    stated: Conditions = ()
+    text = ""
+    try:
+        for text in texts:
+            stated += _condition(text)
+    except (Never, ZeroDivisionError):
+        raise misuse(f"'{visible(brief(text))}' can never be true", argument="expect") from None
+    try:
+        return combine(stated)
+    except Never:
+        raise misuse("the conditions can never be true together", argument="expect") from None
+
+
+def _condition(text: str) -> Conditions:
+    for sign, relation in RELATIONS.items():
+        left, there, right = text.partition(sign)
+        if sign == "%" and there:
+            right, there, zero = right.partition("==")
+            there = there if zero.strip() == "0" else ""
+        if there:
+            return relation(_dim(left, text), _dim(right, text))
+    raise misuse(
+        f"'{visible(brief(text))}' is not a condition",
+        "write N == 3, C*H % 64 == 0 or N != 1, or N is 3, 64 divides C*H or N is not 1",
+        argument="expect",
+    )
+
+
+def _dim(text: str, condition: str) -> Dim:
+    dims = read_dims(text, "expect")
+    if len(dims) != 1:
+        raise misuse(
+            f"'{visible(brief(condition))}' is not a condition", "it has one dim on each side", argument="expect"
+        )
+    return dims[0]
+
+
+def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
+    """Say whether an answer is what was expected; `strict` allows no conditions but those that are named."""
+    if answer.problem:
+        return refused_by(expected, answer.problem.rule)
+    if expected.same_as is not None:
+        verdict = verdict_on(expected.same_as, expected.options, answer)
+        return verdict == SAME or (not strict and verdict.startswith(f"{SAME} when"))
+    if expected.output is None:
+        return False
+    conditions = frozenset(map(str, answer.conditions))
+    wanted = frozenset() if strict and expected.conditions is None else expected.conditions
+    return wanted in (None, conditions) and wrong_output(expected, answer) is None
+
+
+def wrong_output(expected: Expectation, answer: Trace | Chain) -> Unexpected | None:
+    """Return what is wrong with the output of an answer; None if it is what was expected, or if none was."""
+    if expected.output in (None, shape_text(answer.output or ())):
+        return None
+    return unexpected(read_pattern(str(expected.output), "expect"), answer, expected.sized)
+
+
+def refused_by(expected: Expectation, rule: str) -> bool:
+    """Say whether a refusal by a rule is what was expected."""
+    return expected.output is None and expected.same_as is None and expected.rule in (None, rule)
+
+
+def verdict_on(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
+    """Return in words whether an answer is the same function as a chain, or what keeps it from being known.
+
+    `options` are the defaults for the stages of the chain, which has the answer's input if it begins with `|`.
+
+    >>> import shapecalc as sc
+    >>> verdict_on("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
+    'different (the outputs are 3,2 and 2,3)'
+    """
+    from shapecalc.core.equiv import Asked, answer_to, asked_chain, equivalence
+
+    asked = asked_chain(chain, answer.input)
+    stages = tuple([(op, with_defaults(op, options, given)) for op, given in asked.stages])
+    try:
+        found = equivalence(answer, answer_to(Asked(asked.input, stages), {}))
+    except ShapeError as error:
+        return str(error.problem)
+    return str(found) if found.counterexample is None else f"{found} ({found.counterexample})"
+
+
+def answer_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
+    """Return an answer as an expectation that it meets.
+
+    >>> import shapecalc as sc
+    >>> answer_text(sc.reshape("N,4", "2,6"))
+    '2,6 when N == 3'
+    """
+    if answer.output is None:
+        return f"{REFUSED} {answer.problem.rule}" if answer.problem else REFUSED
+    listed = map(str, answer.conditions) if conditions else ()
+    return _conditional(shape_text(answer.output), listed)
+
+
+def _conditional(output: str, conditions: Iterable[str]) -> str:
+    listed = " and ".join(conditions)
+    output = f"[{output}]" if output == REFUSED else output  # a dim of that name
+    return f"{output} when {listed}" if listed else output
+
+
+# Cases: one line each, a question and what its answer must be; plain text or a JSON object.
+#
+#     case    = question ["=>" expectation] ["#" comment] | JSON object
+#     question = op input {value | option} | input "|" stage {"|" stage}
+#     default = "@default" {name "=" value}       for the lines below
+#
+# A line whose first character is { and goes on as an object does is JSON.
+
+
+KEYS = dict.fromkeys(
+    (
+        "op",
+        "input",
+        *(param.name for op in OPS.values() for param in params_of(op)),
+        *common_options(),
+        "expect",
+        "id",
+        "source",
+    )
+)
+"""The keys of a JSON case; `source` is for people."""
+NO_OPTIONS = ("op", "input", "expect", "id", "source")
+"""Those that are no options of the op."""
+ARROW, COMMENT, DEFAULT = "=>", "#", "@default"
+
+
+class Case(Record):
+    """One case: its question, taken apart, and what is expected."""
+
+    input: object
+    stages: Stages
+    chained: bool
+    expected: Expectation | None
+    id: object = None
+
+    def answer(self, *, whole: bool = True) -> Trace | Chain:
+        """Return the answer, if `whole` with what would help; raise `ShapeError` (usage) if it cannot be read."""
+        if self.chained:
+            return answer_chain(self.input, self.stages, {})  # type: ignore[arg-type]
+        op, options = self.stages[0]
+        try:
+            request = ask(op, self.input, options)  # type: ignore[arg-type]
+        except ShapeError as error:
+            if error.problem.rule == USAGE:
+                raise
+            return Trace(Request(op, ()), problem=error.problem)  # sizes that a dim cannot take
+        return answer(request) if whole else resolve(request)
+
+
+def read_case(text: str, defaults: Mapping[str, object]) -> Case:
+    """Return the case that a line states; raise `ShapeError` (usage) where it cannot be read.
+
+    >>> case = read_case("reshape N,4 2,6 => 2,6 when N == 3  # a hard-coded batch", {})
+    >>> print(case.answer(), "|", case.expected)
+    2,6 when N == 3 | 2,6 when N == 3
+    """
+    return case_of(read_object(text), defaults) if is_object(text) else _plain_case(text, defaults)
+
+
+def is_object(text: str) -> bool:
+    """Say whether a line means to be a JSON object: `{2,3} | flatten` is a chain.
+
+    >>> is_object('{ "op": "reshape"'), is_object("{2,3} | flatten")
+    (True, False)
+    """
+    return text.startswith("{") and ("|" not in text or text[1:].lstrip()[:1] in ('"', "}"))
+
+
+def request_text(text: str) -> str:
+    """Return what a plain line asks, without its expectation and its comment."""
+    return text.partition(COMMENT)[0].partition(ARROW)[0].strip()
+
+
+def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
+    request, arrow, expected = text.partition(COMMENT)[0].partition(ARROW)
+    if arrow and not expected.strip():
+        raise misuse("an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect")
+    wanted = read_expectation(expected.strip(), defaults) if arrow else None
+    if "|" in request:
+        shape, read = read_chain(request)
+        stages = tuple((op, with_defaults(op, defaults, options)) for op, options in read)
+        return Case(shape, stages, True, _with_sized(wanted, stages))
+    stage = read_stage(split(request), with_input=True)
+    if stage.input is None:
+        raise misuse(f"{stage.op} needs an input", argument="input")
+    stages = ((stage.op, with_defaults(stage.op, defaults, stage.options)),)
+    return Case(stage.input, stages, False, _with_sized(wanted, stages))
+
+
+def _with_sized(expected: Expectation | None, stages: Stages) -> Expectation | None:
+    """Return an expectation that knows the names to which the stages of its case give sizes."""
+    sized = sized_names(options for _, options in stages) if expected is not None else ()
+    return replace(expected, sized=frozenset(sized)) if expected is not None and sized else expected
+
+
+def case_of(found_object: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
+    """Return the case that a JSON object states; raise `ShapeError` (usage) for what no case has."""
+    for name in found_object:
+        if name not in KEYS:
+            raise misuse(f"a case has no '{visible(brief(name))}'", suggestion(name, KEYS), argument=name)
+    op = found_object.get("op")
+    if not isinstance(op, str):
+        raise misuse("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
+    lookup(op, OPS, "operation")
+    if found_object.get("input") is None:
+        raise misuse(f"{op} needs an input", argument="input")
+    options = {name: value for name, value in found_object.items() if name not in NO_OPTIONS}
+    expected = expectation_of(found_object["expect"], defaults) if found_object.get("expect") is not None else None
+    stages = ((op, with_defaults(op, defaults, options)),)
+    return Case(found_object["input"], stages, False, _with_sized(expected, stages), found_object.get("id"))
+
+
+def read_default(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
+    """Return the defaults for the lines below an `@default` line; alone on its line it takes all back.
+
+    Raises `ShapeError` (usage) for what is no default.
+
+    >>> read_default("@default dialect=onnx opset=13", {"dialect": "numpy", "dtype": "float"})
+    {'dialect': 'onnx', 'dtype': 'float', 'opset': 13}
+    """
+    words = text.partition(COMMENT)[0].split()[1:]
+    read: dict[str, object] = {}
+    for word in words:
+        name, equals, value = word.removeprefix("--").replace("-", "_", word.count("-")).partition("=")
+        if name not in common_options() or name == "where":
+            known = [name for name in common_options() if name != "where"]
+            raise misuse(f"there is no default '{visible(brief(word))}'", suggestion(name, known))
+        if not equals or not value:
+            raise misuse(f"the default {name} needs a value", f"write {name}=VALUE")
+        value = word.partition("=")[2]
+        read[name] = _default(name, value)
+    return {**defaults, **read} if words else {}
+
+
+def _default(name: str, value: str) -> object:
+    if name == "dialect":
+        return dialect_called(value).name
+    if name == "opset":
+        return whole_number(value, name)
+    return read_flag(value, name) if name in switches() else value
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """Return the JSON object that a line holds; raise `ShapeError` (usage) for anything else, and for keys said twice.
+
+    >>> read_object('{"op": "shape", "input": [2.5]}')
+    {'op': 'shape', 'input': [2.5]}
+    """
+    try:
+        case = _CAREFUL.decode(text)
+    except JSONDecodeError as error:
+        raise misuse(f"it is not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise misuse("it is nested too deeply") from None
+    except ShapeError:
+        raise
+    except ValueError:
+        raise misuse("it has a number with too many digits") from None
+    if not isinstance(case, dict):
+        raise misuse("a case is a JSON object")
+    return case
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise misuse(f"the key '{visible(brief(twice))}' is there twice", argument=twice)
+    return made
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise misuse(f"{visible(brief(text))} is larger than any float")
+    return number
+
+
+def _no_constant(text: str) -> None:
+    raise misuse(f"it is not JSON: {text} is not a number")
+
+
+_CAREFUL = JSONDecoder(object_pairs_hook=_without_repeats, parse_float=_finite, parse_constant=_no_constant)
+
+
+if TYPE_CHECKING:
+    Stages = tuple[tuple[str, Mapping[str, object]], ...]
+
+
+# Rewriting: a case's line with another expectation, and nothing else of it changed.
+
+
+_DECODER = json.JSONDecoder()
+BLANKS = " \t\n\r\v\f"
+
+
+def rewritten(line: str, expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> str:
+    """Return the line of a case with what was got in place of what was expected.
+
+    Conditions are written where the expectation named them, or where `strict` asks for them.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.core.cases import read_expectation
+    >>> rewritten("reshape 6 2,-1  => 2,4  # why", read_expectation("2,4"), sc.reshape((6,), (2, -1)))
+    'reshape 6 2,-1  => 2,3  # why'
+    """
+    named = strict or expected.conditions is not None
+    if not is_object(line.lstrip("\ufeff" + BLANKS)):
+        start = line.index(ARROW) + len(ARROW)
+        end = line.index(COMMENT, start) if COMMENT in line[start:] else len(line)
+        text = answer_text(answer, conditions=named)
+        return line[:start] + _in_place_of(line[start:end], text) + line[end:]
+    start, end = _expect_span(line)
+    return line[:start] + _value_text(line[start:end], answer, named=named) + line[end:]
+
+
+def _in_place_of(old: str, new: str) -> str:
+    """Return `new` with the blanks around `old`."""
+    stripped = old.strip()
+    if not stripped:
+        return f" {new}{old}"
+    start = old.index(stripped)
+    return old[:start] + new + old[start + len(stripped) :]
+
+
+def _expect_span(line: str) -> tuple[int, int]:
+    """Return where the value of a JSON object's key `expect` starts and ends."""
+    place = line.index("{") + 1
+    while True:
+        name, place = _DECODER.raw_decode(line, _past(line, place, BLANKS + ","))
+        start = _past(line, place, BLANKS + ":")
+        _, place = _DECODER.raw_decode(line, start)
+        if name == "expect":
+            return start, place
+
+
+def _past(line: str, place: int, chars: str) -> int:
+    while line[place] in chars:
+        place += 1
+    return place
+
+
+def _value_text(old: str, answer: Trace | Chain, *, named: bool) -> str:
+    """Return what was got as JSON, in the form and with the blanks of the old value."""
+    separators = (", ", ": ") if ", " in old or ": " in old or "," not in old else (",", ":")
+    value: object = plain(answer.output)
+    if old.startswith('"') and not (old.startswith(f'"{REFUSED}') and not answer.problem):
+        value = answer_text(answer, conditions=named)
+    elif answer.problem:
+        value = {REFUSED: answer.problem.rule}
+    elif named and answer.conditions:
+        value = {"output": value, "conditions": [str(condition) for condition in answer.conditions]}
+    return json.dumps(value, separators=separators)
+
+
+# Golden cases: what every dialect answers to the same requests, version by version and setting by setting.
+#
+# The requests are chosen so that every rule acts; the dialects, versions, settings and element types come from their
+# tables. Others can test their own importers against them.
+
+
+class Setup(Record):
+    """What one group of vectors is asked under."""
+
+    row: Dialect
+    op: Op
+    opset: int | None
+    switch: bool | None
+
+    def __str__(self) -> str:
+        version = "" if self.opset is None else f"-{self.opset}"
+        name = self.row.switch.name if self.row.switch else ""
+        return f"{self.row.name}/{self.op.name}{version}" + ("" if self.switch is None else f"/{name}={self.switch:d}")
+
+
+def vectors(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
+    """Yield the golden cases of the named dialects, or of all, as JSON cases with `id` and `source`.
+
+    >>> first = next(vectors(["numpy"]))
+    >>> first["id"], first["input"], first["target"], first["expect"]
+    ('numpy/reshape/1', [2, 3, 4], [0, -1], {'error': 'zero-volume-infer'})
+    """
+    chosen = list(dialects) or list(DIALECTS)
+    for name in chosen:
+        for setup in _setups(DIALECTS[name]):
+            requests = [*_requests(setup), *_typed_requests(setup)]
+            for number, request in enumerate(requests, 1):
+                yield vector(f"{setup}/{number}", request)
+    for rule, request in _examples():
+        if request.dialect in chosen:
+            yield vector(f"rule/{rule}", request)
+
+
+def _setups(row: Dialect) -> Iterator[Setup]:
+    for name, operator in operators_of(row).items():
+        op = OPS[name]
+        for opset in operator.versions or [None]:
+            yield Setup(row, op, opset, None)
+            exists = op.switched and row.switch is not None and (opset is None or opset >= row.switch.since)
+            for switch in (False, True) if exists else ():
+                yield Setup(row, op, opset, switch)
+
+
+def _requests(setup: Setup) -> Iterator[Request]:
+    """Yield what the operator can be asked at all; parameters that its dialect lacks are left out."""
+    for shape, arguments in setup.op.vectors:
+        try:
+            request = ask(setup.op.name, shape, {**arguments, "dialect": setup.row.name})
+        except ShapeError:
+            continue
+        yield replace(request, opset=setup.opset, switch=setup.switch)
+
+
+def _typed_requests(setup: Setup) -> Iterator[Request]:
+    """Yield a request for each element type that ONNX has, accepted or refused, once for each version."""
+    row, op = setup.row, setup.op
+    required = row.switch is not None and row.switch.default is None and op.switched
+    if (setup.switch is None) is required:
+        return
+    accepted = accepted_types(op, row, setup.opset)
+    first = next(_requests(setup))
+    for dtype in sorted(SINCE_25 | accepted):
+        yield replace(first, dtype=dtype)
+
+
+def _examples() -> Iterator[tuple[str, Request]]:
+    """Yield the example of each rule that is one request, and can be read."""
+    for rule in RULES.values():
+        words = split(rule.example)[1:]
+        try:
+            stage = read_stage(words, with_input=True)
+            yield rule, ask(stage.op, stage.input or "", stage.options)
+        except ShapeError:
+            continue
+
+
+def vector(name: str, request: Request) -> dict[str, object]:
+    """Return a request as a JSON case, with the answer it has."""
+    trace = resolve(request)
+    switch = DIALECTS[request.dialect].switch
+    case: dict[str, object] = {"id": name, "source": _source(trace), "op": request.op, "dialect": request.dialect}
+    if request.opset is not None:
+        case["opset"] = request.opset
+    if request.dtype is not None:
+        case["dtype"] = request.dtype
+    case["input"] = plain(request.input)
+    case |= {argument: plain(value) for argument, value in request.arguments.items()}
+    if switch and request.switch is not None:
+        case[switch.name] = int(request.switch)
+    return case | {"expect": _expected(trace)}
+
+
+def _expected(trace: Trace) -> object:
+    if trace.problem:
+        return {"error": str(trace.problem.rule)}
+    if trace.conditions:
+        return {"output": plain(trace.output), "conditions": [str(condition) for condition in trace.conditions]}
+    return plain(trace.output)
+
+
+def _source(trace: Trace) -> str:
+    """Return where the answer's rules are written down: the dialect's document, and those of the rules."""
+    rules = [trace.problem.rule] if trace.problem else [step.rule for step in trace.steps]
+    return "; ".join(dict.fromkeys([DIALECTS[trace.dialect].source, *(rule.source for rule in rules)]))

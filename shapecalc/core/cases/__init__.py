@@ -1,1 +1,0 @@
-"""Case files: read, answered fast, rewritten and made."""

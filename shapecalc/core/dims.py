@@ -1,0 +1,243 @@
+"""Dims and shapes: the numbers and monomials that reshape and transpose multiply and divide.
+
+A `Dim` is an `int`, or a `Monomial` if it has names: `3*H*W`, `C*H*W/64`. A `Shape` is a tuple of dims. The dims
+of a concrete shape are plain ints, so `(2, 12)` is fast and ready for JSON. A name stands for a size of at least 1.
+A name that starts with `?` is a dim that nobody knows, and prints as `?`.
+"""
+
+from __future__ import annotations
+
+from math import gcd, prod
+
+from shapecalc.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+INT64_MAX = 2**63 - 1
+
+
+class Monomial(Record):
+    """A rational coefficient times named sizes with integer exponents, in lowest terms.
+
+    Make one with `named_dim`, `monomial`, `product` or `quotient`. They sort `powers` by name and leave zero
+    exponents out, so that equal monomials are equal values.
+    """
+
+    numerator: int
+    denominator: int
+    powers: tuple[tuple[str, int], ...]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is Monomial
+            and self.powers == other.powers
+            and self.numerator == other.numerator
+            and self.denominator == other.denominator
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.numerator, self.denominator, self.powers))
+
+    def __str__(self) -> str:
+        """Return the text: the coefficient, the names in order, then what divides.
+
+        >>> print(quotient(product((3, named_dim("W"), named_dim("H"))), product((64, named_dim("K")))))
+        3*H*W/64/K
+        """
+        if len(self.powers) == self.numerator == self.denominator == self.powers[0][1] == 1:
+            return _printed_name(self.powers[0][0])
+        above = [_printed_name(name) for name, power in self.powers for _ in range(power)]
+        below = [_printed_name(name) for name, power in self.powers for _ in range(-power)]
+        if self.numerator != 1 or not above:
+            above.insert(0, str(self.numerator))
+        if self.denominator != 1:
+            below.insert(0, str(self.denominator))
+        return "/".join(["*".join(above), *below])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+Dim = int | Monomial
+Shape = tuple[Dim, ...]
+
+
+def _printed_name(name: str) -> str:
+    return "?" if name.startswith("?") else name
+
+
+def named_dim(name: str) -> Monomial:
+    """Return the dim that is called `name`."""
+    return Monomial(1, 1, ((name, 1),))
+
+
+def monomial(dim: Dim) -> Monomial:
+    """Return `dim` as a `Monomial`, even if it is an int."""
+    return Monomial(dim, 1, ()) if isinstance(dim, int) else dim
+
+
+def lowest_terms(numerator: int, denominator: int, powers: Mapping[str, int]) -> Dim:
+    """Return the `Dim` that equals `numerator / denominator * powers`; an int if it is a whole number."""
+    if numerator == 0:
+        return 0
+    common = gcd(numerator, denominator)
+    if 0 in powers.values():
+        powers = {name: power for name, power in powers.items() if power}
+    if not powers and denominator == common:
+        return numerator // common
+    return Monomial(numerator // common, denominator // common, tuple(sorted(powers.items())))
+
+
+def quotient(a: Dim, b: Dim) -> Dim:
+    """Return `a / b` with equal factors cancelled; raise `ZeroDivisionError` if `b` is 0.
+
+    The result may be a fraction. `conditions.divides` says when it is whole.
+
+    >>> quotient(24, 2), str(quotient(named_dim("N"), 2))
+    (12, 'N/2')
+    """
+    if isinstance(b, int):
+        if b == 0:
+            raise ZeroDivisionError(f"{a} / 0")
+        if b == 1:
+            return a
+        if isinstance(a, int) and a % b == 0:
+            return a // b
+    top, bottom = monomial(a), monomial(b)
+    powers = dict(top.powers)
+    for name, power in bottom.powers:
+        powers[name] = powers.get(name, 0) - power
+    return lowest_terms(top.numerator * bottom.denominator, top.denominator * bottom.numerator, powers)
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    """Return the product of `dims`. It is 1 for no dims, and 0 if a dim is 0.
+
+    >>> product((2, 3, 4)), str(product((named_dim("N"), 4, named_dim("N"))))
+    (24, '4*N*N')
+    """
+    dims = tuple(dims)
+    for dim in dims:
+        if type(dim) is Monomial:
+            return _monomial_product(dims)
+    return prod(dims)  # type: ignore[arg-type]  # no dim is a monomial
+
+
+def _monomial_product(dims: Shape) -> Dim:
+    """Return the product of `dims` if some of them have names."""
+    numerator, denominator = 1, 1
+    powers: dict[str, int] = {}
+    for dim in dims:
+        if isinstance(dim, int):
+            numerator *= dim
+            continue
+        numerator, denominator = numerator * dim.numerator, denominator * dim.denominator
+        fewer: Iterable[tuple[str, int]] = dim.powers
+        if len(dim.powers) > len(powers):
+            fewer, powers = powers.items(), dict(dim.powers)
+        for name, power in fewer:
+            powers[name] = powers.get(name, 0) + power
+    return lowest_terms(numerator, denominator, powers)
+
+
+def all_known(dims: Iterable[Dim]) -> bool:
+    """Say whether every dim is a number.
+
+    >>> all_known((2, 3)), all_known((named_dim("N"), 3))
+    (True, False)
+    """
+    for dim in dims:  # noqa: SIM110 - `any` takes twice as long, on every shape
+        if type(dim) is Monomial:
+            return False
+    return True
+
+
+def names(dims: Iterable[Dim]) -> tuple[str, ...]:
+    """Return the names that occur in `dims`, in order of first appearance."""
+    return tuple(dict.fromkeys(name for dim in dims if isinstance(dim, Monomial) for name, _ in dim.powers))
+
+
+def substitute(dim: Dim, sizes: Mapping[str, int]) -> Dim:
+    """Return `dim` with numbers put in for the names in `sizes`.
+
+    Raises `ZeroDivisionError` if a name that divides is 0.
+
+    >>> substitute(quotient(named_dim("N"), 4), {"N": 8})
+    2
+    """
+    if isinstance(dim, int):
+        return dim
+    numerator, denominator, powers = dim.numerator, dim.denominator, dict(dim.powers)
+    for name, power in dim.powers:
+        if name in sizes:
+            del powers[name]
+            numerator *= sizes[name] ** max(power, 0)
+            denominator *= sizes[name] ** max(-power, 0)
+    if denominator == 0:
+        raise ZeroDivisionError(f"{dim} with {dict(sizes)}")
+    return lowest_terms(numerator, denominator, powers)
+
+
+def rewrite(dim: Dim, dims: Mapping[str, Dim]) -> Dim:
+    """Return `dim` with other dims put in for the names in `dims`; none of them may be 0.
+
+    >>> rewrite(quotient(named_dim("C"), 4), {"C": product((8, named_dim("K")))})
+    2*K
+    """
+    if isinstance(dim, int) or not any(name in dims for name, _ in dim.powers):
+        return dim
+    kept = {name: power for name, power in dim.powers if name not in dims}
+    above = [dims[name] for name, power in dim.powers if name in dims for _ in range(power)]
+    below = [dims[name] for name, power in dim.powers if name in dims for _ in range(-power)]
+    return quotient(product([lowest_terms(dim.numerator, dim.denominator, kept), *above]), product(below))
+
+
+def exceeds(dim: Dim, limit: int) -> bool:
+    """Say whether `dim` is greater than `limit` for all sizes.
+
+    >>> exceeds(product((2**63, named_dim("N"))), INT64_MAX)
+    True
+    """
+    if isinstance(dim, int):
+        return dim > limit
+    return dim.numerator > limit * dim.denominator and all(power > 0 for _, power in dim.powers)
+
+
+def plain(value: object) -> object:
+    """Return a dim, a shape or an argument for JSON. Dims with names are strings; shapes are lists.
+
+    >>> plain((2, named_dim("N"), -1)), plain(None)
+    ([2, 'N', -1], None)
+    """
+    if isinstance(value, Monomial):
+        return str(value)
+    return [plain(part) for part in value] if isinstance(value, tuple) else value
+
+
+# Sums of dims. A dim is never a sum; the place in an input at which a tensor begins may be one.
+
+
+Sum = tuple[Dim, ...]
+"""Terms with different names, in order, none of them 0; so equal sums are equal tuples."""
+
+
+def total(terms: Iterable[Dim]) -> Sum:
+    """Return the sum of terms, which may be below 0.
+
+    >>> from shapecalc.core.text import read_dims
+    >>> total((*read_dims("2*N,3,N/2"), -1))
+    (2, 5*N/2)
+    """
+    terms = tuple(terms)
+    if all_known(terms):
+        known = sum(terms)  # type: ignore[arg-type]  # all are numbers
+        return (known,) if known else ()
+    found: dict[tuple[tuple[str, int], ...], tuple[int, int]] = {}
+    for term in map(monomial, terms):
+        above, below = found.get(term.powers, (0, 1))
+        found[term.powers] = above * term.denominator + term.numerator * below, below * term.denominator
+    dims = [lowest_terms(*found[powers], dict(powers)) for powers in sorted(found)]
+    return tuple([dim for dim in dims if dim != 0])

@@ -1,0 +1,568 @@
+"""Premises: dims that are whole numbers, and conditions, put to use in a proof."""
+
+from __future__ import annotations
+
+from array import array
+from contextlib import suppress
+from itertools import combinations, islice
+
+from shapecalc.core.answers import Chain, moves_of
+from shapecalc.core.ask import check_names_known
+from shapecalc.core.commands import read_chain
+from shapecalc.core.conditions import (
+    Condition,
+    Conditions,
+    Known,
+    Never,
+    combine,
+    differ,
+    divides,
+    equal,
+    holds,
+    solved_names,
+)
+from shapecalc.core.dims import (
+    INT64_MAX,
+    Dim,
+    Shape,
+    all_known,
+    monomial,
+    named_dim,
+    names,
+    plain,
+    product,
+    quotient,
+    rewrite,
+)
+from shapecalc.core.examples import ascending_sizes, multiplied_sizes
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.layout import Moves, View, position, positions
+from shapecalc.core.moves import Roll, unravel
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import Choice, FrozenDict, Record, replace
+from shapecalc.core.resolve import ask_chain
+from shapecalc.core.text import shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from shapecalc.core.answers import Trace
+    from shapecalc.core.layout import Atoms
+
+
+class Premises:
+    """What is taken as given. A name that a condition settles is put in for everywhere."""
+
+    def __init__(self, dims: Iterable[Dim], conditions: Conditions) -> None:
+        """Take these dims as whole, and these conditions, which some sizes meet, as true."""
+        self.settled = solved_names(conditions)
+        ratios = [quotient(each.left, each.right) for each in conditions if each.relation == "%"]
+        self.known = self._known([*dims, *ratios])
+        if alike := _alike(self.known):
+            self.settled = solved_names((*conditions, *alike))
+            self.known = self._known([*dims, *ratios])
+        self.differing = {self._sides(each) for each in conditions if each.relation == "!="}
+
+    def _known(self, whole: Iterable[Dim]) -> Known:
+        return Known([*[rewrite(dim, self.settled) for dim in whole], *self.settled.values()])
+
+    def _sides(self, condition: Condition) -> tuple[Dim, Dim]:
+        return rewrite(condition.left, self.settled), rewrite(condition.right, self.settled)
+
+    def imply(self, condition: Condition) -> bool:
+        """Say whether a condition is sure to hold.
+
+        >>> from shapecalc.core.conditions import divides
+        >>> from shapecalc.core.dims import named_dim
+        >>> premises = Premises([], equal(named_dim("N"), named_dim("M")) + divides(named_dim("M"), 6))
+        >>> premises.imply(*divides(named_dim("N"), 3)), premises.imply(*divides(named_dim("N"), 4))
+        (True, False)
+        """
+        left, right = self._sides(condition)
+        if condition.relation == "==":
+            return left == right
+        if condition.relation == "%":
+            return self.known.divides(right, left)
+        return (left, right) in self.differing or _never_equal(left, right)
+
+
+def _alike(known: Known) -> Conditions:
+    """Return what is equal because each divides the other.
+
+    >>> from shapecalc.core.text import read_dims
+    >>> [str(each) for each in _alike(Known(read_dims("C/H,H/W,W/C")))]
+    ['C == H', 'H == W']
+    """
+    fractions = [monomial(dim) for dim in known.fractions]
+    dividing = {name for dim in fractions for name, power in dim.powers if power < 0}
+    if not any({name for name, power in dim.powers if power > 0} <= dividing for dim in fractions):
+        return ()  # nothing divides all that some dim is made of
+    from shapecalc.core.conditions import FREE, Impossible, System, Undecided
+
+    try:
+        ones = System((), fractions).settle()
+    except (Impossible, Undecided):
+        return ()
+    whole = [one for one in ones if not any(name.startswith(FREE) for name, _ in one.powers)]
+    return tuple([condition for one in whole for condition in equal(one, 1)])
+
+
+def _never_equal(left: Dim, right: Dim) -> bool:
+    try:
+        return not differ(left, right)
+    except Never:
+        return False
+
+
+# Where two chains of numbers differ: the first output index at which they read other elements of the input.
+
+
+BLOCK = 4096
+"""How many elements are compared at once. One in as many is looked at alone before all are computed."""
+
+
+class Counterexample(Record):
+    """Sizes at which two chains differ, and the first element of their outputs that does."""
+
+    sizes: Mapping[str, int]
+    outputs: tuple[Shape, Shape]
+    """The output shape of each."""
+    index: Index | None = None
+    """The index in both outputs; None if their shapes differ."""
+    elements: tuple[int, int] | None = None
+    """Where in the input the element of each stands, counted in C order; None if the shapes differ."""
+
+    def __str__(self) -> str:
+        sizes = ",".join(f"{name.replace('?', 'unknown ')}={size}" for name, size in self.sizes.items())
+        at = f"with {sizes}, " if sizes else ""
+        if self.index is None or self.elements is None:
+            return f"{at}the outputs are {' and '.join(map(shape_text, self.outputs))}"
+        one, other = self.elements
+        return (
+            f"{at}element [{shape_text(self.index)}] is element {one} of the input in the first, {other} in the second"
+        )
+
+
+def volume(chain: Moves) -> int:
+    """Return the most elements that a chain of numbers has on its way."""
+    return max(int(str(product(shape))) for shape in chain.shapes)
+
+
+def lines_up(chain: Moves) -> bool:
+    """Say whether no move of numbers mixes or rolls axes, so that the view of the output alone tells all."""
+    return chain.view(Known()).is_plain
+
+
+def difference(first: Moves, second: Moves, sizes: Mapping[str, int], *, lined_up: bool) -> Counterexample | None:
+    """Return where two chains of numbers differ; None if they do not. `lined_up` says that both line up.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.core.equiv import moves_of
+    >>> first, second = moves_of(sc.transpose((2, 2))), moves_of(sc.flip((2, 2), 0))
+    >>> print(difference(first, second, {}, lined_up=True))
+    element [0,0] is element 0 of the input in the first, 2 in the second
+    """
+    outputs = first.output, second.output
+    if outputs[0] != outputs[1]:
+        return Counterexample(sizes, outputs)
+    known = Known()
+    ours, theirs = first.view(known), second.view(known)
+    if ours == theirs:
+        return None
+    if lined_up:
+        index = _first_index(ours, theirs)
+        return Counterexample(sizes, outputs, index, (_element(ours, index), _element(theirs, index)))
+    for place, elements in _compared(first, second):
+        if elements[0] != elements[1]:
+            return Counterexample(sizes, outputs, unravel(place, outputs[0]), elements)
+    return None
+
+
+def _compared(first: Moves, second: Moves) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield places with the elements that both chains read there: the first places, then blocks that are not alike."""
+    volumes = [int(str(product(shape))) for shape in (first.input, first.output)]
+    for place in range(volumes[1] // BLOCK):
+        yield place, (position(first, place), position(second, place))
+    elements = array("q", range(volumes[0]))
+    one, other = positions(first, elements), positions(second, elements)
+    for start in range(0, volumes[1], BLOCK):
+        ours, theirs = one[start : start + BLOCK], other[start : start + BLOCK]
+        if ours != theirs:
+            yield from enumerate(zip(ours, theirs, strict=True), start)
+
+
+def _first_index(ours: View, theirs: View) -> Index:
+    """Return the first index, in C order, at which plain views that differ read different elements."""
+    index = [0] * len(ours.axes)
+    if ours.first != theirs.first:
+        return tuple(index)
+    for axis in reversed(range(len(index))):
+        mine, other = ours.axes[axis], theirs.axes[axis]
+        for place in sorted({*_inner_counts(mine), *_inner_counts(other)}):
+            if _along(mine, place) != _along(other, place):
+                index[axis] = place
+                return tuple(index)
+    raise ValueError("the views do not differ")
+
+
+def _inner_counts(atoms: Atoms) -> list[int]:
+    """Return the places on an axis at which a step of one of its atoms begins."""
+    counts = [1]
+    for atom in reversed(atoms[1:]):
+        counts.append(counts[-1] * int(str(atom.size)))
+    return counts if atoms else []
+
+
+def _along(atoms: Atoms, place: int) -> int:
+    """Return how far the element at a place on an axis of numbers is from its first one."""
+    element = 0
+    for atom in reversed(atoms):
+        size, stride = int(str(atom.size)), int(str(atom.stride))
+        element += place % size * stride
+        place //= size
+    return element
+
+
+def _element(view: View, index: Index) -> int:
+    return view.first + sum(_along(axis, place) for axis, place in zip(view.axes, index, strict=True))
+
+
+if TYPE_CHECKING:
+    Index = tuple[int, ...]
+
+
+# Pairs of chains as texts: the second may begin with `|`, and then has the first's input.
+#
+# A chain without a stage is its input as it is.
+
+
+STILL: Stages = (("flip", {"axes": (), "dialect": "torch"}),)
+"""What leaves every input as it is, of any rank, and so tells under which conditions there is one."""
+
+
+class Asked(Record):
+    """A chain that is read but not answered: its input, and its stages with their options."""
+
+    input: str | Iterable[object]
+    stages: Stages
+
+
+def asked_chain(text: str, shape: object = None) -> Asked:
+    """Return the chain that a text writes; one that begins with `|` has the input `shape`.
+
+    Raises `ShapeError` (usage) if it cannot be read.
+
+    >>> asked_chain("| transpose 1,0", (2, 3))
+    Asked(input=(2, 3), stages=(('transpose', {'perm': '1,0'}),))
+    """
+    if not text.strip():
+        raise misuse("a chain is missing", "write INPUT | OP ... or | OP ...")
+    written, stages = read_chain(text)
+    given = written or shape
+    if not given and given != ():
+        raise misuse("the first chain needs an input", "write INPUT | OP ...", argument="first")
+    return Asked(given, tuple(stages))  # type: ignore[arg-type]  # a shape, as a text or as dims
+
+
+def answer_pair(first: Asked, second: Asked, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
+    """Return the answers to two chains, with sizes put in for names that one of them has.
+
+    Raises `ShapeError` (usage) for a stage that cannot be read, and for a name that neither has.
+    """
+    known = [_names(asked) if sizes else () for asked in (first, second)]
+    check_names_known(sizes, known[0] + known[1])
+    one, other = (
+        answer_to(asked, {name: sizes[name] for name in sizes if name in own})
+        for asked, own in zip((first, second), known, strict=True)
+    )
+    return one, other
+
+
+def answer_to(asked: Asked, sizes: Mapping[str, int]) -> Chain:
+    """Return the answer to a chain, with sizes put in for names; raise `ShapeError` (usage) if it cannot be read.
+
+    >>> print(answer_to(asked_chain("N/2,C"), {}))
+    N/2,C when N % 2 == 0
+    """
+    if asked.stages:
+        return answer_chain(asked.input, asked.stages, sizes)
+    (still,) = answer_chain(asked.input, STILL, sizes).traces
+    return Chain(still.input, (), still.output, still.problem, still.conditions)
+
+
+def _names(asked: Asked) -> tuple[str, ...]:
+    return names([dim for request in ask_chain(asked.input, asked.stages or STILL, {}) for dim in request.dims])
+
+
+def answers_of(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
+    """Return two chains, those given as texts answered; `sizes` are put in for names of texts.
+
+    Raises `ShapeError` (usage) as `asked_chain` and `answer_pair` do.
+    """
+    one = asked_chain(first) if isinstance(first, str) else first
+    other = asked_chain(second, one.input) if isinstance(second, str) else second
+    asked = [each for each in (one, other) if isinstance(each, Asked)]
+    answered = iter(answer_pair(asked[0], asked[-1], sizes) if asked else ())
+    return tuple([next(answered) if isinstance(each, Asked) else each for each in (one, other)])  # type: ignore[return-value]
+
+
+if TYPE_CHECKING:
+    Stages = tuple[tuple[str, Mapping[str, object]], ...]
+
+
+# Whether two chains are the same function: proved for all sizes, proved under conditions, or an element that differs.
+#
+# Two chains are the same if the views of their outputs read the same elements of the input, and if both are defined
+# for the same sizes. A proof holds for all sizes. Where there is none, small sizes are tried, and conditions that fit
+# what was found are put in and proved in turn.
+
+
+MOST_ELEMENTS = 1 << 24
+"""The most elements that are compared one by one, at all sizes together, if nothing else is asked for."""
+MOST_TRIED = 24
+"""The most sizes that are tried from one start."""
+MOST_PUT_IN = 4000
+"""The most dims that sizes from one start are put in for."""
+MOST_PROVED = 20_000
+"""How many conditions are put in at most for one dim; a proof takes as long as the square of the dims."""
+
+
+class Verdict(Choice):
+    """Whether two chains are the same function."""
+
+    SAME = "same"
+    SAME_WHEN = "same-when"
+    DIFFERENT = "different"
+    UNDECIDED = "undecided"
+
+
+class Equivalence(Record):
+    """Whether two chains are the same function, and why."""
+
+    verdict: Verdict
+    conditions: tuple[Conditions, ...]
+    """Lists of conditions, any one of which makes them the same; none for other verdicts than `same-when`."""
+    defined: tuple[Conditions, Conditions]
+    """The conditions under which each is defined."""
+    counterexample: Counterexample | None
+    """Where they differ; None if no sizes are known at which they do."""
+    tested: int
+    """How many sizes were tried."""
+
+    def __init__(
+        self,
+        verdict: Verdict,
+        conditions: tuple[Conditions, ...] = (),
+        defined: tuple[Conditions, Conditions] = ((), ()),
+        counterexample: Counterexample | None = None,
+        tested: int = 0,
+    ) -> None:
+        """Set the fields."""
+        super().__init__(verdict, conditions, defined, counterexample, tested)
+
+    def __str__(self) -> str:
+        """Return the verdict in words, with its conditions."""
+        if self.verdict is not Verdict.SAME_WHEN:
+            return str(self.verdict.value)
+        listed = [" and ".join(condition.words for condition in each) for each in self.conditions]
+        return f"same when {', or when '.join(listed)}"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What there is to say of the verdict: when each is defined, and where they differ or how much was tried."""
+        said = [
+            f"the {which} is defined when {condition.words}"
+            for which, conditions in zip(("first", "second"), self.defined, strict=True)
+            for condition in conditions
+        ]
+        if self.counterexample:
+            said.append(str(self.counterexample))
+        elif self.verdict is Verdict.UNDECIDED:
+            sizes = "one choice of sizes" if self.tested == 1 else f"{self.tested} choices of sizes"
+            said.append(f"no difference at {sizes}" if self.tested else "too many elements to compare")
+        return tuple(said)
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as the JSON object that the command line documents."""
+        found = self.counterexample
+        return {
+            "verdict": self.verdict.value,
+            "conditions": [[*map(str, each)] for each in self.conditions],
+            "defined": [[*map(str, each)] for each in self.defined],
+            "counterexample": found
+            and {
+                "sizes": dict(found.sizes),
+                "index": plain(found.index),
+                "elements": plain(found.elements),
+                "outputs": plain(found.outputs),
+            },
+            "tested": self.tested,
+            "problem": None,
+        }
+
+
+def equivalence(first: Trace | Chain, second: Trace | Chain, most: int = MOST_ELEMENTS) -> Equivalence:
+    """Return whether two answers with one input are the same function of it; `most` elements are compared one by one.
+
+    Raises `ShapeError`: the problem of a chain that is refused; usage for different inputs, and for op `shape`.
+
+    >>> import shapecalc as sc
+    >>> shuffled = sc.chain("N,C,H", "transpose 0,2,1", "transpose 2,1,0", "transpose 1,2,0")
+    >>> print(equivalence(shuffled, sc.chain("N,C,H", "transpose 0,1,2")))
+    different
+    """
+    for which, answer in (("first", first), ("second", second)):
+        if answer.problem:
+            message = f"{which} chain, {answer.problem.message}"
+            raise ShapeError(replace(answer.problem, message=message, argument=which, span=None), answer)
+    if first.input != second.input:
+        inputs = f"{shape_text(first.input)} and {shape_text(second.input)}"
+        raise misuse(f"the chains have different inputs: {inputs}", "begin the second with | to give it the first's")
+    moved = moves_of(first), moves_of(second)
+    return _Pair(moved, (first.conditions, second.conditions), most).equivalence()
+
+
+def stands_for(answer: Trace | Chain, other: Trace | Chain) -> bool:
+    """Say whether an answer is proved to do what another with the same input does, wherever that other is defined.
+
+    Raises `ShapeError` (usage) as `equivalence` does.
+    """
+    pair = _Pair((moves_of(other), moves_of(answer)), (other.conditions, answer.conditions))
+    return pair.proof(()) is not None and not pair.missing(1, 0, ())
+
+
+class _Pair:
+    """Two chains, the conditions under which each is defined, and how many elements may be compared."""
+
+    def __init__(
+        self, moved: tuple[Moves, Moves], defined: tuple[Conditions, Conditions], most: int = MOST_ELEMENTS
+    ) -> None:
+        self.moved, self.defined, self.most = moved, defined, most
+        self.dims = tuple(dict.fromkeys(moved[0].dims + moved[1].dims))
+        self.names = names([*self.dims, *(side for each in sum(defined, ()) for side in (each.left, each.right))])
+
+    def equivalence(self) -> Equivalence:
+        """Return the verdict on the two."""
+        needed = self.proof(())
+        if needed is not None:
+            verdict = Verdict.SAME_WHEN if needed else Verdict.SAME
+            return Equivalence(verdict, (needed,) if needed else (), self.defined)
+        tried = [*self._trials()]
+        found = next((each for each in tried if isinstance(each, Counterexample)), None)
+        if tried and not found and not self.names:
+            return Equivalence(Verdict.SAME, (), self.defined, None, len(tried))
+        conditions = self._sufficient(tried)
+        verdict = Verdict.SAME_WHEN if conditions else Verdict.DIFFERENT if found else Verdict.UNDECIDED
+        return Equivalence(verdict, conditions, self.defined, found, len(tried))
+
+    def proof(self, given: Conditions) -> Conditions | None:
+        """Return the conditions that are needed to prove them the same, `given` among them; None without a proof."""
+        try:
+            premises = Premises(self.dims, combine((*self.defined[0], *self.defined[1], *given)))
+        except Never:
+            return None
+        first, second = (chain.rewritten(premises.settled) for chain in self.moved)
+        if first.output != second.output or first.view(premises.known) != second.view(premises.known):
+            return None
+        missing = self.missing(0, 1, given) + self.missing(1, 0, given)
+        return combine(given + missing)
+
+    def missing(self, one: int, other: int, given: Conditions) -> Conditions:
+        """Return the conditions of one chain that those of the other and the given ones do not imply."""
+        if self.defined[one] == self.defined[other]:
+            return ()
+        premises = Premises(self.moved[other].dims, self.defined[other] + given)
+        return tuple([each for each in self.defined[one] if not premises.imply(each)])
+
+    def _trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
+        """Yield for small sizes where they differ, or the sizes if they do not, while few elements were compared."""
+        room = self.most
+        for sizes in self._sizes():
+            first, second = (chain.rewritten(sizes) for chain in self.moved)
+            if not all_known(first.dims + second.dims) or volume(first) > INT64_MAX:
+                continue
+            lined_up = lines_up(first) and lines_up(second)
+            room -= 0 if lined_up else max(volume(first), volume(second))
+            if room < 0:
+                return
+            yield difference(first, second, sizes, lined_up=lined_up) or sizes
+
+    def _sizes(self) -> Iterator[Mapping[str, int]]:
+        """Yield sizes for which both are defined, the smallest first; those with a 1 come after the others."""
+        defined = self.defined[0] + self.defined[1]
+        if not self.names:
+            yield FrozenDict()
+            return
+        least = multiplied_sizes(self.names, defined)
+        multiples = (
+            {name: size * least[name] for name, size in sizes.items()} for sizes in ascending_sizes(self.names, 1)
+        )
+        seen = set()
+        for some in (ascending_sizes(self.names, 2), multiples, ascending_sizes(self.names, 1)):
+            tried = islice(some, MOST_PUT_IN // len(self.dims))
+            fitting = (sizes for sizes in tried if holds(defined, sizes) and tuple(sizes.values()) not in seen)
+            for sizes in islice(fitting, MOST_TRIED):
+                seen.add(tuple(sizes.values()))
+                yield FrozenDict(sizes)
+
+    def _sufficient(self, tried: Iterable[Counterexample | Mapping[str, int]]) -> tuple[Conditions, ...]:
+        """Return what makes them the same where it is proved: single conditions, or else pairs that name no 1."""
+        differing = [each.sizes for each in tried if isinstance(each, Counterexample)]
+        agreeing = [each for each in tried if not isinstance(each, Counterexample)]
+        most = MOST_PROVED // (1 + len(self.dims) ** 2)
+        candidates = [*islice(self._candidates(), most)] if agreeing and self.names else []
+        several = [each for each in candidates if each.right != 1]
+        for givens in (combinations(candidates, 1), combinations(several, 2)):
+            proved: list[Conditions] = []
+            for given in givens:
+                if any(holds(given, sizes) for sizes in differing) or not any(
+                    holds(given, sizes) for sizes in agreeing
+                ):
+                    continue
+                needed = self.proof(given)
+                if needed and not _follows(needed, proved):
+                    proved.append(needed)
+            if proved:
+                return tuple(proved)
+        return ()
+
+    def _candidates(self) -> Iterator[Condition]:
+        """Yield conditions that may make them the same, those that say least of the sizes first."""
+        own = [named_dim(name) for name in self.names]
+        for divisor in _divisors(self.dims):
+            for name in own:
+                if divisor != name:
+                    yield from divides(name, divisor)
+        yield from self._whole_rounds()
+        for one, other in combinations(own, 2):
+            yield from equal(one, other)
+        for name in own:
+            yield from equal(name, 1)
+
+    def _whole_rounds(self) -> Iterator[Condition]:
+        """Yield conditions for which a roll, or all rolls of axes of one size, move nothing."""
+        turned: dict[Dim, list[int]] = {}
+        for chain, sign in zip(self.moved, (1, -1), strict=True):
+            for shape, move in zip(chain.shapes, chain.moves, strict=False):
+                if isinstance(move, Roll):
+                    turned.setdefault(shape[move.axis], []).append(sign * move.shift)
+        for size, shifts in turned.items():
+            for shift in dict.fromkeys((sum(shifts), *shifts)):
+                with suppress(Never):
+                    yield from divides(abs(shift), size)
+
+
+def _follows(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
+    """Say whether one of some lists of conditions holds wherever these conditions do."""
+    premises = Premises((), conditions)
+    return any(all(map(premises.imply, each)) for each in lists)
+
+
+def _divisors(dims: Iterable[Dim]) -> tuple[Dim, ...]:
+    """Return the numbers and names that dims are or are divided by, but for 1."""
+    found: list[Dim] = []
+    for dim in map(monomial, dims):
+        found += [dim.numerator, dim.denominator]
+        found += [named_dim(name) for name, power in dim.powers if power < 0]
+    return tuple(dict.fromkeys(divisor for divisor in found if divisor not in (0, 1)))

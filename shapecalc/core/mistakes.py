@@ -1,0 +1,209 @@
+"""Mistakes that people make in predictions: wrong answers that are the right answers to other questions.
+
+A mistake is no guess about the wrong answer. Each kind changes the request as one who makes the mistake reads it, and
+the resolver answers that request. Adding a kind is adding a function here and its line in `KINDS`.
+"""
+
+from __future__ import annotations
+
+from shapecalc.core.answers import Chain, Request, Trace
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.follow import follow
+from shapecalc.core.moves import Permute
+from shapecalc.core.record import Record, replace
+from shapecalc.core.resolve import resolve, resolve_chain
+from shapecalc.core.rules import CopiedZero
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from shapecalc.core.answers import Stage
+
+    Index = tuple[int, ...]
+    Misread = tuple[Request, str]
+    """A request as somebody read it who made a mistake, and one sentence that names the mistake."""
+
+
+class Mistake(Record):
+    """A mistake, and the answer that it leads to."""
+
+    kind: str
+    said: str
+    """One sentence that names the mistake."""
+    answer: Trace | Chain
+    """The right answer to what was read in place of the question."""
+
+
+def mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
+    """Yield every mistake of the table that leads to another answer; none for a request that is refused.
+
+    >>> import shapecalc as sc
+    >>> [(mistake.kind, mistake.answer.output) for mistake in mistakes(sc.reshape((2, 2, 3, 2), (-1, 0, 0)))]
+    [('zero miscounted', (4, 3, 2)), ('switch', None)]
+    """
+    if answer.output is None:
+        return
+    for place, trace in enumerate(answer.traces):
+        for kind, misread in KINDS.items():
+            for request, said in misread(trace):
+                other = _answer_with(answer, place, request)
+                if (other.output, other.moves) != (answer.output, answer.moves):
+                    yield Mistake(kind, said, other)
+
+
+def mistake_of(answer: Trace | Chain, predicted: Sequence[Dim | None] | None) -> Mistake | None:
+    """Return the mistake that a predicted output shape shows; None if it is right, or wrong in no known way.
+
+    A dim that is not predicted is None in `predicted`; that the request is refused is predicted by None as a whole.
+
+    >>> import shapecalc as sc
+    >>> mistake_of(sc.transpose((2, 3, 4), (1, 2, 0)), (4, None, None)).kind
+    'permutation the other way'
+    """
+    if predicted is None or answer.output is None or _agrees(answer.output, predicted):
+        refused = (mistake for mistake in mistakes(answer) if mistake.answer.output is None)
+        return next(refused, None) if predicted is None else None
+    return next((mistake for mistake in mistakes(answer) if _agrees(mistake.answer.output, predicted)), None)
+
+
+def twin_of(answer: Trace | Chain) -> Mistake | None:
+    """Return a mistake that leads to the same sizes with the elements elsewhere; None if there is none.
+
+    >>> import shapecalc as sc
+    >>> twin_of(sc.transpose((2, 3), (1, 0))).kind
+    'reshape for transpose'
+    """
+    return next((mistake for mistake in mistakes(answer) if mistake.answer.output == answer.output), None)
+
+
+def misplacement_of(answer: Trace | Chain, element: Index, predicted: Index) -> Mistake | None:
+    """Return the mistake by which the input's element at an index goes to the predicted index; None if none does.
+
+    Raises `ShapeError` (usage) as `follow` does for the answer.
+
+    >>> import shapecalc as sc
+    >>> misplacement_of(sc.reshape((2, 3), (3, 2)), (0, 2), (2, 0)).kind
+    'transpose for reshape'
+    """
+    if follow(answer, element)[-1][1] == predicted:
+        return None
+    others = (mistake for mistake in mistakes(answer) if mistake.answer.output is not None)
+    return next((mistake for mistake in others if follow(mistake.answer, element)[-1][1] == predicted), None)
+
+
+def _agrees(output: Shape | None, predicted: Sequence[Dim | None]) -> bool:
+    """Say whether a shape is what was predicted, as far as it was."""
+    same_rank = output is not None and len(output) == len(predicted)
+    return same_rank and all(dim in (None, own) for own, dim in zip(output or (), predicted, strict=True))
+
+
+def _answer_with(answer: Trace | Chain, place: int, request: Request) -> Trace | Chain:
+    """Return the answer with another request in one place of the chain."""
+    if isinstance(answer, Trace):
+        return resolve(request)
+    requests = [trace.request for trace in answer.traces]
+    return resolve_chain([*requests[:place], request, *requests[place + 1 :]])
+
+
+def _with(trace: Trace, **arguments: object) -> Request:
+    """Return the request of a trace with other arguments; None leaves one out."""
+    changed = {**trace.request.arguments, **arguments}
+    return replace(trace.request, arguments={name: value for name, value in changed.items() if value is not None})
+
+
+def _stages_asked_for(trace: Trace) -> Iterator[Stage]:
+    """Yield the stages that an argument of the request asks for as it stands."""
+    for stage in trace.stages:
+        if stage.asked and trace.request.arguments.get(stage.argument) == stage.asked:
+            yield stage
+
+
+def _inverse_permutations(trace: Trace) -> Iterator[Misread]:
+    for stage in _stages_asked_for(trace):
+        if isinstance(stage.move, Permute):
+            axes = stage.move.axes
+            inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+            said = "was read the other way: entry i names the dim that comes to place i, not where dim i goes"
+            yield _with(trace, **{stage.argument: inverse}), f"{stage.argument} {said}"
+
+
+def _zeros_miscounted(trace: Trace) -> Iterator[Misread]:
+    """Yield the request with each copied dim counted otherwise; a request that several ways lead to names them all."""
+    for stage in _stages_asked_for(trace):
+        last, shift = len(stage.before) - 1, len(stage.before) - len(stage.asked)
+        ways = {"counted from 1": (1, 1), "counted from the right": (last, -1), "lined up at the right": (shift, 1)}
+        found: dict[Shape, list[str]] = {}
+        for way, (start, by) in ways.items():
+            if target := _copied(stage, stage.before, start, by):
+                found.setdefault(target, []).append(way)
+        for target, named in found.items():
+            said = f"the dims were {', or '.join(named)}: a 0 at index i copies dim i, counted from 0 at the left"
+            yield _with(trace, **{stage.argument: target}), said
+
+
+def _zeros_of_the_input(trace: Trace) -> Iterator[Misread]:
+    for stage in _stages_asked_for(trace):
+        said = f"0 was taken from the input: it copies from the tensor that {stage.label} gets"
+        if stage.before != trace.input and (target := _copied(stage, trace.input)):
+            yield _with(trace, **{stage.argument: target}), said
+
+
+def _copied(stage: Stage, shape: Shape, start: int = 0, by: int = 1) -> Shape:
+    """Return what is asked for with the dims of a shape that 0s copy as one counts from `start`; empty if it ends."""
+    outs = [step.out for step in stage.steps if isinstance(step.facts, CopiedZero) and step.out is not None]
+    target = list(stage.asked)
+    for out in outs:
+        axis = start + by * out
+        if not 0 <= axis < len(shape) or shape[axis] == 0:
+            return ()
+        target[out] = shape[axis]
+    return tuple(target) if outs else ()
+
+
+def _transposes_left_out(trace: Trace) -> Iterator[Misread]:
+    stages = [*_stages_asked_for(trace)]
+    for stage in stages if len(stages) > 1 else ():
+        if isinstance(stage.move, Permute):
+            yield _with(trace, **{stage.argument: None}), f"the transpose {stage.label} was left out"
+
+
+def _switched(trace: Trace) -> Iterator[Misread]:
+    """Yield the request under the other setting of the dialect's switch, which says what 0 means."""
+    switch = DIALECTS[trace.dialect].switch
+    if switch is not None and switch.name in trace.options:
+        on = bool(trace.options[switch.name])
+        words = ("off", "on") if on else ("on", "off")
+        yield replace(trace.request, switch=not on), f"{switch.name} was taken to be {words[0]}: it is {words[1]}"
+
+
+def _transpose_for_reshape(trace: Trace) -> Iterator[Misread]:
+    before, after = trace.input, trace.output
+    if trace.op == "reshape" and after is not None and sorted(map(str, before)) == sorted(map(str, after)):
+        left = [*range(len(before))]
+        perm = []
+        for dim in after:
+            axis = next(axis for axis in left if before[axis] == dim)
+            left.remove(axis)
+            perm.append(axis)
+        said = "the axes were swapped, as a transpose does: reshape keeps the reading order and moves only the cuts"
+        yield replace(trace.request, op="transpose", arguments={"perm": tuple(perm)}, switch=None), said
+
+
+def _reshape_for_transpose(trace: Trace) -> Iterator[Misread]:
+    if trace.op == "transpose" and trace.output is not None and 0 not in trace.output:
+        said = "the elements were kept in their reading order, as a reshape does: transpose moves them with their axes"
+        yield replace(trace.request, op="reshape", arguments={"target": trace.output}), said
+
+
+KINDS: Mapping[str, Callable[[Trace], Iterator[Misread]]] = {
+    "permutation the other way": _inverse_permutations,
+    "zero of the input": _zeros_of_the_input,
+    "zero miscounted": _zeros_miscounted,
+    "transpose left out": _transposes_left_out,
+    "switch": _switched,
+    "transpose for reshape": _transpose_for_reshape,
+    "reshape for transpose": _reshape_for_transpose,
+}
+"""What each kind of mistake makes of a trace: the request as it was misread, and a sentence that says so."""

@@ -1,0 +1,176 @@
+"""Moves: what is done to the data of a resolved request, and where each element goes."""
+
+from __future__ import annotations
+
+from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+
+class Permute(Record):
+    """Move axes: output axis i is input axis `axes[i]`."""
+
+    axes: tuple[int, ...]
+
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of a tensor of `shape` after the move.
+
+        >>> Permute((1, 2, 0)).after((2, 3, 4))
+        (3, 4, 2)
+        """
+        return tuple([shape[axis] for axis in self.axes])
+
+
+class Reshape(Record):
+    """Keep the elements in order and cut them into `shape`."""
+
+    shape: Shape
+
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of a tensor of `shape` after the move: the new one."""
+        return self.shape
+
+
+class Expand(Record):
+    """Repeat the elements along axes of size one until the tensor has `shape`."""
+
+    shape: Shape
+
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of a tensor of `shape` after the move: the new one."""
+        return self.shape
+
+
+class Pick(Record):
+    """Keep some positions of each axis: position i of those kept is position `starts + i * steps` of the axis."""
+
+    starts: Shape
+    """The first positions; a negative one counts from the end."""
+    steps: tuple[int, ...]
+    """How far apart they are; a negative step goes backwards."""
+    sizes: tuple[Dim | None, ...]
+    """How many are kept. None for an axis that goes: one position of it is taken."""
+
+    @property
+    def axes(self) -> Iterator[tuple[Any, int, Any]]:
+        """For each axis its start, its step and its size."""
+        return zip(self.starts, self.steps, self.sizes, strict=True)
+
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of a tensor of `shape` after the move.
+
+        >>> Pick((0, 1), (1, 1), (2, None)).after((2, 3))
+        (2,)
+        """
+        return tuple([size for size in self.sizes if size is not None])
+
+
+class Roll(Record):
+    """Move the positions of an axis on by `shift`; those at its end come to its start."""
+
+    shift: int
+    axis: int
+
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of a tensor of `shape` after the move: the same."""
+        return shape
+
+
+class Slice(Record):
+    """Return the dims from `start` to `end` as a vector of int64."""
+
+    start: int
+    end: int
+
+    def after(self, shape: Shape) -> Shape:
+        """Return the dims that the vector holds."""
+        return shape[self.start : self.end]
+
+
+Move = Permute | Reshape | Expand | Pick | Roll | Slice
+
+Index = tuple[int, ...]
+"""The position of an element on each axis."""
+
+
+# Where an element goes: its index before and after a move, for tensors of any size.
+
+
+def index_after(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
+    """Return an element's index after a move; of repeats, the first. None if the move leaves the element out.
+
+    `index` and `shape` are those before the move.
+    """
+    if isinstance(move, Permute):
+        return tuple(index[axis] for axis in move.axes)
+    if isinstance(move, Expand):
+        return (0,) * (len(move.shape) - len(index)) + index
+    if isinstance(move, Pick):
+        return _picked_index(index, shape, move)
+    if isinstance(move, Roll):
+        return _rolled_index(index, shape, move.axis, move.shift)
+    return unravel(ravel(index, shape), move.shape) if isinstance(move, Reshape) else index
+
+
+def _picked_index(index: Index, shape: Sequence[Any], move: Pick) -> Index | None:
+    places = list[int]()
+    for at, dim, (start, step, size) in zip(index, shape, move.axes, strict=True):
+        place, over = divmod(at - start % dim, step)
+        if over or not 0 <= place < (1 if size is None else size):
+            return None
+        places += [] if size is None else [place]
+    return tuple(places)
+
+
+def _rolled_index(index: Any, shape: Sequence[Any], axis: int, shift: int) -> tuple[Any, ...]:
+    return (*index[:axis], (index[axis] + shift) % shape[axis], *index[axis + 1 :])
+
+
+def index_before(index: Any, shape: Sequence[Any], move: Move) -> Any:
+    """Return an element's index before a move. `index` is the one after it, and `shape` the shape before it."""
+    if isinstance(move, Permute):
+        places = {axis: out for out, axis in enumerate(move.axes)}
+        return tuple(index[places[axis]] for axis in range(len(shape)))
+    if isinstance(move, Expand):
+        kept = index[len(move.shape) - len(shape) :]
+        return tuple(at * (size != 1) for at, size in zip(kept, shape, strict=True))
+    if isinstance(move, Roll):
+        return _rolled_index(index, shape, move.axis, -move.shift)
+    if isinstance(move, Pick):
+        places = iter(index)
+        return tuple(
+            start % dim + (0 if size is None else step * next(places))
+            for (start, step, size), dim in zip(move.axes, shape, strict=True)
+        )
+    return unravel(ravel(index, move.shape), shape) if isinstance(move, Reshape) else index
+
+
+def ravel(index: Any, shape: Sequence[Any]) -> Any:
+    """Return how many elements come before the one at `index` in a tensor of `shape`, in C order.
+
+    The parts of `index` are numbers, or arrays of numbers for several elements.
+
+    >>> ravel((1, 0, 2), (2, 3, 4))
+    14
+    """
+    flat: Any = 0
+    for at, size in zip(index, shape, strict=True):
+        flat = flat * size + at
+    return flat
+
+
+def unravel(flat: Any, shape: Sequence[Any]) -> Any:
+    """Return the index of the element of a tensor of `shape` that `flat` others come before, in C order.
+
+    >>> unravel(14, (2, 3, 4))
+    (1, 0, 2)
+    """
+    index = []
+    for size in reversed(shape):
+        index.append(flat % size)
+        flat = flat // size
+    return tuple(reversed(index))

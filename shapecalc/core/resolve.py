@@ -1,0 +1,353 @@
+"""Answers: one request, or several in a row, without what would need to look for a fix.
+
+`fixing.answer` gives the same answers with hints; front ends ask there.
+"""
+
+from __future__ import annotations
+
+from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace
+from shapecalc.core.ask import ask, check_attributes, check_names_known, setting_of, with_sizes
+from shapecalc.core.conditions import Conditions, Never, combine, divides, holds, put_sizes_in
+from shapecalc.core.dialects.base import EmptyInfer, Zero, check_rank, checked_volume, spelled
+from shapecalc.core.dims import Monomial, Shape, all_known, names, substitute
+from shapecalc.core.moves import Pick
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import steps_of
+from shapecalc.core.problem import Problem, ShapeError, misuse, refusal
+from shapecalc.core.record import replace
+from shapecalc.core.rules import CONTRADICTION, INDIVISIBLE, WRITTEN_FRACTION, KeptDim
+from shapecalc.core.text import brief, shape_text, tokens
+from shapecalc.core.values import read_sizes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dialects.base import Reading
+    from shapecalc.core.ops.op import Setting
+
+
+def resolve(request: Request) -> Trace:
+    """Return the trace of a request: its answer, or how far it got and the problem that stopped it.
+
+    >>> resolve(ask("transpose", "2,3,4", {"perm": "1,0,2"})).output
+    (3, 2, 4)
+    """
+    try:
+        at = setting_of(request)
+        if at.operator.since or request.dtype:
+            check_attributes(request, at)
+        check_rank(request.input, at.row, "input")
+        checked_volume(request.input, "input")
+        given = _fractions(request) if request.symbolic else ()
+    except ShapeError as error:
+        return Trace(request, problem=placed(error.problem, request))
+    return _resolved(request, at, given)
+
+
+def _options(request: Request, at: Setting) -> Mapping[str, object]:
+    return {**at.options, "dtype": spelled(request.dtype, at.row)} if request.dtype else at.options
+
+
+def _collect(request: Request, at: Setting) -> tuple[tuple[Stage, ...], Problem | None]:
+    """Return the stages of a request as far as they get, and the problem that stopped them."""
+    steps = steps_of(OPS[request.op], at.operator)
+    return collect(steps(request.input, at, **request.arguments))
+
+
+def collect(reasons: Reasons) -> tuple[tuple[Stage, ...], Problem | None]:
+    """Return the stages that an op yields as far as it gets, and the problem that stopped it.
+
+    A stage that was begun and then left without a step is dropped: an op may check an argument before its turn.
+    """
+    done: list[Stage] = []
+    begun: Stage | None = None
+    steps: list[Step] = []
+    try:
+        for event in reasons:
+            if type(event) is Step:
+                steps.append(event)
+            elif type(event) is Stage:
+                begun, steps = event, []
+            elif begun is not None:
+                done.append(begun.finish(steps, event))  # type: ignore[arg-type]  # it is a move: nothing else is left
+                begun = None
+    except ShapeError as error:
+        stopped = [] if begun is None else [begun.finish(steps, None)]
+        return (*done, *stopped), error.problem
+    return tuple(done), None
+
+
+def _resolved(request: Request, at: Setting, given: tuple[Step, ...]) -> Trace:
+    """Return the trace of a request by its steps."""
+    stages, problem = _collect(request, at)
+    options = _options(request, at)
+    if problem is not None:
+        return Trace(request, at.version, options, stages, problem=placed(problem, request), given=given)
+    conditions: Conditions = ()
+    for step in (*given, *(step for stage in stages for step in stage.steps)):
+        conditions += step.conditions
+    try:
+        conditions = conditions and combine(conditions)
+    except Never:
+        problem = placed(contradiction(conditions).problem, request)
+        return Trace(request, at.version, options, stages, problem=problem, given=given)
+
+    def assumes() -> tuple[str, ...]:
+        return _zero_sensitive(trace, request.dims, lambda sizes: with_zeros(request, sizes))
+
+    output = stages[-1].after if stages else request.input
+    trace = Trace(request, at.version, options, stages, output, None, conditions, assumes, given)
+    return trace
+
+
+def _fractions(request: Request) -> tuple[Step, ...]:
+    """Return a step for every written fraction: it carries its own divisibility."""
+    steps = []
+    for argument, dims in (("input", request.input), *request.arguments.items()):
+        for index, dim in enumerate(dims if isinstance(dims, tuple) else ()):
+            if not isinstance(dim, Monomial):
+                continue
+            try:
+                conditions = divides(dim, 1)
+            except Never:
+                message = f"{brief(str(dim))} is not a whole number for any sizes"
+                raise refusal(INDIVISIBLE, message, argument=argument, index=index) from None
+            if conditions:
+                steps.append(Step(WRITTEN_FRACTION, None, (), dim, conditions))
+    return tuple(steps)
+
+
+def contradiction(conditions: Conditions) -> ShapeError:
+    """Return the error for conditions that no sizes can meet together."""
+    listed = " and ".join(dict.fromkeys(map(str, conditions)))
+    return refusal(CONTRADICTION, f"no sizes meet {listed} at once", argument="input")
+
+
+def with_zeros(request: Request, sizes: Mapping[str, int]) -> Trace:
+    """Return the answer to a request with sizes put in for names; refused if a dim cannot take them."""
+    try:
+        return resolve(with_sizes(request, sizes))
+    except ShapeError as error:
+        return Trace(request, problem=error.problem)
+
+
+def _zero_sensitive(
+    answer: Trace | Chain, dims: Shape, again: Callable[[Mapping[str, int]], Trace | Chain]
+) -> tuple[str, ...]:
+    """Return the names in `dims` whose being 0 would change `answer`, by asking again with 0 put in if need be."""
+    sensitive = []
+    sure = [zero_verdicts(trace) for trace in answer.traces]
+    for name in names(dims):
+        verdicts = {verdict.get(name, False) for verdict in sure}
+        told = len(sure) == 1 and verdicts == {True}
+        if told or (verdicts != {False} and _changed(answer, again({name: 0}), {name: 0})):
+            sensitive.append(name)
+    return tuple(sorted(sensitive))
+
+
+def _changed(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, int]) -> bool:
+    if not holds(answer.conditions, sizes) or answer.output is None:
+        return at_zero.output is not None
+    try:
+        expected = tuple(substitute(dim, sizes) for dim in answer.output)
+        left = combine(simpler for condition in answer.conditions for simpler in put_sizes_in(condition, sizes))
+    except ZeroDivisionError:
+        return True
+    return at_zero.output != expected or {*at_zero.conditions} != {*left}
+
+
+def placed(problem: Problem, request: Request) -> Problem:
+    """Return a problem with the characters of its token in the argument as it was written."""
+    argument = problem.argument or ""
+    value = request.input if argument == "input" else request.arguments.get(argument)
+    if isinstance(value, str) and problem.index is not None:
+        from shapecalc.core.values import slice_span  # no other op has slices
+
+        return replace(problem, span=slice_span(request.written.get(argument) or value, problem.index))
+    if problem.span or not isinstance(value, tuple):
+        return problem
+    text = request.written.get(argument) or shape_text(value)
+    places = tokens(text)
+    if problem.index is not None and problem.index < len(places):
+        return replace(problem, span=places[problem.index].span)
+    return replace(problem, span=(len(text) - len(text.lstrip()), len(text.rstrip())))
+
+
+def ask_chain(
+    shape: str | Iterable[object], stages: Sequence[tuple[str, Mapping[str, object]]], sizes: Mapping[str, int]
+) -> tuple[Request, ...]:
+    """Return the requests of a chain; the inputs of all but the first are not known yet.
+
+    `stages` are op names with their options; `sizes` are put in for names in all of them. Raises `ShapeError`
+    (usage) for a stage that cannot be read.
+    """
+    requests: list[Request] = []
+    for op, options in stages:
+        others = {name: value for name, value in options.items() if name != "where"}
+        requests.append(ask(op, _known_input(requests, op, others) if requests else shape, others))
+        sizes = {**sizes, **(read_sizes(options["where"]) if options.get("where") is not None else {})}
+    if not requests:
+        raise misuse("a chain needs at least one stage", "write INPUT | reshape TARGET")
+    for request in requests[:-1]:
+        if OPS[request.op].ends_chain:
+            raise misuse(f"{request.op} must be the last stage: it returns the dims as a vector, not a tensor")
+    check_names_known(sizes, names(_dims(requests)))
+    return tuple([with_sizes(request, sizes) for request in requests] if sizes else requests)
+
+
+def _known_input(before: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
+    """Return the input of a later stage if its request names axes by their dims; of other stages it can wait.
+
+    Raises `ShapeError` (usage) if it names them behind a stage that is refused.
+    """
+    from shapecalc.core.ask import names_axes  # a request that is no chain starts without it
+
+    if not names_axes(op, options):
+        return ()
+    output = resolve_chain(before).output
+    if output is None:
+        raise misuse(f"{op} names its axes, and a stage before it is refused", "name the axes by their numbers")
+    return output
+
+
+def resolve_chain(requests: Sequence[Request], resolve_one: Callable[[Request], Trace] = resolve) -> Chain:
+    """Return the answers to the requests of a chain, each on the output of the one before."""
+    answer, dims = _chained(requests, resolve_one), _dims(requests)
+    if answer.problem or all_known(dims):
+        return answer
+    assumes = lambda: _zero_sensitive(answer, dims, lambda zero: _chain_with_zeros(requests, zero))  # noqa: E731
+    return Chain(answer.input, answer.traces, answer.output, None, answer.conditions, assumes)
+
+
+def _dims(requests: Sequence[Request]) -> Shape:
+    return tuple(dim for request in requests for dim in request.dims)
+
+
+def _chain_with_zeros(requests: Sequence[Request], sizes: Mapping[str, int]) -> Chain:
+    try:
+        return _chained([with_sizes(request, sizes) for request in requests], resolve)
+    except ShapeError as error:
+        return Chain(requests[0].input, (), None, error.problem)
+
+
+def _chained(requests: Sequence[Request], resolve_one: Callable[[Request], Trace]) -> Chain:
+    """Return the traces in turn, as far as they get, with the conditions of all of them together."""
+    shape: Shape = requests[0].input
+    done: list[Trace] = []
+    conditions: Conditions = ()
+    for request in requests:
+        trace = resolve_one(_on(shape, request, done))
+        try:
+            conditions = combine((*conditions, *trace.conditions))
+        except Never:
+            trace = trace.with_problem(contradiction((*conditions, *trace.conditions)).problem)
+        done.append(trace)
+        if trace.problem:
+            message = f"stage {len(done)}, {trace.op}: {trace.problem.message}"
+            return Chain(requests[0].input, tuple(done), None, replace(trace.problem, message=message))
+        shape = trace.output or ()
+    return Chain(requests[0].input, tuple(done), shape, None, conditions)
+
+
+def _on(shape: Shape, request: Request, before: Sequence[Trace]) -> Request:
+    """Return the request of a stage on the output of the stages before it."""
+    request = replace(request, input=shape)
+    if request.op != "view" or not before:
+        return request
+    from shapecalc.core.strides import with_strides  # no other op asks how its input lies in memory
+
+    return with_strides(request, before)
+
+
+# Which names of a request must not be 0: what the steps tell at once, and what has to be asked again.
+#
+# A request with a thousand names cannot be asked a thousand times. In an op that all dialects share, a 0 changes the
+# answer only where it becomes a code, where it is divided by, or where element counts are compared.
+
+
+def zero_verdicts(trace: Trace) -> Verdicts:
+    """Return for every name of an answered request whether a 0 for it changes the answer; None if it is to be asked.
+
+    >>> from shapecalc.core.ask import ask
+    >>> from shapecalc.core.resolve import resolve
+    >>> zero_verdicts(resolve(ask("reshape", "N,C", {"target": "0,-1"})))
+    {'N': True, 'C': False}
+    """
+    request = trace.request
+    at = setting_of(request)
+    known = names(request.dims)
+    own = at.operator.steps is not None
+    if (own and at.operator.heeds_empty) or any(stage.kind is Kind.VIEW for stage in trace.stages):
+        return dict.fromkeys(known)
+    compared = any(condition.relation == "==" for condition in trace.conditions)
+    verdicts: Verdicts = dict.fromkeys(known, None if compared else False)
+    broken = _broken_by_zero(trace)
+    for stage in trace.stages:
+        if isinstance(stage.move, Pick):
+            both = zip(stage.before, stage.move.sizes, strict=True)
+            verdicts |= dict.fromkeys(names([dim for dim, size in both if size != dim]))
+        target = request.arguments.get(stage.argument)
+        if stage.kind is Kind.RESHAPE and isinstance(target, tuple):
+            verdicts |= _cut_verdicts(stage) if target != stage.asked else _count_verdicts(stage, at.reading, broken)
+            if own:
+                verdicts |= dict.fromkeys(names(target))
+            elif at.reading.zero is Zero.COPIES:
+                verdicts |= _code_verdicts(stage, broken)
+    return verdicts | dict.fromkeys(_divisors(trace))
+
+
+def _broken_by_zero(trace: Trace) -> set[str]:
+    """Return the names for which a condition cannot hold once they are 0."""
+    broken: set[str] = set()
+    for condition in trace.conditions:
+        if condition.relation == "==":
+            broken.update(names((condition.left, condition.right)))
+        elif condition.relation == "%":
+            broken.update(names((condition.right,)))
+    return broken
+
+
+def _divisors(trace: Trace) -> set[str]:
+    """Return the names that something is divided by: in the request as it is written, and in the conditions."""
+    divided = {name for dim in trace.request.dims if type(dim) is Monomial for name, power in dim.powers if power < 0}
+    return divided.union(*[names((each.right,)) for each in trace.conditions if each.relation == "%"])
+
+
+def _count_verdicts(stage: Stage, reading: Reading, broken: set[str]) -> Verdicts:
+    """Return the verdicts on the names for which a reshape is refused at 0, since the counts differ or say nothing."""
+    hole = next((out for out, dim in enumerate(stage.asked) if isinstance(dim, int) and dim < 0), None)
+    before, after = stage.before, stage.after or ()
+    if 0 in before or 0 in after:
+        return dict.fromkeys(names(before + after))
+    settled = after if hole is None else after[:hole] + after[hole + 1 :]
+    counted = {*names(before)} ^ {*names(settled)} if hole is None else {*names(settled)}
+    told = hole is None or reading.empty is EmptyInfer.REFUSED
+    return {name: name not in broken if told else None for name in counted}
+
+
+def _cut_verdicts(stage: Stage) -> Verdicts:
+    """Return that the names of axes that are cut, and of their parts, are to be asked; what stays may be empty."""
+    cut = [step for step in stage.steps if step.out is not None and not isinstance(step.facts, KeptDim)]
+    dims = [dim for step in cut for dim in (step.dim, *[stage.before[axis] for axis in step.sources])]
+    return dict.fromkeys(names(dims))
+
+
+def _code_verdicts(stage: Stage, broken: set[str]) -> Verdicts:
+    """Return the verdicts on the names of requested dims that would copy another dim if they were 0."""
+    verdicts: Verdicts = {}
+    for out, dim in enumerate(stage.asked):
+        copied = stage.before[out : out + 1]
+        if type(dim) is not Monomial or (dim,) == copied:
+            continue
+        for name, _ in dim.powers:
+            if name in broken or name in names(copied) or 0 in copied:
+                verdicts.setdefault(name, None)
+            else:
+                verdicts[name] = True
+    return verdicts
+
+
+if TYPE_CHECKING:
+    Verdicts = dict[str, bool | None]

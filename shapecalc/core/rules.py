@@ -1,0 +1,562 @@
+"""Every rule by its id: those that settle something, and those that refuse."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers import Facts, Step
+from shapecalc.core.dims import Dim, Shape, product
+from shapecalc.core.problem import DIFFERS, FILE, USAGE, Rule
+from shapecalc.core.record import Choice
+from shapecalc.core.text import count_text, shape_text
+
+# The rules that refuse a request: what each says, why it is so, a command that shows it, and its source.
+
+
+INDIVISIBLE = Rule(
+    "indivisible",
+    "a dim would not be a whole number",
+    "The product of the known dims must divide the number of elements that -1 is computed from.",
+    "shapecalc reshape 2,3,4 5,-1",
+    "ONNX Reshape: 'required to have the same number of elements'",
+)
+VOLUME_MISMATCH = Rule(
+    "volume-mismatch",
+    "the requested shape does not have as many elements as the input",
+    "A reshape never adds or drops elements. Often the target contains one batch size, and the input has another: 0 "
+    "or -1 in its place is right for every batch. A comment in the ONNX documents says that (0,3,4) reshaped to "
+    "(3,4,0) gives (3,4,4) without allowzero. That is impossible: 0 elements cannot fill 48 places.",
+    "shapecalc reshape 0,3,4 3,4,0",
+    "ONNX Reshape: 'required to have the same number of elements'",
+)
+ZERO_OUT_OF_RANGE = Rule(
+    "zero-out-of-range",
+    "0 copies a dim that the input does not have",
+    "A 0 at index i copies input dim i, so i must be less than the rank of the input.",
+    "shapecalc reshape 6 6,0",
+    "ONNX Reshape shape inference: 'invalid position of 0'",
+)
+ZERO_BESIDE_INFER = Rule(
+    "zero-beside-infer",
+    "a literal 0 and -1 in one requested shape",
+    "If a dim has size zero, as with allowzero, the product is 0 for every size of -1, so -1 cannot be computed.",
+    "shapecalc reshape 0,3,4 0,-1 --allowzero",
+    "ONNX Reshape 14: 'it is invalid for the specified shape to contain both a zero value and -1'",
+)
+ZERO_VOLUME_INFER = Rule(
+    "zero-volume-infer",
+    "-1 with known dims that multiply to 0",
+    "-1 could be any size, because the known dims multiply to 0. Some runtimes still have an answer: see `shapecalc "
+    "compare 0,3,4 0,-1`.",
+    "shapecalc reshape 0,3,4 0,-1",
+    "TensorRT Shuffle: 'the solution for -1 becomes indeterminate and TensorRT will report an error'",
+)
+TWO_INFERS = Rule(
+    "two-infers",
+    "more than one dim to infer",
+    "With two unknown dims, several answers would fit.",
+    "shapecalc reshape 2,3,4 -1,-1",
+    "ONNX Reshape: 'at most one dimension of the new shape can be -1'",
+)
+BELOW_MINUS_ONE = Rule(
+    "below-minus-one",
+    "a value below -1 in a requested shape",
+    "Only -1 has a meaning, unless the dialect has codes of its own or, like NumPy, reads every negative number as -1.",
+    "shapecalc reshape 2,3,4 -2,4",
+    "oneDNN StaticReshape: 'values >= -1'",
+)
+INFER_LIMIT = Rule(
+    "infer-limit",
+    "the inferred dim is larger than the dialect allows",
+    "In TensorRT the inferred dim must fit in 32 bits.",
+    "shapecalc reshape 65536,65536 -1 --dialect tensorrt",
+    "TensorRT, run",
+)
+OVERFLOW = Rule(
+    "overflow",
+    "more elements than an int64 can count",
+    "Dims and element counts have 64 bits at most.",
+    "shapecalc reshape 4294967296,4294967296 -1",
+    "ONNX Reshape shape inference: 'dimension product overflow'",
+)
+RANK_LIMIT = Rule(
+    "rank-limit",
+    "more dims than the dialect allows",
+    "Most frameworks have a limit: it is 8 in TensorRT, 12 in oneDNN, 64 in NumPy.",
+    "shapecalc reshape 1,1,1,1,1,1,1,1,1 1 --dialect tensorrt",
+    "TensorRT Dims, oneDNN DNNL_MAX_NDIMS, NumPy NPY_MAXDIMS",
+)
+NOT_A_PERMUTATION = Rule(
+    "not-a-permutation",
+    "a permutation names every axis exactly once",
+    "If an axis were missing, repeated or out of range, elements would be lost or invented.",
+    "shapecalc transpose 2,3,4 1,0,1",
+    "ONNX Transpose",
+)
+NEGATIVE_AXIS = Rule(
+    "negative-axis",
+    "the dialect counts these axes from 0",
+    "ONNX takes negative axes for flatten, squeeze and unsqueeze since opset 11, but never in a permutation. "
+    "TensorRT and OpenVINO do not accept them in a permutation; oneDNN, NumPy and PyTorch do.",
+    "shapecalc transpose 2,3,4 -1,0,1",
+    "ONNX Transpose, ONNX Squeeze 11",
+)
+AXIS_OUT_OF_RANGE = Rule(
+    "axis-out-of-range",
+    "there is no such axis",
+    "Axes run from 0 to rank - 1, or from -rank if the dialect accepts negative axes. The axes of unsqueeze count the "
+    "output's dims.",
+    "shapecalc squeeze 1,3 --axes 2",
+    "ONNX Squeeze, ONNX Unsqueeze, ONNX Flatten",
+)
+REPEATED_AXIS = Rule(
+    "repeated-axis",
+    "an axis is named twice",
+    "Some count a repeated axis once: OpenVINO and ONNX Runtime in squeeze, OpenVINO in unsqueeze too. ONNX, NumPy "
+    "and PyTorch refuse it.",
+    "shapecalc squeeze 1,3,1 --axes 0,-3",
+    "numpy.squeeze, ONNX Unsqueeze",
+)
+AXIS_NOT_ONE = Rule(
+    "axis-not-one",
+    "only a dim of 1 can be squeezed",
+    "Some frameworks leave other dims as they are, such as PyTorch and OpenVINO.",
+    "shapecalc squeeze 1,3 --axes 1",
+    "ONNX Squeeze: 'if an axis is selected with shape entry not equal to one, an error is raised'",
+)
+START_AFTER_END = Rule(
+    "start-after-end",
+    "the first dim to merge comes after the last",
+    "PyTorch's flatten merges from start_dim to end_dim, both included.",
+    "shapecalc flatten 2,3,4 --start-dim 2 --end-dim 1 --dialect torch",
+    "torch.flatten: 'start_dim cannot come after end_dim'",
+)
+NOT_BROADCASTABLE = Rule(
+    "not-broadcastable",
+    "a dim that is not 1 cannot become another",
+    "The shapes are aligned at the right. The dims of each pair must be equal, or one must be a 1 that may grow.",
+    "shapecalc expand 3 2",
+    "ONNX Expand, numpy.broadcast_to",
+)
+NEGATIVE_SIZE = Rule(
+    "negative-size",
+    "a negative size to expand to",
+    "If -1 has a meaning in expand, as in PyTorch, it keeps a dim that exists.",
+    "shapecalc expand 3,1 -1,4",
+    "ONNX Expand, numpy.broadcast_to, Tensor.expand",
+)
+NEEDS_SIZE = Rule(
+    "needs-size",
+    "the answer depends on what a named size is",
+    "Expanding N to M repeats if N is 1, and does nothing if N is M. Whether given strides fit a dim N depends on N, "
+    "too. Give the sizes with --where.",
+    "shapecalc expand N,4 8,4",
+    "ONNX Expand",
+)
+NEEDS_SUM = Rule(
+    "needs-sum",
+    "a dim would be a sum or a difference",
+    "A dim is a number, or a product such as 3*H*W/64. What is left of a dim L after its first position is L - 1, "
+    "which is neither. Give the sizes with --where.",
+    "shapecalc slice N,L :,1:",
+    "arithmetic",
+)
+MISSING_SWITCH = Rule(
+    "missing-switch",
+    "the framework requires its switch to be given",
+    "special_zero says whether 0 copies a dim or is a dim of size zero. oneDNN and OpenVINO give it no default.",
+    "shapecalc reshape 3,4,5 0,-1 --dialect onednn",
+    "oneDNN StaticReshape: 'required: yes'",
+)
+MISSING_ARGUMENT = Rule(
+    "missing-argument",
+    "an argument that the operator requires was left out",
+    "Unsqueeze cannot guess where the new dims go, and oneDNN's StaticTranspose has no default order.",
+    "shapecalc unsqueeze 2,3",
+    "ONNX Unsqueeze, oneDNN StaticTranspose",
+)
+NO_SUCH_ATTRIBUTE = Rule(
+    "no-such-attribute",
+    "the operator, or its version, does not have that attribute",
+    "allowzero came with Reshape 14, start and end with Shape 15. The model's opset decides the version: the newest "
+    "one that is not above the opset.",
+    "shapecalc reshape 2,3,4 0,-1 --allowzero --opset 13",
+    "ONNX Reshape 14, ONNX Shape 15",
+)
+NO_SUCH_VERSION = Rule(
+    "no-such-version",
+    "the operator does not exist in that opset yet",
+    "Expand came with opset 8.",
+    "shapecalc expand 3,1 3,4 --opset 7",
+    "ONNX Expand 8",
+)
+DTYPE = Rule(
+    "dtype",
+    "the operator's version does not accept that element type",
+    "Reshape 1 takes floating point only, 13 adds bfloat16, 19 the 8-bit floats, 21 int4, 23 float4e2m1, 24 "
+    "float8e8m0, 25 int2.",
+    "shapecalc reshape 2,3,4 0,-1 --dtype bfloat16 --opset 5",
+    "ONNX Reshape, type constraints",
+)
+CONTRADICTION = Rule(
+    "contradiction",
+    "no sizes meet all conditions at once",
+    "Each condition can be met alone, but not together with the others.",
+    "shapecalc chain 'N,3 | squeeze | reshape 1,3'",
+    "arithmetic",
+)
+
+REFUSALS: dict[str, Rule] = {
+    rule: rule
+    for rule in (
+        INDIVISIBLE,
+        VOLUME_MISMATCH,
+        ZERO_OUT_OF_RANGE,
+        ZERO_BESIDE_INFER,
+        ZERO_VOLUME_INFER,
+        TWO_INFERS,
+        BELOW_MINUS_ONE,
+        INFER_LIMIT,
+        OVERFLOW,
+        RANK_LIMIT,
+        NOT_A_PERMUTATION,
+        NEGATIVE_AXIS,
+        AXIS_OUT_OF_RANGE,
+        REPEATED_AXIS,
+        AXIS_NOT_ONE,
+        START_AFTER_END,
+        NOT_BROADCASTABLE,
+        NEGATIVE_SIZE,
+        NEEDS_SIZE,
+        NEEDS_SUM,
+        MISSING_SWITCH,
+        MISSING_ARGUMENT,
+        NO_SUCH_ATTRIBUTE,
+        NO_SUCH_VERSION,
+        DTYPE,
+        CONTRADICTION,
+        DIFFERS,
+        FILE,
+        USAGE,
+    )
+}
+"""The rules that refuse, by id."""
+
+
+# The rules that settle something, each with the facts that its sentence needs.
+#
+# A step holds the facts of its rule; the rule says the rest. Adding a rule is adding a class here and its line in
+# `STEP_FACTS`.
+
+
+class LeftOut(Choice):
+    """Which dims a dialect leaves out of both products, if the known dims hold no elements."""
+
+    ZEROS = "zeros left out"
+    COPIES = "copied dims left out"
+
+
+class CopiedZero(Facts):
+    """A 0 that copies a dim."""
+
+    name = "copy 0"
+    rule = Rule(
+        "copy-zero",
+        "0 copies the dim at the same index of the tensor being reshaped",
+        "Dims are counted from the left, also when the rank changes: people often expect the dim that lines up at "
+        "the right. In a Shuffle the tensor being reshaped is the one after the first transpose.",
+        "shapecalc reshape 2,2,3,2 -1,0,0",
+        "ONNX Reshape: 'the actual dimension value is unchanged (i.e. taken from the input tensor)'",
+    )
+    from_left: bool
+    """Whether it matters that dims are counted from the left."""
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        counting = ", counted from the left" if self.from_left else ""
+        return f"0 copies dim {step.out}{counting}, which is {step.value}"
+
+
+class LiteralZero(Facts):
+    """A 0 that asks for an empty dim."""
+
+    name = "literal 0"
+    rule = Rule(
+        "literal-zero",
+        "0 is a dim of size zero",
+        "NumPy and PyTorch always read a 0 in this way, other dialects only if their switch says so. The output then "
+        "has no elements, so the input must have none either.",
+        "shapecalc reshape 0,3,4 3,4,0 --allowzero",
+        "ONNX Reshape 14: 'allowzero=1 indicates that ... the zero value is honored, similar to NumPy'",
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return "0 is a dim of size zero"
+
+
+class Given(Facts):
+    """A number or a name that is asked for."""
+
+    name = "given"
+    rule = Rule(
+        "given",
+        "a number or a name in the requested shape is used as it is",
+        "0 and -1 are codes; every other entry is the size itself. At the end the element counts are compared.",
+        "shapecalc reshape 2,3,4 4,6",
+        "ONNX Reshape: 'second input is a shape tensor which specifies the output shape'",
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"{step.value} is given"
+
+
+class Inferred(Facts):
+    """A -1 that the element counts decide."""
+
+    name = "solve -1"
+    rule = Rule(
+        "infer",
+        "-1 is the element count divided by the product of the known dims",
+        "-1 is computed so that the element count stays the same. At most one dim can be inferred, and the division "
+        "must leave no remainder.",
+        "shapecalc reshape 2,3,4 0,-1",
+        "ONNX Reshape: 'the value is inferred from the size of the tensor and the remaining dimensions'",
+    )
+    shape: Shape
+    have: Dim
+    """The elements there are."""
+    known: Dim
+    """The product of the known dims."""
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        divisor = f"({self.known})" if "*" in str(self.known) else self.known
+        return f"-1 is {count_text(self.shape, self.have)} / {divisor} known = {step.value}"
+
+
+class InferredEmpty(Facts):
+    """A -1 beside a dim of zero, in a runtime that has an answer."""
+
+    name = "solve -1"
+    rule = Rule(
+        "infer-empty",
+        "-1 with a dim of zero, in the runtimes that have an answer",
+        "Both products are 0, so they do not decide -1. OpenVINO leaves the dims that 0 copies out of both products, "
+        "and counts 0/0 as 1. ONNX Runtime leaves all zeros out of both. Most runtimes refuse.",
+        "shapecalc reshape 0,3,4 0,-1 --dialect openvino --special-zero",
+        "measured: OpenVINO 2026.4.1, ONNX Runtime 1.31.1",
+    )
+    have: Dim
+    known: Dim
+    left_out: LeftOut
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"-1 is {self.have} / {self.known}, {self.left_out.value} = {step.value}"
+
+
+class Regrouped(Facts):
+    """The cuts of a reshape."""
+
+    name = "regroup"
+    rule = Rule(
+        "regroup",
+        "the elements keep their order; only the cuts between dims move",
+        "If the products of the first dims of both shapes are equal, both shapes have a cut there. Between two such "
+        "cuts axes stay, merge or split; if a new cut falls inside an old block, they mix. Reshape never swaps axes: "
+        "transpose does.",
+        "shapecalc reshape 2,3,4 6,2,2",
+        "ONNX Reshape: 'required to have the same number of elements'",
+    )
+    before: Shape
+    after: Shape
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        from shapecalc.core.layout import regrouping
+
+        have, want = product(self.before), product(self.after)
+        elements = "element" if have == 1 else "elements"
+        counts = f"{have} {elements} in and out" if have == want else f"{have} {elements} in, {want} out"
+        return f"{counts}: {regrouping(self.before, self.after)}"
+
+
+class Merged(Facts):
+    """Axes that become one dim."""
+
+    name = "merge"
+    rule = Rule(
+        "merge",
+        "a flattened dim is the product of the dims it merges",
+        "ONNX always gives two dims, PyTorch merges a range into one, NumPy merges everything.",
+        "shapecalc flatten 2,3,4 --axis 2",
+        "ONNX Flatten, torch.flatten, ndarray.flatten",
+    )
+    dims: Shape
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        if not self.dims:
+            return f"no axis is left for output dim {step.out}, so it is 1"
+        factors = "*".join(map(str, self.dims))
+        return f"output dim {step.out} is {factors}" + (f" = {step.value}" if len(self.dims) > 1 else "")
+
+
+class DroppedOne(Facts):
+    """A dim of 1 that is dropped."""
+
+    name = "drop 1"
+    rule = Rule(
+        "drop-one",
+        "a dim of 1 is dropped",
+        "Squeeze drops dims of 1: those that are named, or all of them.",
+        "shapecalc squeeze 1,3,1 --axes 0",
+        "ONNX Squeeze",
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"dim {step.sources[0]} is {step.value} and is dropped"
+
+
+class KeptDim(Facts):
+    """A dim that stays as it is."""
+
+    name = "keep dim"
+    rule = Rule(
+        "keep-dim",
+        "a dim stays as it is",
+        "If squeeze names a dim that is not 1, PyTorch and OpenVINO leave it as it is. In expand, -1 keeps a dim in "
+        "PyTorch, and 0 in MXNet.",
+        "shapecalc squeeze 1,3,1 --axes 1 --dialect torch",
+        "torch.squeeze, Tensor.expand, OpenVINO Squeeze, MXNet broadcast_to",
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"dim {step.sources[0]} is {step.value} and stays"
+
+
+class InsertedOne(Facts):
+    """A new dim of 1."""
+
+    name = "insert 1"
+    rule = Rule(
+        "insert-one",
+        "a new dim of 1",
+        "The axes of unsqueeze are places in the output, not in the input.",
+        "shapecalc unsqueeze 2,3 --axes 0,3",
+        "ONNX Unsqueeze",
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"output dim {step.out} is a new 1"
+
+
+class Stretched(Facts):
+    """A dim that is repeated, or that already has the size."""
+
+    name = "stretch"
+    rule = Rule(
+        "stretch",
+        "a dim of 1 is repeated; any other must already have the requested size",
+        "Shapes are aligned at the right. In ONNX a 1 in the target becomes the size of the input, too.",
+        "shapecalc expand 3,1 3,4",
+        "ONNX Expand, numpy.broadcast_to, Tensor.expand",
+    )
+    dim: Dim
+    """The input dim."""
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        if step.value == self.dim:
+            return f"input dim {step.sources[0]} is {self.dim} and stays"
+        return f"input dim {step.sources[0]} has size {self.dim}, repeated to {step.value}"
+
+
+class NewDim(Facts):
+    """A dim in front of those of the input."""
+
+    name = "new dim"
+    rule = Rule(
+        "new-dim",
+        "a new dim in front of the dims of the input",
+        "A longer target adds dims on the left; each repeats everything that follows.",
+        "shapecalc expand 3 2,3",
+        "ONNX Expand: 'the broadcast rule is similar to numpy.array(input) * numpy.ones(shape)'",
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"{step.value} {'copy' if step.value == 1 else 'copies'} of the dims after it"
+
+
+class Broadcasted(Facts):
+    """The whole tensor, read as a larger one."""
+
+    name = "broadcast"
+    rule = Rule(
+        "broadcast",
+        "the tensor is read as if it had the larger shape",
+        "No element is copied: those along a dim of 1 are read again and again.",
+        "shapecalc expand 8,1,1 1,2",
+        "ONNX Expand",
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"the tensor is read as {shape_text(step.shape)}"
+
+
+class WrittenFraction(Facts):
+    """A fraction that the request writes."""
+
+    name = "fraction"
+    rule = Rule(
+        "written-fraction",
+        "a fraction in the request must be a whole number",
+        "A dim such as C*H*W/64 is a size, so 64 must divide C*H*W.",
+        "shapecalc reshape N,C/2 -1",
+        "arithmetic",
+    )
+
+    def why(self, step: Step) -> str:
+        """Return the step's sentence."""
+        return f"{step.value} is a whole number"
+
+
+STEP_FACTS = (
+    CopiedZero,
+    LiteralZero,
+    Given,
+    Inferred,
+    InferredEmpty,
+    Regrouped,
+    Merged,
+    DroppedOne,
+    KeptDim,
+    InsertedOne,
+    Stretched,
+    NewDim,
+    Broadcasted,
+    WrittenFraction,
+)
+STEP_RULES: dict[str, Rule] = {facts.rule: facts.rule for facts in STEP_FACTS}
+"""The rules that settle something, by id."""
+
+LITERAL_ZERO = LiteralZero()
+GIVEN = Given()
+DROPPED_ONE = DroppedOne()
+KEPT_DIM = KeptDim()
+INSERTED_ONE = InsertedOne()
+NEW_DIM = NewDim()
+BROADCASTED = Broadcasted()
+WRITTEN_FRACTION = WrittenFraction()
+"""The facts that are the same in every step of their rule."""
+
+
+# Every rule by its id: those that settle something, and those that refuse.
+
+
+RULES: dict[str, Rule] = STEP_RULES | REFUSALS

@@ -1,1 +1,0 @@
-"""The ground floor: dims, conditions, how shapes are read, written and quoted, problems."""

@@ -1,0 +1,440 @@
+"""Shapes as texts: how they are read, written and quoted, and what is said of mistyped ones.
+
+dim    = ["-"] digits ["L"] | factor {("*" | "/" | "//") factor}
+factor = digits | name | "?" | "None"
+
+None is ?, and H//2 is H/2, which leaves out the sizes that 2 does not divide.
+"""
+
+from __future__ import annotations
+
+from shapecalc.core.dims import Dim, Monomial, Shape, lowest_terms, named_dim
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+# Texts in messages: counts with their factors, long texts cut, and invisible characters escaped.
+
+
+MOST_BITS = 3320
+"""The bits of a number of 1000 digits, the longest that is read. Python writes at most 4300 digits."""
+LOG2 = 0.30103
+LONGEST_SHOWN = 40
+"""The most characters of a text that a message repeats."""
+NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
+"""Characters that change the direction or the lines of the text around them."""
+
+
+def count_text(dims: Shape, volume: Dim) -> str:
+    """Return the text of an element count, with its factors if there are several that it does not show itself.
+
+    >>> count_text((2, 3, 4), 24), count_text((1,), 1)
+    ('24 elements (2*3*4)', '1 element')
+    >>> from shapecalc.core.text import read_dims
+    >>> count_text(read_dims("N,C,2"), read_dims("2*C*N")[0])
+    'N*C*2 elements'
+    """
+    text = dim_text(volume)
+    count = "1 element" if volume == 1 else f"{text} elements"
+    if len(dims) < 2:
+        return count
+    written = "*".join(map(str, dims))
+    shown = sorted(written.split("*")) == sorted(text.split("*"))
+    return f"{brief(written)} elements" if shown else f"{count} ({brief(written)})"
+
+
+def rank_text(rank: int) -> str:
+    """Return a number of dims in words.
+
+    >>> rank_text(1), rank_text(3)
+    ('1 dim', '3 dims')
+    """
+    return number_text(rank, "dim", "dims")
+
+
+def number_text(number: int, one: str, many: str) -> str:
+    """Return a number of things in words.
+
+    >>> number_text(1, "axis is", "axes are"), number_text(0, "axis is", "axes are")
+    ('1 axis is', '0 axes are')
+    """
+    return f"{number} {one if number == 1 else many}"
+
+
+def and_text(texts: Sequence[str]) -> str:
+    """Return texts in a row, with `and` before the last.
+
+    >>> and_text(["a"]), and_text(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
+
+
+def dim_text(dim: Dim) -> str:
+    """Return the text of a dim for a message. A huge number is given as a power of ten.
+
+    >>> dim_text(24), dim_text(10**5000)
+    ('24', 'about 10**5000')
+    """
+    if isinstance(dim, int):
+        bits = dim.bit_length()
+        return f"about 10**{int(bits * LOG2)}" if bits > MOST_BITS else brief(str(dim))
+    too_long = max(dim.numerator, dim.denominator).bit_length() > MOST_BITS
+    return "too many" if too_long else brief(str(dim))
+
+
+def brief(text: str) -> str:
+    """Return `text`, cut after `LONGEST_SHOWN` characters.
+
+    >>> brief("1,1"), brief("1," * 40)
+    ('1,1', '1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,...')
+    """
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def visible(text: str) -> str:
+    r"""Return `text` with control characters, bidirectional overrides and invalid bytes escaped.
+
+    >>> print(visible("2,\x1b[31m3\u202e"))
+    2,\x1b[31m3\u202e
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() and ord(char) not in NOT_SHOWN else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+# Where the dims of a written shape stand: each is a token that knows its place.
+#
+# shape = "[" dims "]" | "(" dims ")" | "{" dims "}" | "torch.Size(" shape ")" | dims dims = dim {"," dim} [","] the
+# last comma only inside brackets | dim {("x" | blank) dim} "x" between whole numbers, blanks also inside brackets
+
+
+BRACKETS = {"[": "]", "(": ")", "{": "}"}
+TORCH_SIZE = "torch.Size"
+MAX_DIGITS = 1000
+"""The most digits of a number that is read. int64 has 19 digits."""
+LONGEST_WORD = 200_000
+"""The most characters of a name or a product that is read."""
+UNKNOWN = ("?", "None")
+"""How a size that nobody knows is written."""
+MOST_DIMS = 1 << 16
+"""The most dims that a shape may have, in any dialect."""
+
+
+class Token(Record):
+    """A piece of a written shape: its text and the place of its first character."""
+
+    text: str
+    start: int
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The place of the token: its first character, and the one after its last."""
+        return self.start, self.start + len(self.text)
+
+
+def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
+    """Return the tokens of a written shape with their places; raise `ShapeError` (usage) if one is missing.
+
+    >>> [token.span for token in tokens("[2, -1]")]
+    [(1, 2), (4, 6)]
+    """
+    start, end, bracketed = _find_dims(text, argument)
+    body = text[start:end]
+    if not body.strip() and bracketed:
+        return ()
+    separator = "x" if "x" in body and all(map(is_integer, body.split("x"))) else ","
+    if separator not in body and _stand_apart(body.split(), bracketed=bracketed):
+        return _words_apart(text, body.split(), start)
+    pieces, place = [], start
+    words = body.split(separator)
+    if len(words) > MOST_DIMS:
+        raise misuse(
+            f"{len(words)} dims, and no shape has more than {MOST_DIMS}", argument=argument, span=(start, start + 1)
+        )
+    if bracketed and len(words) > 1 and not words[-1].strip():
+        words.pop()
+    if not body.strip():
+        raise misuse("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
+    for index, word in enumerate(words):
+        stripped = word.strip()
+        at = place + len(word) - len(word.lstrip())
+        if not stripped:
+            raise misuse(
+                f"a dim is missing in '{visible(brief(text))}'", argument=argument, index=index, span=(place, place + 1)
+            )
+        pieces.append(Token(stripped, at))
+        place += len(word) + 1
+    return tuple(pieces)
+
+
+def _stand_apart(words: list[str], *, bracketed: bool) -> bool:
+    """Say whether words between blanks are dims of their own, and not factors of one. Names need brackets for that."""
+    if not bracketed and not all(word in UNKNOWN or is_integer(word.removesuffix("L")) for word in words):
+        return False
+    return 1 < len(words) <= MOST_DIMS and not any(word[0] in "*/" or word[-1] in "*/" for word in words)
+
+
+def _words_apart(text: str, words: Iterable[str], start: int) -> tuple[Token, ...]:
+    """Return the tokens of dims that blanks separate."""
+    pieces = []
+    for word in words:
+        start = text.index(word, start)
+        pieces.append(Token(word, start))
+        start += len(word)
+    return tuple(pieces)
+
+
+def _find_dims(text: str, argument: str) -> tuple[int, int, bool]:
+    """Return where the dims start and end, and whether there are brackets around them."""
+    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    layers = 1
+    if text.startswith(f"{TORCH_SIZE}(", start):
+        start, layers = start + len(TORCH_SIZE), 2
+    bracketed = False
+    for _ in range(layers):
+        opening = text[start : start + 1]
+        if opening not in BRACKETS:
+            break
+        if text[start + 1 : end][-1:] != BRACKETS[opening]:
+            raise misuse(f"{opening} is never closed", argument=argument, span=(start, start + 1))
+        inner = text[start + 1 : end - 1]
+        start, end, bracketed = start + 1 + len(inner) - len(inner.lstrip()), end - 1, True
+        end = max(start, start + len(text[start:end].rstrip()))
+    return start, end, bracketed
+
+
+def is_number(text: str) -> bool:
+    """Say whether a text is a number, of no more digits than are read."""
+    return text.isdigit() and text.isascii() and len(text) <= MAX_DIGITS
+
+
+def is_integer(text: str) -> bool:
+    """Say whether a text is a whole number, maybe below 0, of no more digits than are read."""
+    return is_number(text.strip().removeprefix("-"))
+
+
+# What is said of a word that is no dim: the first character that does not fit, and what was meant.
+
+
+DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
+"""What texts and web pages have in place of -: hyphens, dashes, and the minus sign."""
+SEPARATING = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)|(?=-))"
+"""What is written between dims in place of a comma."""
+MOST_MISTYPED = 200
+"""The most characters of a mistyped word that are read again."""
+
+
+def mistyped_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
+    """Return the error for text that is not a dim. It names the first character that does not fit."""
+    text, shown = part.text, visible(brief(whole.text))
+    if text.lstrip("-").isdigit() and len(text) > MAX_DIGITS:
+        return misuse(
+            f"a number of {len(text)} digits is too long for a dim", argument=argument, index=index, span=part.span
+        )
+    if len(text) > LONGEST_WORD:
+        return misuse(f"{len(text)} characters are too many for a dim", argument=argument, index=index, span=part.span)
+    place = part.start + _first_misfit(text)
+    message = (
+        f"'{visible(text[_first_misfit(text)])}' is not allowed in '{shown}'"
+        if text.strip()
+        else f"a factor is missing in '{shown}'"
+    )
+    hint = _meant(whole.text, text[place - part.start :][:1])
+    return misuse(message, hint, argument=argument, index=index, span=(place, place + 1))
+
+
+def _meant(word: str, misfit: str) -> str:
+    """Return what to write in place of a word that is no dim: with commas or -, if others stand in their place."""
+    hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
+    dashed = "".join("-" if char in DASHES else char for char in word[:MOST_MISTYPED])
+    from re import split  # only what is mistyped is looked at so closely
+
+    dims = split(SEPARATING, dashed)
+    decimal = dashed.count(".") == 1 and dashed.replace(".", "").isdecimal()
+    known = all(is_integer(dim) or (dim.isidentifier() and dim.isascii()) for dim in dims)
+    meant = ",".join(dims) if known and not decimal and len(word) <= MOST_MISTYPED else ""
+    if misfit and misfit in DASHES:
+        return f"'{misfit}' is a dash, write -" + (f", as in {meant}" if meant else "")
+    return f"write {meant}" if meant else hint
+
+
+def _first_misfit(text: str) -> int:
+    """Return the place of the first character that does not belong to the number or name at the start of `text`."""
+    number = text[:2].removeprefix("-").isdigit() or text[:1].isdigit()
+    for place, char in enumerate(text):
+        fits = (
+            char.isdigit()
+            or (number and char == "-" and place == 0)
+            or (not number and (char.isalpha() or char == "_"))
+        )
+        if not (fits and char.isascii()):
+            return place
+    return 0
+
+
+TOO_LARGE = 10**MAX_DIGITS
+NAME_IT = "write a name (N) or ? for a size that is not known"
+
+
+def shape_text(shape: Iterable[Dim]) -> str:
+    """Return the text of a shape as shapecalc prints it.
+
+    >>> shape_text((2, 12)), shape_text(()), shape_text(read_dims("N,3*W*H"))
+    ('2,12', '[]', 'N,3*H*W')
+    """
+    return ",".join(map(str, shape)) or "[]"
+
+
+def is_file(text: str) -> bool:
+    """Say whether a text names a file. A file in an archive has the archive, a colon and its name.
+
+    >>> is_file("x.npy"), is_file("x.npz:weights"), is_file("x.zarr"), is_file("x.h5:/data"), is_file("2,3,4")
+    (True, True, True, True, False)
+    """
+    if text.endswith((".npy", ".npz", ".safetensors")) or ".npz:" in text or ".safetensors:" in text:
+        return True
+    return text.rstrip("/").endswith((".zarr", ".h5", ".hdf5")) or any(
+        mark in text for mark in (".zarr:", ".h5:", ".hdf5:")
+    )
+
+
+def read_shape(text: str, argument: str = "input") -> Shape:
+    """Return the shape of a tensor from its text; raise `ShapeError` (usage) if it is not one.
+
+    >>> read_shape("[2, 3, 4]"), read_shape("2x3"), read_shape("torch.Size([5])"), read_shape("()")
+    ((2, 3, 4), (2, 3), (5,), ())
+    """
+    dims = read_dims(text, argument)
+    for index, dim in enumerate(dims):
+        if isinstance(dim, int) and dim < 0:
+            raise misuse(
+                f"{dim} is not the size of an input dim",
+                NAME_IT,
+                argument=argument,
+                index=index,
+                span=tokens(text, argument)[index].span,
+            )
+    return dims
+
+
+def read_dims(text: str, argument: str = "target") -> Shape:
+    """Return the dims that `text` writes; a number may be negative, and each `?` gets a name of its own.
+
+    Raises `ShapeError` (usage) if the text writes no dims. `argument` is the name of the argument at fault.
+
+    >>> read_dims("0,-1"), [str(dim) for dim in read_dims("N,C*H*W/64")]
+    ((0, -1), ['N', 'C*H*W/64'])
+    """
+    words = text.split(",") if len(text) < MAX_DIGITS else []
+    if words and text.isascii() and all(word.isdigit() for word in words):
+        return tuple(map(int, words))
+    unknowns = 0
+    dims = []
+    for index, token in enumerate(tokens(text, argument)):
+        dim, unknowns = read_dim(token, unknowns, argument, index)
+        dims.append(dim)
+    return tuple(dims)
+
+
+def read_target(text: str, argument: str = "target") -> Shape:
+    """Return a requested shape from its text; raise `ShapeError` (usage) for a `?`, which means nothing there."""
+    dims = read_dims(text, argument)
+    if "?" not in text and "None" not in text:
+        return dims
+    for index, token in enumerate(tokens(text, argument)):
+        dim = dims[index]
+        if isinstance(dim, Monomial) and any(name.startswith("?") for name, _ in dim.powers):
+            unknown = "?" if "?" in token.text else "None"
+            place = token.start + token.text.index(unknown)
+            raise misuse(
+                f"{unknown} is an unknown size, so it cannot be requested",
+                "write -1 to infer the dim, or a name",
+                argument=argument,
+                index=index,
+                span=(place, place + len(unknown)),
+            )
+    return dims
+
+
+def read_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
+    """Return the whole numbers that `text` writes; raise `ShapeError` (usage) for anything else.
+
+    >>> read_axes("1,0,-1")
+    (1, 0, -1)
+    """
+    axes = read_dims(text, argument)
+    for index, axis in enumerate(axes):
+        if not isinstance(axis, int):
+            span = tokens(text, argument)[index].span
+            raise misuse(f"an axis is a whole number, not {axis}", argument=argument, index=index, span=span)
+    return axes  # type: ignore[return-value]
+
+
+def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Dim, int]:
+    """Return the dim that a token writes, and how many `?` were read so far, `unknowns` of them before the token.
+
+    Raises `ShapeError` (usage) if it writes no dim.
+    """
+    word = token.text
+    if is_integer(word.removesuffix("L")):
+        return int(word.removesuffix("L")), unknowns
+    if word in UNKNOWN:
+        return named_dim(f"?{unknowns}"), unknowns + 1
+    if word.isidentifier() and word.isascii() and len(word) <= LONGEST_WORD:
+        return named_dim(word), unknowns
+    if len(word) > LONGEST_WORD or not (word.isascii() and word.isprintable()):
+        raise _mistyped_error(token, token, argument, index)
+    numerator, denominator, powers = 1, 1, dict[str, int]()
+    for divides, factor in _factors(token):
+        text = factor.text.strip()
+        if is_number(text):
+            numerator, denominator = (
+                (numerator, denominator * int(text)) if divides else (numerator * int(text), denominator)
+            )
+        elif text == "?" or text.isidentifier():
+            name = f"?{unknowns}" if text in UNKNOWN else text
+            unknowns += text in UNKNOWN
+            powers[name] = powers.get(name, 0) + (-1 if divides else 1)
+        else:
+            raise _mistyped_error(factor, token, argument, index)
+    return _product_dim(numerator, denominator, powers, token, argument, index), unknowns
+
+
+def _mistyped_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
+
+    return mistyped_error(part, whole, argument, index)
+
+
+def _product_dim(
+    numerator: int, denominator: int, powers: dict[str, int], token: Token, argument: str, index: int
+) -> Dim:
+    """Return the dim that a written product makes; raise `ShapeError` (usage) if it makes none."""
+    shown = visible(brief(token.text))
+    if denominator == 0:
+        raise misuse(f"{shown} divides by 0", argument=argument, index=index, span=token.span)
+    if max(numerator, denominator) >= TOO_LARGE:
+        raise misuse(f"{shown} has more digits than any size", argument=argument, index=index, span=token.span)
+    dim = lowest_terms(numerator, denominator, powers)
+    if not isinstance(dim, int) and not dim.powers:
+        raise misuse(f"{shown} is not a whole number", argument=argument, index=index, span=token.span)
+    return dim
+
+
+def _factors(token: Token) -> list[tuple[bool, Token]]:
+    """Return the factors of a written product, each with its place and whether it divides."""
+    factors, divides, start = [], False, 0
+    for place, char in enumerate(f"{token.text}*"):
+        if char == "/" and divides and place == start and token.text[place - 2 : place] != "//":
+            start += 1
+        elif char in "*/":
+            factors.append((divides, Token(token.text[start:place], token.start + start)))
+            divides, start = char == "/", place + 1
+    return factors

@@ -1,0 +1,393 @@
+"""What is passed or written in place of a shape: Python values, slices and patterns of axes."""
+
+from __future__ import annotations
+
+from _operator import index
+
+from shapecalc.core.dims import Dim, Monomial, Shape, named_dim
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import (
+    MAX_DIGITS,
+    MOST_BITS,
+    MOST_DIMS,
+    NAME_IT,
+    TOO_LARGE,
+    Token,
+    brief,
+    dim_text,
+    read_dim,
+    visible,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, TypeGuard
+
+
+# Python values as dims, whole numbers and sizes: what a call may pass, and what it may not.
+
+
+MOST_SIZE_DIGITS = 30
+"""The most digits of a size that is put in for a name. int64 has 19 digits."""
+MAY_BE_UNKNOWN = ("input", "expect", "pattern")
+"""The arguments whose dims may be `?`, or None in Python."""
+
+
+def is_whole(value: object) -> bool:
+    """Say whether a Python value stands for one whole number."""
+    try:
+        return not isinstance(value, bool) and index(value) is not None  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
+def whole_number(value: object, name: str) -> int:
+    """Return the one whole number that a text or a Python value stands for; raise `ShapeError` (usage) otherwise."""
+    if isinstance(value, str):
+        digits = value.strip().removeprefix("-")
+        if digits.isdigit() and digits.isascii() and len(digits) <= MAX_DIGITS:
+            return int(value)
+    elif is_whole(value) and index(value).bit_length() <= MOST_BITS:  # type: ignore[arg-type]
+        return index(value)  # type: ignore[arg-type]
+    raise misuse(f"{name} is one whole number, not {describe(value)}", argument=name)
+
+
+def shape_of(value: object, argument: str = "input") -> Shape:
+    """Return the shape of a tensor: that of anything with a `shape`, or dims in a sequence; None is a dim nobody knows.
+
+    Raises `ShapeError` (usage) for anything else.
+
+    >>> class Layer: shape = (None, 3)
+    >>> shape_of(Layer()), shape_of([2, None])
+    ((?, 3), (2, ?))
+    """
+    held = None if type(value) is tuple else getattr(value, "shape", None)
+    return dims_of(value if held is None else held, argument, lowest=0)
+
+
+def dims_of(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
+    """Return the dims of a Python sequence: whole numbers of at least `lowest`, monomials, or texts of one dim.
+
+    Raises `ShapeError` (usage) for anything else. `argument` is the name of the argument at fault.
+    """
+    dims: tuple[Any, ...] = value if type(value) is tuple else elements_of(value, argument)
+    for dim in dims:
+        if type(dim) is not int or not lowest <= dim < TOO_LARGE:
+            return _read_mixed(dims, argument, lowest)
+    return dims
+
+
+def elements_of(value: object, argument: str) -> tuple[object, ...]:
+    """Return the elements of a sequence; raise `ShapeError` (usage) for bytes, a mapping, or no sequence."""
+    try:
+        elements: tuple[object, ...] = tuple(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # TensorFlow raises the second for a shape of which nothing is known
+        raise misuse(f"{argument} is a sequence of dims, not {describe(value)}", argument=argument) from None
+    if isinstance(value, (bytes, bytearray)) or _is_mapping(value):
+        raise misuse(f"{argument} is text or a sequence of dims, not {type(value).__name__}", argument=argument)
+    return elements
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
+    """Say whether a value is a mapping. `Mapping` is imported late, so that a bare question starts fast."""
+    from collections.abc import Mapping
+
+    return isinstance(value, Mapping)
+
+
+def _read_mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
+    """Return the dims of a sequence that does not hold plain numbers alone. Each `?` gets a name of its own."""
+    dims, unknowns = [], 0
+    for place, given in enumerate(values):
+        value = "?" if given is None and argument in MAY_BE_UNKNOWN else given
+        if isinstance(value, str) and value.isascii() and value.isidentifier():
+            dim: Dim = named_dim(value)
+        elif isinstance(value, str):
+            dim, met = read_dim(Token(value.strip() or " ", 0), unknowns, argument, place)
+            if met > unknowns and argument not in MAY_BE_UNKNOWN:
+                raise misuse("? is an unknown size, so it cannot be requested", argument=argument, index=place)
+            unknowns = met
+        elif isinstance(value, Monomial):
+            dim = value
+        elif is_whole(value) and index(value).bit_length() <= MOST_BITS:  # type: ignore[arg-type]
+            dim = index(value)  # type: ignore[arg-type]
+        else:
+            message = f"a dim is a whole number or a name, not {describe(value)}"
+            raise misuse(message, NAME_IT, argument=argument, index=place)
+        if isinstance(dim, int) and dim < lowest:
+            raise misuse(f"{dim_text(dim)} is not the size of an input dim", NAME_IT, argument=argument, index=place)
+        dims.append(dim)
+    return tuple(dims)
+
+
+def describe(value: object) -> str:
+    """Return the text of a Python value for a message."""
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return dim_text(value)
+    try:
+        return visible(brief(repr(value)))
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deep to show"
+
+
+def read_sizes(where: object) -> dict[str, int]:
+    """Return the sizes to put in for names, from a text such as `N=8,C=3` or from a mapping.
+
+    Raises `ShapeError` (usage) for anything else.
+
+    >>> read_sizes("N=8,C=3")
+    {'N': 8, 'C': 3}
+    """
+    if isinstance(where, str):
+        pairs = [pair.partition("=")[::2] for pair in where.split(",")]
+    elif _is_mapping(where):
+        pairs = [(str(name), size if isinstance(size, str) else describe(size)) for name, size in where.items()]
+    else:
+        raise misuse(f"sizes are text or a mapping, not {describe(where)}", "write N=8,C=3", argument="where")
+    sizes: dict[str, int] = {}
+    for name, number in ((name.strip(), number.strip()) for name, number in pairs):
+        if not (name.isidentifier() and number.isdigit() and number.isascii() and len(number) <= MOST_SIZE_DIGITS):
+            shown = visible(brief(f"{name}={number}"))
+            raise misuse(f"'{shown}' is not NAME=SIZE", "write N=8,C=3", argument="where")
+        if name in sizes:
+            raise misuse(f"{name} is given two sizes", argument="where")
+        sizes[name] = int(number)
+    return sizes
+
+
+# How slices are written: `[:, ::2, 1:3]`, one `start:stop:step` for each axis. What is left out is None.
+#
+# slices = "[" parts "]" | parts parts = part {"," part} part = [number] ":" [number] [":" [number]]
+
+
+MOST_ENDS = 3
+"""Start, stop and step."""
+
+
+def read_slices(value: object, argument: str) -> str:
+    """Return slices as shapecalc writes them, from a text, a Python slice or several.
+
+    Raises `ShapeError` (usage) for anything else.
+
+    >>> read_slices("[:, ::2, 1:3]", "slices"), read_slices((slice(None), slice(-1, None)), "slices")
+    (':,::2,1:3', ':,-1:')
+    """
+    if isinstance(value, slice):
+        value = (value,)
+    if isinstance(value, (tuple, list)) and all(isinstance(part, slice) for part in value):
+        return ",".join(_written((part.start, part.stop, part.step), argument) for part in value) or "[]"
+    if not isinstance(value, str):
+        raise misuse(f"{argument} is a text such as '[:, ::2]', not {describe(value)}", argument=argument)
+    parts = [_read(part, argument, index) for index, (part, _) in enumerate(_parts(value))]
+    if len(parts) > MOST_DIMS:
+        raise misuse(f"{len(parts)} slices, and no shape has more than {MOST_DIMS} dims", argument=argument)
+    return ",".join(_written(part, argument) for part in parts) or "[]"
+
+
+def slices_of(text: str) -> list[Ends]:
+    """Return the start, the stop and the step of each axis that a text slices.
+
+    >>> slices_of(":,::2")
+    [(None, None, None), (None, None, 2)]
+    """
+    return [_read(part, "slices", index) for index, (part, _) in enumerate(_parts(text))]
+
+
+def slice_span(text: str, index: int) -> tuple[int, int]:
+    """Return the place of one slice in a text: its first character, and the one after its last.
+
+    >>> slice_span("[:, ::2]", 1)
+    (4, 7)
+    """
+    part, start = list(_parts(text))[index]
+    return start, start + len(part)
+
+
+def _parts(text: str) -> Iterator[tuple[str, int]]:
+    """Yield what is written for each axis, with the place of its first character."""
+    body = text.strip()
+    bracketed = body[:1] == "[" and body[-1:] == "]"
+    start = text.index(body) + bracketed
+    body = body[1:-1] if bracketed else body
+    for part in body.split(",") if body.strip() or not bracketed else ():
+        yield part.strip(), start + len(part) - len(part.lstrip())
+        start += len(part) + 1
+
+
+def _read(part: str, argument: str, index: int) -> Ends:
+    ends = part.split(":")
+    try:
+        numbers = [whole_number(end, argument) if end.strip() else None for end in ends]
+    except ShapeError:
+        numbers = []
+    if not 1 < len(numbers) <= MOST_ENDS:
+        hint = "an index is for select" if part.removeprefix("-").isdigit() else ""
+        message = f"a slice is start:stop or start:stop:step, in whole numbers, not '{visible(brief(part))}'"
+        raise misuse(message, hint, argument=argument, index=index)
+    return numbers[0], numbers[1], numbers[2] if len(numbers) == MOST_ENDS else None
+
+
+def _written(ends: Iterable[object], argument: str) -> str:
+    first, last, each = ("" if end is None else str(whole_number(end, argument)) for end in ends)
+    return f"{first}:{last}" + (f":{each}" if each else "")
+
+
+if TYPE_CHECKING:
+    Ends = tuple[int | None, int | None, int | None]
+
+
+# How patterns of axes are written: `b c (h p) -> b h (p c)`, as einops has them. Each token keeps its place.
+#
+# pattern = side "->" side side = {axis | "(" {axis} ")"} axis = name | whole number | "..."
+
+
+ARROW, ELLIPSIS = "->", "..."
+MOST_DIGITS = 18
+"""The most digits of the length of an axis. int64 has 19 digits."""
+WRITE_ONE = "write names for the axes, as in 'b c h w -> b (h w) c'"
+
+
+class Part(Record):
+    """One dim of a side: one axis, or those in a pair of brackets."""
+
+    axes: tuple[Token, ...]
+    start: int
+    """The place of its first character."""
+    grouped: bool = False
+    """Whether there are brackets around it."""
+
+    @property
+    def text(self) -> str:
+        """How it is written."""
+        words = " ".join([axis.text for axis in self.axes])
+        return f"({words})" if self.grouped else words
+
+
+class Pattern(Record):
+    """Both sides of a pattern, dim by dim."""
+
+    left: tuple[Part, ...]
+    right: tuple[Part, ...]
+
+
+def read_pattern(text: object, argument: str = "pattern") -> Pattern:
+    """Return the pattern that a text writes; raise `ShapeError` (usage) if it writes none.
+
+    >>> [part.text for part in read_pattern("b c (h p) -> b h (p c)").right]
+    ['b', 'h', '(p c)']
+    """
+    if not isinstance(text, str):
+        raise misuse(f"{argument} is a text such as 'b c h -> b h c', not {describe(text)}", argument=argument)
+    found = text.count(ARROW)
+    if found != 1:
+        said = "no arrow ->" if not found else f"{found} arrows ->"
+        raise misuse(f"a pattern has a left and a right side, and this has {said}", WRITE_ONE, argument=argument)
+    middle = text.index(ARROW)
+    left = _side(text, 0, middle, argument)
+    right = _side(text, middle + len(ARROW), len(text), argument)
+    _check_sides(left, right, argument)
+    return Pattern(left, right)
+
+
+def _side(text: str, start: int, end: int, argument: str) -> tuple[Part, ...]:
+    """Return the dims of one side of a pattern."""
+    parts, group, opened = list[Part](), list[Token](), -1
+    for token in _words(text, start, end):
+        if token.text == "(":
+            if opened >= 0:
+                raise unreadable("brackets in brackets", token, argument)
+            group, opened = [], token.start
+        elif token.text == ")":
+            if opened < 0:
+                raise unreadable("a bracket that was never opened", token, argument)
+            parts.append(Part(tuple(group), opened, True))
+            opened = -1
+        elif opened >= 0:
+            group.append(_axis(token, argument))
+        else:
+            parts.append(Part((_axis(token, argument),), token.start))
+    if opened >= 0:
+        raise unreadable("a bracket that is never closed", Token("(", opened), argument)
+    if len(parts) > MOST_DIMS:
+        raise misuse(f"{len(parts)} dims, and no shape has more than {MOST_DIMS}", argument=argument)
+    return tuple(parts)
+
+
+def _words(text: str, start: int, end: int) -> Iterator[Token]:
+    """Yield the brackets and the words between `start` and `end`."""
+    place = start
+    while place < end:
+        stop = place + 1
+        if text[place] not in "()" and not text[place].isspace():
+            while stop < end and text[stop] not in "()" and not text[stop].isspace():
+                stop += 1
+        if not text[place].isspace():
+            yield Token(text[place:stop], place)
+        place = stop
+
+
+def _axis(token: Token, argument: str) -> Token:
+    """Return a token that names an axis; raise `ShapeError` (usage) for any other."""
+    word = token.text
+    number = word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS and int(word) > 0
+    name = word.isascii() and word.isidentifier() and word.strip("_") == word
+    if not (number or name or word == ELLIPSIS):
+        shown = visible(brief(word))
+        raise unreadable(f"'{shown}', which is not an axis (a name, a whole number above 0, or ...)", token, argument)
+    return token
+
+
+def _check_sides(left: tuple[Part, ...], right: tuple[Part, ...], argument: str) -> None:
+    """Refuse an axis that a side names twice, or that only the left one has, and `(...)` at the left."""
+    first, second = ([axis for part in side for axis in part.axes] for side in (left, right))
+    for axes in (first, second):
+        _check_single(axes, argument)
+    names, kept = ({axis.text for axis in axes} for axes in (first, second))
+    for axis in first:
+        if axis.text.isdigit() and int(axis.text) != 1:
+            raise unreadable("a length on the left, where only 1 is allowed", axis, argument)
+        if not axis.text.isdigit() and axis.text not in kept:
+            raise unreadable(f"{brief(axis.text)} on the left only, and no axis can be dropped", axis, argument)
+    for axis in second:
+        if axis.text == ELLIPSIS and ELLIPSIS not in names:
+            raise unreadable("... on the right only", axis, argument)
+    for part in left:
+        if part.grouped and ELLIPSIS in [axis.text for axis in part.axes]:
+            raise unreadable("... in brackets on the left", Token(part.text, part.start), argument)
+
+
+def _check_single(axes: list[Token], argument: str) -> None:
+    """Refuse a name that stands twice among the axes of one side."""
+    met = set[str]()
+    for axis in axes:
+        if axis.text in met and not axis.text.isdigit():
+            raise unreadable(f"{brief(axis.text)} twice on one side", axis, argument)
+        met.add(axis.text)
+
+
+def unreadable(found: str, token: Token, argument: str) -> ShapeError:
+    """Return the error to raise (usage) for a token that cannot stand where it stands."""
+    return misuse(f"the pattern has {found}", WRITE_ONE, argument=argument, span=token.span)
+
+
+def read_lengths(text: object, argument: str = "lengths") -> dict[str, int]:
+    """Return the lengths of axes by name, from a text such as `p=7,q=7`; raise `ShapeError` (usage) for others.
+
+    >>> read_lengths("p=7, q=7")
+    {'p': 7, 'q': 7}
+    """
+    if not isinstance(text, str):
+        raise misuse(f"{argument} is a text such as 'p=7,q=7', not {describe(text)}", argument=argument)
+    lengths: dict[str, int] = {}
+    for pair in text.split(","):
+        name, _, number = (word.strip() for word in pair.partition("="))
+        digits = number.isascii() and number.isdigit() and len(number) <= MOST_DIGITS
+        if not (name.isascii() and name.isidentifier() and digits and int(number) > 0):
+            shown = visible(brief(pair.strip()))
+            raise misuse(f"'{shown}' is not AXIS=LENGTH", "write p=7,q=7", argument=argument)
+        if name in lengths:
+            raise misuse(f"{brief(name)} is given two lengths", argument=argument)
+        lengths[name] = int(number)
+    return lengths

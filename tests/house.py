@@ -1,0 +1,117 @@
+"""The size of the package, and how far a question travels through it: `python -m tests.house`."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import shapecalc
+
+PACKAGE = Path(shapecalc.__file__).parent
+DATA = frozenset({".toml", ".json", ".jsonl", ".csv", ".txt", ".yaml", ".js", ".html", ".css", ".tcss"})
+"""What files of data end in; those beside fonts are none."""
+WIDTH = 120
+"""Characters of data that count as one line."""
+NO_CODE = frozenset(
+    {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+)
+QUESTION = ("reshape", "2,3,4", "0,-1", "--explain")
+MEASURED = """
+import json, sys
+calls = 0
+
+def count(frame, event, _):
+    global calls
+    if event == "call" and frame.f_back:
+        file, caller = frame.f_code.co_filename, frame.f_back.f_code.co_filename
+        calls += file != caller and file.startswith(package) and caller.startswith(package)
+
+package, *sys.argv = sys.argv[1:]
+sys.setprofile(count)
+from shapecalc.__main__ import main
+main()
+sys.setprofile(None)
+loaded = [name for name in sys.modules if name.partition(".")[0] == "shapecalc"]
+print(json.dumps([loaded, calls]), file=sys.stderr)
+"""
+
+
+class Function(NamedTuple):
+    """A function of the package, with the lines that it takes."""
+
+    lines: int
+    name: str
+    file: Path
+
+
+class Journey(NamedTuple):
+    """What a question takes: the modules of the package, and the calls from one of its files into another."""
+
+    modules: list[str]
+    calls: int
+
+
+def sources() -> list[Path]:
+    """Return the Python files of the package."""
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def code_lines(source: str) -> int:
+    """Return the lines that are not blank and hold more than comments and docstrings.
+
+    >>> code_lines('"Docstring."\\n\\n# comment\\nprint(\\n    1,\\n)  # why\\n')
+    3
+    """
+    docs = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, node.end_lineno + 1)
+    }
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    code = {line for token in tokens if token.type not in NO_CODE for line in range(token.start[0], token.end[0] + 1)}
+    return len(code - docs)
+
+
+def data_lines() -> int:
+    """Return the lines of the package's files of data."""
+    files = [file for file in PACKAGE.rglob("*") if file.suffix in DATA and "fonts" not in file.parts]
+    return sum(-(-len(line.strip()) // WIDTH) for file in files for line in file.read_text("utf-8").splitlines())
+
+
+def functions() -> Iterator[Function]:
+    """Yield every function of the package."""
+    for file in sources():
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield Function(node.end_lineno - node.lineno + 1, node.name, file)
+
+
+def journey(*question: str) -> Journey:
+    """Return what a question takes in a process of its own, its imports included."""
+    command = [sys.executable, "-c", MEASURED, str(PACKAGE), "shapecalc", *question]
+    ran = subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, encoding="utf-8", check=True)
+    return Journey(*json.loads(ran.stderr.splitlines()[-1]))
+
+
+def main() -> None:
+    """Print the measures."""
+    code = sum(code_lines(file.read_text("utf-8")) for file in sources())
+    data, longest, taken = data_lines(), max(functions()), journey(*QUESTION)
+    print(f"files            {len(sources())}")
+    print(f"lines of code    {code + data}, {data} of them in files of data")
+    print(f"longest function {longest.lines} lines: {longest.name} in {longest.file.relative_to(PACKAGE)}")
+    print(f"shapecalc {' '.join(QUESTION)}")
+    print(f"  modules        {len(taken.modules)}")
+    print(f"  calls          {taken.calls} from one file into another")
+
+
+if __name__ == "__main__":
+    main()

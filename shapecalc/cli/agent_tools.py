@@ -231,8 +231,7 @@ def _model_tool() -> AgentTool:
 
 
 def _answer_model(given: Given, folder: Path) -> Answered:
-    from shapecalc.cli.model_asked import report_of, size_options
-    from shapecalc.cli.model_report import node_lines, node_object, report_object, table_lines
+    from shapecalc.cli.model_report import node_lines, node_object, report_object, report_of, size_options, table_lines
     from shapecalc.models.report import found_node, worst_first
 
     for name in ("file", "node", "batch"):

@@ -63,7 +63,7 @@ FIXING = (
 
 def run_model(file: str, out: Output, **given: Any) -> int:
     """Print what is asked for of a model, or write it mended; return the exit code."""
-    from shapecalc.cli.model_asked import size_options, targets_of
+    from shapecalc.cli.model_report import size_options, targets_of
     from shapecalc.models.judge import uncollected
 
     try:
@@ -103,8 +103,7 @@ def _show(file: str, options: SizeOptions, out: Output, given: Mapping[str, Any]
     """Print a model's report, or the part or the form of it that is asked for; return the exit code."""
     if given["dialect"]:
         return _show_layers(file, options, out, given["dialect"])
-    from shapecalc.cli.model_asked import report_of
-    from shapecalc.cli.model_report import lint_lines, node_lines, node_object, report_object, table_lines
+    from shapecalc.cli.model_report import lint_lines, node_lines, node_object, report_object, report_of, table_lines
 
     report = report_of(file, options, [given["node"]] if given["node"] is not None else [])
     nodes = _wanted(report, given, strict=out.strict)
@@ -121,8 +120,7 @@ def _show(file: str, options: SizeOptions, out: Output, given: Mapping[str, Any]
 
 def _show_layers(file: str, options: SizeOptions, out: Output, dialect: str) -> int:
     """Print each run of transposes and reshapes as the layers of a dialect."""
-    from shapecalc.cli.model_asked import report_with_runs
-    from shapecalc.cli.model_report import layers_of
+    from shapecalc.cli.model_report import layers_of, report_with_runs
 
     report, runs = report_with_runs(file, options)
     layers = [layers_of(run, report, dialect) for run in runs]
@@ -149,8 +147,7 @@ def _wanted(report: Report, given: Mapping[str, Any], *, strict: bool) -> list[J
 
 def _fix(file: str, options: SizeOptions, out: Output, targets: Mapping[str, tuple[int, ...]], *, prove: bool) -> int:
     """Write a model mended, print what was done, and return the exit code."""
-    from shapecalc.cli.model_asked import mended_report, stops_left
-    from shapecalc.cli.model_report import fixed_lines, report_object
+    from shapecalc.cli.model_report import fixed_lines, mended_report, report_object, stops_left
 
     report = mended_report(file, options, str(out.out), targets, force=out.force, prove=prove)
     fixed, stops = report.fixed, stops_left(report, options)

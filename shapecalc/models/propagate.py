@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, NodeAtSize, Sizes, together
 from shapecalc.models.core_calls import CoreCalls, Visit
 from shapecalc.models.file import ABSENT, INT32, INT64, UNFIT, Body, Node, nodes_in
-from shapecalc.models.lanes import NO_SHAPE, Failures, Shapes, Values, Walk
+from shapecalc.models.lanes import NO_SHAPE, Failures, Shapes, Walk
 from shapecalc.models.operators import (
     LISTED,
     OPERATORS,
@@ -202,35 +203,36 @@ class Propagation:
                 each = zip(marks, self._walk.shapes_of(result), strict=True)
                 yield [tuple([_stacked(mark, shape, along[at - count]) for mark, shape in each])]
 
-    def _at_sizes(self, node: Node, outputs: Sequence[Shapes | None] | None = None) -> Iterator[NodeAtSize | None]:
+    def _at_sizes(self, node: Node, outputs: Shapes | None = None) -> Iterator[NodeAtSize | None]:
         """Yield a node as it is in each lane; None for those in which no verdict tells samples apart."""
-        shapes, unknown, count = self._walk.shapes, self._nowhere, len(node.inputs)
+        unknown = self._nowhere
+        absent = tuple([at for at, tensor in enumerate(node.inputs) if tensor == ABSENT])
         marks = [self.marks(tensor) or unknown for tensor in node.inputs]
-        inputs = [shapes[tensor] or unknown for tensor in node.inputs]
-        made = [each or unknown for each in outputs or [shapes[tensor] for tensor in node.outputs]]
+        inputs = [self._walk.shapes_of(tensor) for tensor in node.inputs]
+        made = [self._walk.shapes_of(tensor) for tensor in node.outputs] if outputs is None else [outputs]
         for lane, batch in enumerate(self._batches):
-            yield (
-                NodeAtSize(
-                    node.op,
-                    node.domain,
-                    node.opset,
-                    node.attributes,
-                    batch,
-                    [lanes[lane] for lanes in marks],
-                    [lanes[lane] for lanes in inputs],
-                    [lanes[lane] for lanes in made],
-                    lambda at, lane=lane: (self._elements(node.inputs[at]) or unknown)[lane] if at < count else None,  # type: ignore[misc]
-                    (ABSENT in node.inputs and [at for at, tensor in enumerate(node.inputs) if tensor == ABSENT]) or (),
-                )
-                if self._followed[lane]
-                else None
+            if not self._followed[lane]:
+                yield None
+                continue
+            yield NodeAtSize(
+                node.op,
+                node.domain,
+                node.opset,
+                node.attributes,
+                batch,
+                [lanes[lane] for lanes in marks],
+                [lanes[lane] for lanes in inputs],
+                [lanes[lane] for lanes in made],
+                partial(self._elements, node, lane),
+                absent,
             )
 
-    def _elements(self, tensor: int) -> Values | None:
-        """Return the elements of a small integer tensor in all lanes."""
-        return (
-            self._walk.known(tensor) if self._walk.dtypes[tensor] in (INT32, INT64) else self._walk.values.get(tensor)
-        )
+    def _elements(self, node: Node, lane: int, at: int) -> Any:
+        """Return the elements of an input of a node in a lane, if it is a small tensor of whole numbers."""
+        tensor = node.inputs[at] if at < len(node.inputs) else ABSENT
+        is_whole = self._walk.dtypes[tensor] in (INT32, INT64)
+        found = self._walk.known(tensor) if is_whole else self._walk.values.get(tensor)
+        return None if found is None else found[lane]
 
     def _alike(self, node: Node, reached: Sequence[Marks]) -> bool:
         """Say whether all inputs that the batch reaches have the same marks and the rank of the output."""
@@ -370,7 +372,7 @@ class Judge(Propagation):
 
     def _verdict(self, visit: Visit, before: Marks) -> NodeVerdict:
         """Return what is said of a listed node whose input has these marks, wherever it stands."""
-        lanes = self._at_sizes(visit.node, (visit.outputs,))
+        lanes = self._at_sizes(visit.node, visit.outputs)
         after = tuple([None if each is None else mark_after(each) for each in lanes])
         runs = self._runs(visit, before, after)
         verdict, why = verdict_of(runs, self.declared, self._walk.batch)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from shapecalc.cli import model_asked
+from shapecalc.cli import model_report
 from shapecalc.core.record import FrozenDict, replace
 from shapecalc.models.input_sizes import SizeOptions
 from shapecalc.models.report import Fixed
@@ -49,7 +49,7 @@ def model(shapecalc, monkeypatch):
             run.asked = asked
             return replace(report, model=file)
 
-        monkeypatch.setattr(model_asked, "report_of", report_of)
+        monkeypatch.setattr(model_report, "report_of", report_of)
         return shapecalc("model", report.model, *words)
 
     return run
@@ -241,7 +241,7 @@ def test_a_fix_tells_what_it_did(shapecalc, monkeypatch, fixed, code, last):
         given.append((args, named))
         return replace(YOLO, fixed=fixed)
 
-    monkeypatch.setattr(model_asked, "mended_report", mended_report)
+    monkeypatch.setattr(model_report, "mended_report", mended_report)
     ran = shapecalc("model", "yolo.onnx", "--fix", "-o", "f.onnx", "--fix-as", "/Reshape=0,-1")
     assert ran.code == code
     lines = ran.out.splitlines()
@@ -264,7 +264,7 @@ def test_the_app_opens_a_model_alone(shapecalc, words):
 
 
 def test_the_app_needs_a_terminal_for_a_model_too(shapecalc, monkeypatch):
-    monkeypatch.setattr(model_asked, "report_of", lambda *_: YOLO)
+    monkeypatch.setattr(model_report, "report_of", lambda *_: YOLO)
     assert shapecalc("tui", "--model", "yolo.onnx", "--node", "/Reshpe").err.startswith(
         "shapecalc: usage: no listed node"
     )
@@ -273,10 +273,10 @@ def test_the_app_needs_a_terminal_for_a_model_too(shapecalc, monkeypatch):
 
 def test_a_node_that_still_stops_is_left_unless_a_proof_shows_that_it_does_not(shapecalc, monkeypatch):
     after = replace(YOLO, stops=(STOP,))
-    monkeypatch.setattr(model_asked, "report_of", lambda *_: after)
+    monkeypatch.setattr(model_report, "report_of", lambda *_: after)
     for proved, stops, code in [(None, (STOP,), 1), (True, (STOP,), 0), (None, (), 0)]:
         made = replace(YOLO, stops=stops, fixed=Fixed(MENDED, (), proved, "", "f.onnx"))
-        monkeypatch.setattr(model_asked, "mended_report", lambda *_, made=made, **__: made)
+        monkeypatch.setattr(model_report, "mended_report", lambda *_, made=made, **__: made)
         ran = shapecalc("model", "yolo.onnx", "--fix", "-o", "f.onnx")
         assert ran.code == code
         assert ("left    /Concat: Concat fails: " in ran.out) == (code == 1)

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from shapecalc.cli.model_asked import report_of
+from shapecalc.cli.model_report import report_of
 from shapecalc.models.input_sizes import SizeOptions
 from shapecalc.models.verdicts import Verdict
 from tests.models.judging import graph_model

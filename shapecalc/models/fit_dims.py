@@ -29,7 +29,7 @@ class Sum:
     def __str__(self) -> str:
         """Return the text.
 
-        >>> from shapecalc.core.sizes.dims import named_dim
+        >>> from shapecalc.core.dims import named_dim
         >>> print(Sum((named_dim("N"), -1)))
         N-1
         """

@@ -243,7 +243,7 @@ def _title(report: Report, shown: int) -> str:
     declared = f"declared {report.batch} = {report.declared_batch}, " if report.declared_batch is not None else ""
     judged = f"{declared}judged at {report.batch} = {', '.join(map(str, report.sizes))}"
     assumed = ", ".join(f"{name} = {size}" for name, size in report.assumed.items())
-    held = f"opset {opset}, {number_text(report.nodes_held, 'node', 'nodes')}, {shown} shown"
+    held = f"opset {opset}, {number_text(report.node_count, 'node', 'nodes')}, {shown} shown"
     names = ", ".join(f"{name} is {written}" for name, written in report.names.items())
     parts = [f"{report.model}  {held}", inputs, judged, f"taken: {assumed}" if assumed else "", names]
     return "   ".join(part for part in parts if part)

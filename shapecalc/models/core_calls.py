@@ -176,13 +176,13 @@ def _agrees(visit: Visit, output: Any, conditions: SizeConditions, lanes: Sequen
     """Say whether core's answer with names is that of the walk in every lane that has a batch."""
     if visit.call.gives_sizes:
         return True
-    for lane, told in zip(lanes, visit.outputs, strict=True):
+    for lane, shape in zip(lanes, visit.outputs, strict=True):
         if not lane.batch or visit.input is None:
             continue
         runs = output is not None and holds(conditions, lane.sizes)
-        if runs != (told is not None):
+        if runs != (shape is not None):
             return False
-        if runs and tuple([substitute(dim, lane.sizes) for dim in output]) != told:
+        if runs and tuple([substitute(dim, lane.sizes) for dim in output]) != shape:
             return False
     return True
 

@@ -456,8 +456,8 @@ def model_of(proto: Any, path: Path, payloads: Mapping[int, Payload]) -> Model:
         if number not in first
     ]
     outputs = [_declared(each, number) for each, number in zip(proto.graph.output, graph.outputs, strict=True)]
-    told = {name or "ai.onnx": version for name, version in opset.items()}
-    return Model(path, told, tuple(build.names), tuple(inputs), tuple(outputs), graph, proto, payloads)
+    opsets = {name or "ai.onnx": version for name, version in opset.items()}
+    return Model(path, opsets, tuple(build.names), tuple(inputs), tuple(outputs), graph, proto, payloads)
 
 
 def _text(written: str | bytes) -> str:

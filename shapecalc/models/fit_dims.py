@@ -89,35 +89,35 @@ class Namer:
         return self._known[sizes]
 
     def _named(self, sizes: tuple[int | None, ...]) -> NamedDim:
-        seen = tuple([place for place, size in enumerate(sizes) if size is not None])
-        numbers = [sizes[place] or 0 for place in seen]
+        observed = tuple([place for place, size in enumerate(sizes) if size is not None])
+        numbers = [sizes[place] or 0 for place in observed]
         if len({*numbers}) == 1:
             return numbers[0]
-        if len(seen) < 3:
+        if len(observed) < 3:
             return None
         for powers, values in self._singles:
-            first, unit = numbers[0], values[seen[0]]
-            if all(first * values[place] == number * unit for place, number in zip(seen, numbers, strict=True)):
+            first, unit = numbers[0], values[observed[0]]
+            if all(first * values[place] == number * unit for place, number in zip(observed, numbers, strict=True)):
                 factor = Fraction(first) / unit
                 return lowest_terms(factor.numerator, factor.denominator, dict(powers))
-        return self._sum(seen, numbers)
+        return self._sum(observed, numbers)
 
-    def _sum(self, seen: tuple[int, ...], numbers: Sequence[int]) -> NamedDim:
+    def _sum(self, observed: tuple[int, ...], numbers: Sequence[int]) -> NamedDim:
         """Return the sum of two or three terms that a number is in all lanes, at least one of which checks it."""
-        if seen not in self._systems:
-            self._systems[seen] = list(self._systems_in(seen))
-        for chosen, system in self._systems[seen]:
+        if observed not in self._systems:
+            self._systems[observed] = list(self._systems_in(observed))
+        for chosen, system in self._systems[observed]:
             factors = system.solution(numbers)
             if factors is not None and 0 not in factors and max(map(abs, factors)) < LARGEST:
                 return Sum(tuple(_ordered(factors, [powers for powers, _ in chosen])))
         return None
 
-    def _systems_in(self, seen: tuple[int, ...]) -> Iterator[tuple[tuple[Term, ...], System]]:
+    def _systems_in(self, observed: tuple[int, ...]) -> Iterator[tuple[tuple[Term, ...], System]]:
         """Yield the sums to try, with the equations for their factors: names and numbers first, products then."""
         simple = [*self._names, self._one]
         for terms, many in ((simple, 2), ([*simple, *self._products], 2), (simple, 3)):
-            for chosen in combinations(terms, many) if len(seen) > many else ():
-                system = system_of([[int(values[place]) for _, values in chosen] for place in seen])
+            for chosen in combinations(terms, many) if len(observed) > many else ():
+                system = system_of([[int(values[place]) for _, values in chosen] for place in observed])
                 if system is not None:
                     yield chosen, system
 

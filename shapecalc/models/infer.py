@@ -156,11 +156,11 @@ class Inference:
             if each is not None and None in each[1] and None in [each[1][lane] for lane in lanes]:
                 return None
         named = NamedInputs(inputs, lanes)
-        told = self.outputs(node, form, named.kinds, values) if named.kinds and named.sizes else ""
-        if isinstance(told, str):
+        outputs = self.outputs(node, form, named.kinds, values) if named.kinds and named.sizes else ""
+        if isinstance(outputs, str):
             return None
         shapes, dtypes = [], []
-        for kind in told:
+        for kind in outputs:
             found = named.shapes(kind)
             if found is None:
                 return None
@@ -191,13 +191,13 @@ class Inference:
             return self._onnx.TypeProto.FromString(kind)
         return self._onnx.helper.make_tensor_type_proto(*kind)
 
-    def _kind(self, told: Any) -> Kind:
+    def _kind(self, message: Any) -> Kind:
         """Return what a type's message says."""
-        if told is None:
+        if message is None:
             return (0, None)
-        if not told.HasField("tensor_type"):
-            return bytes(told.SerializeToString())
-        tensor = told.tensor_type
+        if not message.HasField("tensor_type"):
+            return bytes(message.SerializeToString())
+        tensor = message.tensor_type
         if not tensor.HasField("shape"):
             return (tensor.elem_type, None)
         dims = tuple([dim.dim_value if dim.HasField("dim_value") else dim.dim_param or -1 for dim in tensor.shape.dim])

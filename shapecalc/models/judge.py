@@ -55,7 +55,7 @@ class Outcome:
         sizes, model = self.sizes, self.walk.model
         names = _Names(self.walk, self.judge.core)
         nodes = [names.judged(*each) for each in self.judge.judged]
-        inputs = [Input(each.name, each.dims, taken) for each, taken in zip(model.inputs, sizes.taken, strict=True)]
+        inputs = [Input(each.name, each.dims, taken) for each, taken in zip(model.inputs, sizes.inputs, strict=True)]
         return Report(
             name,
             model.opset,
@@ -82,7 +82,7 @@ def judged_model(model: Model, options: SizeOptions = PLAIN) -> Outcome:
 
 def _walked(model: Model, sizes: InputSizes, judge: Judge | None = None) -> Outcome:
     judge = judge or Judge()
-    return Outcome(sizes, walked(model, sizes.lanes, sizes.taken, sizes.batch, sizes.declared, judge), judge)
+    return Outcome(sizes, walked(model, sizes.lanes, sizes.inputs, sizes.batch, sizes.declared, judge), judge)
 
 
 @contextmanager
@@ -184,7 +184,7 @@ def near(outcome: Outcome, report: Report, names: Iterable[str]) -> Report:
 
     Of those that are not listed it says which offender is next above them.
     """
-    told: dict[str, Judged] = {}
+    changed: dict[str, Judged] = {}
     above: dict[str, str] = {}
     for name in names:
         try:
@@ -196,8 +196,8 @@ def near(outcome: Outcome, report: Report, names: Iterable[str]) -> Report:
             above[name] = path
             judged = found_node(report, f"#{path}")
         if judged.verdict in SILENT and (below := _what_fails_below(outcome, judged.node.path)):
-            told[judged.node.path] = replace(judged, why=f"{judged.why}, {below}")
-    nodes = tuple([told.get(each.node.path, each) for each in report.nodes]) if told else report.nodes
+            changed[judged.node.path] = replace(judged, why=f"{judged.why}, {below}")
+    nodes = tuple([changed.get(each.node.path, each) for each in report.nodes]) if changed else report.nodes
     return replace(report, nodes=nodes, above=FrozenDict(above))
 
 
@@ -206,13 +206,13 @@ def _offender_above(outcome: Outcome, name: str) -> str | None:
     every = nodes_in((outcome.walk.model.graph,))
     named = (node for node in every if name and name in (node.name, node.path, f"#{node.path}"))
     left = [*islice(named, 1)]
-    seen = {node.path for node in left}
+    met = {node.path for node in left}
     for node in left:  # grows meanwhile
         if node.path in outcome.judge.offenders:
             return node.path
         makers = [maker for tensor in node.reads if (maker := outcome.judge.maker(tensor)) is not None]
-        left += [maker for maker in makers if maker.path not in seen]
-        seen.update(maker.path for maker in makers)
+        left += [maker for maker in makers if maker.path not in met]
+        met.update(maker.path for maker in makers)
     return None
 
 

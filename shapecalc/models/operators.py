@@ -340,9 +340,9 @@ def _outside(data: Sizes | None, indices: Sizes | None, axis: int) -> str | None
     """
     if data is None or indices is None or len(data) != len(indices):
         return None
-    for place, (size, held) in enumerate(zip(indices, data, strict=True)):
-        if size > held and place != axis % len(data):
-            return f"indices have {size} on axis {place}, and data {held}"
+    for place, (size, most) in enumerate(zip(indices, data, strict=True)):
+        if size > most and place != axis % len(data):
+            return f"indices have {size} on axis {place}, and data {most}"
     return None
 
 

@@ -99,7 +99,7 @@ class Report:
     model: str
     """The path as it was given."""
     opset: Mapping[str, int]
-    nodes_held: int
+    node_count: int
     """How many nodes the model's graph has, listed or not."""
     batch: str
     declared_batch: int | None
@@ -200,8 +200,8 @@ def found_node(report: Report, text: str) -> Judged:
         raise misuse(visible(f"{stop_lines(report, stopping)[0]}; such nodes are not listed"), argument="node")
     if not found and text in report.above:
         offender = next(judged for judged in report.nodes if judged.node.path == report.above[text])
-        said = f"'{shown}' is not among the listed nodes; next above it {visible(name_of(offender.node))} offends"
-        raise misuse(said, argument="node")
+        message = f"'{shown}' is not among the listed nodes; next above it {visible(name_of(offender.node))} offends"
+        raise misuse(message, argument="node")
     if not found:
         names = dict.fromkeys(judged.node.name for judged in report.nodes[:MOST_COMPARED] if judged.node.name)
         near = suggestion(text, [*names])
@@ -221,14 +221,14 @@ def request_of(judged: Judged, report: Report, target: tuple[int, ...] | None = 
     Sums are no dims of core's: where one stands, all names have the sizes that the model was judged at.
     """
     call = LISTED[judged.node.op]
-    input, asked = judged.input, judged.target if target is None else target
-    if any(isinstance(dim, Sum) for shape in (input, asked) for dim in shape or ()):
+    input, wanted = judged.input, judged.target if target is None else target
+    if any(isinstance(dim, Sum) for shape in (input, wanted) for dim in shape or ()):
         sizes = {**report.assumed, report.batch: max(report.sizes)}
-        input, asked = _in_numbers(input, sizes), _in_numbers(asked, sizes)
+        input, wanted = _in_numbers(input, sizes), _in_numbers(wanted, sizes)
     options = _options(judged.node, call)
-    if call.target is not None and asked is not None:
-        options[call.target.name] = shape_words(asked)
-    if input is None or (asked is None and call.target is not None and call.target.needed):
+    if call.target is not None and wanted is not None:
+        options[call.target.name] = shape_words(wanted)
+    if input is None or (wanted is None and call.target is not None and call.target.needed):
         return None
     try:
         return ask(call.op, shape_words(input), {"dialect": "onnx", **options})

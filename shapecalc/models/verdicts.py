@@ -62,7 +62,7 @@ class Run:
         return "ok" if self.output is not None else "fails" if self.refused else "blocked"
 
     @property
-    def told(self) -> bool:
+    def shows_samples(self) -> bool:
         """Whether the samples can be looked for: at a size of 2 or more, in tensors that the batch reaches."""
         return self.batch > 1 and self.output is not None and self.before is not None and self.after is not None
 
@@ -107,15 +107,15 @@ def _reason(runs: Sequence[Run]) -> str:
 
 def _samples(runs: Sequence[Run], others: Sequence[Run], batch: str) -> tuple[Verdict, str]:
     """Return the verdict on a node that runs at all sizes."""
-    told = [run for run in others if run.told]
-    fates = [run.fate for run in told]
+    showing = [run for run in others if run.shows_samples]
+    fates = [run.fate for run in showing]
     if Verdict.SCRAMBLES in fates:
         return Verdict.SCRAMBLES, "no axis of the output separates the samples any more"
     if Verdict.UNKNOWN in fates:
-        run = told[fates.index(Verdict.UNKNOWN)]
+        run = showing[fates.index(Verdict.UNKNOWN)]
         return Verdict.UNKNOWN, next((mark.why for mark in (run.before, run.after) if isinstance(mark, Lost)), UNSEEN)
     if Verdict.SWALLOWS in fates:
-        axis, part = told[fates.index(Verdict.SWALLOWS)].there or (0, "whole")
+        axis, part = showing[fates.index(Verdict.SWALLOWS)].there or (0, "whole")
         return Verdict.SWALLOWS, f"{batch} was axis 0; now it is {PARTS[part].format(axis)}"
     return Verdict.SAFE, "" if any(run.before for run in runs) else f"{batch} does not reach it"
 

@@ -60,6 +60,8 @@ def test_it_finds_what_it_reads(alone, tmp_path):
     assert (filmed.returncode, (tmp_path / "x.html").read_text("utf-8")[:9]) == (0, "<!doctype")
     sheet = ran(alone, tmp_path, "drill", "--print", "3", "-o", "sheet.html")
     assert (sheet.returncode, (tmp_path / "sheet.html").exists()) == (0, True)
+    (tmp_path / "run.log").write_text("axes don't match array")
+    assert ran(alone, tmp_path, "doctor", "run.log").stdout.startswith("numpy transpose: bad-perm\n")
     read = (
         "from importlib.resources import files; from shapecalc.teaching.lessons import lessons; print(len(lessons()))"
     )

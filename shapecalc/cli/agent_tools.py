@@ -260,7 +260,7 @@ def _opened(given: Any, options: Given, op: str, folder: Path) -> tuple[Any, Giv
     """
     if not (isinstance(given, str) and is_file(given)):
         return given, options
-    from shapecalc.engine.files import path_and_member
+    from shapecalc.engine.arrays import path_and_member
 
     path, member = path_and_member(given)
     inside = _inside(path, folder)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shapecalc.core.ask import Stage
     from shapecalc.core.pattern import Unexpected
     from shapecalc.core.problem import Problem
-    from shapecalc.engine.files import Source
+    from shapecalc.engine.arrays import Source
     from shapecalc.view.code import Code
 
 

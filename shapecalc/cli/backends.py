@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def run_backends(out: Output) -> int:
     """Print a line for every backend and device."""
-    from shapecalc.engine.backends import list_backends
+    from shapecalc.engine.execute import list_backends
 
     rows = list_backends()
     if out.json:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shapecalc.cli.output import Output
     from shapecalc.core.answers import Chain
     from shapecalc.core.ask import Options, Stage
-    from shapecalc.engine.files import Source
+    from shapecalc.engine.arrays import Source
 
 STAGES = Argument("stages", "the input shape and the stages", "'INPUT | OP ... | OP ...'")
 

@@ -16,7 +16,7 @@ from shapecalc.cli.options import Argument, Command, Option, Takes, printing_opt
 from shapecalc.cli.output import Exit, stream_error, tell
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import is_file, visible
-from shapecalc.engine.cores import count_cores
+from shapecalc.engine.processes import count_cores
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,32 +1,43 @@
-"""What the command line does with data: elements to show or to follow, plans to tell, outputs to write."""
+"""What the command line does with data in files and stores: elements to show, plans to tell, outputs to write."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from shapecalc.cli.inputs import file_error
 from shapecalc.cli.meter import Meter
-from shapecalc.cli.output import tell
+from shapecalc.cli.output import put, put_json, tell
 from shapecalc.core.follow import follow, follow_back, index_text
 from shapecalc.core.moves import Slice
-from shapecalc.core.problem import misuse
-from shapecalc.core.text import read_axes, shape_text, visible
+from shapecalc.core.problem import DIFFERS, Problem, ShapeError, misuse
+from shapecalc.core.text import brief, read_axes, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
     from typing import Any
 
     from shapecalc.cli.output import Output
     from shapecalc.core.answers import Chain, Trace
-    from shapecalc.engine.files import Source
+    from shapecalc.engine.arrays import Source
+    from shapecalc.engine.stores.carrying import Job
+    from shapecalc.engine.stores.workers import Runner
 
-    Path = Sequence[tuple[str, tuple[int, ...] | None]]
+    ElementPath = Sequence[tuple[str, tuple[int, ...] | None]]
     Paths = dict[str, list[dict[str, Any]]]
     """The paths of elements as JSON has them, by the option that asks for one."""
+
+MEMORY = 512 << 20
+"""The bytes that a worker's tasks hold at most, unless --memory says otherwise."""
+UNITS: dict[str, int] = {"": 1} | {f"{name}B": 1000**power for power, name in enumerate(("", "K", "M", "G", "T"))}
+UNITS |= {f"{name}iB": 1024**power for power, name in enumerate(("K", "M", "G", "T"), 1)}
+VERIFIES = ("sample", "all")
 
 
 def load_array(source: Source) -> Any:
     """Return a file's array, mapped; raise `ShapeError` (file) if it is not what its header says."""
-    from shapecalc.engine.files import FileError
+    from shapecalc.engine.arrays import FileError
 
     try:
         return source.array
@@ -42,9 +53,7 @@ def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> 
     if out.out is not None and source is None:
         raise misuse("--out needs data, and the input is only a shape", "give a file: x.npy")
     if out.about_store:
-        from shapecalc.cli.storing import check_options
-
-        check_options(source, out)
+        _check_store_options(source, out)
     if out.backend != "auto":
         _check_backend(out.backend)
     return {} if answer.output is None else _element_paths(answer, out)
@@ -52,7 +61,7 @@ def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> 
 
 def _check_backend(wanted: str) -> None:
     """Raise `ShapeError` for a backend that there is not (usage), or that cannot be had here (file)."""
-    from shapecalc.engine.backends import NAMES, BackendError, backend_for
+    from shapecalc.engine.execute import NAMES, BackendError, backend_for
 
     if wanted not in NAMES:
         raise misuse(f"there is no backend '{visible(wanted)}'", f"there are {', '.join(NAMES)}")
@@ -62,7 +71,10 @@ def _check_backend(wanted: str) -> None:
         raise file_error(error) from None
 
 
-PATHS: dict[str, tuple[str, Callable[..., Path]]] = {"follow": ("goes", follow), "follow_out": ("came", follow_back)}
+PATHS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
+    "follow": ("goes", follow),
+    "follow_out": ("came", follow_back),
+}
 """The options that ask for the path of an element: how it is told, and what finds it."""
 
 
@@ -83,7 +95,7 @@ def tell_elements(answer: Trace | Chain, source: Source | None, paths: Paths, *,
         places = (f"{at['stage']} {index_text(at['index'])}" for at in path)
         tell(f"{PATHS[name][0]}: {' -> '.join(places)}")
     if values:
-        from shapecalc.engine.files import FileError
+        from shapecalc.engine.arrays import FileError
         from shapecalc.engine.samples import samples
         from shapecalc.view.values import values_text
 
@@ -123,13 +135,13 @@ def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> lis
 
 def _strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
     """Return the strides of the data: of a file its own, else those that the request names or of contiguous data."""
-    from shapecalc.engine.atoms import contiguous_strides
+    from shapecalc.engine.plan import byte_strides
 
     if source is not None and not source.is_store:
         return tuple(load_array(source).strides)
     named: tuple[int, ...] | None = answer.traces[0].request.arguments.get("strides")
     shape: Any = answer.input
-    return contiguous_strides(shape, source.kind.itemsize if source else 1) if named is None else named
+    return byte_strides(shape, source.kind.itemsize if source else 1) if named is None else named
 
 
 def carry(answer: Trace | Chain, source: Source, out: Output) -> bool:
@@ -138,25 +150,21 @@ def carry(answer: Trace | Chain, source: Source, out: Output) -> bool:
     Raises `ShapeError` (file) if it cannot be done.
     """
     if out.plan:
-        from shapecalc.cli.storing import print_plan
-
-        print_plan(answer, source, out)
+        _print_plan(answer, source, out)
     elif out.out is not None:
-        write_output(answer, source, out)
+        _write_output(answer, source, out)
     return out.plan
 
 
-def write_output(answer: Trace | Chain, source: Source, out: Output) -> None:
+def _write_output(answer: Trace | Chain, source: Source, out: Output) -> None:
     """Carry an answer out into the output file; raise `ShapeError` (file) if that cannot be done."""
     from pathlib import Path
 
-    from shapecalc.cli.storing import is_for_stores, write_store
-
-    if is_for_stores(source, out):
-        write_store(answer, source, out)
+    if _is_for_stores(source, out):
+        _write_store(answer, source, out)
         return
-    from shapecalc.engine.backends import BackendError
-    from shapecalc.engine.files import FileError
+    from shapecalc.engine.arrays import FileError
+    from shapecalc.engine.execute import BackendError
     from shapecalc.engine.writing import carry_out
 
     try:
@@ -164,3 +172,182 @@ def write_output(answer: Trace | Chain, source: Source, out: Output) -> None:
             carry_out(answer, source, Path(str(out.out)), force=out.force, tick=meter.tick, backend=out.backend)
     except (FileError, BackendError) as error:
         raise file_error(error) from None
+
+
+def _is_for_stores(source: Source, out: Output) -> bool:
+    """Say whether an answer is to be carried from or to a store."""
+    return source.is_store or out.plan or (out.out is not None and out.out.rstrip("/").endswith(".zarr"))
+
+
+def _check_store_options(source: Source | None, out: Output) -> None:
+    """Raise `ShapeError` (usage) for options about stores that mean nothing here, or whose values cannot be read."""
+    asked = [name for name in ("plan", "memory", "chunks", "resume", "verify", "cluster") if getattr(out, name)]
+    if not asked:
+        return
+    if source is None:
+        raise misuse(f"--{asked[0]} is about data, and the input is a shape only", "give a file: x.zarr")
+    if out.out is None and not out.plan:
+        raise misuse(f"--{asked[0]} is about an output", "name it: -o OUT.zarr")
+    if not _is_for_stores(source, out):
+        raise misuse(f"--{asked[0]} is about stores, and neither the input nor the output is one", "-o OUT.zarr")
+    if out.verify is not None and out.verify not in VERIFIES:
+        raise misuse(f"--verify is sample or all, not '{visible(brief(out.verify))}'")
+    _memory(out)
+
+
+def _memory(out: Output) -> int:
+    """Return the bytes that a worker may use; raise `ShapeError` (usage) if the text is no size."""
+    if out.memory is None:
+        return MEMORY
+    import re
+
+    found = re.fullmatch(r"([0-9]{1,15}) ?([A-Za-z]{0,3})", out.memory.strip())
+    if found is None or found[2] not in UNITS or not int(found[1]):
+        raise misuse(f"--memory is a size such as 512MiB, not '{visible(brief(out.memory))}'")
+    return int(found[1]) * UNITS[found[2]]
+
+
+@contextmanager
+def _workers(out: Output) -> Iterator[tuple[Runner, int, Any]]:
+    """Yield what does tasks, how many run at once in a worker, and the cluster if there is one."""
+    if out.cluster is None or out.plan:
+        from shapecalc.engine.processes import count_cores
+        from shapecalc.engine.stores.workers import on_threads
+
+        count = count_cores()
+        yield on_threads(count), count, None
+        return
+    from shapecalc.engine.stores.workers import cluster_at
+
+    try:
+        with cluster_at(out.cluster) as cluster:
+            yield cluster.run, max(cluster.threads), cluster
+    except ValueError as error:
+        if isinstance(error, ShapeError):
+            raise
+        raise misuse(f"--cluster: {error}") from None
+
+
+def _job(answer: Trace | Chain, source: Source, out: Output, threads: int) -> Job:
+    from shapecalc.engine.stores.carrying import plan_job
+
+    chunks = None if out.chunks is None else tuple(read_axes(out.chunks, "chunks"))
+    return plan_job(answer, source.text, _memory(out), threads, chunks)
+
+
+def _print_plan(answer: Trace | Chain, source: Source, out: Output) -> None:
+    """Print how an answer would be carried out, and carry nothing out; raise `ShapeError` if that cannot be done."""
+    from shapecalc.engine.arrays import FileError
+
+    try:
+        with _workers(out) as (_, threads, _):
+            told = _plan_object(_job(answer, source, out, threads))
+    except FileError as error:
+        raise file_error(error) from None
+    if out.json and not out.quiet:
+        put_json(answer.as_json() | {"plan": told})
+    elif not out.quiet:
+        put("\n".join(_plan_text(told)))
+
+
+def _plan_object(job: Job) -> dict[str, Any]:
+    """Return a job as the JSON object that the command line documents; bytes are those of elements, unpacked."""
+    plan, store = job.plan, job.store
+    return {
+        "input": {"shape": [*store.array.shape], "type": str(store.array.dtype), "chunks": [*store.chunks]},
+        "output": {"shape": [*plan.passes[-1].axis_map.output], "chunks": [*plan.passes[-1].chunks]},
+        "passes": [{"tasks": each.tasks, "task": [*each.task], "chunks": [*each.chunks]} for each in plan.passes],
+        "tasks": plan.tasks,
+        "data": store.array.dtype.itemsize * store.array.size,
+        "read": plan.read,
+        "exact": plan.exact,
+        "written": plan.written,
+        "disk": plan.disk,
+        "threads": job.threads,
+        "memory": job.memory,
+    }
+
+
+def _plan_text(told: dict[str, Any]) -> Iterator[str]:
+    around = "" if told["exact"] else "about "
+    for name in ("input", "output"):
+        yield f"{name:7} {shape_text(told[name]['shape'])} in chunks of {shape_text(told[name]['chunks'])}"
+    if len(told["passes"]) > 1:
+        between = "; ".join(shape_text(each["chunks"]) for each in told["passes"][:-1])
+        stores = "a store" if len(told["passes"]) == 2 else "stores"
+        yield f"passes  {len(told['passes'])}, with {stores} between in chunks of {between}"
+    yield f"tasks   {told['tasks']}"
+    yield f"read    {around}{_size(told['read'])}, {around}{told['read'] / max(1, told['data']):.2f} of the data"
+    yield f"write   {_size(told['written'])}"
+    yield f"disk    {_size(told['disk'])} at most"
+    yield f"memory  {_size(told['memory'])} a worker"
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes in the largest unit of which there is one.
+
+    >>> _size(512 << 20), _size(1)
+    ('512.0 MiB', '1 B')
+    """
+    unit = max((name for name in UNITS if name.endswith("iB") and UNITS[name] <= count), key=UNITS.get, default="B")  # type: ignore[arg-type]
+    return f"{count} B" if unit == "B" else f"{count / UNITS[unit]:.1f} {unit}"
+
+
+def _write_store(answer: Trace | Chain, source: Source, out: Output) -> None:
+    """Carry an answer out from or to a store, and verify it if that is asked for; an output that is there is verified.
+
+    Raises `ShapeError` (file) if it cannot be done, differs if the output is not what it should be.
+    """
+    from pathlib import Path
+
+    from shapecalc.engine.arrays import FileError
+    from shapecalc.engine.stores.carrying import part_of
+
+    target = Path(str(out.out).rstrip("/"))
+    try:
+        if target.suffix != ".zarr":
+            raise FileError(f"{target}: what is carried from a store is a folder, and its name ends in .zarr")
+        alone = out.verify is not None and target.is_dir() and not out.force and not part_of(target).exists()
+        if not alone:
+            _carry(answer, source, target, out)
+        if out.verify is not None:
+            _verify(answer, source, target, out.verify)
+    except FileError as error:
+        raise file_error(error) from None
+
+
+def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> None:
+    from shapecalc.engine.stores.carrying import carry_job, part_of
+
+    with _workers(out) as (run, threads, cluster):
+        job = _job(answer, source, out, threads)
+        if cluster is not None:
+            cluster.check(source.path.absolute(), target.absolute())
+        try:
+            with Meter(job.plan.written) as meter:
+                carry_job(job, target.absolute(), run, meter.tick, force=out.force, resume=out.resume)
+        except KeyboardInterrupt:
+            if part_of(target).exists():
+                tell(f"shapecalc: interrupted; {part_of(target)} holds what is done: go on with --resume")
+            raise
+
+
+def _verify(answer: Trace | Chain, source: Source, target: Path, how: str) -> None:
+    """Raise `ShapeError` (differs) for an output that is not what the answer makes of the source."""
+    from shapecalc.engine.arrays import FileError
+    from shapecalc.engine.stores.verifying import first_difference
+
+    total = source.kind.itemsize
+    for size in source.shape:
+        total *= size
+    try:
+        with Meter(total) as meter:
+            wrong = first_difference(answer, source.text, str(target), how, meter.tick)
+    except FileError:
+        raise
+    except Exception as error:  # a damaged chunk raises what its codec raises
+        raise FileError(f"{target}: {' '.join(str(error).split())}") from None
+    if wrong is not None:
+        place = f"element {shape_text(wrong.index)} is" if wrong.index else "it is"
+        message = visible(f"{target}: {place} {brief(wrong.found)}, and should be {brief(wrong.expected)}")
+        raise ShapeError(Problem(DIFFERS, message, argument="out"))

@@ -7,12 +7,8 @@ from pathlib import Path
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import Argument, Command, Option, printing_options
-from shapecalc.cli.output import Exit, put, put_json, stream_error, tell
+from shapecalc.cli.output import Exit, Output, put, put_json, stream_error, tell
 from shapecalc.core.problem import FILE, Problem, ShapeError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.cli.output import Output
 
 TEXT = Argument(
     "file", "a file with a log or a message; without it, or with -, standard input", "[FILE]", required=False

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import Argument, Command, Option, Takes
-from shapecalc.cli.output import Exit, put, stream_error, tell
+from shapecalc.cli.output import Exit, Output, put, stream_error, tell
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, number_text, visible
-from shapecalc.teaching.topics import ALL, FORMATS, TOPICS
+from shapecalc.teaching import ALL, FORMATS, TOPICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.cli.output import Output
     from shapecalc.teaching.drill import Drill
     from shapecalc.teaching.progress import Progress
 
@@ -135,8 +134,7 @@ def _format_of(file: str | None) -> str:
 
 def _print_faults(file: str) -> int:
     """Print what is wrong in a file of lessons, a line each; return whether something is, as an exit code."""
-    from shapecalc.teaching.lesson_faults import faults_in
-    from shapecalc.teaching.lesson_files import read_lesson_file
+    from shapecalc.teaching.lessons import faults_in, read_lesson_file
 
     lessons, faults = faults_in(read_lesson_file(file))
     for fault in faults:
@@ -202,8 +200,7 @@ def _fitted(text: str) -> str:
 
 def _help(drill: Drill, number: int) -> str:
     """Return the next help for the exercise at hand; the last once there is no further one."""
-    from shapecalc.teaching.judging import rungs
-    from shapecalc.teaching.tasks import answer_line
+    from shapecalc.teaching.judging import answer_line, rungs
 
     task = drill.exercise.task
     helps = rungs(task, answer_line(task.question))

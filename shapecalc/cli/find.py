@@ -72,8 +72,7 @@ def _arrays(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
         raise misuse(f"--before was given {given}, and --after {wanted}")
     if not before:
         return []
-    from shapecalc.engine.files import FileError, open_array
-    from shapecalc.engine.reading import copy_of
+    from shapecalc.engine.arrays import FileError, copy_of, open_array
 
     try:
         read = {text: copy_of(open_array(text), LONGEST_COPY) for text in (*before, *after)}

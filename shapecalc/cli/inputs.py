@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from shapecalc.engine.files import Source
+    from shapecalc.engine.arrays import Source
 
 LONGEST_INPUT = 1 << 20
 """How many bytes are read from standard input for one shape."""
@@ -105,8 +105,7 @@ def read_input(text: str, options: Mapping[str, object], op: str) -> Given:
     """
     if not is_file(text):
         return Given(text, options, None)
-    from shapecalc.engine.files import FileError
-    from shapecalc.engine.opening import open_source
+    from shapecalc.engine.arrays import FileError, open_source
 
     if "://" in text:
         raise misuse("a store is a path, and this is a URL", "mount it, or copy it here", argument="input")

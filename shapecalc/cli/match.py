@@ -13,7 +13,7 @@ from shapecalc.core.pattern import Matcher, ShapePattern, pattern_of
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import brief, visible
-from shapecalc.engine.folders import found_in
+from shapecalc.engine.headers import found_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -136,8 +136,7 @@ def opening_course(file: str | None, *, lesson: bool, notes: bool = False) -> Co
     """
     if not (file or lesson or notes):
         return None
-    from shapecalc.teaching.lesson_files import own_lessons, read_lesson_file
-    from shapecalc.teaching.lessons import Course, lessons
+    from shapecalc.teaching.lessons import Course, lessons, own_lessons, read_lesson_file
 
     return Course(own_lessons(file, read_lesson_file(file)) if file else lessons(), notes)
 

@@ -133,7 +133,7 @@ def _opsets() -> list[str]:
 
 
 def _backends() -> Iterable[str]:
-    from shapecalc.engine.backends import NAMES
+    from shapecalc.engine.execute import NAMES
 
     return NAMES
 

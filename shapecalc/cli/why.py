@@ -51,11 +51,13 @@ def causes() -> dict[str, Rule]:
     'an axis is named that the tensor does not have, or one is named twice'
     """
     from shapecalc.core.problem import Rule
-    from shapecalc.doctor.causes import EXPLAINED, SAID  # only who asks for one needs them
+    from shapecalc.doctor.causes import CAUSES  # only who asks for one needs them
 
     told = "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."
     plain = (told, "shapecalc doctor --help")
-    return {cause: Rule(cause, said, *EXPLAINED.get(cause, plain), "shapecalc doctor") for cause, said in SAID.items()}
+    return {
+        name: Rule(name, cause.said, *(cause.explained or plain), "shapecalc doctor") for name, cause in CAUSES.items()
+    }
 
 
 def rules_about(word: str) -> list[Rule]:

@@ -178,27 +178,6 @@ class Stage(Record):
     move: Move | None = None
     """What is done to the data; None if the stage was refused."""
 
-    def __init__(
-        self,
-        kind: Kind,
-        label: str,
-        argument: str,
-        before: Shape,
-        asked: Shape = (),
-        steps: tuple[Step, ...] = (),
-        after: Shape | None = None,
-        move: Move | None = None,
-    ) -> None:
-        """Set the fields."""
-        self._kind = kind
-        self._label = label
-        self._argument = argument
-        self._before = before
-        self._asked = asked
-        self._steps = steps
-        self._after = after
-        self._move = move
-
     @property
     def finished(self) -> bool:
         """Whether the stage was not refused."""
@@ -216,7 +195,7 @@ class Stage(Record):
         """
         self._steps = tuple(steps)
         self._move = move
-        self._after = None if move is None else move.after(self._before)
+        self._after = None if move is None else move.after(self.before)
         return self
 
 

@@ -8,7 +8,7 @@ from shapecalc.core.dialects.base import element_type, spelled
 from shapecalc.core.dims import Monomial, Shape, names, substitute
 from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, dialects_with, params_of
-from shapecalc.core.ops.op import NONE, Holds, Setting, accepted_types, operator_of
+from shapecalc.core.ops.op import NONE, Holds, Setting, accepted_types, operator_of, steps_of
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse, refusal
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import DTYPE, INDIVISIBLE, MISSING_SWITCH, NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION
@@ -81,16 +81,18 @@ def _setting(row: Dialect, op: Op, opset: int | None, switch: bool | None) -> Se
     operator = operator_of(op, row)
     if operator is None:
         raise LookupError(f"{row.name} has no {op.name}")
+    steps = steps_of(op, operator)
     version = None if row.newest_opset is None else _version(operator, opset or DEFAULT_OPSET)
     if row.switch is None or not op.switched:
-        return Setting(row, operator, version, row.readings[row.settings()[0]], NONE)
+        return Setting(row, operator, steps, version, row.readings[row.settings()[0]], NONE)
     name, exists = row.switch.name, version is None or version >= row.switch.since
     if switch is not None and not exists:
         raise _no_attribute(operator, name, row.switch.since, version)
     chosen = row.switch.default if switch is None else switch
     if chosen is None:
         raise refusal(MISSING_SWITCH, f"{row.name} {operator.name} requires {name}", argument=name)
-    return Setting(row, operator, version, row.readings[chosen], FrozenDict({name: chosen}) if exists else NONE)
+    options = FrozenDict({name: chosen}) if exists else NONE
+    return Setting(row, operator, steps, version, row.readings[chosen], options)
 
 
 def _version(operator: Operator, opset: int) -> int:
@@ -246,14 +248,17 @@ def default_dialect(op: str) -> str:
 
 def _check_names(given: Iterable[str], spec: Op, row: Dialect) -> None:
     """Refuse options that the op does not have, in any dialect or in this one."""
-    params = [param.name for param in params_of(spec)]
-    known = [*params, *common_options()]
     for name in given:
-        if name in params:
-            raise misuse(f"{row.name} has no {name} here", argument=name)
-        if name not in known:
-            shown = visible(brief(str(name)))
-            raise misuse(f"{spec.name} has no {shown}", suggestion(shown, known), argument=str(name))
+        if name not in common_options():
+            raise _no_option(name, spec, row, common_options())
+
+
+def _no_option(name: str, spec: Op, row: Dialect, others: Iterable[str]) -> ShapeError:
+    params = [param.name for param in params_of(spec)]
+    if name in params:
+        return misuse(f"{row.name} has no {name} here", argument=name)
+    shown = visible(brief(str(name)))
+    return misuse(f"{spec.name} has no {shown}", suggestion(shown, [*params, *others]), argument=str(name))
 
 
 def _value(value: object, param: Param, row: Dialect, shape: Shape) -> Any:
@@ -305,7 +310,7 @@ def _dims(value: object, name: str) -> Shape:
     """Return the dims of a text or of a Python value; one number stands for itself."""
     if isinstance(value, str):
         return read_dims(value, name)
-    return dims_of(value if type(value) is tuple or not is_whole(value) else (value,), name)
+    return dims_of(value if isinstance(value, (tuple, list)) or not is_whole(value) else (value,), name)
 
 
 def _word(value: object, param: Param) -> str:

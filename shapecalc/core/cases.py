@@ -209,9 +209,10 @@ def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -
         return verdict == SAME or (not strict and verdict.startswith(f"{SAME} when"))
     if expected.output is None:
         return False
-    conditions = frozenset(map(str, answer.conditions))
     wanted = frozenset() if strict and expected.conditions is None else expected.conditions
-    return wanted in (None, conditions) and wrong_output(expected, answer) is None
+    if wanted is not None and wanted != frozenset(map(str, answer.conditions)):
+        return False
+    return wrong_output(expected, answer) is None
 
 
 def wrong_output(expected: Expectation, answer: Trace | Chain) -> Unexpected | None:
@@ -356,8 +357,9 @@ def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 def _with_sized(expected: Expectation | None, stages: Stages) -> Expectation | None:
     """Return an expectation that knows the names to which the stages of its case give sizes."""
-    sized = sized_names(options for _, options in stages) if expected is not None else ()
-    return replace(expected, sized=frozenset(sized)) if expected is not None and sized else expected
+    if expected is None or not any("where" in options for _, options in stages):
+        return expected
+    return replace(expected, sized=frozenset(sized_names(options for _, options in stages)))
 
 
 def case_of(found_object: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
@@ -368,7 +370,8 @@ def case_of(found_object: Mapping[str, Any], defaults: Mapping[str, object]) -> 
     op = found_object.get("op")
     if not isinstance(op, str):
         raise misuse("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
-    lookup(op, OPS, "operation")
+    if op not in OPS.names:
+        lookup(op, OPS, "operation")
     if found_object.get("input") is None:
         raise misuse(f"{op} needs an input", argument="input")
     options = {name: value for name, value in found_object.items() if name not in NO_OPTIONS}

@@ -13,10 +13,14 @@ from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 INT64_MAX = 2**63 - 1
+TRIED = 1 << 16
+"""Primes up to this number are divided out one by one."""
+MOST_KEPT = 256
+"""The most numbers whose primes are remembered."""
 
 
 class Monomial(Record):
@@ -63,6 +67,8 @@ class Monomial(Record):
 
 Dim = int | Monomial
 Shape = tuple[Dim, ...]
+Sum = tuple[Dim, ...]
+"""Terms with different names, in order, none of them 0; so equal sums are equal tuples. A dim is never a sum."""
 
 
 def _printed_name(name: str) -> str:
@@ -195,6 +201,11 @@ def rewrite(dim: Dim, dims: Mapping[str, Dim]) -> Dim:
     return quotient(product([lowest_terms(dim.numerator, dim.denominator, kept), *above]), product(below))
 
 
+def always_whole(dim: Dim) -> bool:
+    """Say whether a dim is a whole number for all sizes."""
+    return isinstance(dim, int) or (dim.denominator == 1 and all(power > 0 for _, power in dim.powers))
+
+
 def exceeds(dim: Dim, limit: int) -> bool:
     """Say whether `dim` is greater than `limit` for all sizes.
 
@@ -217,13 +228,6 @@ def plain(value: object) -> object:
     return [plain(part) for part in value] if isinstance(value, tuple) else value
 
 
-# Sums of dims. A dim is never a sum; the place in an input at which a tensor begins may be one.
-
-
-Sum = tuple[Dim, ...]
-"""Terms with different names, in order, none of them 0; so equal sums are equal tuples."""
-
-
 def total(terms: Iterable[Dim]) -> Sum:
     """Return the sum of terms, which may be below 0.
 
@@ -241,3 +245,81 @@ def total(terms: Iterable[Dim]) -> Sum:
         found[term.powers] = above * term.denominator + term.numerator * below, below * term.denominator
     dims = [lowest_terms(*found[powers], dict(powers)) for powers in sorted(found)]
     return tuple([dim for dim in dims if dim != 0])
+
+
+def exact_root(number: int, order: int) -> int | None:
+    """Return the whole root of a number; None if it has none.
+
+    >>> exact_root(27, 3), exact_root(28, 3)
+    (3, None)
+    """
+    low, high = 1, 1 << (number.bit_length() // order + 1)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if middle**order >= number else (middle + 1, high)
+    return low if low**order == number else None
+
+
+def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
+    """Return the primes of a number with their exponents, enough of them to see which products can make it.
+
+    After the small primes are divided out, a rest below 2**48 is a prime, the square of one, or a product of two
+    others, which stand as one. A rest below 2**80 has at most four prime factors. So one of its primes occurs once,
+    or the rest is a perfect power.
+
+    >>> prime_powers(360)
+    ((2, 3), (3, 2), (5, 1))
+    """
+    if number not in _primes_of:
+        if len(_primes_of) == MOST_KEPT:
+            _primes_of.clear()
+        _primes_of[number] = tuple(_found_primes(number))
+    return _primes_of[number]
+
+
+_primes_of: dict[int, tuple[tuple[int, int], ...]] = {}
+
+
+def _found_primes(number: int) -> Iterator[tuple[int, int]]:
+    factor = 2
+    while factor < TRIED and factor * factor <= number:
+        exponent = 0
+        while number % factor == 0:
+            number, exponent = number // factor, exponent + 1
+        if exponent:
+            yield factor, exponent
+        factor += 1 if factor == 2 else 2
+    if number > 1:
+        yield _as_power(number)
+
+
+def _as_power(number: int) -> tuple[int, int]:
+    """Return a number as a root with the largest exponent, up to 4."""
+    for order in range(4, 1, -1):
+        if root := exact_root(number, order):
+            return root, order
+    return number, 1
+
+
+def factored(number: int) -> str:
+    """Return a number with its prime factors; a rest without small ones stays whole.
+
+    >>> factored(1600), factored(7), factored(0), factored(12675)
+    ('1600 = 2^6*5^2', '7', '0', '12675 = 3*5^2*13^2')
+    """
+    text = "*".join(_prime_text(prime, power) for prime, power in prime_powers(number))
+    return f"{number} = {text}" if text not in ("", str(number)) else str(number)
+
+
+def missing_factors(have: int, asked: int) -> str:
+    """Say which prime powers of a number another does not have, both at least 1; nothing if it has all.
+
+    >>> missing_factors(1600, 8 * 3 * 64), missing_factors(24, 6)
+    ('no factor 2^9 and no factor 3', '')
+    """
+    powers = [(prime, power) for prime, power in prime_powers(asked) if have % prime**power]
+    return " and ".join(f"no factor {_prime_text(prime, power)}" for prime, power in powers)
+
+
+def _prime_text(prime: int, power: int) -> str:
+    return str(prime) if power == 1 else f"{prime}^{power}"

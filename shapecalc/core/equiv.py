@@ -1,4 +1,4 @@
-"""Premises: dims that are whole numbers, and conditions, put to use in a proof."""
+"""Whether two chains are the same function: proved for all sizes or under conditions, or an element that differs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from shapecalc.core.conditions import (
     Known,
     Never,
     combine,
-    differ,
     divides,
     equal,
     holds,
-    solved_names,
 )
 from shapecalc.core.dims import (
     INT64_MAX,
@@ -31,8 +29,6 @@ from shapecalc.core.dims import (
     names,
     plain,
     product,
-    quotient,
-    rewrite,
 )
 from shapecalc.core.examples import ascending_sizes, multiplied_sizes
 from shapecalc.core.fixing import answer_chain
@@ -49,70 +45,6 @@ if TYPE_CHECKING:
 
     from shapecalc.core.answers import Trace
     from shapecalc.core.layout import Atoms
-
-
-class Premises:
-    """What is taken as given. A name that a condition settles is put in for everywhere."""
-
-    def __init__(self, dims: Iterable[Dim], conditions: Conditions) -> None:
-        """Take these dims as whole, and these conditions, which some sizes meet, as true."""
-        self.settled = solved_names(conditions)
-        ratios = [quotient(each.left, each.right) for each in conditions if each.relation == "%"]
-        self.known = self._known([*dims, *ratios])
-        if alike := _alike(self.known):
-            self.settled = solved_names((*conditions, *alike))
-            self.known = self._known([*dims, *ratios])
-        self.differing = {self._sides(each) for each in conditions if each.relation == "!="}
-
-    def _known(self, whole: Iterable[Dim]) -> Known:
-        return Known([*[rewrite(dim, self.settled) for dim in whole], *self.settled.values()])
-
-    def _sides(self, condition: Condition) -> tuple[Dim, Dim]:
-        return rewrite(condition.left, self.settled), rewrite(condition.right, self.settled)
-
-    def imply(self, condition: Condition) -> bool:
-        """Say whether a condition is sure to hold.
-
-        >>> from shapecalc.core.conditions import divides
-        >>> from shapecalc.core.dims import named_dim
-        >>> premises = Premises([], equal(named_dim("N"), named_dim("M")) + divides(named_dim("M"), 6))
-        >>> premises.imply(*divides(named_dim("N"), 3)), premises.imply(*divides(named_dim("N"), 4))
-        (True, False)
-        """
-        left, right = self._sides(condition)
-        if condition.relation == "==":
-            return left == right
-        if condition.relation == "%":
-            return self.known.divides(right, left)
-        return (left, right) in self.differing or _never_equal(left, right)
-
-
-def _alike(known: Known) -> Conditions:
-    """Return what is equal because each divides the other.
-
-    >>> from shapecalc.core.text import read_dims
-    >>> [str(each) for each in _alike(Known(read_dims("C/H,H/W,W/C")))]
-    ['C == H', 'H == W']
-    """
-    fractions = [monomial(dim) for dim in known.fractions]
-    dividing = {name for dim in fractions for name, power in dim.powers if power < 0}
-    if not any({name for name, power in dim.powers if power > 0} <= dividing for dim in fractions):
-        return ()  # nothing divides all that some dim is made of
-    from shapecalc.core.conditions import FREE, Impossible, System, Undecided
-
-    try:
-        ones = System((), fractions).settle()
-    except (Impossible, Undecided):
-        return ()
-    whole = [one for one in ones if not any(name.startswith(FREE) for name, _ in one.powers)]
-    return tuple([condition for one in whole for condition in equal(one, 1)])
-
-
-def _never_equal(left: Dim, right: Dim) -> bool:
-    try:
-        return not differ(left, right)
-    except Never:
-        return False
 
 
 # Where two chains of numbers differ: the first output index at which they read other elements of the input.
@@ -341,25 +273,14 @@ class Equivalence(Record):
     """Whether two chains are the same function, and why."""
 
     verdict: Verdict
-    conditions: tuple[Conditions, ...]
+    conditions: tuple[Conditions, ...] = ()
     """Lists of conditions, any one of which makes them the same; none for other verdicts than `same-when`."""
-    defined: tuple[Conditions, Conditions]
+    defined: tuple[Conditions, Conditions] = ((), ())
     """The conditions under which each is defined."""
-    counterexample: Counterexample | None
+    counterexample: Counterexample | None = None
     """Where they differ; None if no sizes are known at which they do."""
-    tested: int
+    tested: int = 0
     """How many sizes were tried."""
-
-    def __init__(
-        self,
-        verdict: Verdict,
-        conditions: tuple[Conditions, ...] = (),
-        defined: tuple[Conditions, Conditions] = ((), ()),
-        counterexample: Counterexample | None = None,
-        tested: int = 0,
-    ) -> None:
-        """Set the fields."""
-        super().__init__(verdict, conditions, defined, counterexample, tested)
 
     def __str__(self) -> str:
         """Return the verdict in words, with its conditions."""
@@ -459,11 +380,11 @@ class _Pair:
     def proof(self, given: Conditions) -> Conditions | None:
         """Return the conditions that are needed to prove them the same, `given` among them; None without a proof."""
         try:
-            premises = Premises(self.dims, combine((*self.defined[0], *self.defined[1], *given)))
+            known = Known(self.dims, combine((*self.defined[0], *self.defined[1], *given)))
         except Never:
             return None
-        first, second = (chain.rewritten(premises.settled) for chain in self.moved)
-        if first.output != second.output or first.view(premises.known) != second.view(premises.known):
+        first, second = (chain.rewritten(known.settled) for chain in self.moved)
+        if first.output != second.output or first.view(known) != second.view(known):
             return None
         missing = self.missing(0, 1, given) + self.missing(1, 0, given)
         return combine(given + missing)
@@ -472,8 +393,8 @@ class _Pair:
         """Return the conditions of one chain that those of the other and the given ones do not imply."""
         if self.defined[one] == self.defined[other]:
             return ()
-        premises = Premises(self.moved[other].dims, self.defined[other] + given)
-        return tuple([each for each in self.defined[one] if not premises.imply(each)])
+        known = Known(self.moved[other].dims, self.defined[other] + given)
+        return tuple([each for each in self.defined[one] if not known.implies(each)])
 
     def _trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
         """Yield for small sizes where they differ, or the sizes if they do not, while few elements were compared."""
@@ -555,8 +476,8 @@ class _Pair:
 
 def _follows(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
     """Say whether one of some lists of conditions holds wherever these conditions do."""
-    premises = Premises((), conditions)
-    return any(all(map(premises.imply, each)) for each in lists)
+    known = Known((), conditions)
+    return any(all(map(known.implies, each)) for each in lists)
 
 
 def _divisors(dims: Iterable[Dim]) -> tuple[Dim, ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from array import array
 from math import gcd, lcm, prod
 
-from shapecalc.core.conditions import Implied, Known, Never, equal, is_plain, solved_names
+from shapecalc.core.conditions import Known, Never, equal, solved_names
 from shapecalc.core.dims import (
     Dim,
     Shape,
     Sum,
     all_known,
+    always_whole,
     lowest_terms,
     monomial,
     named_dim,
@@ -324,7 +325,7 @@ def _common_factor(a: Dim, b: Dim) -> Dim:
     """Return the largest common factor of two dims that stands in both; 1 if names divide in one of them."""
     if type(a) is int and type(b) is int:
         return gcd(a, b)
-    if not (is_plain(a) and is_plain(b)):
+    if not (always_whole(a) and always_whole(b)):
         return 1
     one, other = monomial(a), monomial(b)
     theirs = dict(other.powers)
@@ -810,7 +811,7 @@ def pieces(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[tuple[Piece, ..
     ([['2', '2'], ['4']], None)
     """
     before, after = _level(before, after)
-    made = cut([Atom(size, 0) for size in before if size != 1], after, Implied((*before, *after)))
+    made = cut([Atom(size, 0) for size in before if size != 1], after, Known((*before, *after)))
     if made is None:
         return None
     found, source = list[tuple[Piece, ...]](), -1

@@ -14,7 +14,7 @@ from __future__ import annotations
 from array import array
 from math import prod
 
-from shapecalc.core.conditions import Known, solved_names
+from shapecalc.core.conditions import Known
 from shapecalc.core.dims import Dim, Sum, all_known, named_dim, plain, product, quotient, substitute, total
 from shapecalc.core.layout import (
     EMPTY,
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 MOST_TRIED = 1 << 16
 """The most elements of which all positions are computed to see on which axes a dim depends."""
+
+MOST_COMPARED = 64
+"""The most axes with which dims that mix are compared one by one; of more, a dim may come from all."""
 
 
 class AxisAtom(Record):
@@ -110,11 +113,10 @@ def origins(moves: Moves, conditions: Conditions, ones: Mapping[int, int]) -> Or
 
     `ones` are the input axes of 1 that output dims of 1 are.
     """
-    settled = solved_names(conditions)
-    if settled:
-        moves = moves.rewritten(settled)
-    ratios = [quotient(each.left, each.right) for each in conditions if each.relation == "%"]
-    found = origins_of(moves, Known([*moves.dims, *ratios]))
+    known = Known(moves.dims, conditions)
+    if known.settled:
+        moves = moves.rewritten(known.settled)
+    found = origins_of(moves, known)
     return tuple([(AxisAtom(ones[out], 1, 1),) if out in ones and not dim else dim for out, dim in enumerate(found)])
 
 
@@ -169,6 +171,7 @@ class _Account:
         self.shape = moves.input
         self.strides = contiguous_strides(moves.input)
         self.axes = [axis for axis, dim in enumerate(moves.input) if dim != 1]
+        self.place_of = {self.strides[axis]: place for place, axis in enumerate(self.axes)}
         self.starts: dict[int, Sum] = dict.fromkeys(self.axes, ())
         """Where each axis begins to be read."""
         self.rolled: dict[int, Level] = {}
@@ -238,18 +241,25 @@ class _Account:
     def _digits_of_input(self, size: Dim, stride: Dim) -> list[AxisAtom] | None:
         """Return the digits that steps through the flat index of the input are; None if they are none."""
         found: list[AxisAtom] = []
-        for axis in reversed(self.axes):
+        for axis in self._axes_from(stride):
             dim, step = self.shape[axis], quotient(stride, self.strides[axis])
             if not self.known.is_whole(step) or not self._is_within(step, dim):
                 continue
             if self._ends_within(size, step, dim):
-                return [AxisAtom(axis, size, step), *found]
+                return [*found, AxisAtom(axis, size, step)][::-1]
             room = quotient(dim, step)
             if not self.known.is_whole(room) or not self.known.divides(room, size):
                 return None
-            found.insert(0, AxisAtom(axis, room, step))
+            found.append(AxisAtom(axis, room, step))
             size, stride = quotient(size, room), product((self.strides[axis], dim))
         return None
+
+    def _axes_from(self, stride: Dim) -> list[int]:
+        """Return the axes that steps of a stride may be on, the innermost first: from the one of that stride on."""
+        first = self.place_of.get(stride)
+        if first is None:
+            return self.axes[::-1] if len(self.axes) <= MOST_COMPARED else []
+        return self.axes[first::-1]
 
     def _is_within(self, step: Dim, dim: Dim) -> bool:
         """Say whether a step on an axis of `dim` is sure to be shorter than the axis."""
@@ -268,8 +278,11 @@ class _Account:
         base = merge(atom.base)
         if len(base) != 1 or base[0].base or is_backwards(base[0]):
             return None
-        axis = next((axis for axis in self.axes if self.strides[axis] == base[0].stride), -1)
-        if axis < 0 or base[0].size != self.shape[axis] or self.rolled.get(axis, atom.level) != atom.level:
+        place = self.place_of.get(base[0].stride)
+        if place is None:
+            return None
+        axis = self.axes[place]
+        if base[0].size != self.shape[axis] or self.rolled.get(axis, atom.level) != atom.level:
             return None
         if axis not in self.rolled:
             begin = self._fixed_in(atom.level)
@@ -290,10 +303,12 @@ class _Account:
 
     def _carried(self, found: Iterable[Origin]) -> set[int]:
         """Return the axes on which the digits together run over the end of the axis, or of one inside it."""
-        digits = [atom for origin in found for atom in origin if isinstance(atom, AxisAtom)]
+        digits: dict[int, list[AxisAtom]] = {}
+        for atom in [atom for origin in found for atom in origin if isinstance(atom, AxisAtom)]:
+            digits.setdefault(atom.axis, []).append(atom)
         torn, carry = set[int](), False
         for axis in reversed(self.axes):
-            own = [atom for atom in digits if atom.axis == axis]
+            own = digits.get(axis, [])
             dim = self.shape[axis]
             numbers = [dim, *self.starts[axis], *(each for atom in own for each in (atom.size, atom.stride))]
             if not all_known(numbers):
@@ -327,6 +342,8 @@ class _Account:
 
     def _mixes(self, out: int) -> Origin:
         """Return the origin of a dim that mixes: the axes on which the positions change along it."""
+        if len(self.axes) > MOST_COMPARED:
+            return (Mixes(tuple(self.axes), exact=False),)
         exact, axes = True, set[int]()
         for atom in self.view.axes[out]:
             if atom.stride != 0:

@@ -93,10 +93,12 @@ def pattern_of_dims(value: object, argument: str) -> ShapePattern:
     Raises `ShapeError` (usage) for anything else.
     """
     elements = elements_of(value, argument)
+    if ... not in elements and ANY_DIMS not in elements:
+        return ShapePattern(dims_of(elements, argument))
     gaps = [place for place, each in enumerate(elements) if each is ... or each == ANY_DIMS]
     _check_gaps(gaps, argument)
     dims = dims_of(tuple(each for at, each in enumerate(elements) if at not in gaps), argument)
-    return ShapePattern(dims, gaps[0] if gaps else None)
+    return ShapePattern(dims, gaps[0])
 
 
 def _read_type(text: str, argument: str) -> tuple[str | None, int]:

@@ -25,101 +25,32 @@ else:
         return lambda decorated: decorated
 
 
-def _set_none(self: Any) -> None:
-    pass
-
-
-def _set_one(self: Any, a: Any) -> None:
-    self.a = a
-
-
-def _set_two(self: Any, a: Any, b: Any) -> None:
-    self.a = a
-    self.b = b
-
-
-def _set_three(self: Any, a: Any, b: Any, c: Any) -> None:
-    self.a = a
-    self.b = b
-    self.c = c
-
-
-def _set_four(self: Any, a: Any, b: Any, c: Any, d: Any) -> None:
-    self.a = a
-    self.b = b
-    self.c = c
-    self.d = d
-
-
-def _set_five(self: Any, a: Any, b: Any, c: Any, d: Any, e: Any) -> None:
-    self.a = a
-    self.b = b
-    self.c = c
-    self.d = d
-    self.e = e
-
-
-def _set_six(self: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> None:
-    self.a = a
-    self.b = b
-    self.c = c
-    self.d = d
-    self.e = e
-    self.f = f
-
-
-TEMPLATES = (_set_none, _set_one, _set_two, _set_three, _set_four, _set_five, _set_six)
-"""What sets no slot, one, two, and so on. Most records have so few."""
-
-
 def _init_of(record: str, names: list[str], defaults: dict[str, object]) -> Any:
-    """Return the `__init__` that sets these fields: a template with the fields' names in place of its own.
-
-    It takes half the time of the general one, and no text is compiled, which would take longer than a question.
-    """
-    template: Any = TEMPLATES[len(names)]
-    slots = tuple([f"_{name}" for name in names])
-    code = template.__code__.replace(co_names=slots, co_varnames=("self", *names), co_qualname=f"{record}.__init__")
-    return type(template)(code, globals(), "__init__", tuple(defaults.values()))
-
-
-def _refuse_change(self: object, name: str, *_: object) -> None:
-    raise AttributeError(f"{type(self).__name__} cannot be changed, nor its {name}")
-
-
-def _call_with_fields(self: Record) -> tuple[type[Record], tuple[Any, ...]]:
-    """Return how to make the record again, for `pickle` and `copy`, which would set its slots."""
-    return type(self), tuple(fields(self).values())
+    """Return the `__init__` that sets these fields. It is made of a text, as that of a dataclass is."""
+    lines = [f"self._{name} = {name}" for name in names]
+    found: dict[str, Any] = {}
+    exec(f"def __init__(self, {', '.join(names)}): {'; '.join(lines) or 'pass'}", found)
+    init = found["__init__"]
+    init.__qualname__, init.__defaults__ = f"{record}.__init__", tuple(defaults.values())
+    return init
 
 
 class _Fields(type):
-    """Gives each record a slot for each of its fields, and lets nobody set them.
+    """Gives each record a slot for each of its fields, hidden behind a property that nobody can set."""
 
-    The slots are hidden behind read-only properties, since values are made often. A record that is made once and read
-    often, such as a dialect, has open slots, and refuses changes itself: that takes half the time to read.
-    """
-
-    def __new__(meta, name: str, bases: tuple[Any, ...], body: dict[str, Any], *, read_often: bool = False) -> Any:
+    def __new__(meta, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
         own = [field for field, kind in body.get("__annotations__", {}).items() if not str(kind).startswith("ClassVar")]
         defaults = {field: body.pop(field) for field in own if field in body}
-        body["_hidden"] = hidden = "" if read_often else "_"
-        body["__slots__"] = (*body.get("__slots__", ()), *[hidden + field for field in own])
-        if read_often:
-            body |= {"__setattr__": _refuse_change, "__delattr__": _refuse_change, "__reduce__": _call_with_fields}
-        else:
-            body |= {field: property(attrgetter(f"_{field}")) for field in own}
+        body["__slots__"] = (*body.get("__slots__", ()), *[f"_{field}" for field in own])
+        body |= {field: property(attrgetter(f"_{field}")) for field in own}
         for base in bases:
             own, defaults = [*base.__match_args__, *own], base._defaults | defaults
-        body["__match_args__"], body["_defaults"] = tuple(own), defaults
-        body["_slots"] = tuple([hidden + field for field in own])
         if [*defaults] != own[len(own) - len(defaults) :]:
             raise TypeError(f"{name} has a field without a default after one with a default")
-        if "__init__" not in body and not read_often and len(own) < len(TEMPLATES):
+        body["__match_args__"], body["_defaults"] = tuple(own), defaults
+        if "__init__" not in body:
             body["__init__"] = _init_of(name, own, defaults)
         return super().__new__(meta, name, bases, body)
-
-    def __init__(cls, name: str, bases: tuple[Any, ...], body: dict[str, Any], *, read_often: bool = False) -> None:
-        super().__init__(name, bases, body)
 
 
 @dataclass_transform(frozen_default=True)
@@ -127,8 +58,8 @@ class Record(metaclass=_Fields):
     """A frozen value with named fields. Two records are equal if their classes and their fields are equal.
 
     The annotations of a subclass are its fields, in order. A field whose class attribute is set has a default. The
-    values lie in slots, each called as its field with `_` in front, unless the class is `read_often`. A class that is
-    made often may have an `__init__` of its own that sets them.
+    values lie in slots, each called as its field with `_` in front. A class may have an `__init__` of its own that sets
+    them.
 
     >>> class Point(Record):
     ...     x: int
@@ -139,24 +70,7 @@ class Record(metaclass=_Fields):
 
     if TYPE_CHECKING:
         __match_args__: ClassVar[tuple[str, ...]]
-        _slots: ClassVar[tuple[str, ...]]
         _defaults: ClassVar[dict[str, object]]
-        _hidden: ClassVar[str]
-
-        def __init_subclass__(cls, *, read_often: bool = False) -> None: ...
-
-    def __init__(self, *values: Any, **named: Any) -> None:
-        """Set the fields; raise `TypeError` if there are too many or too few, or if a name is not a field."""
-        names, set_slot = self.__match_args__, object.__setattr__
-        if (len(values) == len(names) and not named) or (not values and (*named,) == names):
-            for slot, value in zip(self._slots, values or named.values(), strict=True):
-                set_slot(self, slot, value)
-            return
-        made = {**self._defaults, **dict(zip(names, values, strict=False)), **named}
-        if len(made) != len(names) or len(values) > len(names) or not named.keys() <= {*names}:
-            raise TypeError(f"{type(self).__name__} has the fields {', '.join(names)}")
-        for name, value in made.items():
-            set_slot(self, self._hidden + name, value)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

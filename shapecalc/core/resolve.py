@@ -12,7 +12,6 @@ from shapecalc.core.dialects.base import EmptyInfer, Zero, check_rank, checked_v
 from shapecalc.core.dims import Monomial, Shape, all_known, names, substitute
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.op import steps_of
 from shapecalc.core.problem import Problem, ShapeError, misuse, refusal
 from shapecalc.core.record import replace
 from shapecalc.core.rules import CONTRADICTION, INDIVISIBLE, WRITTEN_FRACTION, KeptDim
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from shapecalc.core.answers import Reasons
     from shapecalc.core.dialects.base import Reading
-    from shapecalc.core.ops.op import Setting
 
 
 def resolve(request: Request) -> Trace:
@@ -34,29 +32,27 @@ def resolve(request: Request) -> Trace:
     >>> resolve(ask("transpose", "2,3,4", {"perm": "1,0,2"})).output
     (3, 2, 4)
     """
+    symbolic = request.symbolic
     try:
         at = setting_of(request)
         if at.operator.since or request.dtype:
             check_attributes(request, at)
         check_rank(request.input, at.row, "input")
         checked_volume(request.input, "input")
-        given = _fractions(request) if request.symbolic else ()
+        given = _fractions(request) if symbolic else ()
     except ShapeError as error:
         return Trace(request, problem=placed(error.problem, request))
-    return _resolved(request, at, given)
+    stages, problem = _collect(at.steps(request.input, at, **request.arguments))
+    options = {**at.options, "dtype": spelled(request.dtype, at.row)} if request.dtype else at.options
+    if problem is not None:
+        return Trace(request, at.version, options, stages, problem=placed(problem, request), given=given)
+    output = stages[-1].after if stages else request.input
+    if not symbolic:
+        return Trace(request, at.version, options, stages, output)
+    return _with_conditions(Trace(request, at.version, options, stages, output, given=given))
 
 
-def _options(request: Request, at: Setting) -> Mapping[str, object]:
-    return {**at.options, "dtype": spelled(request.dtype, at.row)} if request.dtype else at.options
-
-
-def _collect(request: Request, at: Setting) -> tuple[tuple[Stage, ...], Problem | None]:
-    """Return the stages of a request as far as they get, and the problem that stopped them."""
-    steps = steps_of(OPS[request.op], at.operator)
-    return collect(steps(request.input, at, **request.arguments))
-
-
-def collect(reasons: Reasons) -> tuple[tuple[Stage, ...], Problem | None]:
+def _collect(reasons: Reasons) -> tuple[tuple[Stage, ...], Problem | None]:
     """Return the stages that an op yields as far as it gets, and the problem that stopped it.
 
     A stage that was begun and then left without a step is dropped: an op may check an argument before its turn.
@@ -79,27 +75,21 @@ def collect(reasons: Reasons) -> tuple[tuple[Stage, ...], Problem | None]:
     return tuple(done), None
 
 
-def _resolved(request: Request, at: Setting, given: tuple[Step, ...]) -> Trace:
-    """Return the trace of a request by its steps."""
-    stages, problem = _collect(request, at)
-    options = _options(request, at)
-    if problem is not None:
-        return Trace(request, at.version, options, stages, problem=placed(problem, request), given=given)
-    conditions: Conditions = ()
-    for step in (*given, *(step for stage in stages for step in stage.steps)):
-        conditions += step.conditions
+def _with_conditions(trace: Trace) -> Trace:
+    """Return an answer that has names with what its steps need, and what it assumes."""
+    request, version, options, stages, given = trace.request, trace.version, trace.options, trace.stages, trace.given
+    conditions: Conditions = tuple([condition for step in trace.steps for condition in step.conditions])
     try:
         conditions = conditions and combine(conditions)
     except Never:
         problem = placed(contradiction(conditions).problem, request)
-        return Trace(request, at.version, options, stages, problem=problem, given=given)
+        return Trace(request, version, options, stages, problem=problem, given=given)
 
     def assumes() -> tuple[str, ...]:
-        return _zero_sensitive(trace, request.dims, lambda sizes: with_zeros(request, sizes))
+        return _zero_sensitive(found, request.dims, lambda sizes: with_zeros(request, sizes))
 
-    output = stages[-1].after if stages else request.input
-    trace = Trace(request, at.version, options, stages, output, None, conditions, assumes, given)
-    return trace
+    found = Trace(request, version, options, stages, trace.output, None, conditions, assumes, given)
+    return found
 
 
 def _fractions(request: Request) -> tuple[Step, ...]:

@@ -9,10 +9,11 @@ from itertools import chain, groupby, islice, pairwise
 
 from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.commands import chain_text
+from shapecalc.core.conditions import Known
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Zero, bytes_of
 from shapecalc.core.dims import Dim, Shape, monomial, names, plain, product, quotient, rewrite
-from shapecalc.core.equiv import Premises, stands_for
+from shapecalc.core.equiv import stands_for
 from shapecalc.core.find import order_of
 from shapecalc.core.layout import Atom, View, contiguous_strides, merge, view_of
 from shapecalc.core.lookup import lookup
@@ -655,7 +656,7 @@ class _Search:
         self.chain, self.goal, self.item = chain, goal, item
         moved = [(trace, trace.moves) for trace in chain.traces]
         dims = [dim for trace, moves in moved for shape in (trace.input, *map(_shape_of, moves)) for dim in shape]
-        self.premises = Premises(dict.fromkeys(dims), chain.conditions)
+        self.known = Known(dict.fromkeys(dims), chain.conditions)
         self.words = Words(chain)
         self.pieces = tuple(
             [
@@ -687,20 +688,20 @@ class _Search:
         return Simplification(proved, before, after, shorter=True)
 
     def _put_in(self, shape: Shape) -> Shape:
-        settled = self.premises.settled
+        settled = self.known.settled
         return tuple([rewrite(dim, settled) for dim in shape]) if settled else shape
 
     def _settled(self, move: Move) -> Move:
         if isinstance(move, Reshape | Expand):
             return type(move)(self._put_in(move.shape))
         if isinstance(move, Pick):
-            sizes = [None if size is None else rewrite(size, self.premises.settled) for size in move.sizes]
+            sizes = [None if size is None else rewrite(size, self.known.settled) for size in move.sizes]
             return Pick(self._put_in(move.starts), move.steps, tuple(sizes))
         return move
 
     def _cost(self, plan: Pieces) -> Cost:
         moves = [move for piece in plan for move in piece.moves]
-        return cost_of(self.pieces[0].before, moves, self.premises.known, self.item)
+        return cost_of(self.pieces[0].before, moves, self.known, self.item)
 
     def _count(self, plan: Pieces) -> int:
         """Return how many stages a plan is written in."""
@@ -728,7 +729,7 @@ class _Search:
 
     def _exchanges(self, span: Pieces, start: int) -> Iterator[tuple[int, Piece]]:
         """Yield pieces that do what the stages from one on do together, each with the stage that comes after them."""
-        known, before = self.premises.known, span[start].before
+        known, before = self.known, span[start].before
         empty, shape = 0 in before, before
         view = View(()) if empty else view_of(before)
         for stop, piece in enumerate(span[start:], start + 1):
@@ -752,10 +753,10 @@ class _Search:
 
     def _forms(self, before: Shape, view: View, after: Shape) -> Iterable[Moves]:
         """Return the short ways to make a view; none if it does not begin at the first element."""
-        view = view.normal(self.premises.known)
+        view = view.normal(self.known)
         if view.offset or not view.is_plain:
             return ()
-        return forms(before, view.axes, after, self.premises.known, shuffled=self.goal is Goal.SHUFFLES)
+        return forms(before, view.axes, after, self.known, shuffled=self.goal is Goal.SHUFFLES)
 
     def _proved(self, plan: Pieces) -> Chain | None:
         """Return the answer to a plan; None if it is refused, or a piece not proved to do what it stands for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _collections_abc import Mapping
 from _operator import index
 
 from shapecalc.core.dims import Dim, Monomial, Shape, named_dim
@@ -22,8 +23,8 @@ from shapecalc.core.text import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, TypeGuard
+    from collections.abc import Iterable, Iterator
+    from typing import Any
 
 
 # Python values as dims, whole numbers and sizes: what a call may pass, and what it may not.
@@ -85,16 +86,9 @@ def elements_of(value: object, argument: str) -> tuple[object, ...]:
         elements: tuple[object, ...] = tuple(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):  # TensorFlow raises the second for a shape of which nothing is known
         raise misuse(f"{argument} is a sequence of dims, not {describe(value)}", argument=argument) from None
-    if isinstance(value, (bytes, bytearray)) or _is_mapping(value):
+    if not isinstance(value, list) and isinstance(value, (bytes, bytearray, Mapping)):
         raise misuse(f"{argument} is text or a sequence of dims, not {type(value).__name__}", argument=argument)
     return elements
-
-
-def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
-    """Say whether a value is a mapping. `Mapping` is imported late, so that a bare question starts fast."""
-    from collections.abc import Mapping
-
-    return isinstance(value, Mapping)
 
 
 def _read_mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
@@ -142,7 +136,7 @@ def read_sizes(where: object) -> dict[str, int]:
     """
     if isinstance(where, str):
         pairs = [pair.partition("=")[::2] for pair in where.split(",")]
-    elif _is_mapping(where):
+    elif isinstance(where, Mapping):
         pairs = [(str(name), size if isinstance(size, str) else describe(size)) for name, size in where.items()]
     else:
         raise misuse(f"sizes are text or a mapping, not {describe(where)}", "write N=8,C=3", argument="where")

@@ -5,64 +5,35 @@ A reading is confirmed: the request is asked again under the dialect's rules, an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
+from math import gcd
 from shlex import quote
 
+from shapecalc.core.answers import Trace
 from shapecalc.core.ask import ask
 from shapecalc.core.commands import command_line
-from shapecalc.core.fixing import answer, apply, fixes
+from shapecalc.core.dims import factored, missing_factors
+from shapecalc.core.fixing import Fix, answer, apply, differing, fixes
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.view import COPY_FIRST
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import Record
-from shapecalc.doctor.causes import SAID
-from shapecalc.doctor.findings import findings
-from shapecalc.doctor.lists import text_of
-from shapecalc.doctor.reading import ZERO_COPIES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from shapecalc.core.answers import Trace
-    from shapecalc.core.fixing import Fix
-    from shapecalc.doctor.lists import Sizes
-    from shapecalc.doctor.reading import Reading
+from shapecalc.core.text import rank_text
+from shapecalc.doctor.causes import CAUSES, as_dims, count_of, known_count
+from shapecalc.doctor.context import Code
+from shapecalc.doctor.match import Sizes, text_of
+from shapecalc.doctor.reading import Reading
 
 MOST_FIXES = 5
-IN_WORDS = {
-    "two-infer": "keep one -1 and write the other sizes; for the batch write 0 where 0 copies, as in ONNX",
-    "infer-with-empty": "write the size in place of -1, or skip the step while the tensor is empty",
-    "empty-input": "skip the step while the tensor is empty, or find what removed every element before it",
-    "zero-out-of-range": "write the size itself; in ONNX since opset 14, allowzero=1 makes 0 a dim of size zero",
-    "zero-literal": "write the size that 0 was to copy, as x.shape[0]",
-    "stride-incompatible": COPY_FIRST,
-    "bad-perm": "name each axis once: if the tensor has a dim more or less than expected, mend that first",
-    "not-one": "name only an axis whose size is 1; PyTorch's squeeze leaves others alone, ONNX's refuses them",
-    "not-broadcastable": "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow",
-    "hard-coded-batch": (
-        "where to write it: in the model's file, shapecalc model FILE.onnx --fix -o fixed.onnx; in the PyTorch code "
-        "that exports it, x.shape[0] in its place"
-    ),
-    "engine-limit": "fold the constants of the model before it is loaded, or use a newer engine",
-}
-"""What mends a cause, where no numbers are needed to say it."""
-SHAPES_NEEDED = frozenset({"reshape", "shuffle", "transpose", "expand", "squeeze", "unsqueeze", "flatten"})
-SHAPES_NEEDED |= {"tile", "unflatten"}
-VERBOSE = {
-    "tensorrt": "the log of trtexec --verbose, or the model file",
-    "onednn": "the lines of ONEDNN_VERBOSE=all before this one, and the shapes of the graph's tensors",
-    "tflite": "the model file",
-    "onnx": "the model file",
-    "onnxruntime": "the model file, and the shapes that are fed to it",
-    "openvino": "the constant that is the node's second input",
-}
-"""Where the shapes stand that a runtime does not tell."""
+LARGEST_RATIO = 4096
+MOST_BATCHES = 1024
+"""Up to which ratio of the counts a batch is thought of."""
 UNCOUNTED = ("memory", "storage", "weights")
 """What a message may be about that has no article."""
 
 
-class Advice(Record):
+@dataclass(frozen=True, slots=True)
+class Advice:
     """What the doctor says of a reading."""
 
     said: str
@@ -76,14 +47,14 @@ def advice(read: Reading) -> Advice:
     """Return what follows from a reading."""
     if read.about is not None:
         article = "" if read.about.startswith(UNCOUNTED) else "an " if read.about[0] in "aeiou" else "a "
-        return Advice(f"{SAID['not-about-shape']}: it is about {article}{read.about}", (), None, None)
+        return Advice(f"{CAUSES['not-about-shape'].said}: it is about {article}{read.about}", (), None, None)
     trace = _asked(read)
     if trace is not None and trace.output is not None and read.dialect is None:
         trace = None  # another framework's rules do not show that the message hides something
     words = _in_words(read)
     found = [*islice(_fixes(read, trace), MOST_FIXES - len(words)), *((each, None) for each in words)]
     command = _command_of_line(read) if trace is None else command_line(trace)
-    return Advice("; ".join([SAID[read.cause], *findings(read, trace)]), tuple(found), _ask(read), command)
+    return Advice("; ".join([CAUSES[read.cause].said, *_findings(read, trace)]), tuple(found), _ask(read), command)
 
 
 def _asked(read: Reading) -> Trace | None:
@@ -133,7 +104,7 @@ def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None
     untold = read.input is None and (read.target is None or read.cause == "infer-with-empty")
     if trace is None or untold:
         return
-    literal = read.dialect is None and read.framework not in ZERO_COPIES
+    literal = read.dialect is None and not read.traits.zero_copies
     found = fixes(trace)
     lasting = any(fix.every_batch for fix in found)
     for fix in found:
@@ -155,19 +126,20 @@ def _alone(fix: Fix, trace: Trace) -> str:
 def _in_words(read: Reading) -> list[str]:
     """Return what mends the cause, where no numbers are needed to say it."""
     if read.cause not in ("count-mismatch", "indivisible"):
-        return [IN_WORDS[read.cause]] if read.cause in IN_WORDS else []
+        mend = CAUSES[read.cause].mend
+        return [mend] if mend else []
     if read.op not in ("reshape", "shuffle") or read.input is not None:
         return []
-    place = "node" if read.framework in VERBOSE else "line"
+    place = "node" if read.traits.shapes_in else "line"
     target = "the target" if read.target is None else text_of(read.target)
     return [f"if {target} is what you meant, the input is wrong before this {place}: print its shape"]
 
 
 def _ask(read: Reading) -> str | None:
     """Return what the message does not hold and the reading needs; None if it holds all."""
-    if read.input is not None and (read.op in SHAPES_NEEDED and _options(read) is not None):
+    if read.input is not None and _options(read) is not None:
         return None
-    wanted = VERBOSE.get(read.framework or "") or _shape_before(read)
+    wanted = read.traits.shapes_in or _shape_before(read)
     return f"{wanted}; the node is {read.node}" if read.node else wanted
 
 
@@ -189,3 +161,129 @@ def _command_of_line(read: Reading) -> str | None:
     if read.cause != "stride-incompatible" or line is None or not (line.tensor or "").isidentifier():
         return None
     return f"shapecalc code {quote(line.text)} --input {line.tensor}=..."
+
+
+def _findings(read: Reading, trace: Trace | None) -> Iterator[str]:
+    """Yield what a reading shows; `trace` is the answer to the request that was read, if it is whole."""
+    yield from _compared(read)
+    yield from _counts(read)
+    yield from _differing(read)
+    yield from _confirmed(read, trace)
+    yield from _from_code(read)
+
+
+def _compared(read: Reading) -> Iterator[str]:
+    """Yield how many dims there are and how many axes are named, or the size that would have to become another."""
+    if read.pair is not None and read.op == "expand":
+        yield f"the tensor has {read.pair[0]} there, which is neither 1 nor the {read.pair[1]} that is asked for"
+    elif read.pair is not None and read.op == "transpose":
+        there, named = read.pair
+        yield f"the tensor has {rank_text(there)}, and the permutation names {named}"
+        if named == there + 1:
+            yield "one dim is missing: a grey image has no channels, a lone sample has no batch"
+        elif named == there - 1:
+            yield "one dim is not named: often the batch"
+    elif read.op == "transpose" and read.code is not None and _moves_all(read.code):
+        yield f"the code names {len(read.code.sizes)} axes, each once, so the tensor does not have as many dims"
+
+
+def _moves_all(code: Code) -> bool:
+    """Say whether a call in the code names the axes of some tensor, each once."""
+    rank = len(code.sizes)
+    axes = {size % rank for size in code.sizes if isinstance(size, int) and -rank <= size < rank}
+    return code.op in ("transpose", "permute") and len(axes) == rank > 2
+
+
+def _counts(read: Reading) -> Iterator[str]:
+    """Yield the two element counts with their factors, and the ratio."""
+    have = read.elements if read.input is None else count_of(read.input)
+    asked = known_count(read.target) if read.target_elements is None else read.target_elements
+    if have is None or asked is None or read.strides or read.op not in ("reshape", "shuffle", "unflatten"):
+        return
+    partly = read.cause == "indivisible" or -1 in (read.target or ())
+    of = "known dims of the target" if partly else "target"
+    yield f"elements of the input: {factored(have)}; of the {of}: {factored(asked)}"
+    if not have or not asked or have == asked:
+        return
+    missing = missing_factors(have, asked)
+    if missing:
+        yield f"{have} has {missing}"
+    common = gcd(have, asked)
+    more, less = have // common, asked // common
+    if less == 1 and more <= LARGEST_RATIO:
+        yield f"the input has {more} times as many elements as the {of}{_meaning(more, read)}"
+    elif more == 1 and less <= LARGEST_RATIO:
+        yield f"the {of} {'have' if partly else 'has'} {less} times as many elements as the input{_meaning(less, read)}"
+    else:
+        yield f"the counts are in the ratio {more} to {less}"
+
+
+def _meaning(ratio: int, read: Reading) -> str:
+    """Return what a ratio of two counts often means, unless the shapes show that the batch is right."""
+    if read.input and read.target and read.input[0] == read.target[0]:
+        return ""
+    if read.input and ratio == read.input[0] and read.cause == "hard-coded-batch":
+        return f", and its first dim is {ratio}: often a batch"
+    return ": often RGB against grey" if ratio == 3 else ": often a batch" if ratio <= MOST_BATCHES else ""
+
+
+def _differing(read: Reading) -> Iterator[str]:
+    """Yield which dims of two shapes differ, if others around them agree."""
+    if read.input is None or read.target is None:
+        return
+    pairs = [*enumerate(zip(read.input, read.target, strict=False))]
+    unequal = [(index, have, asked) for index, (have, asked) in pairs if have != asked]
+    if len(read.input) == len(read.target) and len(unequal) == 1:
+        index, have, asked = unequal[0]
+        yield f"only dim {index} differs: {have} in the input, {asked} in the target"
+    elif read.cause == "count-mismatch" and count_of(read.input) and count_of(read.target):
+        _, ours, theirs = differing(as_dims(read.input), as_dims(read.target))
+        if ours and theirs and len(ours) < len(read.input):
+            yield f"only this differs: {text_of(ours)} in the input, {text_of(theirs)} in the target"
+
+
+def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
+    """Yield what the rules say of the request as it was read: why it is refused, or what the message must hide."""
+    if trace is None:
+        return
+    if read.input is None:
+        yield "the message does not give the shape of the input, so it is read as one dim"
+    if trace.problem is not None and (read.strides or read.op == "expand"):
+        yield trace.problem.message
+    if trace.output is not None and trace.conditions:
+        yield f"it holds when {' and '.join(condition.words for condition in trace.conditions)}"
+    elif trace.output is not None:
+        yield f"these rules give {text_of(trace.output)}, so the message hides something{_hidden(read)}"
+    if read.framework == "numpy" and read.cause == "count-mismatch" and read.target and not _shows_first(read):
+        yield "NumPy does not print a -1 that stands first, so the code may begin with one"
+    if read.traits.copied_shown and read.input and read.target and _same_places(read):
+        places = [f"the {(read.target or ())[index]} at index {index}" for index in _same_places(read)]
+        told = "may be a 0" if len(places) == 1 else "may each be a 0"
+        yield f"where the model has a 0, the message shows the dim that it copies: {' and '.join(places)} {told}"
+
+
+def _shows_first(read: Reading) -> bool:
+    """Say whether the line of code shows that its first size is no -1."""
+    return read.line is not None and read.line.first not in (None, -1)
+
+
+def _same_places(read: Reading) -> list[int]:
+    pairs = zip(read.input or (), read.target or (), strict=False)
+    return [index for index, (have, asked) in enumerate(pairs) if have == asked]
+
+
+def _hidden(read: Reading) -> str:
+    """Return what a runtime may hide in a message about a request that looks right."""
+    shown = read.framework == "numpy" and _shows_first(read)
+    return f": {read.traits.hides}" if read.traits.hides and not shown else ""
+
+
+def _from_code(read: Reading) -> Iterator[str]:
+    """Yield the sizes that the code of the nearest frame writes, marked as from there."""
+    if read.line is not None and (read.code is None or read.code.op != read.line.called):
+        if ";" not in read.line.text:
+            yield f"the line of code says {read.line.text}"
+    elif read.code is not None:
+        taken = known_count(read.code.sizes) if read.cause == "count-mismatch" and read.target is None else None
+        takes = "" if taken is None else f", which takes {factored(taken)} elements"
+        yield f"the code before it says {read.code.op} {text_of(read.code.sizes)}{takes}"

@@ -1,17 +1,143 @@
-"""What stands around a sentence: the node and its op, the framework of the frames, and the code of the last frame."""
+"""What stands around a sentence: the framework of the frames, the node and its op, and the code that failed."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from shapecalc.core.record import Record
-from shapecalc.doctor.lists import closing, read_list
+from shapecalc.doctor.match import Folded, Match, Sizes, closing, read_list
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.doctor.lists import Sizes
-    from shapecalc.doctor.sentence import Folded, Match
 
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """What is true of all messages of a framework."""
+
+    own_rules: bool = False
+    """Whether it is a dialect, under whose rules its readings are run."""
+    zero_copies: bool = False
+    """Whether its 0 copies a dim, unless a switch says otherwise."""
+    copied_shown: bool = False
+    """Whether it prints the dim that a 0 copies in place of the 0."""
+    repeats: bool = False
+    """Whether it repeats sentences of NumPy or JAX, so that only its signs tell."""
+    signs: tuple[str, ...] = ()
+    """What stands near its messages: its folders, its modules."""
+    hides: str = ""
+    """What it may hide in a message about a request that looks right."""
+    shapes_in: str | None = None
+    """Where the shapes stand that its messages do not tell, if no code does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """How some frameworks name a node and its op, before or after the sentence or in it."""
+
+    frameworks: frozenset[str]
+    before: bool
+    pattern: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What a runtime says of the node that failed."""
+
+    name: str | None
+    op: str | None
+    """The op as the runtime calls it, in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A call in the code of a frame, as far as its arguments are numbers."""
+
+    op: str
+    sizes: Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A call in a line of code."""
+
+    called: str
+    """The function, as the code names it."""
+    text: str
+    """The expression, from the tensor to the end of the call."""
+    given: str
+    """What the function is given: the expression before its point, or its first argument."""
+    first: int | None
+    """The first size, if it is a number."""
+
+    @property
+    def tensor(self) -> str | None:
+        """The variable whose shape decides; None if the call is given what another function returns."""
+        chain = CHAIN.fullmatch(self.given)
+        return chain[1] if chain and chain[1] != "self" else None
+
+
+FRAMEWORKS: Mapping[str, Framework] = {
+    "keras": Framework(repeats=True, signs=("/keras/", "keras.layers", "keras/src", "\\keras\\", "keras_core")),
+    "dask": Framework(repeats=True, signs=("/dask/", "dask.array", "\\dask\\")),
+    "cupy": Framework(repeats=True, signs=("/cupy/", "cupy.", "cupyx")),
+    "jax": Framework(repeats=True, signs=("/jax/", "jax._src", "jaxlib", "jax.numpy")),
+    "mxnet": Framework(repeats=True, zero_copies=True, signs=("mxnet",)),
+    "theano": Framework(repeats=True, signs=("apply node that caused the error", "/theano/")),
+    "torch": Framework(own_rules=True, signs=("/torch/", "\\torch\\", "torch."), hides="the strides of the tensor"),
+    "tensorflow": Framework(signs=("/tensorflow/", "\\tensorflow\\", "tensorflow.")),
+    "onnxruntime": Framework(
+        own_rules=True,
+        zero_copies=True,
+        copied_shown=True,
+        signs=("/onnxruntime/", "\\onnxruntime\\", "onnxruntime."),
+        hides="a 0 that was replaced before it was printed, or allowzero",
+        shapes_in="the model file, and the shapes that are fed to it",
+    ),
+    "openvino": Framework(
+        own_rules=True,
+        zero_copies=True,
+        signs=("/openvino/", "\\openvino\\", "openvino."),
+        hides="special_zero",
+        shapes_in="the constant that is the node's second input",
+    ),
+    "numpy": Framework(
+        own_rules=True,
+        signs=("/numpy/", "\\numpy\\", "numpy."),
+        hides="a -1, which is not printed where it stands first",
+    ),
+    "onnx": Framework(
+        own_rules=True,
+        zero_copies=True,
+        hides="a size that is known only at run time, or allowzero",
+        shapes_in="the model file",
+    ),
+    "tensorrt": Framework(
+        own_rules=True,
+        zero_copies=True,
+        copied_shown=True,
+        hides="a 0 that was replaced before it was printed",
+        shapes_in="the log of trtexec --verbose, or the model file",
+    ),
+    "onednn": Framework(
+        own_rules=True,
+        zero_copies=True,
+        hides="special_zero",
+        shapes_in="the lines of ONEDNN_VERBOSE=all before this one, and the shapes of the graph's tensors",
+    ),
+    "paddle": Framework(zero_copies=True),
+    "tflite": Framework(shapes_in="the model file"),
+    "tvm": Framework(zero_copies=True),
+    "coreml": Framework(zero_copies=True),
+    **dict.fromkeys(("caffe", "einops", "migraphx", "mnn"), Framework()),
+}
+"""The frameworks by name. Where no sentence tells which it is, the first whose signs stand near it is the one."""
+UNNAMED = Framework()
+"""What is known of a message whose framework nothing tells."""
+REPEATED = frozenset({"numpy", "jax"})
+"""The frameworks whose sentences others repeat."""
+RUNTIME_SIGNS = ("onnxruntime", "] op (", ") op (")
+"""What tells ONNX Runtime, which loads a model, from ONNX's own inference."""
+OV_INPUT = re.compile(r"\b(?:f|bf|i|u|boolean|dynamic)\d{0,2}(?=[\[{])")
+"""The type and the shape of an input, as OpenVINO prints them."""
 OPS_BY_NAME = {
     printed: op
     for op, names in {
@@ -30,17 +156,25 @@ OPS_BY_NAME = {
     for printed in names.split()
 }
 """Our names of ops, by the names that runtimes print."""
-LONGEST_CALL = 200
-AROUND = 900
+NEARBY = 900
 """How far from a sentence its node may stand."""
-
-
-class Sign(Record):
-    """How some frameworks name a node and its op, before or after the sentence or in it."""
-
-    frameworks: frozenset[str]
-    before: bool
-    pattern: re.Pattern[str]
+CALLED = re.compile(r"\b(reshape|view|transpose|permute|squeeze|unsqueeze|expand|broadcast_to|resize)\(")
+CALLED_AS = {
+    "reshape": ("reshape", "view", "resize"),
+    "transpose": ("transpose", "permute"),
+    "expand": ("expand", "broadcast_to"),
+    "squeeze": ("squeeze",),
+    "unsqueeze": ("unsqueeze", "expand_dims"),
+}
+"""By op the functions that do it."""
+MODULES = frozenset({"np", "numpy", "torch", "tf", "jnp", "cp", "cupy", "da", "paddle", "ops", "F", "mx"})
+LONGEST_CALL = 200
+"""How many characters a call may take."""
+OPENING = {"]": "[", ")": "("}
+KEEPING = r"transpose|permute|contiguous|reshape|view|flatten|squeeze|unsqueeze|expand|float|half|t"
+"""The methods after which it is still the same tensor, perhaps in another shape."""
+CHAIN = re.compile(rf"((?:self\.)?[A-Za-z_]\w*(?:\.(?!(?:{KEEPING})\()[A-Za-z_]\w*)*?)((?:\.(?:{KEEPING})\([^()]*\))*)")
+FIRST_SIZE = re.compile(r"[(\[,\s]*(-?\d+)\s*[,)\]]")
 
 
 def _signs(frameworks: str, *patterns: str, before: bool = True) -> tuple[Sign, ...]:
@@ -91,41 +225,6 @@ NODES = (
     *_signs("onednn", r"\b_?(?P<op>(?:static)?(?:reshape|transpose)),"),
 )
 """Of each framework the first that stands near a sentence counts, for the name and for the op."""
-SIGNS = (
-    ("keras", ("/keras/", "keras.layers", "keras/src", "\\keras\\", "keras_core")),
-    ("dask", ("/dask/", "dask.array", "\\dask\\")),
-    ("cupy", ("/cupy/", "cupy.", "cupyx")),
-    ("jax", ("/jax/", "jax._src", "jaxlib", "jax.numpy")),
-    ("mxnet", ("mxnet",)),
-    ("theano", ("apply node that caused the error", "/theano/")),
-)
-"""Frameworks that repeat another's sentences, with what tells them apart."""
-OWN_SIGNS = (
-    *SIGNS,
-    *((name, (f"/{name}/", f"\\{name}\\", f"{name}.")) for name in ("torch", "tensorflow", "onnxruntime", "openvino")),
-    ("numpy", ("/numpy/", "\\numpy\\", "numpy.")),
-)
-"""The same for all whose frames are Python's."""
-REPEATED = frozenset({"numpy", "jax"})
-RUNTIME_SIGNS = ("onnxruntime", "] op (", ") op (")
-"""What tells ONNX Runtime, which loads a model, from ONNX's own inference."""
-CALLED = re.compile(r"\b(reshape|view|transpose|permute|squeeze|unsqueeze|expand|broadcast_to|resize)\(")
-OV_INPUT = re.compile(r"\b(?:f|bf|i|u|boolean|dynamic)\d{0,2}(?=[\[{])")
-
-
-class Node(Record):
-    """What a runtime says of the node that failed."""
-
-    name: str | None
-    op: str | None
-    """The op as the runtime calls it, in lower case."""
-
-
-class Code(Record):
-    """A call in the code of a frame, as far as its arguments are numbers."""
-
-    op: str
-    sizes: Sizes
 
 
 def node_near(match: Match, framework: str | None, folded: Folded, room: tuple[int, int]) -> Node:
@@ -134,8 +233,8 @@ def node_near(match: Match, framework: str | None, folded: Folded, room: tuple[i
     for sign in NODES:
         if framework not in sign.frameworks:
             continue
-        start = max(room[0], match.start - AROUND) if sign.before else match.start
-        end = match.end if sign.before else min(room[1], match.end + AROUND)
+        start = max(room[0], match.start - NEARBY) if sign.before else match.start
+        end = match.end if sign.before else min(room[1], match.end + NEARBY)
         found = [*sign.pattern.finditer(folded.lower[start:end])]
         if not found:
             continue
@@ -151,11 +250,11 @@ def node_near(match: Match, framework: str | None, folded: Folded, room: tuple[i
 def framework_near(match: Match, folded: Folded) -> str | None:
     """Return the framework that says a sentence, by the frames around it if several say the same."""
     framework = match.sentence.framework
-    near = folded.lower[max(0, match.start - 3 * AROUND) : match.end + AROUND]
-    if not framework:
-        return next((name for name, signs in OWN_SIGNS if any(sign in near for sign in signs)), None)
-    if framework in REPEATED:
-        return next((name for name, signs in SIGNS if any(sign in near for sign in signs)), framework)
+    near = folded.lower[max(0, match.start - 3 * NEARBY) : match.end + NEARBY]
+    if not framework or framework in REPEATED:
+        thought_of = (name for name, known in FRAMEWORKS.items() if known.repeats or not framework)
+        shown = (name for name in thought_of if any(sign in near for sign in FRAMEWORKS[name].signs))
+        return next(shown, framework or None)
     if framework == "onnx":
         runtime = "trt" not in near and any(sign in near for sign in RUNTIME_SIGNS)
         return "onnxruntime" if runtime else framework
@@ -166,10 +265,10 @@ def framework_near(match: Match, folded: Folded) -> str | None:
 
 def input_of_node(match: Match, folded: Folded) -> Sizes | None:
     """Return the input shape that OpenVINO tells in the line of the node; None if it tells none."""
-    start = folded.lower.rfind("while validating node '", max(0, match.start - AROUND), match.end)
+    start = folded.lower.rfind("while validating node '", max(0, match.start - NEARBY), match.end)
     if start < 0:
         return None
-    line = folded.text[start : start + AROUND]
+    line = folded.text[start : start + NEARBY]
     found = OV_INPUT.search(line)
     return read_list(line, found.start())[0] if found else None
 
@@ -177,7 +276,7 @@ def input_of_node(match: Match, folded: Folded) -> Sizes | None:
 def code_before(match: Match, folded: Folded, room: tuple[int, int]) -> Code | None:
     """Return the call in the code nearest before a sentence, if its arguments are all numbers; None otherwise.
 
-    >>> from shapecalc.doctor.sentence import Folded, Match, Sentence
+    >>> from shapecalc.doctor.match import Sentence
     >>> text = "x = np.transpose(x, (1, 0)) ValueError: no"
     >>> code_before(Match(Sentence("no", "", None, "", ""), 40, 42, {}), Folded(text, text.lower()), (0, 42))
     Code(op='transpose', sizes=(1, 0))
@@ -189,7 +288,7 @@ def code_before(match: Match, folded: Folded, room: tuple[int, int]) -> Code | N
 
 def text_before(match: Match, folded: Folded, room: tuple[int, int]) -> str:
     """Return the text before a sentence in which the code that failed may stand."""
-    return folded.text[max(room[0], match.start - AROUND) : match.start]
+    return folded.text[max(room[0], match.start - NEARBY) : match.start]
 
 
 def _literal_sizes(text: str, place: int) -> Sizes | None:
@@ -202,3 +301,44 @@ def _literal_sizes(text: str, place: int) -> Sizes | None:
         sizes, last = read_list(span, inner + 1) if inner > 0 else (None, 0)
         sizes = sizes if last == end else None
     return sizes if sizes and all(isinstance(size, int) for size in sizes) else None
+
+
+def line_before(near: str, op: str | None) -> Line | None:
+    """Return the last call of an op in the code before a message; None if there is none.
+
+    >>> line_before("in decode pred = feats.reshape(32, 5 + classes) ", "reshape")
+    Line(called='reshape', text='feats.reshape(32, 5 + classes)', given='feats', first=32)
+    >>> line_before("y = x.transpose(1, 2).view(n, -1)", "reshape").tensor
+    'x'
+    """
+    names = "|".join(CALLED_AS.get(op or "", ()))
+    for call in reversed([*re.finditer(rf"\.({names})\(", near)] if names else []):
+        length = closing(near[call.end() - 1 : call.end() + LONGEST_CALL])
+        begin = _beginning(near, call.start())
+        if length is None or not length > 1 or begin == call.start():
+            continue
+        end = call.end() + length
+        given, arguments = near[begin : call.start()], near[call.end() - 1 : end]
+        if given in MODULES:
+            given, _, arguments = arguments[1:-1].partition(",")
+            arguments += ")"
+            given = given if given.count("(") == given.count(")") else "its first argument"
+        found = FIRST_SIZE.match(arguments)
+        return Line(call[1], near[begin:end], given.strip(), int(found[1]) if found else None)
+    return None
+
+
+def _beginning(near: str, place: int) -> int:
+    """Return where the expression begins that ends at a place: names, points, and brackets in pairs."""
+    waiting: list[str] = []
+    lowest = max(0, place - LONGEST_CALL)
+    while place > lowest:
+        char = near[place - 1]
+        if char in OPENING:
+            waiting.append(OPENING[char])
+        elif waiting and char == waiting[-1]:
+            waiting.pop()
+        elif not waiting and not (char.isalnum() or char in "._"):
+            break
+        place -= 1
+    return place

@@ -7,18 +7,13 @@ since the op, the node and the code stand in other lines.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from shapecalc.doctor.cleaning import clean_lines
-from shapecalc.doctor.sentence import Folded
+from shapecalc.doctor.clean import clean_lines
+from shapecalc.doctor.match import Folded, Sentence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from shapecalc.doctor.sentence import Sentence
-
-    Span = tuple[int, int]
+Span = tuple[int, int]
 
 LIKELY = ("error", "exception", "fail", "cannot", "invalid")
 UNLIKELY = ("must", "should", "not ", "expect", "mismatch", "dim", "shap")
@@ -46,7 +41,7 @@ TOLD_APART = 160
 def excerpts(text: str, sentences: Sequence[Sentence], marks: Sequence[str]) -> Iterator[tuple[str, list[Sentence]]]:
     r"""Yield the parts of a text that may hold one of the sentences, each with those that may stand in it.
 
-    >>> from shapecalc.doctor.sentence import Sentence
+    >>> from shapecalc.doctor.match import Sentence
     >>> said = Sentence("is invalid for input of size {elements}", "torch", "reshape", "counts", "")
     >>> [part for part, _ in excerpts("It is\ninvalid for input of size 24.", [said], LIKELY)]
     ['It is\ninvalid for input of size 24.']

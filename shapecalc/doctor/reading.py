@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from shapecalc.core.record import Record, fields, replace
 from shapecalc.doctor.causes import counted_cause, known_count
-from shapecalc.doctor.code_lines import Line, line_before
 from shapecalc.doctor.context import (
+    FRAMEWORKS,
     OPS_BY_NAME,
+    UNNAMED,
     Code,
+    Framework,
+    Line,
     Node,
     code_before,
     framework_near,
     input_of_node,
+    line_before,
     node_near,
     text_before,
 )
 from shapecalc.doctor.excerpts import LIKELY, SHORT, UNLIKELY, excerpts, folded, folded_unwrapped, folded_without_breaks
-from shapecalc.doctor.sentence import matches
-from shapecalc.doctor.sentences import SENTENCES
+from shapecalc.doctor.match import SENTENCES, Folded, Match, Sentence, Sizes, matches
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from shapecalc.doctor.lists import Sizes
-    from shapecalc.doctor.sentence import Folded, Held, Match, Sentence
-
-DIALECTS_READ = {"onnx", "onnxruntime", "tensorrt", "onednn", "openvino", "numpy", "torch"}
-"""The frameworks whose own rules a reading is run under."""
-ZERO_COPIES = {"onnx", "onnxruntime", "tensorrt", "openvino", "onednn", "paddle", "mxnet", "tvm", "coreml"}
-"""The frameworks whose 0 copies a dim, unless a switch says otherwise."""
-SHAPES = ("input", "elements", "target", "target_elements", "perm", "axes", "pair")
-"""The fields of a reading that hold sizes, counts or axes."""
 NODE_OF = "node of the operator"
 """What a message is about of which only the node is known."""
 MOST_READ = 16
@@ -46,35 +38,46 @@ ONE_DIM_NAMED = frozenset({"reshape", "transpose", "expand", "shuffle"})
 """The ops whose messages name an axis that is no argument of theirs."""
 
 
-class Reading(Record):
-    """What one message says. What it does not say is None."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one message says. What it does not say is None. Two are equal if they say the same of a tensor."""
 
     framework: str | None
     op: str | None
-    node: str | None
-    input: Sizes | None
-    elements: int | None
-    """The input's element count, where its shape is not told."""
-    target: Sizes | None
-    target_elements: int | None
-    perm: Sizes | None
-    axes: Sizes | None
+    node: str | None = field(compare=False)
     cause: str
-    about: str | None
+    quote: str = field(compare=False)
+    about: str | None = None
     """What a message is about that is not about a shape."""
-    quote: str
-    code: Code | None
+    input: Sizes | None = None
+    elements: int | None = None
+    """The input's element count, where its shape is not told."""
+    target: Sizes | None = None
+    target_elements: int | None = None
+    perm: Sizes | None = None
+    axes: Sizes | None = None
     strides: Sizes | None = None
     """The input's strides, where a view was asked for."""
     pair: tuple[int, int] | None = None
     """What there is and what is wanted: a permutation's dims and the axes that it names, an expand's two sizes."""
-    line: Line | None = None
+    code: Code | None = field(default=None, compare=False)
+    line: Line | None = field(default=None, compare=False)
     """The call that failed, if the text shows it."""
+
+    @property
+    def traits(self) -> Framework:
+        """What is true of all messages of its framework."""
+        return FRAMEWORKS.get(self.framework or "", UNNAMED)
 
     @property
     def dialect(self) -> str | None:
         """The dialect whose rules the reading is run under; None if the framework's messages have none of their own."""
-        return self.framework if self.framework in DIALECTS_READ else None
+        return self.framework if self.traits.own_rules else None
+
+    @property
+    def shapes(self) -> tuple[Sizes | int | None, ...]:
+        """The sizes, counts and axes that it tells."""
+        return self.input, self.elements, self.target, self.target_elements, self.perm, self.axes, self.pair
 
 
 def readings(text: str) -> list[Reading]:
@@ -95,20 +98,20 @@ def readings(text: str) -> list[Reading]:
 
 def _told(found: list[Reading]) -> int:
     """Return how much some readings tell: their causes and counts, and shapes twice."""
-    telling = [each for each in found if each.about is None and each.cause != "unspecified"]
-    held = [value for each in found for name, value in fields(each).items() if name in SHAPES and value is not None]
-    return len(telling) + len(held) + sum(isinstance(value, tuple) for value in held)
+    causes = [each for each in found if each.about is None and each.cause != "unspecified"]
+    shapes = [value for each in found for value in each.shapes if value is not None]
+    return len(causes) + len(shapes) + sum(isinstance(value, tuple) for value in shapes)
 
 
 def _found(parts: Iterable[tuple[str, Sequence[Sentence]]], fold: Callable[[str], Folded]) -> list[Reading]:
     """Return the readings of the parts of a text, in order."""
-    found: dict[object, Reading] = {}
+    found: dict[Reading, Reading] = {}
     for part, known in parts:
         clean = fold(part)
         kept = _widest(match for sentence in known for match in matches(sentence, clean))
         for match, room in _with_room(kept, len(clean.text)):
             reading = _reading(match, clean, room)
-            found.setdefault(_same(reading), reading)
+            found.setdefault(reading, reading)
             if len(found) >= MOST_READ:
                 return _without_echoes([*found.values()])
     return _without_echoes([*found.values()])
@@ -118,16 +121,9 @@ def _with_room(kept: list[Match], length: int) -> Iterator[tuple[Match, tuple[in
     """Yield matches, each with the places between which no other message of its own cause stands."""
     walls = [match for match in kept if match.sentence.cause != "unspecified"]
     starts, ends = [wall.start for wall in walls], [wall.end for wall in walls]
-    related = [match for match in kept if not match.sentence.cause.startswith("about:")]
-    for match in [*related, *[match for match in kept if match.sentence.cause.startswith("about:")]][:MOST_MATCHES]:
+    for match in sorted(kept, key=lambda each: each.sentence.about is not None)[:MOST_MATCHES]:
         before, after = bisect_right(ends, match.start), bisect_left(starts, match.end)
         yield match, (ends[before - 1] if before else 0, starts[after] if after < len(walls) else length)
-
-
-def _same(reading: Reading) -> object:
-    """Return what two readings of one message have in common."""
-    kept = {name: value for name, value in fields(reading).items() if name not in ("quote", "code", "line", "node")}
-    return tuple(kept.values())
 
 
 def _without_echoes(found: list[Reading]) -> list[Reading]:
@@ -141,15 +137,16 @@ def _says_more(more: Reading, less: Reading) -> bool:
     """Say whether a reading holds all that another holds, and shapes that it lacks."""
     if (more.framework, more.op, more.cause) != (less.framework, less.op, less.cause):
         return False
-    here, there = fields(more), fields(less)
-    return all(there[name] in (None, here[name]) for name in SHAPES) and any(here[n] != there[n] for n in SHAPES)
+    return more.shapes != less.shapes and all(
+        theirs in (None, ours) for ours, theirs in zip(more.shapes, less.shapes, strict=True)
+    )
 
 
 def _widest(found: Iterable[Match]) -> list[Match]:
     """Return the matches in order, of those that overlap the one that starts first and reads most."""
     kept: list[Match] = []
     starts: list[int] = []
-    for match in sorted(found, key=lambda each: (-len(each.held), each.start - each.end)):
+    for match in sorted(found, key=lambda each: (-len(each.values), each.start - each.end)):
         at = bisect_left(starts, match.start)
         if (not at or kept[at - 1].end <= match.start) and (at == len(kept) or match.end <= starts[at]):
             starts.insert(at, match.start)
@@ -163,14 +160,13 @@ def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
     framework = framework_near(match, clean)
     node = node_near(match, framework, clean, room)
     quote = _quote(match, clean.text)
-    if sentence.cause.startswith("about:"):
-        return _unrelated(framework, node, sentence.cause.removeprefix("about:"), quote)
+    if sentence.about is not None:
+        return _unrelated(framework, node, sentence.about, quote)
     op = _op(sentence, framework, node)
     if op is None and node.op and node.op not in OPS_BY_NAME:
         return _unrelated(framework, node, f"{NODE_OF} {node.op}", quote)
-    code = code_before(match, clean, room)
-    read = Reading(framework, op, node.name, None, None, None, None, None, None, sentence.cause, None, quote, code)
-    read = replace(_with_shapes(read, match.held), line=line_before(text_before(match, clean, room), op))
+    code, line = code_before(match, clean, room), line_before(text_before(match, clean, room), op)
+    read = _with_shapes(Reading(framework, op, node.name, sentence.cause, quote, code=code, line=line), match.values)
     if read.input is None and framework == "openvino":
         read = replace(read, input=_input_sizes(input_of_node(match, clean)))
     return _decided(read)
@@ -187,7 +183,7 @@ def _quote(match: Match, text: str) -> str:
 def _unrelated(framework: str | None, node: Node, about: str, quote: str) -> Reading:
     """Return the reading of a message that is about something else than one tensor's shape."""
     cause = "not-broadcastable" if about == "broadcast" else "not-about-shape"
-    return Reading(framework, None, node.name, None, None, None, None, None, None, cause, about, quote, None)
+    return Reading(framework, None, node.name, cause, quote, about)
 
 
 def _op(sentence: Sentence, framework: str | None, node: Node) -> str | None:
@@ -198,36 +194,24 @@ def _op(sentence: Sentence, framework: str | None, node: Node) -> str | None:
     return sentence.op or named
 
 
-def _with_shapes(read: Reading, held: Mapping[str, Held]) -> Reading:
+def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
     """Return a reading with the shapes and counts that the holes of its sentence hold."""
-    input, target = _input_sizes(_sizes(held.get("input"))), _target_sizes(_sizes(held.get("target")))
-    perm, axes = _sizes(held.get("perm")), _sizes(held.get("axes"))
+    input, target, axes = _input_sizes(values.get("input")), _target_sizes(values.get("target")), values.get("axes")
     if read.framework in ("onnx", "onnxruntime") and read.op == "transpose" and input and 0 in input:
         input = tuple("?" if size == 0 else size for size in input)  # an unknown size is printed as 0 there
-    axis = held.get("axis")
-    if axes is None and isinstance(axis, int) and read.op not in ONE_DIM_NAMED:
-        axes = (axis,)
-    wanted = held.get("target_elements", held.get("known"))
-    there, asked = _number(held.get("there")), _number(held.get("wanted"))
+    if axes is None and "axis" in values and read.op not in ONE_DIM_NAMED:
+        axes = (values["axis"],)
     return replace(
         read,
         input=input,
-        elements=_number(held.get("elements")) if input is None else None,
+        elements=values.get("elements") if input is None else None,
         target=target,
-        target_elements=_number(wanted) if target is None else None,
-        perm=perm,
+        target_elements=values.get("target_elements", values.get("known")) if target is None else None,
+        perm=values.get("perm"),
         axes=axes,
-        strides=_sizes(held.get("strides")),
-        pair=None if there is None or asked is None else (there, asked),
+        strides=values.get("strides"),
+        pair=(values["there"], values["wanted"]) if "there" in values else None,
     )
-
-
-def _sizes(value: Held | None) -> Sizes | None:
-    return value if isinstance(value, tuple) else None
-
-
-def _number(value: Held | None) -> int | None:
-    return value if isinstance(value, int) else None
 
 
 def _input_sizes(sizes: Sizes | None) -> Sizes | None:
@@ -263,7 +247,7 @@ def _decided(read: Reading) -> Reading:
 
 def _with_copied(read: Reading) -> Sizes | None:
     """Return the target with the sizes that its zeros copy, where 0 copies and the input is told."""
-    if read.target is None or read.input is None or read.framework not in ZERO_COPIES:
+    if read.target is None or read.input is None or not read.traits.zero_copies:
         return read.target
     given = read.input
     return tuple(given[at] if size == 0 and at < len(given) else size for at, size in enumerate(read.target))

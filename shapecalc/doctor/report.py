@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from shapecalc.core.record import Record, fields
 from shapecalc.core.text import visible
-from shapecalc.doctor.advice import advice
-from shapecalc.doctor.lists import read_list, text_of
-from shapecalc.doctor.reading import readings
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.doctor.advice import Advice
-    from shapecalc.doctor.lists import Sizes
-    from shapecalc.doctor.reading import Reading
+from shapecalc.doctor.advice import Advice, advice
+from shapecalc.doctor.match import Sizes, read_list, text_of
+from shapecalc.doctor.reading import Reading, readings
 
 LISTED = re.compile(r"[\[({](?=\s?-?\d)")
 LAST = 20_000
 """How much of the end of an unknown text is searched for lists."""
 MOST_LISTS = 8
 WHOLE_TEXT = "the whole log or traceback, from its first line"
-UNKNOWN: dict[str, object] = dict.fromkeys(
-    ("framework", "dialect", "op", "node", "input", "elements", "target", "target_elements", "perm", "axes", "cause")
+OF_READING = (
+    *("framework", "dialect", "op", "node", "input", "elements", "target", "target_elements", "perm", "axes"),
+    *("cause", "quote"),
 )
-"""The fields of a text in which nothing is known."""
+"""The fields of a reading that JSON has; they are null for a text in which nothing is known."""
 
 
-class Diagnosis(Record):
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
     """What the doctor answers: readings with their advice, or the lists of a text in which nothing is known."""
 
     found: tuple[tuple[Reading, Advice], ...]
@@ -41,14 +37,8 @@ class Diagnosis(Record):
     def as_json(self) -> list[dict[str, object]]:
         """Return the list that `--json` prints."""
         if not self.found:
-            rest: dict[str, object] = {
-                "quote": None,
-                "said": self._unknown(),
-                "fixes": [],
-                "ask": WHOLE_TEXT,
-                "command": None,
-            }
-            return [UNKNOWN | rest]
+            nothing: dict[str, object] = dict.fromkeys(OF_READING)
+            return [nothing | {"said": self._unknown(), "fixes": [], "ask": WHOLE_TEXT, "command": None}]
         return [_as_json(read, advised) for read, advised in self.found]
 
     def lines(self) -> list[str]:
@@ -90,12 +80,10 @@ def _lists_in(text: str) -> tuple[Sizes, ...]:
 
 def _as_json(read: Reading, advised: Advice) -> dict[str, object]:
     """Return the object of one message."""
-    held = fields(read)
-    names = ("input", "elements", "target", "target_elements", "perm", "axes")
-    shapes = {name: [*held[name]] if isinstance(held[name], tuple) else held[name] for name in names}
+    values = ((name, getattr(read, name)) for name in OF_READING)
     return (
-        {"framework": read.framework, "dialect": read.dialect, "op": read.op, "node": read.node, **shapes}
-        | {"cause": read.cause, "quote": read.quote, "said": advised.said}
+        {name: [*value] if isinstance(value, tuple) else value for name, value in values}
+        | {"said": advised.said}
         | {"fixes": [{"text": text, "command": command} for text, command in advised.fixes]}
         | {"ask": advised.ask, "command": advised.command}
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from random import Random
 from typing import Any
@@ -17,15 +18,11 @@ from shapecalc.core.fixing import answer_chain
 from shapecalc.core.moves import Permute, index_before, ravel, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
-from shapecalc.engine.backends import NUMPY
-from shapecalc.engine.execute import run
+from shapecalc.engine.execute import moved, run
 from shapecalc.engine.samples import MOST_DIMS
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from shapecalc.core.find import Atoms
+Atoms = tuple[tuple[int, int], ...]
+"""Sizes and strides, the outermost first."""
 
 MOST_RUN = 1 << 20
 """The most elements with which a chain is carried out to prove it; of more, some are followed through it."""
@@ -153,8 +150,8 @@ def is_proved(way: Way) -> bool:
         places = [Random(seed).randrange(count) for seed in range(FOLLOWED)]
         return _followed(answer, sizes, places) == [_moved(split, way.perm, place) for place in places]
     course, every = moves_of(answer).rewritten(sizes), np.arange(count)
-    moved = NUMPY.move(every.reshape(course.input), course.moves)
-    return np.array_equal(moved.ravel(), _moved(split, way.perm, every) + 0 * every)
+    made = moved(course.moves, every.reshape(course.input))
+    return np.array_equal(made.ravel(), _moved(split, way.perm, every) + 0 * every)
 
 
 def does_pair(way: Way, sizes: Mapping[str, int], before: Any, after: Any) -> bool:

@@ -1,36 +1,96 @@
-"""What is found of arrays in files: shapes and element types, from headers alone, without NumPy where that can be."""
+"""What headers say of the arrays in files: shapes and element types, read within bounds, mostly without NumPy.
+
+Sources: NEP 1, "A simple file format for NumPy arrays", and `numpy.lib.format` for what came later; the README of
+huggingface/safetensors, and the types of its `Dtype`; the Zarr storage specification version 2 and core specification
+version 3.
+"""
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import re
+import stat
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from errno import EISDIR
+from functools import lru_cache
+from itertools import islice
 from math import prod
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
-from shapecalc.core.record import Record
-from shapecalc.engine.regular_files import Unreadable, opened, reason_of
+from shapecalc.core.dialects.base import KNOWN
+from shapecalc.core.dims import INT64_MAX
+from shapecalc.core.text import brief
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import IO
+    import numpy as np
 
-    Shape = tuple[int, ...]
+Shape = tuple[int, ...]
 
+OPENED = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+"""How a file is opened: without waiting for the writer of a pipe, and byte by byte on Windows."""
 AT_ONCE = 4096
 """How many bytes of a file are read first; most headers end before."""
-PLAIN = re.compile(
-    rb"\x93NUMPY\x01\x00(..)\{'descr': '[<>|=]([a-z][0-9]{1,2})', 'fortran_order': (?:False|True), "
-    rb"'shape': \(((?:[0-9]{1,18}(?:, [0-9]{1,18})*,?)?)\), \} *\n",
-    re.DOTALL,
-)
-"""A header as NumPy writes it for an array of numbers: its length, its element type and its shape."""
 NUMBERS = {f"f{size}": (f"float{8 * size}", size) for size in (2, 4, 8)} | {"b1": ("bool", 1)}
 NUMBERS |= {f"i{size}": (f"int{8 * size}", size) for size in (1, 2, 4, 8)}
 NUMBERS |= {f"u{size}": (f"uint{8 * size}", size) for size in (1, 2, 4, 8)}
 NUMBERS |= {f"c{size}": (f"complex{8 * size}", size) for size in (8, 16)}
 """The names of element types and their bytes, by NumPy's short names without the order of bytes."""
 
+MAGIC = b"\x93NUMPY"
+LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
+"""The versions of .npy that are read, each with the number of bytes that the length of its header takes."""
+LONGEST_HEADER = 1 << 16
+"""The most bytes of a .npy header that are read."""
+MOST_BYTES = 2**63 - 1
+PYTHON_2 = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|([0-9])L\b""")
+"""A text, which stays, or a whole number as Python 2 wrote it: `3L`."""
 
-class Found(Record):
+DAMAGED = (zipfile.BadZipFile, EOFError, zlib.error)
+"""What `zipfile` raises while a damaged archive is read: its parts do not agree, it is cut, it cannot be unpacked."""
+UNOPENED = (*DAMAGED, NotImplementedError, ValueError)
+"""What it raises, too, while it opens an archive or a member: for a newer format, and for names and places that it
+cannot use."""
+MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
+"""How many bytes a packed byte can become at most, for each way in which NumPy packs. Source: RFC 1951, 3.2.5."""
+ENCRYPTED = 1
+"""The bit that marks a member of an archive that needs a password."""
+
+TENSOR_LENGTH_BYTES = 8
+LONGEST_TENSOR_HEADER = 100_000_000
+"""The most bytes of a .safetensors header that are read, as in the library."""
+ABOUT_THE_FILE = "__metadata__"
+"""The name that stands for no tensor."""
+TENSOR_TYPES = {"BOOL": ("bool", 8), "BF16": ("bfloat16", 16), "C64": ("complex64", 64)}
+TENSOR_TYPES |= {f"F{bits}": (f"float{bits}", bits) for bits in (16, 32, 64)}
+TENSOR_TYPES |= {f"I{bits}": (f"int{bits}", bits) for bits in (8, 16, 32, 64)}
+TENSOR_TYPES |= {f"U{bits}": (f"uint{bits}", bits) for bits in (8, 16, 32, 64)}
+TENSOR_TYPES |= {"F8_E4M3": ("float8_e4m3fn", 8), "F8_E5M2": ("float8_e5m2", 8), "F8_E8M0": ("float8_e8m0fnu", 8)}
+TENSOR_TYPES |= {"F8_E4M3FNUZ": ("float8_e4m3fnuz", 8), "F8_E5M2FNUZ": ("float8_e5m2fnuz", 8)}
+TENSOR_TYPES |= {"F4": ("float4_e2m1fn", 4), "F6_E2M3": ("float6_e2m3fn", 6), "F6_E3M2": ("float6_e3m2fn", 6)}
+"""The names of element types and their bits, by those of .safetensors."""
+
+NODES = {"zarr.json": 3, ".zarray": 2, ".zgroup": 2}
+"""The files that make a folder an array or a group of Zarr, with the version of the format."""
+LONGEST_METADATA = 1 << 24
+"""The most bytes of Zarr metadata that are read."""
+DEEPEST = 64
+"""The most groups inside each other that are looked into."""
+
+
+class Unreadable(ValueError):
+    """A file, or an array in it, that cannot be used. The message gives the reason, without the file's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
     """What was found of one array: its shape and element type, or why it cannot be read."""
 
     name: str
@@ -42,65 +102,449 @@ class Found(Record):
     """Why it cannot be read; empty if it can."""
 
 
-def unreadable(name: str, error: OSError | Unreadable) -> Found:
+@dataclass(frozen=True, slots=True)
+class NpyHeader:
+    """The header of a .npy file."""
+
+    shape: Shape
+    fortran: bool
+    descr: object
+    """The description of the element type, as NumPy writes it."""
+    dtype: str | None
+    """The element type's name; None if it is a structure or plain bytes."""
+    start: int
+    """The byte at which the elements start."""
+    end: int
+    """The byte after the last element."""
+
+    @property
+    def kind(self) -> np.dtype[Any]:
+        """The element type."""
+        return element_kind(self.descr)
+
+
+def found_in(text: str) -> Iterator[Found]:
+    """Yield what is found of the arrays that a text names: of a file, a member of one, or a Zarr store.
+
+    Nothing is raised: what cannot be read is found with its problem, so that a folder is looked through to its end.
+    """
+    try:
+        if not text:
+            raise Unreadable("the name of a file is empty")
+        if text.endswith(".npy"):
+            yield _npy_file(text)
+        else:
+            yield from _found_elsewhere(text)
+    except (OSError, Unreadable) as error:
+        yield _unreadable(text, error)
+
+
+def _found_elsewhere(text: str) -> Iterable[Found]:
+    """Return the arrays of an archive, of a file of tensors, or of a store, for which anything else is taken."""
+    path, _, member = (text, "", "") if text.endswith((".npz", ".safetensors")) else text.rpartition(":")
+    if path.endswith(".npz"):
+        return _arrays_of_archive(path, member)
+    return _tensors_of_file(path, member) if path.endswith(".safetensors") else _arrays_of_store(text)
+
+
+def _unreadable(name: str, error: OSError | Unreadable) -> Found:
     """Return the finding of an array that cannot be read."""
     reason = reason_of(error)
     return Found(name, problem=f"{reason[:1].lower()}{reason[1:]}")
+
+
+def reason_of(error: OSError | Unreadable) -> str:
+    """Return why a file cannot be used, without a full stop."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    return (reason or str(error)).rstrip(".")
+
+
+def wrong_size(end: int, size: int) -> Unreadable:
+    """Return the error for a file of a size whose header asks for bytes up to another end."""
+    return Unreadable(f"its header asks for {end} bytes, and it holds {size}")
+
+
+def no_member(names: Iterable[str], path: str) -> Unreadable:
+    """Return the error for a file that has arrays of these names, and not the one that is asked for."""
+    return Unreadable(f"it has {', '.join(map(brief, [*names][:16]))}; write {path}:NAME")
+
+
+def opened(path: str) -> int:
+    """Return the descriptor of a file to read; raise `OSError`, also for a folder, if it cannot be opened.
+
+    Raises `Unreadable` for a name that no file can have, and for a pipe or a device, which may never come to an end.
+    """
+    try:
+        descriptor = os.open(path, OPENED)
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+    raise Unreadable("it is not a regular file")
+
+
+def regular_file(path: str) -> IO[bytes]:
+    """Return a file, open to be read; raise `OSError`, `Unreadable` if it cannot be."""
+    return os.fdopen(opened(path), "rb")
 
 
 def first_bytes(path: str, most: int = AT_ONCE) -> tuple[bytes, int]:
     """Return the first bytes of a file, and how many it holds; raise `OSError`, `Unreadable` if it is no file."""
     descriptor = opened(path)
     try:
-        held = os.fstat(descriptor).st_size
-        return os.read(descriptor, min(most, held)), held
+        size = os.fstat(descriptor).st_size
+        return os.read(descriptor, min(most, size)), size
     finally:
         os.close(descriptor)
 
 
-def npy_file(path: str) -> Found:
+@contextmanager
+def unreadable_on(*errors: type[Exception]) -> Iterator[None]:
+    """Turn what a library raises for a file that it cannot read into `Unreadable`; only its calls stand inside."""
+    try:
+        yield
+    except errors as error:
+        raise Unreadable(str(error) or "it ends too early") from None
+
+
+def _npy_file(path: str) -> Found:
     """Return what the header of a .npy file says; raise `OSError`, `Unreadable` if it cannot be used."""
-    start, held = first_bytes(path)
-    plain = plain_header(start)
-    if plain and plain[2] <= held:
-        return Found(path, plain[0], plain[1])
-    from shapecalc.engine.files import regular_file, wrong_size
-
     with regular_file(path) as file:
-        shape, dtype, end = read_npy(file)
-    if end > held:
-        raise wrong_size(end, held)
-    return Found(path, shape, dtype)
+        header = read_header(file)
+        size = os.fstat(file.fileno()).st_size
+    if header.end > size:
+        raise wrong_size(header.end, size)
+    return Found(path, header.shape, header.dtype)
 
 
-def plain_header(start: bytes) -> tuple[Shape, str, int] | None:
-    """Return the shape and element type of an array that has elements, which are numbers, and the byte after them.
+def read_header(file: IO[bytes]) -> NpyHeader:
+    """Return the header of a .npy file that is open at its start; no more of the file is asked for.
 
-    None for what does not start with such a header as NumPy writes it.
+    Raises `Unreadable` with the reason for what is no header, and for elements that cannot be used.
     """
-    plain = PLAIN.match(start)
-    kind = NUMBERS.get(plain[2].decode()) if plain else None
-    if plain is None or kind is None or plain.end() != 10 + int.from_bytes(plain[1], "little"):
-        return None
-    shape = tuple([int(size) for size in plain[3].split(b",") if size])
-    return None if 0 in shape else (shape, kind[0], plain.end() + prod(shape) * kind[1])
-
-
-def read_npy(file: IO[bytes]) -> tuple[Shape, str | None, int]:
-    """Return the shape and element type that the header of a .npy file states, and the byte after the elements.
-
-    Raises `Unreadable` for what is no header, and for elements that cannot be used. Source: NEP 1.
-    """
-    from shapecalc.engine.npy_headers import check_size, element_kind, kind_name, read_fields
-
-    file.seek(0)
-    fields = read_fields(file)
-    descr = fields.descr
-    dtype: str | None = None
+    version = _read_version(file)
+    text, start = _read_text(file, version)
+    fields = _read_fields(text, version)
+    descr, shape, fortran = fields["descr"], fields["shape"], fields["fortran_order"]
+    if not isinstance(fortran, bool):
+        raise Unreadable("fortran_order in its header is neither True nor False")
+    if not isinstance(shape, tuple) or any(type(size) is not int for size in shape):
+        raise Unreadable(f"its header gives {brief(repr(shape))} for a shape, which is not a tuple of whole numbers")
+    if any(size < 0 for size in shape):
+        raise Unreadable("its header gives a negative size")
     if isinstance(descr, str) and descr[:1] in "<>|=" and descr[1:] in NUMBERS:
         dtype, itemsize = NUMBERS[descr[1:]]
     else:
         kind = element_kind(descr)
-        dtype, itemsize = kind_name(kind), kind.itemsize
-    check_size(fields.shape, itemsize)
-    return fields.shape, dtype, fields.start + prod(fields.shape) * itemsize
+        dtype, itemsize = kind_name(kind), kind.itemsize  # type: ignore[assignment]  # a structure has no name
+    if prod(size or 1 for size in shape) * itemsize > MOST_BYTES:
+        raise Unreadable("its header asks for more elements than a file can hold")
+    return NpyHeader(shape, fortran, descr, dtype, start, start + prod(shape) * itemsize)
+
+
+def _read_version(file: IO[bytes]) -> tuple[int, int]:
+    magic = file.read(len(MAGIC) + 2)
+    if len(magic) < len(MAGIC) + 2 or not magic.startswith(MAGIC):
+        raise Unreadable("it does not start as a .npy file does")
+    version = magic[-2], magic[-1]
+    if version not in LENGTH_BYTES:
+        raise Unreadable(f"its format is version {version[0]}.{version[1]}, and 1.0, 2.0 and 3.0 are read")
+    return version
+
+
+def _read_text(file: IO[bytes], version: tuple[int, int]) -> tuple[str, int]:
+    """Return the text of a header, and the byte after it."""
+    length = int.from_bytes(file.read(LENGTH_BYTES[version]), "little")
+    if length > LONGEST_HEADER:
+        raise Unreadable(f"its header is said to be {length} bytes long, and at most {LONGEST_HEADER} are read")
+    data = file.read(length)
+    if not data or len(data) < length:
+        raise Unreadable("it ends before its header does")
+    try:
+        text = data.decode("utf-8" if version == (3, 0) else "latin-1")
+    except UnicodeDecodeError:
+        raise Unreadable("its header is not the UTF-8 of version 3.0") from None
+    return text, len(MAGIC) + 2 + LENGTH_BYTES[version] + length
+
+
+@lru_cache(maxsize=64)  # the arrays of a folder often have one header
+def _read_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
+    """Return what the text of a header says, by name. Before version 3.0, numbers may stand as Python 2 wrote them."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python warns of what is hardly a literal, each time that it stands there
+            try:
+                tree = ast.parse(text.lstrip(" \t"), mode="eval")
+            except SyntaxError:
+                if version >= (3, 0):
+                    raise
+                tree = ast.parse(PYTHON_2.sub(r"\1\2", text).lstrip(" \t"), mode="eval")
+        fields = ast.literal_eval(tree)
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        raise Unreadable(f"its header cannot be read: {brief(text.strip())}") from None
+    keys = len(tree.body.keys) if isinstance(tree.body, ast.Dict) else 0
+    if keys != 3 or fields.keys() != {"descr", "fortran_order", "shape"}:
+        raise Unreadable("its header does not hold descr, fortran_order and shape alone")
+    found: dict[str, Any] = fields
+    return found
+
+
+def element_kind(descr: Any) -> np.dtype[Any]:
+    """Return the element type that a header describes; raise `Unreadable` if it describes none that can be used."""
+    import numpy as np
+
+    unknown = Unreadable(f"its header describes no element type that can be read: {brief(repr(descr))}")
+    if not isinstance(descr, (str, list)):
+        raise unknown
+    try:
+        kind = np.lib.format.descr_to_dtype(descr)  # type: ignore[arg-type]  # it takes texts, too
+    except Exception:  # NumPy raises whatever the code that it comes to raises
+        raise unknown from None
+    if kind.subdtype:
+        raise unknown
+    if kind.hasobject:
+        raise Unreadable("it holds pickled objects, which are not read")
+    if not kind.itemsize:
+        raise Unreadable("its elements have no bytes, so nothing says whether they are there")
+    return kind
+
+
+def kind_name(kind: np.dtype[Any]) -> str | None:
+    """Return the name of an element type; None if it is a structure or plain bytes."""
+    return {"U": "string", "S": "bytes", "V": None}.get(kind.kind, kind.newbyteorder("=").name)
+
+
+def write_header(file: IO[bytes], shape: Shape, kind: np.dtype[Any]) -> None:
+    """Write the header of an array in C order, in the oldest version that can hold it.
+
+    Version 1.0 holds Latin letters and up to 64 KiB, version 3.0 any letters and length.
+    """
+    import numpy as np
+
+    fields = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+    try:
+        np.lib.format.write_array_header_1_0(file, fields)
+    except ValueError:
+        text, before = repr(fields).encode(), len(MAGIC) + 2 + LENGTH_BYTES[3, 0]
+        text += b" " * (-(before + len(text) + 1) % np.lib.format.ARRAY_ALIGN) + b"\n"
+        file.write(np.lib.format.magic(3, 0) + len(text).to_bytes(LENGTH_BYTES[3, 0], "little") + text)
+
+
+@contextmanager
+def opened_archive(path: str) -> Iterator[zipfile.ZipFile]:
+    """Yield an archive to read; raise `OSError`, `Unreadable` if it cannot be."""
+    with regular_file(path) as file:
+        with unreadable_on(*UNOPENED):
+            archive = zipfile.ZipFile(file)
+        with archive:
+            yield archive
+
+
+@contextmanager
+def opened_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
+    """Yield a member of an archive to read; raise `OSError`, `Unreadable` if it cannot be, also while it is read."""
+    with unreadable_on(*UNOPENED):
+        packed = archive.open(info)
+    with packed, unreadable_on(*DAMAGED):
+        yield packed
+
+
+def members_of(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return what an archive says of each of its arrays, by their names."""
+    return {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+
+
+def member_info(members: Mapping[str, zipfile.ZipInfo], path: str, member: str) -> zipfile.ZipInfo:
+    """Return what an archive says of an array; raise `Unreadable` if it has none, or if that cannot be true."""
+    if member not in members:
+        raise no_member(members, path)
+    info = members[member]
+    if info.flag_bits & ENCRYPTED or info.compress_type not in MOST_UNPACKED:
+        raise Unreadable("it is packed in a way that NumPy does not use")
+    if info.file_size > info.compress_size * MOST_UNPACKED[info.compress_type]:
+        raise Unreadable(
+            f"the archive says that {info.compress_size} bytes unpack to {info.file_size}, which cannot be"
+        )
+    return info
+
+
+def member_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NpyHeader:
+    """Return the header of an array in an archive, of which no more is unpacked; raise `OSError`, `Unreadable`."""
+    with opened_member(archive, info) as packed:
+        header = read_header(packed)
+    if header.end != info.file_size:
+        raise wrong_size(header.end, info.file_size)
+    return header
+
+
+def _arrays_of_archive(path: str, member: str = "") -> Iterator[Found]:
+    """Yield what is found of the arrays of an archive, or of one of them; a damaged one stops no other."""
+    try:
+        with opened_archive(path) as archive:
+            members = members_of(archive)
+            for name in [member] if member else members:
+                try:
+                    header = member_header(archive, member_info(members, path, name))
+                    yield Found(f"{path}:{name}", header.shape, header.dtype)
+                except (OSError, Unreadable) as error:
+                    yield _unreadable(f"{path}:{name}", error)
+    except (OSError, Unreadable) as error:
+        yield _unreadable(f"{path}:{member}" if member else path, error)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise Unreadable("its header says one thing twice")
+    return made
+
+
+READER = json.JSONDecoder(object_pairs_hook=_without_repeats)
+"""What reads the text of every header in JSON. To make one takes longer than to read most."""
+
+
+def read_object(data: bytes) -> dict[str, Any]:
+    """Return the object that some bytes write in JSON; raise `Unreadable` for anything else, and for repeats."""
+    try:
+        found = READER.decode(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise Unreadable("its header is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"its header is not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise Unreadable("its header is nested too deeply") from None
+    except Unreadable:
+        raise
+    except ValueError:
+        raise Unreadable("its header holds a number of too many digits") from None
+    if not isinstance(found, dict):
+        raise Unreadable("its header is not a JSON object")
+    return found
+
+
+def _checked_shape(value: object) -> Shape:
+    """Return the shape that a list of sizes states; raise `Unreadable` for anything else."""
+    sizes = value if isinstance(value, list) else [None]
+    for size in sizes:
+        if type(size) is not int or not 0 <= size <= INT64_MAX:
+            raise Unreadable(f"its header gives {brief(repr(value))} for a shape, which is not a list of sizes")
+    return tuple(sizes)
+
+
+def _tensors_of_file(path: str, member: str = "") -> Iterator[Found]:
+    """Yield what is found of the tensors of a file, or of one of them.
+
+    Raises `OSError`, `Unreadable` for a file without such a header: its length in eight bytes, then JSON.
+    """
+    data, size = first_bytes(path)
+    length = int.from_bytes(data[:TENSOR_LENGTH_BYTES], "little")
+    elements = size - TENSOR_LENGTH_BYTES - length
+    if len(data) < TENSOR_LENGTH_BYTES or elements < 0:
+        raise Unreadable("it ends before its header does")
+    if length > LONGEST_TENSOR_HEADER:
+        raise Unreadable(f"its header is said to be {length} bytes long, and at most {LONGEST_TENSOR_HEADER} are read")
+    if len(data) < TENSOR_LENGTH_BYTES + length:
+        data, _ = first_bytes(path, TENSOR_LENGTH_BYTES + length)
+    header = read_object(data[TENSOR_LENGTH_BYTES : TENSOR_LENGTH_BYTES + length])
+    header.pop(ABOUT_THE_FILE, None)
+    if member and member not in header:
+        raise no_member(header, path)
+    for name in [member] if member else header:
+        yield _tensor(f"{path}:{name}", header[name], elements)
+
+
+def _tensor(name: str, stated: object, elements: int) -> Found:
+    """Return what a header states of one tensor, in a file that holds so many bytes of elements."""
+    try:
+        fields = stated if isinstance(stated, dict) else {}
+        spelled, offsets = fields.get("dtype"), fields.get("data_offsets")
+        if not isinstance(spelled, str) or not isinstance(offsets, list) or [*map(type, offsets)] != [int, int]:
+            raise Unreadable("its header does not state dtype, shape and data_offsets of it")
+        shape, (start, end) = _checked_shape(fields.get("shape")), offsets
+        dtype, bits = TENSOR_TYPES.get(spelled, (None, None))
+        if not 0 <= start <= end <= elements:
+            raise Unreadable(f"its header places it at bytes {start} to {end} of {elements}")
+        if bits is not None and prod(shape) * bits != (end - start) * 8:
+            raise Unreadable(f"its shape and type ask for {prod(shape) * bits // 8} bytes, and it has {end - start}")
+    except Unreadable as error:
+        return _unreadable(name, error)
+    return Found(name, shape, dtype)
+
+
+def _arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
+    """Yield what is found of the arrays of a store, its groups included; links to other folders are not followed."""
+    try:
+        metadata = _metadata(path)
+        if metadata is None:
+            if depth:
+                return
+            raise _no_store(path)
+        if metadata["node_type"] == "array":
+            yield Found(path, _checked_shape(metadata.get("shape")), _element_type(metadata))
+            return
+    except (OSError, Unreadable) as error:
+        yield _unreadable(path, error)
+        return
+    if depth == DEEPEST:
+        yield Found(path, problem=f"it lies in {DEEPEST} groups, and no more are looked into")
+        return
+    for entry in sorted(os.scandir(path), key=lambda each: each.name):
+        if entry.is_dir(follow_symlinks=False):
+            yield from _arrays_of_store(entry.path, depth + 1)
+
+
+def array_of_store(path: str) -> Found:
+    """Return what the metadata of one array say; raise `OSError`, `Unreadable` if it is no array.
+
+    Of a group, the error names the arrays.
+    """
+    metadata = _metadata(path)
+    if metadata is None:
+        raise _no_store(path)
+    if metadata["node_type"] == "array":
+        return Found(path, _checked_shape(metadata.get("shape")), _element_type(metadata))
+    names = [each.name.removeprefix(f"{path}/") for each in islice(_arrays_of_store(path), 16)]
+    raise Unreadable(f"it is a group of {', '.join(map(brief, names)) or 'no arrays'}; write {path}:NAME")
+
+
+def _no_store(path: str) -> Unreadable:
+    """Return the error for what is no store; raise `OSError` if it is not there."""
+    if stat.S_ISDIR(Path(path).stat().st_mode):
+        return Unreadable(f"it is a folder, but not a Zarr store; name its files: {path.rstrip('/')}/*.npy")
+    return Unreadable("it is not a .npy, .npz or .safetensors file, nor a Zarr store")
+
+
+def _metadata(path: str) -> dict[str, Any] | None:
+    """Return the metadata of an array or a group; None for a folder that is neither.
+
+    Raises `OSError`, `Unreadable` if they cannot be used.
+    """
+    for node, version in NODES.items():
+        try:
+            data, size = first_bytes(f"{path}/{node}")
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if size > LONGEST_METADATA:
+            raise Unreadable(f"its metadata are longer than {LONGEST_METADATA} bytes, the most that are read")
+        found = read_object(data if size == len(data) else first_bytes(f"{path}/{node}", size)[0])
+        if found.get("zarr_format") != version:
+            stated = brief(repr(found.get("zarr_format")))
+            raise Unreadable(f"its format is version {stated}, and {node} is of {version}")
+        if version == 2:
+            found["node_type"] = "array" if node == ".zarray" else "group"
+        if found.get("node_type") not in ("array", "group"):
+            raise Unreadable("its metadata do not say whether it is an array or a group")
+        return found
+    return None
+
+
+def _element_type(metadata: dict[str, Any]) -> str | None:
+    """Return the name of the element type that metadata state; None if it is none of those that shapecalc names."""
+    stated = metadata.get("data_type", metadata.get("dtype"))
+    if not isinstance(stated, str):
+        return None
+    return stated if stated in KNOWN else NUMBERS.get(stated[1:], (None,))[0]

@@ -5,6 +5,7 @@ Only the elements that are shown are made. Arithmetic on their indices says whic
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -15,12 +16,7 @@ from shapecalc.core.dims import Shape
 from shapecalc.core.follow import waypoints
 from shapecalc.core.moves import index_before, ravel, unravel
 from shapecalc.core.problem import misuse
-from shapecalc.core.record import Record
-from shapecalc.engine.reading import elements_at
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.engine.files import Source
+from shapecalc.engine.arrays import Source, elements_at
 
 MOST_SHOWN = 1000
 """Up to this many elements, all are shown, as NumPy does."""
@@ -30,7 +26,8 @@ MOST_DIMS = 32
 """The most dims of a tensor whose elements are shown. NumPy before version 2 has no arrays of more."""
 
 
-class Sample(Record):
+@dataclass(frozen=True, slots=True)
+class Sample:
     """Some elements of a tensor, as nested lists. `gaps` says at which position of each axis others are left out."""
 
     shape: Shape

@@ -15,7 +15,7 @@ import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from shapecalc.engine.endings import Endings
+from shapecalc.engine.processes import Endings
 
 try:
     import fcntl

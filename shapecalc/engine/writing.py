@@ -8,28 +8,22 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from collections.abc import Callable
 from math import prod
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.moves import Slice
-from shapecalc.engine import apart
-from shapecalc.engine.backends import NUMPY
-from shapecalc.engine.copying import copy_into, roll_into
-from shapecalc.engine.device import fill_by_device
-from shapecalc.engine.execute import run
-from shapecalc.engine.files import FileError, Source
-from shapecalc.engine.npy_headers import write_header
-from shapecalc.engine.plan import StridedView, concrete_moves, plan_moves
-from shapecalc.engine.reading import copy_of, cut_short
+from shapecalc.engine import processes
+from shapecalc.engine.arrays import FileError, Source, copy_of, cut_short
+from shapecalc.engine.copying import copy_into
+from shapecalc.engine.execute import NUMPY, fill_by_device, run
+from shapecalc.engine.headers import write_header
+from shapecalc.engine.plan import concrete_moves, plan_moves
 from shapecalc.engine.whole_files import whole_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 SMALL = 1 << 22
 """Up to this many bytes an array is read into memory. That takes less time than to start a child."""
@@ -55,7 +49,7 @@ def carry_out(
             _write_array(file, answer, source, tick, backend)
     except FileExistsError:
         raise FileError(f"{target}: it exists; --force writes over it") from None
-    except apart.KilledError as error:
+    except processes.KilledError as error:
         reason = ": the disk is full, or cannot be read" if str(error) == "SIGBUS" else ""
         raise FileError(f"{target}: the copy was ended by {error}{reason}") from None
     except OSError as error:
@@ -81,18 +75,18 @@ def _write_array(
     out = _mapped(file, tuple(answer.output or ()), source.kind)  # type: ignore[arg-type]
     if backend == "cupy":
         fill_by_device(out, source, answer, tick)
-    elif source.place is not None and source.array.nbytes > SMALL and apart.FORKS:
-        _fill_apart(out, source, moves, tick)
+    elif source.mapped is not None and source.array.nbytes > SMALL and processes.FORKS:
+        _fill_in_child(out, source, moves, tick)
     else:
         _fill(out, copy_of(source, SMALL), moves, tick)
 
 
-def _fill_apart(out: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:
+def _fill_in_child(out: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:
     """Fill a mapped output in a child process; raise `FileError` if the input is cut short, which kills the child."""
     before = _state(source)
     try:
-        apart.done_apart(lambda tell: _fill(out, source.array, moves, tell), tick)
-    except apart.KilledError:
+        processes.do_in_child(lambda tell: _fill(out, source.array, moves, tell), tick)
+    except processes.KilledError:
         if _state(source) != before:
             raise cut_short(source) from None
         raise
@@ -114,35 +108,18 @@ def _fill(out: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> No
         array = _scratch_copy(NUMPY.view(array, copy.source), copy.roll, tick)
     if plan.copies:
         last, roll = NUMPY.view(array, plan.copies[-1].source), plan.copies[-1].roll
-        if last.size == out.size and _is_contiguous(plan.view, array.itemsize):
-            _copy(out.reshape(last.shape), last, roll, tick)
+        if last.size == out.size and plan.is_contiguous:
+            copy_into(out.reshape(last.shape), last, tick, roll)
             return
         array = _scratch_copy(last, roll, tick)
     copy_into(out, NUMPY.view(array, plan.view), tick)
-
-
-def _is_contiguous(view: StridedView, itemsize: int) -> bool:
-    """Say whether a view is C-contiguous, so that it reads its buffer in order."""
-    step = itemsize
-    for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
-        if size != 1 and stride != step:
-            return False
-        step *= size
-    return True
-
-
-def _copy(target: Any, view: Any, roll: tuple[int, int] | None, tick: Callable[[int], object]) -> None:
-    if roll is None:
-        copy_into(target, view, tick)
-    else:
-        roll_into(target, view, *roll, tick)
 
 
 def _scratch_copy(view: Any, roll: tuple[int, int] | None, tick: Callable[[int], object]) -> Any:
     with tempfile.TemporaryFile() as file:
         _reserve(file, max(view.nbytes, 1))
         copied = np.memmap(file, view.dtype, "r+", 0, view.shape)
-    _copy(copied, view, roll, tick)
+    copy_into(copied, view, tick, roll)
     return copied
 
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.text import brief, visible
-from shapecalc.engine.regular_files import opened
+from shapecalc.engine.headers import opened
 
 FLOAT, INT32, INT64, BOOL = 1, 6, 7, 9
 KINDS = {

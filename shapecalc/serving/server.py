@@ -5,30 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import socket
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from mimetypes import guess_type
 from pathlib import Path
 from secrets import token_urlsafe
 
 import textual_serve
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
-from shapecalc.core.record import Record
 from shapecalc.core.text import visible
-from shapecalc.serving.frames import LARGEST_FRAME, clamped
-from shapecalc.serving.session import Ending, attend
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Sequence
-    from importlib.resources.abc import Traversable
-
-    from aiohttp.typedefs import Handler
-
-    from shapecalc.serving.door import Door
+from shapecalc.serving.door import Door
+from shapecalc.serving.session import LARGEST_FRAME, Ending, attend, clamped
 
 IDLE = 3600
 """Seconds after which a page that nobody types in is closed."""
@@ -56,7 +50,8 @@ TERMINAL = Path(textual_serve.__file__).parent / "static"
 """The terminal for browsers, as textual-serve installs it."""
 
 
-class Serving(Record):
+@dataclass(frozen=True, slots=True)
+class Serving:
     """What is served, to whom, and to how many at once."""
 
     command: Sequence[str]

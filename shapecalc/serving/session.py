@@ -1,4 +1,8 @@
-"""One visitor's app: a process that lives no longer than the visitor's socket."""
+"""One visitor's app: a process that lives no longer than the visitor's socket, and what goes between the two.
+
+Frames of JSON go between a browser and the server, packets between the server and an app, as Textual's driver for
+browsers has them (`textual/drivers/web_driver.py`): a letter, four bytes of length, the content.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +10,33 @@ import asyncio
 import json
 import os
 import sys
-from asyncio import subprocess
+from asyncio import IncompleteReadError, StreamReader, StreamWriter, subprocess
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
 
 from aiohttp import WSMsgType, web
 
-from shapecalc.core.record import Record
-from shapecalc.serving.frames import START, Garbage, link_frame, packet_of, read_packet
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from asyncio.subprocess import Process
-    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-    from typing import Any
-
+MOST_CELLS = (500, 200)
+"""The columns and lines of the largest page that is drawn."""
+LARGEST_FRAME = 1 << 18
+"""The bytes of the largest frame that a browser may send: a long text that is pasted."""
+LARGEST_PACKET = 1 << 24
+"""The bytes of the largest packet that is taken from an app: many times a whole page of colours."""
+START = b"__GANGLION__\n"
+"""What an app writes before its first packet."""
 GRACE = 2
 """Seconds in which an app may end by itself."""
 
 
-class Ending(Record):
+class Garbage(Exception):
+    """A frame or a packet that nobody sends who means well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
     """Why a session is over: the code that closes its socket, and what the page says."""
 
     code: int
@@ -118,10 +130,69 @@ async def _drawn(socket: web.WebSocketResponse, app: Process, keep: Callable[[by
                 await socket.send_str(json.dumps(["deliver_file_start", keep(content)]))
             elif kind == b"M" and (link := link_frame(content)):
                 await socket.send_str(link)
-    except (Garbage, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+    except (Garbage, IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
         return DONE
 
 
-def _input(app: Process) -> asyncio.StreamWriter:
+def _input(app: Process) -> StreamWriter:
     assert app.stdin is not None
     return app.stdin
+
+
+def packet_of(frame: str) -> bytes:
+    r"""Return what an app is told of a browser's frame, nothing if that is nothing; raise `Garbage` if it is none.
+
+    >>> packet_of('["stdin", "q"]')
+    b'D\x00\x00\x00\x01q'
+    >>> packet_of('["resize", {"width": 1000000000, "height": 0}]')[5:]
+    b'{"type": "resize", "width": 500, "height": 1}'
+    """
+    try:
+        match json.loads(frame):
+            case ["stdin", ""] | ["ping", _]:
+                return b""
+            case ["stdin", str(typed)]:
+                return _packet(b"D", typed.encode())
+            case ["resize", {"width": int(width), "height": int(height)}]:
+                width, height = clamped(width, height)
+                return _packet(b"M", json.dumps({"type": "resize", "width": width, "height": height}).encode())
+            case ["focus" | "blur" as what]:
+                return _packet(b"M", json.dumps({"type": what}).encode())
+    except (ValueError, RecursionError):
+        pass
+    raise Garbage
+
+
+def clamped(width: int, height: int) -> tuple[int, int]:
+    """Return a size that can be drawn, for the one that a browser says it has."""
+    return max(1, min(width, MOST_CELLS[0])), max(1, min(height, MOST_CELLS[1]))
+
+
+def _packet(kind: bytes, content: bytes) -> bytes:
+    return b"%s%s%s" % (kind, len(content).to_bytes(4, "big"), content)
+
+
+def link_frame(content: bytes) -> str:
+    """Return the frame by which a page learns the link to what an app shows; nothing if an app tells something else.
+
+    >>> link_frame(b'{"type": "link", "ask": "reshape 6 -1", "step": "1"}')
+    '["link", {"ask": "reshape 6 -1", "step": "1"}]'
+    >>> link_frame(b'{"type": "exit"}')
+    ''
+    """
+    match json.loads(content):
+        case {"type": "link", "ask": str(ask), "step": str(step)}:
+            return json.dumps(["link", {"ask": ask, "step": step}])
+    return ""
+
+
+async def read_packet(stream: StreamReader) -> tuple[bytes, bytes]:
+    """Return the letter and the content of the next packet of an app; raise `Garbage` if no whole one comes."""
+    try:
+        head = await stream.readexactly(5)
+        size = int.from_bytes(head[1:], "big")
+        if size > LARGEST_PACKET:
+            raise Garbage
+        return head[:1], await stream.readexactly(size)
+    except IncompleteReadError:
+        raise Garbage from None

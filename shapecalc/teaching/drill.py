@@ -1,28 +1,47 @@
-"""A run of exercises: one after the other, each kind as soon again as its answers ask for."""
+"""A run of exercises: one after the other, each kind as soon again as its answers ask for.
+
+What was missed comes back soon, what was known later each time.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from random import SystemRandom
+from types import MappingProxyType
 
-from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import visible
 from shapecalc.teaching.exercises import Exercise, exercise, kinds_of
-from shapecalc.teaching.judging import Judgement, account, correction, mistake, unread
-from shapecalc.teaching.schedule import card_after, cards_of, next_name
-from shapecalc.teaching.tasks import answer_line, prediction_of, prediction_text, read_prediction
+from shapecalc.teaching.judging import (
+    Judgement,
+    account,
+    answer_line,
+    correction,
+    mistake_in,
+    prediction_of,
+    prediction_text,
+    read_prediction,
+    unread,
+)
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-NO_BOXES: FrozenDict = FrozenDict()
+GAPS = (2, 4, 8, 16, 32)
+"""How many exercises later a kind comes back, by its box: each right answer moves it a box on, a miss to the first."""
 ALIKE = 2
 """How many exercises of a kind may differ in their sizes alone."""
 TRIES = 30
 """How many other requests are drawn in place of one that differs from those before in its sizes alone."""
 MOST_SEED = 10**6
 """A seed that nobody names is a number below this one, so that it can be copied by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is known of how well somebody knows a kind."""
+
+    box: int
+    due: int
+    """The number of the exercise from which on it is to come again."""
 
 
 def new_seed() -> str:
@@ -43,7 +62,7 @@ class Drill:
     (False, 1, 0)
     """
 
-    def __init__(self, topics: str, seed: str, boxes: Mapping[str, int] = NO_BOXES) -> None:
+    def __init__(self, topics: str, seed: str, boxes: Mapping[str, int] = MappingProxyType({})) -> None:
         """Begin with the first exercise. `boxes` say how well the kinds are known.
 
         Raises `ShapeError` (usage) if there is no such topic.
@@ -90,7 +109,7 @@ def judge_exercise(asked: Exercise, typed: str) -> Judgement:
     dim comes from.
 
     >>> from shapecalc.teaching.exercises import KINDS
-    >>> from shapecalc.teaching.tasks import Task
+    >>> from shapecalc.teaching.judging import Task
     >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").said
     'it is 2,12: -1 is 24 elements (2*3*4) / 2 known = 12 [infer]'
     >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 0,-1")), "").said
@@ -107,9 +126,8 @@ def judge_exercise(asked: Exercise, typed: str) -> Judgement:
     prediction = read_prediction(typed)
     if prediction == prediction_of(asked.task, answer):
         return Judgement(True, "")
-    named = mistake(asked.task, answer, prediction)
-    said = correction(asked.task, answer, rule, prediction)
-    return Judgement(False, f"{named}; {said}" if named else said)
+    mistake, said = mistake_in(asked.task, answer, prediction), correction(asked.task, answer, rule, prediction)
+    return Judgement(False, f"{mistake.said}; {said}" if mistake else said)
 
 
 def exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
@@ -121,3 +139,38 @@ def exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
     for _ in range(count):
         yield drill.exercise
         drill.mark(right=True)
+
+
+def next_name(names: Sequence[str], cards: Mapping[str, Card], number: int) -> str:
+    """Return the name that exercise `number` is about.
+
+    That is the one that is due longest; if none is due, the first that has never come; if all have, the next due.
+
+    >>> cards = {"copied": Card(1, 4), "inferred": Card(0, 3)}
+    >>> [next_name(["copied", "inferred", "literal"], cards, number) for number in (2, 3)]
+    ['literal', 'inferred']
+    """
+    known = sorted((name for name in names if name in cards), key=lambda name: cards[name].due)
+    if known and cards[known[0]].due <= number:
+        return known[0]
+    return next((name for name in names if name not in cards), known[0] if known else names[0])
+
+
+def card_after(card: Card | None, number: int, *, right: bool) -> Card:
+    """Return the card of a kind after exercise `number` about it.
+
+    >>> card_after(Card(2, 5), 7, right=True), card_after(Card(2, 5), 7, right=False)
+    (Card(box=3, due=23), Card(box=0, due=9))
+    """
+    box = min((card.box if card else 0) + 1, len(GAPS) - 1) if right else 0
+    return Card(box, number + GAPS[box])
+
+
+def cards_of(boxes: Mapping[str, int]) -> dict[str, Card]:
+    """Return the cards to begin with, of boxes that were kept: what was missed last comes at once.
+
+    >>> cards_of({"copied": 0, "literal": 2})
+    {'copied': Card(box=0, due=0), 'literal': Card(box=2, due=8)}
+    """
+    kept = {name: max(0, min(box, len(GAPS) - 1)) for name, box in boxes.items()}
+    return {name: Card(box, GAPS[box] if box else 0) for name, box in kept.items()}

@@ -1,12 +1,19 @@
-"""Exercises: random requests to predict, by topic and of rising difficulty. Their answers are the resolver's."""
+"""Exercises: random requests to predict, by topic and of rising difficulty. Their answers are the resolver's.
+
+A kind of exercise is a function that draws a command line in which the kind's rule acts, whatever is drawn. Dims of one
+shape differ from each other, so that an order that is wrong gives another answer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
 from random import Random
 
 from shapecalc.core.lookup import lookup
 from shapecalc.core.ops.transpose import MovedAxes, TakenAxis
-from shapecalc.core.record import Record
+from shapecalc.core.problem import Rule
 from shapecalc.core.rules import (
     BELOW_MINUS_ONE,
     INDIVISIBLE,
@@ -27,22 +34,30 @@ from shapecalc.core.rules import (
     NewDim,
     Stretched,
 )
-from shapecalc.teaching import draws
-from shapecalc.teaching.draws import Level
-from shapecalc.teaching.tasks import Task
-from shapecalc.teaching.topics import ALL, TOPICS
+from shapecalc.core.text import shape_text
+from shapecalc.teaching import ALL, TOPICS
+from shapecalc.teaching.judging import Task
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Shape = Sequence[int]
 
-    from shapecalc.core.problem import Rule
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How hard a request may be."""
+
+    rank: int
+    """The number of input dims, where the kind leaves it open."""
+    most: int
+    """The largest dim; at least three more than the rank."""
+
 
 LEVELS = (Level(2, 6), Level(3, 7), Level(3, 9), Level(4, 9), Level(4, 12))
 """How hard the exercises of each level are, from 1."""
+Draw = Callable[[Random, Level], str]
 
 
-class Kind(Record):
+@dataclass(frozen=True, slots=True)
+class Kind:
     """One kind of exercise."""
 
     name: str
@@ -51,10 +66,13 @@ class Kind(Record):
     """The level at which it is first asked."""
     rule: Rule
     """The rule that acts in it."""
-    draw: Callable[[Random, Level], str]
+    least: int
+    """The fewest input dims that it needs."""
+    draw: Draw
 
 
-class Exercise(Record):
+@dataclass(frozen=True, slots=True)
+class Exercise:
     """One request to predict."""
 
     kind: Kind
@@ -62,45 +80,7 @@ class Exercise(Record):
     task: Task
 
 
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind("copied", "zero", 1, CopiedZero.rule, draws.copied),
-        Kind("from-the-left", "zero", 1, CopiedZero.rule, draws.copied_from_the_left),
-        Kind("out-of-range", "zero", 2, ZERO_OUT_OF_RANGE, draws.copied_from_nowhere),
-        Kind("copied-too-much", "zero", 2, VOLUME_MISMATCH, draws.copied_too_much),
-        Kind("literal", "zero", 3, LiteralZero.rule, draws.literal_zero),
-        Kind("literal-beside-infer", "zero", 4, ZERO_BESIDE_INFER, draws.literal_zero_beside_infer),
-        Kind("inferred", "infer", 1, Inferred.rule, draws.inferred),
-        Kind("indivisible", "infer", 1, INDIVISIBLE, draws.indivisible),
-        Kind("two-holes", "infer", 2, TWO_INFERS, draws.two_inferred),
-        Kind("beside-copies", "infer", 2, Inferred.rule, draws.inferred_beside_copies),
-        Kind("below-minus-one", "infer", 3, BELOW_MINUS_ONE, draws.below_minus_one),
-        Kind("with-names", "infer", 4, Inferred.rule, draws.inferred_with_names),
-        Kind("of-nothing", "infer", 4, ZERO_VOLUME_INFER, draws.inferred_of_nothing),
-        Kind("of-nothing-in-openvino", "infer", 5, InferredEmpty.rule, draws.inferred_empty),
-        Kind("swapped", "perm", 1, TakenAxis.rule, draws.swapped),
-        Kind("cycled", "perm", 1, TakenAxis.rule, draws.cycled),
-        Kind("reversed", "perm", 2, MovedAxes.rule, draws.reversed_axes),
-        Kind("no-permutation", "perm", 2, NOT_A_PERMUTATION, draws.no_permutation),
-        Kind("negative", "perm", 3, TakenAxis.rule, draws.negative_axes),
-        Kind("negative-in-onnx", "perm", 4, NEGATIVE_AXIS, draws.refused_axes),
-        Kind("two-transposes", "perm", 4, TakenAxis.rule, draws.two_transposes),
-        Kind("shuffled", "shuffle", 1, CopiedZero.rule, draws.shuffled),
-        Kind("shuffled-to-numbers", "shuffle", 1, TakenAxis.rule, draws.shuffled_to_numbers),
-        Kind("shuffled-second", "shuffle", 2, TakenAxis.rule, draws.shuffled_second),
-        Kind("shuffled-twice", "shuffle", 3, Inferred.rule, draws.shuffled_twice),
-        Kind("shuffled-unevenly", "shuffle", 3, INDIVISIBLE, draws.shuffled_unevenly),
-        Kind("shuffled-literally", "shuffle", 4, ZERO_BESIDE_INFER, draws.shuffled_literally),
-        Kind("stretched", "broadcast", 1, Stretched.rule, draws.stretched),
-        Kind("new-dims", "broadcast", 1, NewDim.rule, draws.new_dims),
-        Kind("no-broadcast", "broadcast", 2, NOT_BROADCASTABLE, draws.no_broadcast),
-        Kind("both-ways", "broadcast", 2, Stretched.rule, draws.both_ways),
-        Kind("one-way", "broadcast", 3, NOT_BROADCASTABLE, draws.one_way),
-        Kind("kept-by-minus-one", "broadcast", 3, KeptDim.rule, draws.kept_by_minus_one),
-        Kind("negative-size", "broadcast", 4, NEGATIVE_SIZE, draws.negative_size),
-    )
-}
+KINDS: dict[str, Kind] = {}
 """Every kind by name; those of a topic in the order in which they are first asked."""
 
 
@@ -126,4 +106,321 @@ def exercise(kind: Kind, level: int, seed: str) -> Exercise:
     True
     """
     level = max(kind.since, min(level, len(LEVELS)))
-    return Exercise(kind, level, Task(kind.draw(Random(seed), LEVELS[level - 1])))
+    how = LEVELS[level - 1]
+    return Exercise(kind, level, Task(kind.draw(Random(seed), Level(max(kind.least, how.rank), how.most))))
+
+
+def _kind(name: str, topic: str, since: int, rule: Rule, *, least: int = 2) -> Callable[[Draw], Draw]:
+    """Make a function a kind of exercise: it draws the requests in which a rule acts."""
+
+    def add(draw: Draw) -> Draw:
+        KINDS[name] = Kind(name, topic, since, rule, least, draw)
+        return draw
+
+    return add
+
+
+def _shape(random: Random, level: Level) -> list[int]:
+    return random.sample(range(2, level.most + 1), level.rank)
+
+
+def _line(op: str, shape: Sequence[object], *words: object) -> str:
+    """Return a command line: the op, the input, and words, of which lists are written as shapes."""
+    texts = (",".join(map(str, word)) if isinstance(word, list) else str(word) for word in words)
+    return " ".join([op, ",".join(map(str, shape)) or "[]", *texts])
+
+
+def _cut(random: Random, shape: Shape) -> list[int]:
+    """Return a shape of the same element count: an axis split in two, or merged with the next if it is a prime."""
+    at = random.randrange(len(shape) - 1)
+    factors = [part for part in range(2, shape[at]) if shape[at] % part == 0]
+    if not factors:
+        return [*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :]]
+    part = random.choice(factors)
+    return [*shape[:at], part, shape[at] // part, *shape[at + 1 :]]
+
+
+def _uneven(random: Random, shape: Shape, level: Level) -> int:
+    """Return a number that does not divide the element count."""
+    return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: level.most])
+
+
+def _cycle(random: Random, rank: int) -> list[int]:
+    """Return a permutation that is not its own inverse, for three axes or more."""
+    while True:
+        perm = random.sample(range(rank), rank)
+        if any(perm[perm[axis]] != axis for axis in range(rank)):
+            return perm
+
+
+@_kind("copied", "zero", 1, CopiedZero.rule)
+def copied(random: Random, level: Level) -> str:
+    """Draw a reshape whose 0s copy dims, while a dim behind them is split."""
+    shape = [*_shape(random, level), 2 * random.randint(2, level.most)]
+    kept = random.randrange(level.rank)
+    target = [0 if at == kept or random.random() < 0.3 else dim for at, dim in enumerate(shape[:-1])]
+    return _line("reshape", shape, [*target, 2, shape[-1] // 2])
+
+
+@_kind("from-the-left", "zero", 1, CopiedZero.rule, least=3)
+def copied_from_the_left(random: Random, level: Level) -> str:
+    """Draw a reshape to fewer dims, whose 0s stand behind a -1."""
+    shape = _shape(random, level)
+    return _line("reshape", shape, [-1, *[0] * random.randint(1, len(shape) - 2)])
+
+
+@_kind("out-of-range", "zero", 2, ZERO_OUT_OF_RANGE)
+def copied_from_nowhere(random: Random, level: Level) -> str:
+    """Draw a reshape with a 0 at the input's rank."""
+    shape = _shape(random, level)
+    return _line("reshape", shape, [*random.sample(shape, level.rank), 0])
+
+
+@_kind("copied-too-much", "zero", 2, VOLUME_MISMATCH, least=3)
+def copied_too_much(random: Random, level: Level) -> str:
+    """Draw a reshape that swaps two dims, and whose 0 copies another dim than the one that is missing."""
+    shape = _shape(random, level)
+    at = random.randrange(len(shape) - 1)
+    target = [*shape[:at], shape[at + 1], 0, *shape[at + 2 :]]
+    return _line("reshape", shape, target)
+
+
+@_kind("literal", "zero", 3, LiteralZero.rule)
+def literal_zero(random: Random, level: Level) -> str:
+    """Draw a reshape of an empty tensor whose 0 is a dim."""
+    shape = [0, *_shape(random, level)]
+    return _line("reshape", shape, random.sample(shape, len(shape)), "--allowzero")
+
+
+@_kind("literal-beside-infer", "zero", 4, ZERO_BESIDE_INFER)
+def literal_zero_beside_infer(random: Random, level: Level) -> str:
+    """Draw a reshape of an empty tensor with a literal 0 and a -1."""
+    shape = [0, *_shape(random, level)]
+    return _line("reshape", shape, random.sample([0, -1, *shape[1:-1]], level.rank + 1), "--allowzero")
+
+
+@_kind("inferred", "infer", 1, Inferred.rule, least=3)
+def inferred(random: Random, level: Level) -> str:
+    """Draw a reshape with a -1."""
+    target = _cut(random, shape := _shape(random, level))
+    target[random.randrange(len(target))] = -1
+    return _line("reshape", shape, target)
+
+
+@_kind("indivisible", "infer", 1, INDIVISIBLE)
+def indivisible(random: Random, level: Level) -> str:
+    """Draw a reshape whose -1 would be no whole number."""
+    shape = _shape(random, level)
+    known = _uneven(random, shape, level)
+    return _line("reshape", shape, random.sample([known, -1], 2))
+
+
+@_kind("two-holes", "infer", 2, TWO_INFERS)
+def two_inferred(random: Random, level: Level) -> str:
+    """Draw a reshape with two -1s."""
+    shape = _shape(random, level)
+    return _line("reshape", shape, random.sample([-1, -1, random.choice(shape)], 3))
+
+
+@_kind("beside-copies", "infer", 2, Inferred.rule, least=3)
+def inferred_beside_copies(random: Random, level: Level) -> str:
+    """Draw a reshape with a 0 and a -1."""
+    shape = _shape(random, level)
+    kept = random.randrange(len(shape) - 1)
+    target: list[int] = [0 if at == kept else dim for at, dim in enumerate(shape[:-2])]
+    return _line("reshape", shape, [*target, 0, -1] if kept == len(shape) - 2 else [*target, -1])
+
+
+@_kind("below-minus-one", "infer", 3, BELOW_MINUS_ONE)
+def below_minus_one(random: Random, level: Level) -> str:
+    """Draw a reshape with a negative number that means nothing."""
+    shape = _shape(random, level)
+    return _line("reshape", shape, [-random.randint(2, 4), *shape[1:]])
+
+
+@_kind("with-names", "infer", 4, Inferred.rule, least=3)
+def inferred_with_names(random: Random, level: Level) -> str:
+    """Draw a reshape of a batch of any size, with a -1."""
+    first, *rest = _shape(random, level)
+    known = random.choice(rest)
+    target: list[int] = random.choice([[0, -1], [0, -1, known], [-1, first * known], [-1, known]])
+    return _line("reshape", ["N", first, *rest], target)
+
+
+@_kind("of-nothing", "infer", 4, ZERO_VOLUME_INFER)
+def inferred_of_nothing(random: Random, level: Level) -> str:
+    """Draw a reshape of an empty tensor whose 0 copies the empty dim beside a -1."""
+    return _line("reshape", [0, *_shape(random, level)], [0, -1])
+
+
+@_kind("of-nothing-in-openvino", "infer", 5, InferredEmpty.rule)
+def inferred_empty(random: Random, level: Level) -> str:
+    """Draw the same in OpenVINO, which has an answer."""
+    switch = random.choice(["--special-zero", "--no-special-zero"])
+    return f"{inferred_of_nothing(random, level)} --dialect openvino {switch}"
+
+
+@_kind("swapped", "perm", 1, TakenAxis.rule)
+def swapped(random: Random, level: Level) -> str:
+    """Draw a transpose that swaps two axes."""
+    one, other = random.sample(range(level.rank), 2)
+    perm = [*range(level.rank)]
+    perm[one], perm[other] = other, one
+    return _line("transpose", _shape(random, level), perm)
+
+
+@_kind("cycled", "perm", 1, TakenAxis.rule, least=3)
+def cycled(random: Random, level: Level) -> str:
+    """Draw a transpose whose permutation is not its own inverse."""
+    return _line("transpose", _shape(random, level), _cycle(random, level.rank))
+
+
+@_kind("reversed", "perm", 2, MovedAxes.rule, least=3)
+def reversed_axes(random: Random, level: Level) -> str:
+    """Draw a transpose without a permutation."""
+    return _line("transpose", _shape(random, level))
+
+
+@_kind("no-permutation", "perm", 2, NOT_A_PERMUTATION, least=3)
+def no_permutation(random: Random, level: Level) -> str:
+    """Draw a transpose that names an axis twice, or too few axes."""
+    perm = _cycle(random, level.rank)
+    twice = [*perm[:-1], perm[0]]
+    return _line("transpose", _shape(random, level), random.choice([twice, perm[:-1]]))
+
+
+@_kind("negative", "perm", 3, TakenAxis.rule, least=3)
+def negative_axes(random: Random, level: Level) -> str:
+    """Draw a transpose with a negative axis, in a framework that has these."""
+    return f"{refused_axes(random, level)} --dialect {random.choice(['numpy', 'torch'])}"
+
+
+@_kind("negative-in-onnx", "perm", 4, NEGATIVE_AXIS, least=3)
+def refused_axes(random: Random, level: Level) -> str:
+    """Draw a transpose with a negative axis in ONNX, which has none."""
+    perm = [axis - level.rank if axis == level.rank - 1 else axis for axis in _cycle(random, level.rank)]
+    return _line("transpose", _shape(random, level), perm)
+
+
+@_kind("two-transposes", "perm", 4, TakenAxis.rule, least=3)
+def two_transposes(random: Random, level: Level) -> str:
+    """Draw a chain of two transposes."""
+    stages = (f"transpose {shape_text(tuple(_cycle(random, level.rank)))}" for _ in range(2))
+    return f"chain '{shape_text(tuple(_shape(random, level)))} | {' | '.join(stages)}'"
+
+
+def _turned(random: Random, rank: int) -> list[int]:
+    """Return a permutation that moves axis 0 away."""
+    while True:
+        perm = random.sample(range(rank), rank)
+        if perm[0] != 0:
+            return perm
+
+
+@_kind("shuffled", "shuffle", 1, CopiedZero.rule, least=3)
+def shuffled(random: Random, level: Level) -> str:
+    """Draw a Shuffle whose 0 copies a dim that its first transpose has moved."""
+    return _line("shuffle", _shape(random, level), "--first", _turned(random, level.rank), "--to", [0, -1])
+
+
+@_kind("shuffled-to-numbers", "shuffle", 1, TakenAxis.rule, least=3)
+def shuffled_to_numbers(random: Random, level: Level) -> str:
+    """Draw a Shuffle with a first transpose and a reshape that merges what it brings together."""
+    shape, perm = _shape(random, level), _cycle(random, level.rank)
+    moved = [shape[axis] for axis in perm]
+    return _line("shuffle", shape, "--first", perm, "--to", [moved[0] * moved[1], *moved[2:-1], -1])
+
+
+@_kind("shuffled-second", "shuffle", 2, TakenAxis.rule, least=3)
+def shuffled_second(random: Random, level: Level) -> str:
+    """Draw a Shuffle that reshapes first and transposes then."""
+    shape = _shape(random, level)
+    return _line("shuffle", shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
+
+
+@_kind("shuffled-twice", "shuffle", 3, Inferred.rule, least=3)
+def shuffled_twice(random: Random, level: Level) -> str:
+    """Draw a Shuffle of all three stages."""
+    shape, perm = _shape(random, level), _cycle(random, level.rank)
+    second = random.choice([[1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0]])
+    target = [0, shape[perm[1]], -1]
+    return _line("shuffle", shape, "--first", perm, "--to", target, "--second", second)
+
+
+@_kind("shuffled-unevenly", "shuffle", 3, INDIVISIBLE, least=3)
+def shuffled_unevenly(random: Random, level: Level) -> str:
+    """Draw a Shuffle whose -1 would be no whole number."""
+    shape = _shape(random, level)
+    known = _uneven(random, shape, level)
+    return _line("shuffle", shape, "--first", _cycle(random, level.rank), "--to", [known, -1])
+
+
+@_kind("shuffled-literally", "shuffle", 4, ZERO_BESIDE_INFER, least=3)
+def shuffled_literally(random: Random, level: Level) -> str:
+    """Draw a Shuffle whose switch makes its 0 a dim beside a -1."""
+    words = ("--first", _turned(random, level.rank), "--to", [0, -1], "--no-zero-is-placeholder")
+    return _line("shuffle", _shape(random, level), *words)
+
+
+def _with_ones(random: Random, shape: Shape) -> list[int]:
+    """Return a shape with 1 in place of some of its dims, and not of all."""
+    ones = {*random.sample(range(len(shape)), random.randint(1, len(shape) - 1))}
+    return [1 if at in ones else dim for at, dim in enumerate(shape)]
+
+
+@_kind("stretched", "broadcast", 1, Stretched.rule)
+def stretched(random: Random, level: Level) -> str:
+    """Draw an expand that repeats dims of 1."""
+    shape = _shape(random, level)
+    return _line("expand", _with_ones(random, shape), shape)
+
+
+@_kind("new-dims", "broadcast", 1, NewDim.rule, least=3)
+def new_dims(random: Random, level: Level) -> str:
+    """Draw an expand to more dims than the input has."""
+    target = _shape(random, level)
+    return _line("expand", _with_ones(random, target[1:]), target)
+
+
+@_kind("no-broadcast", "broadcast", 2, NOT_BROADCASTABLE)
+def no_broadcast(random: Random, level: Level) -> str:
+    """Draw an expand of a dim that is neither 1 nor what is asked for."""
+    target = _shape(random, level)
+    given = [*target]
+    at = random.randrange(len(target))
+    given[at] = target[at] + 1
+    return _line("expand", given, target)
+
+
+@_kind("both-ways", "broadcast", 2, Stretched.rule, least=3)
+def both_ways(random: Random, level: Level) -> str:
+    """Draw an expand in which a 1 of the target gives way, too."""
+    shape = _shape(random, level)
+    at = random.randrange(len(shape))
+    given = [1 if place == at else dim for place, dim in enumerate(shape)]
+    target = [dim if place == at else 1 for place, dim in enumerate(shape)]
+    return _line("expand", given, target)
+
+
+@_kind("one-way", "broadcast", 3, NOT_BROADCASTABLE)
+def one_way(random: Random, level: Level) -> str:
+    """Draw an expand in PyTorch or NumPy whose target has a 1 beside a larger dim."""
+    shape = _shape(random, level)
+    return _line("expand", shape, _with_ones(random, shape), "--dialect", random.choice(["torch", "numpy"]))
+
+
+@_kind("kept-by-minus-one", "broadcast", 3, KeptDim.rule, least=3)
+def kept_by_minus_one(random: Random, level: Level) -> str:
+    """Draw an expand in PyTorch, where -1 keeps a dim."""
+    target = _shape(random, level)
+    given = _with_ones(random, target)
+    kept = next(at for at, dim in enumerate(given) if dim != 1)
+    asked = [-1 if at == kept else dim for at, dim in enumerate(target)]
+    return _line("expand", given, asked, "--dialect torch")
+
+
+@_kind("negative-size", "broadcast", 4, NEGATIVE_SIZE)
+def negative_size(random: Random, level: Level) -> str:
+    """Draw an expand in ONNX with a -1, which means nothing there."""
+    shape = _shape(random, level)
+    return _line("expand", [1, *shape[1:]], [shape[0], *[-1] * (level.rank - 1)])

@@ -1,23 +1,49 @@
-"""What is said to a wrong prediction: as a hint, which gives no answer away, or with the arithmetic and the answer."""
+"""What is to be predicted, what is typed as a prediction, and what is said to a wrong one.
+
+It is said as a hint, which gives no answer away, or with the arithmetic and the answer.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
 
 from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
+from shapecalc.core.ask import ask
+from shapecalc.core.commands import read_chain, read_stage, split
 from shapecalc.core.dims import Shape, product
-from shapecalc.core.follow import follow_back
+from shapecalc.core.fixing import answer as answer_request
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.follow import follow, follow_back
 from shapecalc.core.mistakes import Mistake, misplacement_of, mistake_of
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.transpose import TakenAxis
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import Record
+from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.rules import TWO_INFERS, CopiedZero, Given, Inferred, Regrouped, Stretched
-from shapecalc.core.text import brief, count_text, dim_text, number_text, read_axes, shape_text, visible
-from shapecalc.teaching.fits import COPIES, INFERS, which_of_them
-from shapecalc.teaching.tasks import Prediction, Task, prediction_of, prediction_text, read_prediction
+from shapecalc.core.text import (
+    brief,
+    count_text,
+    dim_text,
+    is_file,
+    number_text,
+    read_axes,
+    read_dims,
+    shape_text,
+    visible,
+)
 from shapecalc.view.hints import hint_of
 
+SIZE = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
+"""A number that is neither 0, 1 nor negative."""
+PERMUTING = ("transpose", "--first", "--second")
+"""The words after which a permutation comes; after an op alone, its input comes first."""
+REFUSED = ("error", "refused")
+"""What to type for a request that is refused."""
+
+Prediction = Shape | None
+"""A shape or an index; None if the request is predicted to be refused."""
 COUNT_AGAIN = "compare each number of the request with the input, then count the elements"
 FOLLOW_AGAIN = "count the elements that come before it, in reading order, before and after each stage"
 EVERY_RULE = "it is not refused: no rule forbids it, so begin with dim 0"
@@ -25,13 +51,101 @@ NAME = re.compile(r"[^\W\d]\w*|\?")
 """The names of sizes, and the sign of one that nobody knows."""
 TRIED = {Kind.PERMUTE: TakenAxis.rule, Kind.EXPAND: Stretched.rule}
 """The rule that settles each dim of a stage, where that is the same for all."""
+COPIES, INFERS = 0, -1
+MOST_TRIED = 1000
+"""The largest size that is tried in place of a -1."""
 
 
-class Judgement(Record):
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One thing to predict; the right prediction is the resolver's."""
+
+    question: str
+    """A command line without `shapecalc`."""
+    stage: str = ""
+    """The stage after which the shape is asked for; empty for the output."""
+    follow: str = ""
+    """The index of the input element whose place in the output is asked for; empty for a shape."""
+
+    @property
+    def form(self) -> str:
+        """The question with a sign in place of each size: what it has in common with those that differ in sizes alone.
+
+        >>> Task("reshape 2,3,4 0,-1").form, Task("transpose 2,3 1,0").form
+        ('reshape #,#,# 0,-1', 'transpose #,# 1,0')
+        """
+        words = self.question.split(" ")
+        perms = {at + 1 + (at == 0) for at, word in enumerate(words) if word in PERMUTING}
+        return " ".join(word if at in perms else SIZE.sub("#", word) for at, word in enumerate(words))
+
+    @property
+    def asks(self) -> str:
+        """The sentence that asks for the prediction."""
+        if self.follow:
+            return f"Where does the element at [{self.follow}] go?"
+        return f"Predict {f'the shape after {self.stage}' if self.stage else 'the output shape'}, or error:"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
     """What is said to a prediction."""
 
     right: bool
     said: str
+
+
+def answer_line(question: str) -> Trace | Chain:
+    """Return the answer to a command line without `shapecalc`.
+
+    Raises `ShapeError` (usage) if it cannot be read, or if its input is a file.
+
+    >>> answer_line("chain '2,3 | transpose | reshape -1'").output
+    (6,)
+    """
+    words = split(question)
+    if words[:1] == ["chain"]:
+        shape, stages = read_chain(" ".join(words[1:]))
+        return answer_chain(_written(shape), stages, {})
+    typed = read_stage(words, with_input=True)
+    return answer_request(ask(typed.op, _written(typed.input or ""), typed.options))
+
+
+def _written(shape: str) -> str:
+    """Return an input that is written out; raise `ShapeError` (usage) for one that is to be read from elsewhere."""
+    if is_file(shape) or shape.strip() == "-":
+        raise misuse("the input must be a shape that is written out", "write one, such as 2,3,4", argument="input")
+    return shape
+
+
+def prediction_of(task: Task, answer: Trace | Chain) -> Prediction:
+    """Return what a task asks for, of any answer."""
+    if task.follow and answer.output is not None:
+        return follow(answer, read_axes(task.follow))[-1][1]
+    named = (stage.after for stage in answer.stages if stage.finished and stage.label == task.stage)
+    return next(named, answer.output)
+
+
+def right_prediction(task: Task) -> Prediction:
+    """Return the right prediction.
+
+    >>> right_prediction(Task("transpose 2,3,4 1,2,0"))
+    (3, 4, 2)
+    """
+    return prediction_of(task, answer_line(task.question))
+
+
+def read_prediction(typed: str) -> Prediction:
+    """Return the prediction that a text makes; raise `ShapeError` (usage) if it makes none."""
+    return None if typed.strip().lower() in REFUSED else read_dims(typed, "prediction")
+
+
+def prediction_text(prediction: Prediction) -> str:
+    """Return a prediction as it is typed.
+
+    >>> prediction_text((2, 12)), prediction_text(None)
+    ('2,12', 'error')
+    """
+    return REFUSED[0] if prediction is None else shape_text(prediction)
 
 
 def unread(task: Task, typed: str) -> str:
@@ -55,13 +169,12 @@ def unread(task: Task, typed: str) -> str:
 def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     """Return what is wrong with a prediction and where to look, without the answer.
 
-    >>> from shapecalc.teaching.tasks import answer_line
     >>> hint(Task("reshape 2,3,4 2,-1,2"), answer_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
     'the input has 24 elements, the answer 2,4,2 has 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
     """
     right = prediction_of(task, answer)
-    if said := mistake(task, answer, prediction):
-        return said
+    if mistake := mistake_in(task, answer, prediction):
+        return mistake.said
     if prediction is None:
         return EVERY_RULE
     if any(isinstance(dim, int) and dim < 0 for dim in prediction):
@@ -76,19 +189,12 @@ def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     return _misfit(task, answer, right, prediction)
 
 
-def mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
-    """Return the sentence of the mistake that a wrong prediction shows; empty if it shows none that is known.
+def mistake_in(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mistake | None:
+    """Return the mistake that a wrong prediction shows; None if it shows none that is known.
 
-    >>> from shapecalc.teaching.tasks import answer_line
-    >>> mistake(Task("reshape 2,3,4,5 0,-1"), answer_line("reshape 2,3,4,5 0,-1"), (3, 40))
+    >>> mistake_in(Task("reshape 2,3,4,5 0,-1"), answer_line("reshape 2,3,4,5 0,-1"), (3, 40)).said
     'the dims were counted from 1: a 0 at index i copies dim i, counted from 0 at the left'
     """
-    found = mistake_in(task, answer, prediction)
-    return found.said if found else ""
-
-
-def mistake_in(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mistake | None:
-    """Return the mistake that a wrong prediction shows; None if it shows none that is known."""
     if task.stage:
         return None
     if not task.follow:
@@ -103,7 +209,6 @@ def rungs(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> t
 
     They are about the first dim that a prediction has wrong; without a shape, about the first that a rule settles.
 
-    >>> from shapecalc.teaching.tasks import answer_line
     >>> rungs(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"))[2]
     '0 copies dim 0, which is ?'
     """
@@ -135,42 +240,32 @@ def _rungs_of_stage(stage: Stage) -> tuple[str, ...]:
 
 
 def correction(task: Task, answer: Trace | Chain, rule: str = "", prediction: Prediction = None) -> str:
-    """Return the right answer with a reason.
-
-    >>> from shapecalc.teaching.tasks import answer_line
-    >>> correction(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"), "copy-zero", (2, 6))
-    'it is 2,12: -1 is 24 elements (2*3*4) / 2 known = 12 [infer]'
-    """
-    right = prediction_of(task, answer)
-    said = "refused" if right is None else prediction_text(right)
-    return visible(f"it is {said}: {reason(task, answer, rule, prediction)}")
-
-
-def reason(task: Task, answer: Trace | Chain, rule: str = "", prediction: Prediction = None) -> str:
-    """Return the arithmetic, and the rule, of the dim that says most about the answer.
+    """Return the right answer with the arithmetic, and the rule, of the dim that says most about it.
 
     That is the first dim that a prediction has wrong, unless the request itself names its size. Without one, it is what
     `rule` settles; then the last dim that any rule settles.
 
-    >>> from shapecalc.teaching.tasks import answer_line
-    >>> reason(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"), "copy-zero")
-    '0 copies dim 0, which is 2 [copy-zero]'
+    >>> task, answer = Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1")
+    >>> correction(task, answer, "copy-zero", (2, 6))
+    'it is 2,12: -1 is 24 elements (2*3*4) / 2 known = 12 [infer]'
+    >>> correction(task, answer, "copy-zero")
+    'it is 2,12: 0 copies dim 0, which is 2 [copy-zero]'
     """
     right, stage = prediction_of(task, answer), _stage_of(task, answer)
     if right is None and answer.problem is not None:
-        return f"{answer.problem.message} [{answer.problem.rule}]"
+        return visible(f"it is refused: {answer.problem.message} [{answer.problem.rule}]")
     missed = [_settling(stage, out) for out in _differences(right, None if task.follow else prediction)]
     wrong = [step for step in missed if step and not isinstance(step.facts, Given)]
     own = stage.steps if stage else ()
     ruled = [step for step in own if step.out is not None and not isinstance(step.facts, Given)]
     named = [step for step in ruled if step.rule == rule] or [step for step in answer.steps if step.rule == rule]
-    return "; ".join(f"{step.why} [{step.rule}]" for step in wrong[:1] or named or ruled[-1:] or own[-1:])
+    reason = "; ".join(f"{step.why} [{step.rule}]" for step in wrong[:1] or named or ruled[-1:] or own[-1:])
+    return visible(f"it is {'refused' if right is None else prediction_text(right)}: {reason}")
 
 
 def account(answer: Trace | Chain) -> str:
     """Return what each dim of an answer comes from, in a line; why it is refused if it is.
 
-    >>> from shapecalc.teaching.tasks import answer_line
     >>> account(answer_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
     'first takes dims 2,0,1 of 2,3,4: 4,2,3; the 0 at index 0 copies dim 0, which is 4; -1 = 24 / 4 = 6'
     """
@@ -248,3 +343,35 @@ def _stage_of(task: Task, answer: Trace | Chain) -> Stage | None:
     """Return the stage that a task asks about, the last if it names none; None if nothing was done."""
     stages = answer.stages
     return next((stage for stage in stages if stage.label == task.stage), stages[-1] if stages else None)
+
+
+def fits(before: Shape, asked: Shape) -> Iterator[Shape]:
+    """Yield shapes that a request with two -1s or more could mean; none where sizes have names.
+
+    >>> [*fits((2, 3, 4), (-1, -1, 2))]
+    [(2, 6, 2), (3, 4, 2), (4, 3, 2), (6, 2, 2), (12, 1, 2), (1, 12, 2)]
+    """
+    known = [before[at] if dim == COPIES and at < len(before) else dim for at, dim in enumerate(asked)]
+    have, taken = product(before), product(dim for dim in known if dim != INFERS)
+    if not (isinstance(have, int) and isinstance(taken, int)) or have < 1 or taken < 1 or have % taken:
+        return
+    free = have // taken
+    for part in (*range(2, min(free, MOST_TRIED) + 1), 1):
+        if free % part == 0:
+            sizes = iter((part, free // part, *[1] * len(known)))
+            yield tuple(next(sizes) if dim == INFERS else dim for dim in known)
+
+
+def which_of_them(before: Shape, asked: Shape, shape: Shape) -> str:
+    """Ask which shape a request with two -1s names, with others beside `shape`; empty if there are no two.
+
+    >>> which_of_them((2, 3, 4), (-1, -1, 2), (12, 1, 2)), which_of_them((2, 3, 4), (-1, 5, -1), (2, 5, 2))
+    ('it would fit, and so would 2,6,2 and 3,4,2: which of them does the request name?', '')
+    """
+    others = [shape_text(fit) for fit in islice((fit for fit in fits(before, asked) if fit != shape), 2)]
+    if len(others) < 2:
+        return ""
+    fit = len(shape) == len(asked) and product(shape) == product(before)
+    fit = fit and all(token in (COPIES, INFERS, dim) for token, dim in zip(asked, shape, strict=False))
+    would = f"it would fit, and so would {' and '.join(others)}" if fit else f"{' and '.join(others)} would both fit"
+    return f"{would}: which of them does the request name?"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from platformdirs import user_data_path
 
-from shapecalc.core.record import FrozenDict, Record, fields
 from shapecalc.core.text import visible
 from shapecalc.engine.whole_files import whole_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 LARGEST = 1 << 20
 """Bytes of the largest file that is read."""
@@ -25,7 +22,8 @@ def progress_file() -> Path:
     return user_data_path("shapecalc", appauthor=False) / "lessons.json"
 
 
-class Tally(Record):
+@dataclass(frozen=True, slots=True)
+class Tally:
     """How many exercises were answered, how well, and how well each kind is known."""
 
     asked: int = 0
@@ -34,8 +32,8 @@ class Tally(Record):
     """How many of the last were right, one after the other."""
     best: int = 0
     """The longest streak."""
-    boxes: Mapping[str, int] = FrozenDict()
-    """The box of each kind; see `schedule`."""
+    boxes: Mapping[str, int] = field(default_factory=dict)
+    """The box of each kind; see `drill.GAPS`."""
 
     def after(self, kind: str, box: int, *, right: bool) -> Tally:
         """Return the tally with one more answer.
@@ -44,24 +42,23 @@ class Tally(Record):
         Tally(asked=4, right=3, streak=2, best=2, boxes={'copied': 1})
         """
         streak = self.streak + 1 if right else 0
-        boxes = FrozenDict({**self.boxes, kind: box})
+        boxes = {**self.boxes, kind: box}
         return Tally(self.asked + 1, self.right + right, streak, max(self.best, streak), boxes)
 
     def __str__(self) -> str:
         return f"{self.right} of {self.asked} right, streak {self.streak}, best {self.best}"
 
 
-class Kept(Record):
+@dataclass(frozen=True, slots=True)
+class Kept:
     """What the file holds."""
 
     done: frozenset[str] = frozenset()
-    tally: Tally = Tally()
+    tally: Tally = field(default_factory=Tally)
 
     def as_json(self) -> dict[str, object]:
         """Return what is written into the file."""
-        drill = {name: value for name, value in fields(self.tally).items() if name != "boxes"}
-        drill["boxes"] = dict(self.tally.boxes)
-        return {"done": sorted(self.done)} | ({"drill": drill} if self.tally.asked else {})
+        return {"done": sorted(self.done)} | ({"drill": asdict(self.tally)} if self.tally.asked else {})
 
 
 class Progress:
@@ -147,7 +144,7 @@ def _kept_of(read: Any) -> Kept:
         raise ValueError
     if not all(type(number) is int and number >= 0 for number in [*drill.values(), *boxes.values()]):
         raise ValueError
-    return Kept(frozenset(done), Tally(**drill, boxes=FrozenDict(boxes)))
+    return Kept(frozenset(done), Tally(**drill, boxes=boxes))
 
 
 class VisitorProgress(Progress):

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from shapecalc.core.ask import DEFAULT_OPSET, default_dialect
-from shapecalc.core.record import Record
-from shapecalc.teaching.judging import account
-from shapecalc.teaching.tasks import answer_line, prediction_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from shapecalc.teaching.exercises import Exercise
+from shapecalc.teaching.exercises import Exercise
+from shapecalc.teaching.judging import account, answer_line, prediction_text
 
 ASKED = "Write the output shape, or error if the request is refused."
 USUAL = "onnx"
@@ -28,7 +23,8 @@ li { break-inside: avoid; margin-bottom: 0.8em; }
 .answers { break-before: page; }"""
 
 
-class Sheet(Record):
+@dataclass(frozen=True, slots=True)
+class Sheet:
     """What stands on a worksheet."""
 
     title: str

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shapecalc.core.record import Record
 from shapecalc.core.text import is_file, shape_text
-from shapecalc.engine.folders import found_in
+from shapecalc.engine.headers import found_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from shapecalc.core.text import is_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.engine.files import Source
+    from shapecalc.engine.arrays import Source
 
 CLOSED = "a served app opens no files and writes none"
 _are_open = True
@@ -31,10 +31,10 @@ def open_source(text: str) -> Source | None:
     if not _are_open:
         hint = "write the shape itself, such as 2,3,4"
         raise ShapeError(Problem(FILE, CLOSED, hint, argument="input"))
-    from shapecalc.engine import opening
-    from shapecalc.engine.files import FileError
+    from shapecalc.engine import arrays
+    from shapecalc.engine.arrays import FileError
 
     try:
-        return opening.open_source(text)
+        return arrays.open_source(text)
     except FileError as error:
         raise ShapeError(Problem(FILE, str(error), argument="input")) from None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shapecalc.core.answers import Request
-    from shapecalc.engine.files import Source
+    from shapecalc.engine.arrays import Source
     from shapecalc.tui.question import Question
 
 ENDINGS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
@@ -148,8 +148,7 @@ def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object]
     """Return a function that gives a file's element at an index, `?` if it cannot be read; None if there is no file."""
     if source is None:
         return None
-    from shapecalc.engine.files import FileError
-    from shapecalc.engine.reading import elements_at
+    from shapecalc.engine.arrays import FileError, elements_at
 
     def element(index: tuple[int, ...]) -> object:
         try:

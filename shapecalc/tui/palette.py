@@ -11,7 +11,7 @@ from textual.markup import escape
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
-from shapecalc.teaching.topics import TOPICS
+from shapecalc.teaching import TOPICS
 from shapecalc.tui.keys import KEYS
 from shapecalc.tui.question import ASKABLE, CHAIN, question_of
 from shapecalc.tui.themes import THEMES

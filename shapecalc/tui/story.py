@@ -198,7 +198,7 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
         return Text()
     if not state.gridded:
         return picture(state.good, at, width=width, height=height, hides_late=bool(state.holes) or state.hides_refusal)
-    from shapecalc.engine.files import FileError
+    from shapecalc.engine.arrays import FileError
 
     try:
         if state.beside and state.twin:

@@ -63,7 +63,6 @@ def answer_seconds() -> dict[str, float]:
     calls = {
         "ONNX: build a model of one node, infer": inferred,
         "sc.reshape((2,3,4), (0,-1))": lambda: sc.reshape((2, 3, 4), (0, -1)),
-        "the same with its steps": lambda: sc.reshape((2, 3, 4), (0, -1)).steps,
         "sc.shuffle((2,3,4), first=(1,0,2), to=(2,-1,3))": lambda: sc.shuffle(
             (2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)
         ),

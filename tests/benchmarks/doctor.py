@@ -12,8 +12,8 @@ import time
 import timeit
 
 from shapecalc.doctor import excerpts
+from shapecalc.doctor.match import SENTENCES
 from shapecalc.doctor.report import diagnosis
-from shapecalc.doctor.sentences import SENTENCES
 
 ROUNDS = 9
 SIZE = 1 << 20

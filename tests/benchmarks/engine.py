@@ -25,9 +25,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 import shapecalc as sc
 from shapecalc.engine import run
-from shapecalc.engine.backends import BackendError
-from shapecalc.engine.backends import cupy as cupy_or_reason
 from shapecalc.engine.copying import fill_for
+from shapecalc.engine.execute import BackendError
+from shapecalc.engine.execute import cupy as cupy_or_reason
 from tests.benchmarks.layouts import MIB, both_seconds, drawn, layouts, numbers, paired
 
 torch = importlib.import_module("torch") if importlib.util.find_spec("torch") else None

@@ -27,10 +27,9 @@ import zarr
 from shapecalc.core.commands import read_chain
 from shapecalc.core.fixing import answer_chain
 from shapecalc.engine.stores.carrying import carry_job, plan_job
-from shapecalc.engine.stores.chunks import running_codecs
-from shapecalc.engine.stores.clusters import cluster_at
-from shapecalc.engine.stores.reads import boxes_of
-from shapecalc.engine.stores.stores import open_store
+from shapecalc.engine.stores.regions import grid
+from shapecalc.engine.stores.stores import open_store, running_codecs
+from shapecalc.engine.stores.workers import cluster_at
 from tests.cli.test_clusters import Watch
 
 TURNS = 5
@@ -60,7 +59,7 @@ def plain_copy(client, source, target, chunks, codec):
         str(target), shape=array.shape, chunks=chunks, dtype=array.dtype, compressors=CODECS[codec], overwrite=True
     )
     steps = (min(array.shape[0], 4 * chunks[0]), *chunks[1:])
-    boxes = list(boxes_of(array.shape, steps))
+    boxes = list(grid(array.shape, steps))
     client.gather(client.map(partial(copied, str(source), str(target)), boxes, pure=False))
 
 
@@ -79,7 +78,7 @@ def recoded(source, box):
 
 def codec_alone(client, source):
     """Decode and encode each chunk of a store."""
-    boxes = list(boxes_of(zarr.open_array(str(source), mode="r").shape, CHUNKS))
+    boxes = list(grid(zarr.open_array(str(source), mode="r").shape, CHUNKS))
     client.gather(client.map(partial(recoded, str(source)), boxes, pure=False))
 
 

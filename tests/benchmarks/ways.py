@@ -1,4 +1,4 @@
-"""Which way of a strided copy is fastest where: this measures and prints the table of `shapecalc/engine/fastest.py`.
+"""Which way of a strided copy is fastest where: this measures and prints the table of `shapecalc/engine/copying.py`.
 
 Run it from a checkout: `python tests/benchmarks/ways.py [SEED] [SECONDS]`. Every way fills the same target with the
 same source, in turns, on one core, in the processor's time. For each place of the table it prints how many copies were
@@ -19,10 +19,19 @@ from time import perf_counter, process_time
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from shapecalc.engine.atoms import axes_of, steps
-from shapecalc.engine.copying import FILLS, tiles_of
-from shapecalc.engine.fastest import IN_ORDER, LINES, ROWS, SIGNS, WIDTHS
-from shapecalc.engine.ways import elements_of, place_of, tile_of
+from shapecalc.engine.copying import (
+    FILLS,
+    IN_ORDER,
+    LINES,
+    ROWS,
+    SIGNS,
+    WIDTHS,
+    elements_of,
+    table_key,
+    tile_of,
+    tiles_of,
+)
+from shapecalc.engine.plan import axes_of, steps
 from tests.benchmarks.layouts import KIB, MIB, anyhow, layouts, numbers, seconds
 
 SIZES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 24 * MIB)
@@ -35,7 +44,7 @@ def measured(view):
     """Return the place of a copy in the table, and the ratio of each way to NumPy's own; None if there is no place."""
     together, strides = steps(axes_of(view.shape, view.strides))
     sizes, strides, width = elements_of(together, strides, view.itemsize)
-    place = place_of(sizes, strides, width) if len(sizes) > 1 else None
+    place = table_key(sizes, strides, width) if len(sizes) > 1 else None
     if place is None:
         return None
     source, target = view.reshape(together), np.empty(together, view.dtype)

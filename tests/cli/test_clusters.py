@@ -14,7 +14,7 @@ import pytest
 
 from shapecalc.core.commands import read_chain
 from shapecalc.core.fixing import answer_chain
-from shapecalc.engine.files import FileError
+from shapecalc.engine.arrays import FileError
 from shapecalc.engine.stores.carrying import carry_job, plan_job
 from tests.cli.conftest import command, environment, process
 
@@ -40,7 +40,7 @@ def large(tmp_path_factory):
 
 @pytest.fixture
 def cluster():
-    from shapecalc.engine.stores.clusters import cluster_at
+    from shapecalc.engine.stores.workers import cluster_at
 
     with cluster_at("local:2") as made:
         yield made

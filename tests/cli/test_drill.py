@@ -12,9 +12,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from shapecalc.teaching import TOPICS
 from shapecalc.teaching.drill import exercises
-from shapecalc.teaching.tasks import prediction_text, right_prediction
-from shapecalc.teaching.topics import TOPICS
+from shapecalc.teaching.judging import prediction_text, right_prediction
 from shapecalc.teaching.worksheet import Sheet, html_of
 from tests.cli.conftest import ROOT, command, environment
 

@@ -340,11 +340,11 @@ def test_an_ascii_locale_is_no_obstacle():
 
 
 def test_why_explains_what_the_doctor_finds(shapecalc):
-    from shapecalc.doctor.causes import SAID
+    from shapecalc.doctor.causes import CAUSES
 
-    for cause in SAID.keys() - RULES.keys():
-        assert shapecalc("why", cause).out.startswith(f"{cause}: {SAID[cause]}\n")
-    assert json.loads(shapecalc("why", "hard-coded-batch", "--json").out)["says"] == SAID["hard-coded-batch"]
+    for cause in CAUSES.keys() - RULES.keys():
+        assert shapecalc("why", cause).out.startswith(f"{cause}: {CAUSES[cause].said}\n")
+    assert json.loads(shapecalc("why", "hard-coded-batch", "--json").out)["says"] == CAUSES["hard-coded-batch"].said
     explained = shapecalc("why", "hard-coded-batch").out
     assert "0,197,12,64" in explained
     assert "shapecalc model FILE.onnx --fix" in explained.replace("\n  ", " ")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.cases import read_conditions
-from shapecalc.core.conditions import Condition, Never, System, combine, differ, divides, equal, holds
+from shapecalc.core.conditions import Condition, Known, Never, combine, differ, divides, equal, holds
 from shapecalc.core.dims import lowest_terms, substitute
 from shapecalc.core.problem import ShapeError
 from tests.sampling import examples
@@ -203,9 +203,30 @@ def test_more_differences_than_can_be_searched_are_left_as_they_are():
     assert [str(each) for each in read_conditions([bound, *listed])] == [bound, *listed]
 
 
-def test_a_system_names_what_says_nothing_new():
-    twice, again = lowest_terms(1, 2, {"N": 1, "M": -1}), lowest_terms(4, 1, {"N": -2, "M": 2})
-    assert System([twice, again], ()).repeated == {again}
+def test_coefficients_of_too_many_digits_leave_conditions_as_they_are():
+    large = 10**700
+    row = [f"A{place} == {large}*A{place + 1}" for place in range(6)]
+    listed = [*row, "A0 % 10 == 0", "A6 != 1"]
+    assert [str(each) for each in read_conditions(listed)] == listed
+    conditions = [condition for text in listed for condition in _stated(text)]
+    known = Known((), conditions)
+    assert known.undecided
+    assert not known.implies(conditions[-2])
+    assert known.settled.keys() == {f"A{place}" for place in range(6)}
+
+
+def test_what_follows_is_implied_and_nothing_else():
+    known = Known((), read_conditions(["N*N == M*M*M", "K % (2*N) == 0", "J == N*M", "N != 1", "C == N"]))
+    following = ["N % M == 0", "J % (M*M) == 0", "K % (2*M) == 0", "J*J == C*C*M*M", "M != 1", "C != 1", "N != 2"]
+    assert [known.implies(*_stated(text)) for text in following] == [True] * 7
+    others = ["M % N == 0", "K % 4 == 0", "K == 2*N", "J != 32", "L != 1"]
+    assert [known.implies(*_stated(text)) for text in others] == [False] * 5
+
+
+def test_equalities_that_follow_from_those_before_are_named():
+    first, second = (Condition(lowest_terms(1, 1, {name: 1}), "==", other) for name, other in (("N", 4), ("M", 4)))
+    squared = Condition(lowest_terms(1, 1, {"N": 2}), "==", lowest_terms(4, 1, {"M": 1}))
+    assert Known((), [first, second, squared]).repeated == {squared}
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,11 @@ CASES = [
     ("2,3,4 | transpose 1,0,2 | transpose 1,0,2 | reshape 6,-1", "transposes", "2,3,4 | reshape 6,-1"),
     ("N,4*C,H,W | transpose 0,1,2,3 | depth_to_space 2", "transposes", "N,4*C,H,W | depth_to_space 2"),
     ("N,4 | reshape 2,6 | transpose | transpose", "transposes", "N,4 | reshape 2,6"),
+    (
+        "N,C,H | reshape N*M,N/M,N/2,-1 | transpose 0,3,2,1 | transpose 1,3,0,2",
+        "shuffles",
+        "N,C,H | reshape M*N,N/M,N/2,2*C*H/N/N | transpose 3,1,0,2",
+    ),
     ("?,3 | transpose | transpose", "transposes", "?,3 | reshape 0,3"),
     ("?,?,3 | transpose 1,0,2 -d torch | transpose 1,0,2 -d torch", "transposes", None),
     ("0,3 | transpose | transpose", "transposes", "0,3 | reshape 0,3 --allowzero"),

@@ -29,9 +29,9 @@ def slowly(call):
 
 def take_away():
     """Take away what not every system has."""
-    from shapecalc.engine import apart, whole_files
+    from shapecalc.engine import processes, whole_files
 
-    whole_files.UNNAMED, apart.FORKS = 0, False
+    whole_files.UNNAMED, processes.FORKS = 0, False
     del os.posix_fallocate
 
 

@@ -15,11 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_dtypes, array_shapes, scalar_dtypes
 
-from shapecalc.engine.files import FileError, open_array, raise_file_errors
-from shapecalc.engine.literals import DEEPEST, read_literal
-from shapecalc.engine.npy_headers import LONGEST_HEADER, read_header, write_header
-from shapecalc.engine.opening import open_source
-from shapecalc.engine.regular_files import Unreadable
+from shapecalc.engine.arrays import FileError, open_array, open_source, raise_file_errors
+from shapecalc.engine.headers import LONGEST_HEADER, Unreadable, read_header, write_header
 from tests.sampling import examples
 
 LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
@@ -150,23 +147,22 @@ REFUSED = {
     "negative": (header(shape="(-2, 3)"), "a negative size"),
     "huge": (header(shape="(99999999999999999999,)"), "more elements than a file can hold"),
     "huge and empty": (header(shape="(0, 9223372036854775807, 2)"), "more elements than a file can hold"),
-    "deep": (header("[" * 5000), f"more than {DEEPEST} brackets"),
-    "deep and closed": (header("(" * 5000 + ")" * 5000), f"more than {DEEPEST} brackets"),
-    "deep fields": (header("[('a', " * DEEPEST + "'<f8'" + ")]" * DEEPEST), f"more than {DEEPEST} brackets"),
+    "deep": (header("[" * 5000), "cannot be read: {'descr'"),
+    "deep and closed": (header("(" * 5000 + ")" * 5000), "cannot be read"),
+    "deep signs": (header("-" * 60000 + "1"), "cannot be read"),
+    "deep fields": (header("[('a', " * 150 + "'<f8'" + ")]" * 150), "cannot be read"),
     "version 4.0": (header().replace(b"NUMPY\x01", b"NUMPY\x04"), "version 4.0"),
-    "Python 2 in version 3.0": (header(shape="(3L,)", version=(3, 0)), r"on: 3L,\), }$"),
+    "Python 2 in version 3.0": (header(shape="(3L,)", version=(3, 0)), "cannot be read"),
     "not UTF-8": (header("'é'", version=(3, 0)).replace("é".encode(), b"\xff\xff"), "not the UTF-8"),
-    "code": (header("__import__('os').system('true')"), "on: __import__"),
-    "half a character": (header("[('\\ud800', '<f8')]"), r"on: '\\ud800'"),
-    "twice the same": (header(order="False, 'fortran_order': True"), "one thing twice"),
+    "code": (header("__import__('os').system('true')"), "cannot be read"),
+    "twice the same": (header(order="False, 'fortran_order': True"), "descr, fortran_order and shape alone"),
     "an order that is none": (header(order="0"), "neither True nor False"),
     "an array for a type": (header("('<f8', (2,))"), "no element type"),
     "objects": (header("'|O'"), "pickled objects"),
     "objects in a structure": (header("[('a', '|O')]"), "pickled objects"),
     "a type of gigabytes": (header("'|V9999999999'"), "no element type"),
     "elements of nothing": (header("'|V0'", "(99999, 99999999999)"), "no bytes"),
-    "an old name": (header("'a8'"), "no element type"),
-    "a list": (header().replace(b"{", b"[").replace(b"}", b"]"), "on: :"),
+    "a list": (header().replace(b"{", b"[").replace(b"}", b"]"), "cannot be read"),
     "a number": (header(length=1).replace(b"{", b"3"), "descr, fortran_order and shape"),
     "cut": (header()[:40], "ends before its header"),
     "nothing": (b"", "does not start"),
@@ -180,10 +176,15 @@ def test_a_header_that_cannot_be_used_is_refused_with_the_reason(what):
         read_header(io.BytesIO(data))
 
 
+def test_a_header_that_is_hardly_a_literal_is_refused_without_a_warning(recwarn):
+    for text in ("1if 1else 1", "'\\d'", "1is 1"):
+        assert read_by_us(header(text)) is None
+    assert not recwarn.list
+
+
 def test_what_python_2_wrote_and_other_alphabets_are_read():
     assert read_by_us(header(shape="(2L, 3L)"))[0] == (2, 3)
     assert read_by_us(header("[('größe', '<f8')]", version=(3, 0)))[2].names == ("größe",)
-    assert read_literal("('a\\x41\\n\\\\', )") == ("aA\n\\",)
 
 
 class Measured(io.BytesIO):

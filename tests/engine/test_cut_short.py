@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.engine import apart, reading, writing
-from shapecalc.engine.files import FileError, open_array
+from shapecalc.engine import arrays, processes, writing
+from shapecalc.engine.arrays import FileError, open_array
 from shapecalc.engine.samples import samples
 from shapecalc.engine.writing import carry_out
 from shapecalc.tui.outcome import element_reader
@@ -25,8 +25,8 @@ from tests.engine.test_whole_files import SYSTEMS, names
 def test_large_arrays_are_carried_out_on_every_system(tmp_path, monkeypatch, system, order, forks):
     SYSTEMS[system](monkeypatch)
     monkeypatch.setattr(writing, "SMALL", 0)
-    monkeypatch.setattr(reading, "PIECE", 100)
-    monkeypatch.setattr(apart, "FORKS", forks)
+    monkeypatch.setattr(arrays, "AT_ONCE", 100)
+    monkeypatch.setattr(processes, "FORKS", forks)
     monkeypatch.delattr(os, "posix_fallocate")
     array = np.arange(600, dtype=np.int32).reshape(20, 30)
     np.save(tmp_path / "x.npy", np.asarray(array, order=order))
@@ -42,7 +42,7 @@ def test_large_arrays_are_carried_out_on_every_system(tmp_path, monkeypatch, sys
 @pytest.mark.parametrize("forks", [True, False])
 def test_an_input_that_is_cut_short_while_it_is_mapped_is_told(tmp_path, monkeypatch, forks):
     monkeypatch.setattr(writing, "SMALL", 0)
-    monkeypatch.setattr(apart, "FORKS", forks)
+    monkeypatch.setattr(processes, "FORKS", forks)
     path = tmp_path / "x.npy"
     np.save(path, np.ones((600, 600)))
     source = open_array(str(path))
@@ -100,7 +100,7 @@ def test_what_fails_in_a_child_fails_here():
 
     told = []
     with pytest.raises(OSError, match="No space left"):
-        apart.done_apart(work, told.append)
+        processes.do_in_child(work, told.append)
     assert told == [1]
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.engine import device, execute, run
-from shapecalc.engine.backends import BackendError
-from shapecalc.engine.files import open_array
+from shapecalc.engine import execute, run
+from shapecalc.engine.arrays import open_array
+from shapecalc.engine.execute import BackendError
 from shapecalc.engine.writing import carry_out
 from tests.engine.test_files import ARRAYS, SHUFFLE, expected
 
@@ -48,7 +48,7 @@ class Played(np.ndarray):
         return Device(self.number)
 
     def copy(self):
-        return on_device(np.array(self))
+        return on_device(np.array(self, order="C"))
 
     def get(self):
         return np.array(self)
@@ -88,7 +88,7 @@ def fake_device(monkeypatch):
 
     cupy = SimpleNamespace(asarray=asarray, empty=empty, cuda=SimpleNamespace(runtime=runtime), **names)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setattr(device, "PIECE", 64)
+    monkeypatch.setattr(execute, "SENT", 64)
     return sent
 
 
@@ -106,7 +106,7 @@ def carry_by_device(tmp_path, array, answer):
 @pytest.mark.parametrize("name", sorted(set(ARRAYS) - {"structure"}))
 def test_every_element_of_a_number_s_width_goes_there_and_back_in_pieces(tmp_path, fake_device, name, order):
     array = np.asarray(ARRAYS[name].reshape(2, 3, 4), order=order)
-    if array.itemsize not in device.NUMBERS:
+    if array.itemsize not in execute.NUMBERS:
         with pytest.raises(BackendError, match=f"CuPy has no elements of {array.itemsize} bytes"):
             carry_by_device(tmp_path, array, SHUFFLE)
         return
@@ -144,8 +144,7 @@ def test_an_array_there_stays_there():
 @pytest.mark.usefixtures("fake_device")
 @pytest.mark.parametrize("contiguous", [False, True])
 @pytest.mark.parametrize("answer", [sc.transpose((2, 3, 4)), SHUFFLE, sc.roll((2, 3, 4), 1, 0)])
-def test_an_array_on_another_device_stays_on_that(monkeypatch, answer, contiguous):
-    monkeypatch.setattr(execute, "SMALL", 0)
+def test_an_array_on_another_device_stays_on_that(answer, contiguous):
     with Device(1):
         array = on_device(ARRAYS["float"].reshape(2, 3, 4))
     result = run(answer, array, contiguous=contiguous)

@@ -13,7 +13,7 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.engine import whole_files
-from shapecalc.engine.files import FileError, open_array
+from shapecalc.engine.arrays import FileError, open_array
 from shapecalc.engine.writing import carry_out
 from tests.cli.conftest import ROOT, environment, process
 
@@ -205,7 +205,7 @@ SLOW = """
 import os, signal, sys, time
 from pathlib import Path
 import shapecalc as sc
-from shapecalc.engine.files import open_array
+from shapecalc.engine.arrays import open_array
 from shapecalc.engine.writing import carry_out
 def tick(done):
     os.write(1, b"w")

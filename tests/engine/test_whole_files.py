@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from shapecalc.engine import whole_files
-from shapecalc.engine.endings import Endings
+from shapecalc.engine.processes import Endings
 from shapecalc.engine.whole_files import report_file, whole_file
 from tests.cli.conftest import command, environment
 from tests.core.test_rooms import SOURCES

@@ -13,7 +13,7 @@ from shapecalc.cli.app import COMMANDS
 from shapecalc.cli.options import Argument, Takes, parameters_of
 from shapecalc.core.ops import OPS
 from shapecalc.core.rulebook import RULES
-from shapecalc.teaching.topics import TOPICS
+from shapecalc.teaching import TOPICS
 from tests.fuzz.running import Attempt
 
 DIMS = [*"0123468", "12", "64", "-1", "-1", "-2", "-4", "N", "C", "H*W", "3*H*W", "C*H*W/64", "N/N", "?", "1/N"]

@@ -19,7 +19,7 @@ from shapecalc.cli.pages import PAGES as TOPICS
 from shapecalc.core.cases import KEYS
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.rulebook import RULES
-from shapecalc.teaching.lesson_faults import OPTIONAL, OPTIONAL_OF_WRONG, REQUIRED, REQUIRED_OF_WRONG
+from shapecalc.teaching.lessons import OPTIONAL, OPTIONAL_OF_WRONG, REQUIRED, REQUIRED_OF_WRONG
 from shapecalc.view.mdoc import page_text
 from tests.man import dialects
 from tests.sessions import PAGES, files_of_pages, folder_of_sessions, literal, run

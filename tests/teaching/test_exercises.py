@@ -8,13 +8,11 @@ import pytest
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import REFUSALS, STEP_RULES
-from shapecalc.teaching.drill import Drill, exercises, judge_exercise
+from shapecalc.teaching import ALL, FORMATS, TOPICS
+from shapecalc.teaching.drill import GAPS, Drill, exercises, judge_exercise
 from shapecalc.teaching.exercises import KINDS, LEVELS, exercise, kinds_of
-from shapecalc.teaching.judging import rungs
-from shapecalc.teaching.lesson_faults import gives_away
-from shapecalc.teaching.schedule import GAPS
-from shapecalc.teaching.tasks import answer_line, prediction_text, right_prediction
-from shapecalc.teaching.topics import ALL, FORMATS, TOPICS
+from shapecalc.teaching.judging import answer_line, prediction_text, right_prediction, rungs
+from shapecalc.teaching.lessons import gives_away
 from shapecalc.teaching.worksheet import WRITERS
 from tests.sampling import some_and_rest
 

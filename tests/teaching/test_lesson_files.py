@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.teaching.lesson_faults import faults_in
-from shapecalc.teaching.lesson_files import LARGEST, own_lessons, read_lesson_file
-from shapecalc.teaching.lessons import judge
+from shapecalc.teaching.lessons import LARGEST, faults_in, judge, own_lessons, read_lesson_file
 
 GOOD = '''\
 # week 3
@@ -100,6 +98,9 @@ WRONG = [
         17,
         "there is no key 'wrong'",
     ),
+    ('notes = "Say', '"note" = "Say', 11, "there is no key 'note': there are id, title"),
+    ('notes = "Say', 'notes.note = "Say', 11, "notes is a text, not a table"),
+    ('point = "It moves."', 'point = "It moves."\n[week]\nnumber = 3', 28, "there is no key 'week' beside [[lesson]]"),
     ("# week 3", "[[lesson", 1, "it is not TOML: expected ']]'"),
     ("# week 3", "x = " + "[" * 5000, 1, "it is nested too deeply"),
     ("# week 3", "x = " + "9" * 5000, 1, "it has a number with too many digits"),
@@ -116,6 +117,13 @@ def test_what_is_wrong_is_told_with_its_line(old, new, line, said):
     assert len(faults) == 1
     assert said in faults[0].said
     assert line in (None, faults[0].line)
+
+
+def test_statements_of_several_lines_do_not_move_the_lines_after_them():
+    text = changed('"Say it twice."', "'''\none]\n[[lesson]]\n''' # two").replace('"last"', '"Last"')
+    assert [fault.line for fault in faults_in(text)[1]] == [25]
+    text = changed('follow = "0,2"', "wrong = [\n  {typed = '3', said = 'x'},\n]\nfollow = '0,3'")
+    assert [fault.line for fault in faults_in(text)[1]] == [29]
 
 
 def test_all_that_is_wrong_is_told_in_the_order_of_the_lines():

@@ -13,10 +13,16 @@ from hypothesis import strategies as st
 
 from shapecalc.core.rulebook import RULES
 from shapecalc.core.text import shape_text
-from shapecalc.teaching.judging import correction, rungs
-from shapecalc.teaching.lesson_faults import faults_in, gives_away
-from shapecalc.teaching.lessons import Lesson, judge, lessons
-from shapecalc.teaching.tasks import Task, answer_line, prediction_text, read_prediction, right_prediction
+from shapecalc.teaching.judging import (
+    Task,
+    answer_line,
+    correction,
+    prediction_text,
+    read_prediction,
+    right_prediction,
+    rungs,
+)
+from shapecalc.teaching.lessons import Lesson, faults_in, gives_away, judge, lessons
 from tests.core.test_imports import loaded
 
 ALL = lessons()

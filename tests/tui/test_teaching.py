@@ -12,9 +12,8 @@ import pytest
 
 from shapecalc.core.commands import split
 from shapecalc.core.text import shape_text
-from shapecalc.teaching.lesson_files import own_lessons
-from shapecalc.teaching.lessons import Course, lessons
-from shapecalc.teaching.tasks import prediction_text, right_prediction
+from shapecalc.teaching.judging import prediction_text, right_prediction
+from shapecalc.teaching.lessons import Course, lessons, own_lessons
 from shapecalc.tui.keys import KEYS
 from shapecalc.tui.question import question_of
 from shapecalc.tui.screens import drill

@@ -10,7 +10,7 @@ from time import monotonic
 
 from shapecalc.cli.checking.reports import Verdict
 from shapecalc.cli.output import Exit, put
-from shapecalc.engine.endings import Endings
+from shapecalc.engine.processes import Endings
 from shapecalc.engine.whole_files import report_file, whole_file
 
 TYPE_CHECKING = False

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from threading import Thread
 
 from shapecalc.cli.checking.judge import BlockResult, defaults_after, judge_block
-from shapecalc.engine.endings import child_starting, leave_to_parent
+from shapecalc.engine.processes import child_starting, leave_to_parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ class Holds(Choice):
     FLAG = "yes or no"
 
 
-class Param(Record, read_often=True):
+class Param(Record):
     """One parameter of an op."""
 
     name: str
@@ -111,7 +111,7 @@ class EmptyInfer(Choice):
     """The dims that 0 copies are left out of the products of both sides, and 0/0 is 1."""
 
 
-class Reading(Record, read_often=True):
+class Reading(Record):
     """How a framework reads a requested shape, at one setting of its switch."""
 
     zero: Zero
@@ -178,7 +178,7 @@ class Outside(Choice):
     REFUSED = "refused, and nothing counts from the end"
 
 
-class Switch(Record, read_often=True):
+class Switch(Record):
     """A framework's own switch over what 0 means."""
 
     name: str
@@ -188,7 +188,7 @@ class Switch(Record, read_often=True):
     """The first version of the operator that has it."""
 
 
-class Operator(Record, read_often=True):
+class Operator(Record):
     """What a dialect calls an op, and what its operator takes."""
 
     name: str
@@ -206,7 +206,7 @@ class Operator(Record, read_often=True):
     """Whether its own `steps` have other rules for a tensor that holds nothing."""
 
 
-class Dialect(Record, read_often=True):
+class Dialect(Record):
     """One framework's row: its operators, its answers, its limits, and where they are written down."""
 
     name: str

@@ -22,11 +22,13 @@ __all__ = ["NONE", "Holds", "Op", "Param", "Setting", "accepted_types", "operato
 NONE: FrozenDict = FrozenDict()
 
 
-class Setting(Record, read_often=True):
+class Setting(Record):
     """The rules under which one request is answered."""
 
     row: Dialect
     operator: Operator
+    steps: Callable[..., Reasons]
+    """What resolves the request: the operator's own way, or the op's."""
     version: int | None
     """The operator's version; None if operators have no versions."""
     reading: Reading
@@ -35,7 +37,7 @@ class Setting(Record, read_often=True):
     """The switch in force, by the framework's own name."""
 
 
-class Op(Record, read_often=True):
+class Op(Record):
     """One operation: its parameters, how it is resolved, and what else the house has to know of it."""
 
     name: str

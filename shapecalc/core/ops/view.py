@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.conditions import Known
 from shapecalc.core.dialects.base import Operator
 from shapecalc.core.dims import Shape, all_known
 from shapecalc.core.moves import Reshape
@@ -100,9 +101,9 @@ def view(shape: Shape, at: Setting, target: Shape, strides: Shape | None = None)
 
 def _strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
     """Return the strides of the view; raise `ShapeError` if there is none, or if sizes decide whether there is one."""
-    from shapecalc.core.conditions import Known  # an answer without its steps starts without it
     from shapecalc.core.layout import contiguous_strides
     from shapecalc.core.strides import view_after
+    # An answer without its steps starts without them.
 
     if strides is None or 0 in shape:
         return strides if strides and shape == target else contiguous_strides(target)

@@ -1,1 +1,1 @@
-"""Arrays beyond memory: a chain carried out on a store, box by box, here or on a cluster."""
+"""Arrays beyond memory: a chain carried out on a store, region by region, here or on a cluster."""

@@ -1,40 +1,46 @@
-"""A chain carried out on a store: planned, written as a part, and given its name when it is whole."""
+"""A chain carried out on a store: planned, written as a part, and given its name when it is whole.
+
+An output that is not whole yet is `OUT.part`, a folder with the array, a manifest, and a line for each task done.
+Nobody but its owner goes on with it, and one process at a time: the folder's manifest is locked.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
 import shapecalc
-from shapecalc.core.record import Record
-from shapecalc.engine.endings import Endings
-from shapecalc.engine.files import FileError, split_store
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.engine.arrays import FileError, split_store
 from shapecalc.engine.plan import concrete_moves
-from shapecalc.engine.stores.building import LinesError, fewest_lines
-from shapecalc.engine.stores.lines import Lines
-from shapecalc.engine.stores.parts import check_target, finish, held_part, is_array, part_of
-from shapecalc.engine.stores.passes import Plan, plan_store
-from shapecalc.engine.stores.plan import Pass, PlanError
-from shapecalc.engine.stores.stores import create_store, open_store, open_to_write
-from shapecalc.engine.stores.tasks import Work
+from shapecalc.engine.processes import Endings
+from shapecalc.engine.stores.axis_map import AxisMap, MoveError, Sizes, fewest_maps
+from shapecalc.engine.stores.plan import Pass, Plan, PlanError, plan_store
+from shapecalc.engine.stores.stores import Chunks, Store, create_store, open_store, open_to_write
+from shapecalc.engine.stores.workers import Done, Runner, Work
+from shapecalc.engine.whole_files import UNFINISHED, name_folder, sync_folders, write_whole
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
-    from shapecalc.core.answers import Chain, Trace
-    from shapecalc.engine.stores.lines import Sizes
-    from shapecalc.engine.stores.parts import Part
-    from shapecalc.engine.stores.running import Runner
-    from shapecalc.engine.stores.stores import Store
-
-
+METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
+"""Files of an array that are no chunks."""
+MANIFEST, DONE, ARRAY = "manifest.json", "done", "array.zarr"
 KEPT = 24 << 20
 """The bytes that libraries and the allocator of a worker keep beside what its tasks hold, as measured."""
 
 
-class Job(Record):
+@dataclass(frozen=True, slots=True)
+class Job:
     """A chain to carry out on a store: the source, the plan, and how many tasks run at once in a worker."""
 
     source: str
@@ -46,6 +52,141 @@ class Job(Record):
     def memory(self) -> int:
         """The bytes that a worker holds at most, beyond what it held before."""
         return self.plan.memory * self.threads + KEPT
+
+
+class PartialOutput:
+    """A part that this process holds."""
+
+    def __init__(self, folder: Path, log: IO[str]) -> None:
+        """Read which tasks are done."""
+        self.folder, self._log = folder, log
+        self.done = _read_done(folder / DONE)
+
+    def array(self, number: int) -> Path:
+        """Return the folder of the array that a pass writes."""
+        return self.folder / f"{number}.{ARRAY}"
+
+    def record(self, number: int, task: int, done: Done) -> None:
+        """Note that a task of a pass is done."""
+        self.done[number, task] = done
+        self._log.write(f"{number} {task} {done.checksum} {done.files}\n")
+        self._log.flush()
+
+    def forget_lost(self, number: int, plan: Pass, chunks: Chunks) -> None:
+        """Forget the tasks of a pass of which files are not there any more."""
+        for (pass_number, task), done in [*self.done.items()]:
+            if pass_number == number:
+                there = sum(chunks.file(place).exists() for place in chunks.places(plan.region(task)))
+                if there != done.files:
+                    del self.done[number, task]
+
+    def check_whole(self, number: int) -> None:
+        """Raise `FileError` if files of a pass are not there; remove what killed writers have left among them."""
+        expected = sum([done.files for (pass_number, _), done in self.done.items() if pass_number == number])
+        count = 0
+        for folder, _, names in os.walk(self.array(number)):
+            for name in names:
+                if name.endswith(UNFINISHED):
+                    Path(folder, name).unlink()
+                elif name not in METADATA:
+                    count += 1
+        if count != expected:
+            raise FileError(f"{self.folder}: of {expected} files that were written {count} are there; --resume goes on")
+
+
+def part_of(target: Path) -> Path:
+    """Return where an output is written until it is whole."""
+    return target.with_name(f"{target.name}.part")
+
+
+@contextmanager
+def locked_part(target: Path, manifest: dict[str, Any], *, resume: bool) -> Iterator[PartialOutput]:
+    """Yield the part of an output: a new one, or with `resume` the one that is there, if its manifest is the same.
+
+    Raises `FileError` if there is a part and `resume` is not given, if it is of another request, source or owner, or
+    if another process holds it; `OSError` if it cannot be written.
+    """
+    folder = part_of(target)
+    if os.path.lexists(folder):
+        if not resume:
+            raise FileError(f"{folder}: it is there already; --resume goes on with it, or remove it: rm -r {folder}")
+        _check_manifest(folder, manifest)
+    else:
+        folder.mkdir()
+        write_whole(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
+    with (folder / MANIFEST).open("rb") as locked, (folder / DONE).open("a", encoding="ascii") as log:
+        _lock(locked, folder)
+        yield PartialOutput(folder, log)
+
+
+def _lock(file: IO[bytes], folder: Path) -> None:
+    """Hold a lock as long as the file is open; raise `FileError` if another process holds it."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileError(f"{folder}: another process writes it") from None
+
+
+def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raise `FileError` if a part is not of this request, source and owner."""
+    if folder.is_symlink() or not folder.is_dir():
+        raise FileError(f"{folder}: it is no folder of its own")
+    if hasattr(os, "geteuid") and folder.stat().st_uid != os.geteuid():
+        raise FileError(f"{folder}: it is of another owner")
+    try:
+        found = json.loads((folder / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError):
+        raise FileError(f"{folder}: its manifest cannot be read; remove it: rm -r {folder}") from None
+    for name, own in manifest.items():
+        if not isinstance(found, dict) or found.get(name) != own:
+            raise FileError(f"{folder}: its {name} is another than that of this run; remove it: rm -r {folder}")
+
+
+def _read_done(file: Path) -> dict[tuple[int, int], Done]:
+    """Return what is noted of the tasks that are done; a last line that is cut short does not count."""
+    lines = file.read_text("ascii", "replace").splitlines(keepends=True)
+    words = [line.split() for line in lines if line.endswith("\n")]
+    if lines and not lines[-1].endswith("\n"):
+        write_whole(file, "".join(lines[:-1]).encode(), force=True)
+    numbers = [[*map(int, each)] for each in words if len(each) == 4 and all(word.isdigit() for word in each)]
+    return {(each[0], each[1]): Done(each[2], each[3]) for each in numbers}
+
+
+def check_target(target: Path, source: Path, *, force: bool) -> None:
+    """Raise `FileError` if an output may not have a name.
+
+    It is the source's, or around or inside it; it is there, or with `force`, it is no array to replace.
+    """
+    if not target.parent.is_dir():
+        raise FileError(f"{target}: there is no folder {target.parent}")
+    mine, theirs = target.parent.resolve() / target.name, source.resolve()
+    if mine == theirs or mine in theirs.parents or theirs in mine.parents:
+        raise FileError(f"{target}: the output is the input, or around or inside it")
+    if not os.path.lexists(target):
+        return
+    if not force:
+        raise FileError(f"{target}: it exists; --force writes over it, --verify compares it")
+    if target.is_symlink() or not target.is_dir() or not is_array(target):
+        raise FileError(f"{target}: it is no folder of a Zarr array, so it is not replaced")
+
+
+def is_array(folder: Path) -> bool:
+    """Say whether a folder is a Zarr array at its root, and no group."""
+    if (folder / ".zarray").is_file():
+        return True
+    try:
+        return bool(json.loads((folder / "zarr.json").read_text("utf-8"))["node_type"] == "array")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def finish(partial: PartialOutput, number: int, target: Path) -> None:
+    """Give the array of the last pass its name, and remove its part."""
+    partial.check_whole(number)
+    name_folder(partial.array(number), target)
+    sync_folders([target], target.parent)
+    shutil.rmtree(partial.folder)
 
 
 def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chunks: Sizes | None = None) -> Job:
@@ -61,18 +202,18 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
     itemsize = store.array.dtype.itemsize
     if 0 in store.array.shape or 0 in shape:
         none = (0,) * len(store.array.shape)
-        lines = Lines(store.array.shape, shape, (), none, none)
+        empty = AxisMap(store.array.shape, shape, (), none, none)
         steps = chunks or tuple([max(1, size) for size in shape])
-        return Job(source, store, Plan((Pass(lines, itemsize, store.chunks, steps, steps),)), threads)
+        return Job(source, store, Plan((Pass(empty, itemsize, store.chunks, steps, steps),)), threads)
     try:
-        rows = fewest_lines(store.array.shape, moves)
+        maps = fewest_maps(store.array.shape, moves)
         for count in range(threads, 0, -1):
             try:
-                plan = plan_store(rows, itemsize, store.chunks, max(0, memory - KEPT) // count, chunks)
+                plan = plan_store(maps, itemsize, store.chunks, max(0, memory - KEPT) // count, chunks)
                 return Job(source, store, plan, count)
             except PlanError as error:
                 needed = error.needed + KEPT
-    except LinesError as error:
+    except MoveError as error:
         raise FileError(f"{source}: {error}") from None
     raise FileError(f"{source}: a worker needs --memory {-(-needed >> 20)}MiB at least")
 
@@ -86,57 +227,57 @@ def carry_job(job: Job, target: Path, run: Runner, tick: Callable[[int], object]
     path, member = Path(split_store(job.source)[0]), split_store(job.source)[1]
     check_target(target, path, force=force)
     manifest = {
-        "request": [[repr(each.lines), [*each.chunks], [*each.task]] for each in job.plan.passes],
+        "request": [[repr(each.axis_map), [*each.chunks], [*each.task]] for each in job.plan.passes],
         "source": {"path": str(path.absolute()), "member": member, **job.store.identity},
         "shapecalc": shapecalc.__version__,
     }
     with Endings():
         try:
-            with held_part(target, manifest, resume=resume) as part:
-                _do_passes(job, part, run, tick)
-                finish(part, len(job.plan.passes) - 1, target)
+            with locked_part(target, manifest, resume=resume) as partial:
+                _do_passes(job, partial, run, tick)
+                finish(partial, len(job.plan.passes) - 1, target)
         except KeyboardInterrupt:
             raise
         except Exception as error:
             raise _failed(error, target) from error
 
 
-def _do_passes(job: Job, part: Part, run: Runner, tick: Callable[[int], object]) -> None:
+def _do_passes(job: Job, partial: PartialOutput, run: Runner, tick: Callable[[int], object]) -> None:
     """Do the passes that are not done yet. What a pass has read is removed when what it wrote is whole."""
     passes = job.plan.passes
-    counts = Counter(number for number, _ in part.done)
+    counts = Counter(number for number, _ in partial.done)
     begin = max((number for number, plan in enumerate(passes) if counts[number] == plan.tasks), default=0)
     tick(sum([plan.written for plan in passes[:begin]]))
     for number, plan in enumerate(passes[begin:], begin):
-        source = str(part.array(number - 1)) if number else job.source
-        array = part.array(number)
+        source = str(partial.array(number - 1)) if number else job.source
+        array = partial.array(number)
         if not is_array(array):
-            create_store(array, open_store(source) if number else job.store, plan.lines, plan.chunks)
-        part.forget_lost(number, plan, open_to_write(str(array)))
-        _do_pass(Work(plan, source, str(array)), number, part, run, tick)
+            create_store(array, open_store(source) if number else job.store, plan.axis_map, plan.chunks)
+        partial.forget_lost(number, plan, open_to_write(str(array)))
+        _do_pass(Work(plan, source, str(array)), number, partial, run, tick)
         if number:
-            part.check_whole(number)
+            partial.check_whole(number)
             shutil.rmtree(source, ignore_errors=True)
         elif open_store(source).identity != job.store.identity:
             raise FileError(f"{source}: it was changed while it was read")
 
 
-def _do_pass(work: Work, number: int, part: Part, run: Runner, tick: Callable[[int], object]) -> None:
+def _do_pass(work: Work, number: int, partial: PartialOutput, run: Runner, tick: Callable[[int], object]) -> None:
     """Do the tasks of a pass that are not done yet, and note each."""
     each = work.plan.written // max(1, work.plan.tasks)
-    numbers = [task for task in range(work.plan.tasks) if (number, task) not in part.done]
+    numbers = [task for task in range(work.plan.tasks) if (number, task) not in partial.done]
     tick(each * (work.plan.tasks - len(numbers)))
     doing = run(work, numbers)
     try:
         for task, done in doing:
-            part.record(number, task, done)
+            partial.record(number, task, done)
             tick(each)
     finally:
         doing.close()  # type: ignore[attr-defined]  # it is a generator
 
 
 def _failed(error: Exception, target: Path) -> FileError:
-    """Return the error for a job that failed, in one line, with how to go on if there is a part."""
+    """Return the error for a job that failed, in one line, with how to go on if there is a partial."""
     if isinstance(error, FileError):
         return error
     reason = " ".join(str(getattr(error, "strerror", None) or error or type(error).__name__).split())

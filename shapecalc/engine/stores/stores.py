@@ -1,34 +1,80 @@
-"""Arrays in stores: Zarr arrays in folders, and as inputs arrays in HDF5 and .npy files."""
+"""Arrays in stores: Zarr arrays in folders, and as inputs arrays in HDF5 and .npy files.
+
+Of a Zarr array, all metadata that are not changed are carried over as they stand: element type, codecs, fill value,
+attributes, order, separators. Zarr's arrays are written through copies, comparisons and an event loop that take longer
+than many codecs do. So whole chunks are given to the array's own codecs, and what they make is written here: it is on
+the disk before it counts.
+
+Source: Zarr storage specification version 2; Zarr core specification version 3, with the codecs sharding and transpose.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import warnings
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
+from itertools import islice
+from itertools import product as every
+from math import gcd, prod
 from pathlib import Path
+from threading import local
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
-from shapecalc.core.record import Record
-from shapecalc.engine.files import FileError, open_array, split_store
-from shapecalc.engine.stores.chunks import Chunks, chunks_of
-from shapecalc.engine.stores.metadata import Metadata, output_metadata, read_metadata, write_metadata
-from shapecalc.engine.stores.plan import READ
+from shapecalc.engine.arrays import FileError, open_array, split_store
+from shapecalc.engine.headers import LONGEST_METADATA, first_bytes, read_object
+from shapecalc.engine.stores.axis_map import AxisMap, Sizes
+from shapecalc.engine.stores.plan import READ, rows_of
+from shapecalc.engine.stores.regions import Region
+from shapecalc.engine.whole_files import sync_folders, write_together, write_whole
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+TOGETHER = 64
+"""How many files are open at once at most."""
+ChunkIndex = tuple[int, ...]
+"""Which chunk of each axis."""
+_of_thread = local()
+NAMES_OF_XARRAY = "_ARRAY_DIMENSIONS"
+"""The attribute in which xarray keeps the names of dimensions in version 2."""
+SHARDING = "sharding_indexed"
 
-    from shapecalc.engine.stores.lines import Lines, Sizes
 
-ROWS = 1 << 23
-"""How many bytes of an array that lies in one piece are taken for a chunk."""
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The metadata of an array, by file."""
+
+    version: int
+    files: Mapping[str, Any]
+
+    @property
+    def main(self) -> dict[str, Any]:
+        """What says its shape."""
+        found: dict[str, Any] = self.files["zarr.json" if self.version == 3 else ".zarray"]
+        return found
+
+    @property
+    def chunks(self) -> Sizes:
+        """The chunks that files hold: of a sharded array, the shards."""
+        grid = self.main.get("chunk_grid", {}).get("configuration", {}).get("chunk_shape")
+        return tuple(grid if self.version == 3 else self.main["chunks"])
+
+    @property
+    def inner(self) -> Sizes | None:
+        """The chunks inside a shard; None if the array is not sharded."""
+        for codec in self.main.get("codecs", ()):
+            if codec["name"] == SHARDING:
+                return tuple(codec["configuration"]["chunk_shape"])
+        return None
 
 
-class Store(Record):
+@dataclass(frozen=True, slots=True)
+class Store:
     """An array in a store, open: what it is and how it is read."""
 
     array: Any
@@ -43,11 +89,6 @@ class Store(Record):
     """Its metadata, if it is a Zarr array."""
     identity: dict[str, Any]
     """What tells it from another array, or from itself after a change."""
-
-    @property
-    def written_chunks(self) -> Sizes:
-        """The chunks that are written at once: shards, if it is sharded."""
-        return self.chunks if self.metadata is None else self.metadata.chunks
 
 
 def open_store(text: str) -> Store:
@@ -136,28 +177,15 @@ def _identity(array: Any, chunks: Sizes, digest: str) -> dict[str, Any]:
     return {"shape": [*array.shape], "type": str(array.dtype), "chunks": [*chunks], "metadata": digest}
 
 
-def rows_of(shape: Sizes, itemsize: int) -> Sizes:
-    """Return what is taken for a chunk of an array in C order that has none: whole rows, up to `ROWS` bytes.
-
-    >>> rows_of((100, 1024, 1024), 4)
-    (2, 1024, 1024)
-    """
-    chunks, room = [], max(1, ROWS // itemsize)
-    for size in reversed(shape):
-        chunks.append(max(1, min(size, room)))
-        room //= max(1, size)
-    return tuple(chunks[::-1])
-
-
-def create_store(folder: Path, source: Store, lines: Lines, chunks: Sizes) -> None:
-    """Make the array that lines make of a source, without chunks yet; raise `OSError` if that cannot be done."""
+def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: Sizes) -> None:
+    """Make the array that axis_map make of a source, without chunks yet; raise `OSError` if that cannot be done."""
     chunks = tuple([max(1, chunk) for chunk in chunks])
     if source.metadata is not None:
-        write_metadata(folder, output_metadata(source.metadata, lines, chunks))
+        write_metadata(folder, output_metadata(source.metadata, axis_map, chunks))
         return
     import zarr
 
-    zarr.create_array(str(folder), shape=lines.output, dtype=source.array.dtype, chunks=chunks)
+    zarr.create_array(str(folder), shape=axis_map.output, dtype=source.array.dtype, chunks=chunks)
 
 
 def open_to_write(folder: str) -> Chunks:
@@ -179,6 +207,189 @@ def _zarr_array(folder: str, mode: str) -> Any:
         return zarr.open_array(folder, mode=mode)
 
 
-def read_box(array: Any, box: Any) -> Any:
-    """Return a box of an array, read into memory."""
-    return np.asarray(array[(*[slice(*span) for span in box], ...)], array.dtype)
+def read_region(array: Any, region: Any) -> Any:
+    """Return a region of an array, read into memory."""
+    return np.asarray(array[(*[slice(*span) for span in region], ...)], array.dtype)
+
+
+def read_metadata(folder: Path) -> Metadata:
+    """Return the metadata of an array; raise `OSError`, `ValueError` if they cannot be used."""
+    names, version = (["zarr.json"], 3) if (folder / "zarr.json").exists() else ([".zarray", ".zattrs"], 2)
+    files = {}
+    for name in names:
+        if name != ".zattrs" or (folder / name).exists():
+            files[name] = read_object(first_bytes(str(folder / name), LONGEST_METADATA)[0])
+    return Metadata(version, files)
+
+
+def write_metadata(folder: Path, metadata: Metadata) -> None:
+    """Write the metadata of an array into a folder of its own; raise `OSError` if that cannot be done.
+
+    What says its shape is written last: where it is there, all of them are.
+    """
+    folder.mkdir(exist_ok=True)
+    for name in sorted(metadata.files, reverse=True):
+        write_whole(folder / name, json.dumps(metadata.files[name], indent=2).encode(), force=True)
+
+
+def output_metadata(source: Metadata, axis_map: AxisMap, chunks: Sizes) -> Metadata:
+    """Return the metadata of what axis_map make of an array, in these chunks; of a sharded array, shards."""
+    main = {**source.main, "shape": [*axis_map.output]}
+    files: dict[str, Any] = {**source.files}
+    if source.version == 2:
+        files[".zarray"] = main | {"chunks": [*chunks]}
+        if NAMES_OF_XARRAY in files.get(".zattrs", {}):
+            kept = _names_after(files[".zattrs"][NAMES_OF_XARRAY], axis_map)
+            named = [name or f"dim_{axis}" for axis, name in enumerate(kept)]
+            files[".zattrs"] = {**files[".zattrs"], NAMES_OF_XARRAY: named}
+        return Metadata(2, files)
+    main["chunk_grid"] = {"name": "regular", "configuration": {"chunk_shape": [*chunks]}}
+    main["codecs"] = [_codec(codec, chunks, source.chunks) for codec in main["codecs"] if _fits(codec, len(chunks))]
+    if main.get("dimension_names"):
+        main["dimension_names"] = _names_after(main["dimension_names"], axis_map)
+    return Metadata(3, {"zarr.json": main})
+
+
+def _fits(codec: Mapping[str, Any], rank: int) -> bool:
+    """Say whether a codec is one for arrays of a rank; a transpose is for one rank alone."""
+    return bool(codec["name"] != "transpose" or len(codec["configuration"]["order"]) == rank)
+
+
+def _codec(codec: Mapping[str, Any], shards: Sizes, before: Sizes) -> Mapping[str, Any]:
+    """Return a codec for the output; shards hold about as many chunks as those of the source."""
+    if codec["name"] != SHARDING:
+        return codec
+    own = codec["configuration"]
+    inner = parts_of(shards, max(1, prod(before) // prod(own["chunk_shape"])))
+    codecs = [each for each in own["codecs"] if _fits(each, len(shards))]
+    return {**codec, "configuration": {**own, "chunk_shape": [*inner], "codecs": codecs}}
+
+
+def parts_of(shape: Sizes, count: int) -> Sizes:
+    """Return a shape that divides another into at most so many equal parts, from the first axis on.
+
+    >>> parts_of((6, 4), 12), parts_of((7, 4), 4)
+    ((1, 2), (7, 1))
+    """
+    parts = []
+    for size in shape:
+        cut = next(each for each in range(min(size, count), 0, -1) if gcd(each, size) == each)
+        count //= cut
+        parts.append(size // cut)
+    return tuple(parts)
+
+
+def _names_after(names: Sequence[str | None], axis_map: AxisMap) -> list[str | None]:
+    """Return the names of the output's axes: those of the source's axes that are there as they were."""
+    kept: list[str | None] = [None] * len(axis_map.output)
+    for run in axis_map.runs:
+        (one, *others), own = run.sources, run.outputs[0]
+        if not others and one.size == axis_map.source[one.axis] and own.size == axis_map.output[own.axis]:
+            kept[own.axis] = names[one.axis]
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The chunks of an array, by their places; of a sharded array, the shards."""
+
+    array: Any
+    folder: Path
+    spec: Any
+    """What the codecs are told of a chunk."""
+
+    def file(self, place: ChunkIndex) -> Path:
+        """Return the file of a chunk."""
+        return Path(self.folder, self.array.metadata.encode_chunk_key(place))
+
+    def places(self, region: Region) -> Iterator[ChunkIndex]:
+        """Yield the places of the chunks that a region goes through."""
+        steps = zip(region, self.spec.shape, strict=True)
+        yield from every(*[range(start // step, -(-stop // step)) for (start, stop), step in steps])
+
+    def __getitem__(self, slices: Sequence[slice]) -> Any:
+        """Return a part of one chunk; raise what its codecs raise for a damaged one."""
+        place = tuple([part.start // step for part, step in zip(slices, self.spec.shape, strict=True)])
+        try:
+            packed = np.fromfile(self.file(place), "B")
+        except FileNotFoundError:
+            return np.asarray(self.array[(*slices, ...)], self.array.dtype)  # nothing but fill values
+        prototype = self.spec.prototype
+        (whole,) = _done(self._codecs.decode([(prototype.buffer.from_array_like(packed), self.spec)]))
+        begins = [at * step for at, step in zip(place, self.spec.shape, strict=True)]
+        inside = [slice(part.start - at, part.stop - at) for part, at in zip(slices, begins, strict=True)]
+        return whole.as_numpy_array()[(*inside, ...)]
+
+    @property
+    def dtype(self) -> Any:
+        """The element type."""
+        return self.array.dtype
+
+    @property
+    def _codecs(self) -> Any:
+        return self.array._async_array.codec_pipeline
+
+    def _encoded(self, part: Any) -> Any:
+        """Return the bytes of a chunk; None if it holds nothing but fill values."""
+        fill = self.array.fill_value
+        if fill is not None and part.size and _is_full_of(part, np.asarray(fill, part.dtype)):
+            return None
+        if part.shape != self.spec.shape:
+            whole = np.zeros(self.spec.shape, part.dtype)
+            if fill is not None:
+                whole[...] = fill
+            whole[tuple([slice(size) for size in part.shape])] = part
+            part = whole
+        buffer = self.spec.prototype.nd_buffer.from_numpy_array(np.ascontiguousarray(part).reshape(self.spec.shape))
+        (packed,) = _done(self._codecs.encode([(buffer, self.spec)]))
+        return None if packed is None else packed.as_buffer_like()
+
+    def write(self, parts: Iterable[tuple[ChunkIndex, Any]]) -> tuple[int, int]:
+        """Write chunks and return the checksum of their files and how many: each is on the disk, whole or not there.
+
+        Raises `OSError` if that cannot be done.
+        """
+        checksum = count = 0
+
+        def files() -> Iterator[tuple[Path, Any]]:
+            nonlocal checksum
+            for place, part in parts:
+                data = self._encoded(part)
+                if data is not None:
+                    checksum = crc32(data, checksum)
+                    yield self.file(place), data
+
+        waiting = files()
+        while done := write_together(islice(waiting, TOGETHER)):
+            sync_folders(done, self.folder)
+            count += len(done)
+        return checksum, count
+
+
+def chunks_of(array: Any, folder: Path) -> Chunks:
+    """Return the chunks of a Zarr array that lies in a folder."""
+    from zarr.core.array_spec import ArrayConfig
+    from zarr.core.buffer import default_buffer_prototype
+
+    config = ArrayConfig(order=array.order, write_empty_chunks=False)
+    return Chunks(array, folder, array.metadata.get_chunk_spec((), config, default_buffer_prototype()))
+
+
+def _is_full_of(part: Any, fill: Any) -> bool:
+    """Say whether an array holds one value alone, byte for byte."""
+    first = part[(slice(1),) * part.ndim]
+    if first.tobytes() != fill.tobytes():
+        return False
+    stored, width = np.ascontiguousarray(part).reshape(-1).view(np.uint8), part.itemsize
+    return bool((stored[width:] == stored[:-width]).all())
+
+
+@contextmanager
+def running_codecs() -> Iterator[None]:
+    """Let chunks be read and written on this thread meanwhile: codecs run on an event loop."""
+    with asyncio.Runner() as _of_thread.runner:
+        yield
+
+
+def _done(work: Coroutine[Any, Any, Any]) -> Any:
+    return _of_thread.runner.run(work)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.follow import waypoints
 from shapecalc.core.moves import index_before
-from shapecalc.core.record import Record
-from shapecalc.engine.stores.reads import boxes_of
-from shapecalc.engine.stores.stores import open_store, read_box
+from shapecalc.engine.stores.regions import grid
+from shapecalc.engine.stores.stores import Store, open_store, read_region
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from shapecalc.core.answers import Chain, Trace
-    from shapecalc.engine.stores.stores import Store
-
-    Index = tuple[Any, ...]
+Index = tuple[Any, ...]
 
 POINTS = 1 << 19
 """The most elements that are compared at once."""
@@ -30,7 +25,8 @@ KEPT = 1 << 27
 """The bytes of decoded chunks that are kept."""
 
 
-class Difference(Record):
+@dataclass(frozen=True, slots=True)
+class Difference:
     """An element of the output that is not the source's."""
 
     index: tuple[int, ...]
@@ -74,10 +70,10 @@ def _every(store: Store) -> Iterator[tuple[Index, int]]:
     for axis in reversed(range(len(shape))):
         steps[axis] = max(1, min(shape[axis], store.chunks[axis], room))
         room //= steps[axis]
-    for box in boxes_of(shape, steps) if prod(shape) else ():
-        counts = [stop - start for start, stop in box]
+    for region in grid(shape, steps) if prod(shape) else ():
+        counts = [stop - start for start, stop in region]
         places = np.indices(counts).reshape(len(counts), prod(counts))
-        yield tuple([own + start for own, (start, _) in zip(places, box, strict=True)]), prod(counts)
+        yield tuple([own + start for own, (start, _) in zip(places, region, strict=True)]), prod(counts)
 
 
 def _sample(store: Store) -> Iterator[tuple[Index, int]]:
@@ -107,8 +103,8 @@ class _Reader:
         for number in np.unique(numbers):
             here = numbers == number
             corner = [place * step for place, step in zip(np.unravel_index(number, grid), chunks, strict=True)]
-            held = self._chunk(int(number), corner)
-            found[here] = held[tuple([at[here] - start for at, start in zip(index, corner, strict=True)])]
+            chunk = self._chunk(int(number), corner)
+            found[here] = chunk[tuple([at[here] - start for at, start in zip(index, corner, strict=True)])]
         return found
 
     def _chunk(self, number: int, corner: list[Any]) -> Any:
@@ -117,5 +113,5 @@ class _Reader:
             if self.kept and (len(self.kept) + 1) * prod(chunks) * array.dtype.itemsize > KEPT:
                 self.kept.pop(next(iter(self.kept)))
             ends = [min(start + step, size) for start, step, size in zip(corner, chunks, array.shape, strict=True)]
-            self.kept[number] = read_box(array, [*zip(corner, ends, strict=True)])
+            self.kept[number] = read_region(array, [*zip(corner, ends, strict=True)])
         return self.kept[number]

@@ -8,10 +8,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
+from shapecalc.teaching import ALL
 from shapecalc.teaching.drill import Drill, judge_exercise, new_seed
 from shapecalc.teaching.judging import unread
 from shapecalc.teaching.progress import Progress
-from shapecalc.teaching.topics import ALL
 from shapecalc.tui.keys import Key
 from shapecalc.tui.screens.task import KEYS, TaskPane, TaskScreen, bindings_of
 from shapecalc.tui.texts import ClickableText

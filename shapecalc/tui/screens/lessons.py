@@ -12,9 +12,9 @@ from textual.widgets.option_list import Option
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
+from shapecalc.teaching import TOPICS
 from shapecalc.teaching.lessons import Course, Lesson, judge, lessons
 from shapecalc.teaching.progress import Progress
-from shapecalc.teaching.topics import TOPICS
 from shapecalc.tui.choices import Choices
 from shapecalc.tui.keys import Key
 from shapecalc.tui.question import Question

@@ -13,8 +13,7 @@ from textual.widgets import Static
 from shapecalc.core.commands import split
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import read_axes
-from shapecalc.teaching.judging import mistake_in, rungs, unread
-from shapecalc.teaching.tasks import Prediction, Task, answer_line, read_prediction
+from shapecalc.teaching.judging import Prediction, Task, answer_line, mistake_in, read_prediction, rungs, unread
 from shapecalc.tui.fields import AnswerField
 from shapecalc.tui.keys import Key, keys_line
 from shapecalc.tui.question import Question, question_of

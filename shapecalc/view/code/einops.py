@@ -6,7 +6,7 @@ piece of, and where on it the piece lies.
 
 from __future__ import annotations
 
-from shapecalc.core.conditions import Implied, solved_names
+from shapecalc.core.conditions import Known, solved_names
 from shapecalc.core.dims import named_dim, product, quotient, rewrite, substitute
 from shapecalc.core.layout import EMPTY, Atom, cut, merge, without_zeros
 from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
@@ -86,7 +86,7 @@ class Pattern:
             case Reshape():
                 atoms = merge([atom for axis in self.axes for atom in axis])
                 after = without_zeros(output, product([atom.size for atom in atoms]))
-                made = cut(atoms, after, Implied((*self.whole, *after)))
+                made = cut(atoms, after, Known((*self.whole, *after)))
                 if made is None:
                     raise _mixing_error(stage)
                 self.axes = [*made]

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from shapecalc.core.moves import Expand, Permute, Reshape
-from shapecalc.engine.stores.building import fewest_lines, lines_of
-from shapecalc.engine.stores.passes import plan_store
-from shapecalc.engine.stores.plan import LARGEST, PlanError
+from shapecalc.engine.stores.axis_map import axis_map, fewest_maps
+from shapecalc.engine.stores.plan import LARGEST, PlanError, plan_store
 
 GIB = (2048, 512, 256)
 CHUNKS = (256, 128, 128)
@@ -26,14 +25,14 @@ ALIGNED = {
 
 @pytest.mark.parametrize("name", ALIGNED)
 def test_where_cuts_line_up_each_byte_is_read_once(name):
-    plan = plan_store([lines_of(GIB, ALIGNED[name])], 4, CHUNKS, 256 << 20)
+    plan = plan_store([axis_map(GIB, ALIGNED[name])], 4, CHUNKS, 256 << 20)
     assert (plan.read, plan.written, plan.exact) == (1 << 30, 1 << 30, True)
     assert plan.memory <= 256 << 20
     assert prod(plan.passes[0].chunks) * 4 <= max(prod(CHUNKS) * 4, 1 << 20)
 
 
 def test_primes_do_not_make_chunks_small():
-    plan = plan_store([lines_of((100003, 1009, 31), [Permute((2, 1, 0))])], 4, (1000, 100, 31), 512 << 20)
+    plan = plan_store([axis_map((100003, 1009, 31), [Permute((2, 1, 0))])], 4, (1000, 100, 31), 512 << 20)
     assert plan.read == plan.written
     assert 1 << 23 <= prod(plan.passes[0].chunks) * 4 <= LARGEST
 
@@ -42,12 +41,12 @@ def test_primes_do_not_make_chunks_small():
     ("shape", "target"), [((400, 500, 600), (600, 500, 400)), ((4001, 503, 607), (607, 503, 4001))]
 )
 def test_where_cuts_do_not_line_up_each_byte_is_read_at_most_twice(shape, target):
-    plan = plan_store([lines_of(shape, [Reshape(target)])], 4, (100, 100, 100), 512 << 20)
+    plan = plan_store([axis_map(shape, [Reshape(target)])], 4, (100, 100, 100), 512 << 20)
     assert plan.read <= 2 * plan.written
 
 
 def test_what_does_not_fit_the_memory_goes_through_a_store_between():
-    plan = plan_store([lines_of(GIB, ALIGNED["merge"])], 4, CHUNKS, 64 << 20)
+    plan = plan_store([axis_map(GIB, ALIGNED["merge"])], 4, CHUNKS, 64 << 20)
     assert len(plan.passes) == 2
     assert plan.read <= 2 << 30
     assert plan.memory <= 64 << 20
@@ -55,7 +54,7 @@ def test_what_does_not_fit_the_memory_goes_through_a_store_between():
 
 def test_the_store_between_is_cut_for_whole_rows_where_that_moves_less():
     shape, chunks = (218320, 267552), (1745, 4013)
-    plan = plan_store([lines_of(shape, [Permute((1, 0)), Reshape((2560, 22817169))])], 1, chunks, 256 << 20)
+    plan = plan_store([axis_map(shape, [Permute((1, 0)), Reshape((2560, 22817169))])], 1, chunks, 256 << 20)
     assert plan.read + plan.written <= 4.8 * prod(shape)
     assert plan.memory <= 256 << 20
 
@@ -88,7 +87,7 @@ def large_case(random):
 @pytest.mark.sampled(6)
 def test_terabytes_move_at_most_as_often_as_two_passes_do(seed):
     shape, chunks, itemsize, moves, memory = large_case(Random(seed))
-    plan = plan_store(fewest_lines(shape, moves), itemsize, chunks, memory)
+    plan = plan_store(fewest_maps(shape, moves), itemsize, chunks, memory)
     data = prod(shape) * itemsize
     assert plan.written <= 2 * data
     assert plan.read + plan.written <= 4 * data
@@ -97,11 +96,11 @@ def test_terabytes_move_at_most_as_often_as_two_passes_do(seed):
 
 def test_too_little_memory_is_said():
     with pytest.raises(PlanError, match="a task needs"):
-        plan_store([lines_of(GIB, [])], 4, CHUNKS, 1 << 20)
+        plan_store([axis_map(GIB, [])], 4, CHUNKS, 1 << 20)
 
 
 def test_chunks_that_are_asked_for_are_taken_with_their_price():
-    plan = plan_store([lines_of(GIB, ALIGNED["transpose"])], 4, CHUNKS, 256 << 20, (256, 1, 2048))
+    plan = plan_store([axis_map(GIB, ALIGNED["transpose"])], 4, CHUNKS, 256 << 20, (256, 1, 2048))
     assert plan.passes[-1].chunks == (256, 1, 2048)
     assert plan.read >= 1 << 30
 
@@ -112,11 +111,11 @@ def test_the_tasks_of_any_plan_fill_the_output_once(seed):
     random = Random(seed)
     shape = tuple(random.choice([1, 2, 3, 5, 8, 12, 17]) for _ in range(random.randint(0, 4)))
     moves = [Permute(tuple(random.sample(range(len(shape)), len(shape)))), Reshape((1, *shape[::-1]))]
-    lines = lines_of(shape, [*moves, Expand((random.choice([1, 2]), *shape[::-1]))][: random.randint(0, 3)])
-    plan = plan_store([lines], 2, tuple(random.randint(1, size) for size in shape), 1 << 30)
-    counts = np.zeros(lines.output, int)
+    mapped = axis_map(shape, [*moves, Expand((random.choice([1, 2]), *shape[::-1]))][: random.randint(0, 3)])
+    plan = plan_store([mapped], 2, tuple(random.randint(1, size) for size in shape), 1 << 30)
+    counts = np.zeros(mapped.output, int)
     for task in range(plan.passes[-1].tasks):
-        box = plan.passes[-1].box(task)
+        box = plan.passes[-1].region(task)
         counts[tuple([slice(*span) for span in box])] += 1
         steps = zip(box, plan.passes[-1].chunks, strict=True)
         assert all(start % chunk == 0 for (start, _), chunk in steps)

@@ -10,12 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Slice
-from shapecalc.engine.backends import NUMPY
-from shapecalc.engine.stores.aligning import aligned
-from shapecalc.engine.stores.boxes import spans
-from shapecalc.engine.stores.building import LinesError, fewest_lines, lines_of
-from shapecalc.engine.stores.filling import filled
-from shapecalc.engine.stores.reads import boxes_of, count_elements
+from shapecalc.engine.stores.axis_map import MoveError, axis_map, fewest_maps
+from shapecalc.engine.stores.regions import count_elements, filled, grid, stretches
+from tests.numpy_moves import moved_by_numpy
 from tests.sampling import examples
 
 VOLUMES = [1, 2, 6, 12, 30, 60, 64, 72, 77, 96, 120, 210]
@@ -74,33 +71,33 @@ def boxes(draw, shape):
 
 @examples(600)
 @given(chains(), st.data())
-def test_rows_of_lines_are_numpys(chain, data):
+def test_maps_after_maps_are_numpys(chain, data):
     shape, moves = chain
     array = np.arange(prod(shape)).reshape(shape)
-    want = NUMPY.move(array, moves)
-    for lines in fewest_lines(shape, moves):
-        chunks = tuple([data.draw(st.integers(1, size)) for size in lines.source])
-        array = filled(lines, [tuple([(0, size) for size in lines.output])], array, chunks)[0]
+    want = moved_by_numpy(array, moves)
+    for each in fewest_maps(shape, moves):
+        chunks = tuple([data.draw(st.integers(1, size)) for size in each.source])
+        array = filled(each, [tuple([(0, size) for size in each.output])], array, chunks)[0]
     np.testing.assert_array_equal(array, want)
 
 
 @examples(600)
 @given(chains(), st.data())
 def test_every_box_of_an_output_is_right_and_reads_no_more_than_is_counted(chain, data):
-    for lines in fewest_lines(*chain):
-        shape = lines.source
+    for each in fewest_maps(*chain):
+        shape = each.source
         chunks = tuple([data.draw(st.integers(1, size)) for size in shape])
-        box = boxes(data.draw, lines.output)
+        box = boxes(data.draw, each.output)
         array = np.arange(prod(shape)).reshape(shape)
-        whole = filled(lines, [tuple([(0, size) for size in lines.output])], array, chunks)[0]
+        whole = filled(each, [tuple([(0, size) for size in each.output])], array, chunks)[0]
         part = whole[tuple([slice(*span) for span in box])]
-        np.testing.assert_array_equal(filled(lines, [box], array, chunks)[0], part)
+        np.testing.assert_array_equal(filled(each, [box], array, chunks)[0], part)
         touched = {
             tuple(at // step for at, step in zip(np.unravel_index(flat, shape), chunks, strict=True))
             for flat in part.flat
         }
         held = [array[tuple([slice(a * c, a * c + c) for a, c in zip(at, chunks, strict=True)])] for at in touched]
-        assert count_elements(lines, box, chunks) == sum(each.size for each in held)
+        assert count_elements(each, box, chunks) == sum(each.size for each in held)
 
 
 class Recorded:
@@ -117,14 +114,14 @@ class Recorded:
 @examples(200)
 @given(chains(), st.data())
 def test_boxes_that_are_filled_together_read_each_block_once(chain, data):
-    for lines in fewest_lines(*chain):
-        array = np.arange(prod(lines.source)).reshape(lines.source)
-        chunks, steps = ([data.draw(st.integers(1, size)) for size in shape] for shape in (lines.source, lines.output))
-        boxes, source = [*boxes_of(lines.output, steps)], Recorded(array)
-        whole = filled(lines, [tuple([(0, size) for size in lines.output])], array, chunks)[0]
-        for box, found in zip(boxes, filled(lines, boxes, source, chunks), strict=True):
+    for each in fewest_maps(*chain):
+        array = np.arange(prod(each.source)).reshape(each.source)
+        chunks, steps = ([data.draw(st.integers(1, size)) for size in shape] for shape in (each.source, each.output))
+        boxes, source = [*grid(each.output, steps)], Recorded(array)
+        whole = filled(each, [tuple([(0, size) for size in each.output])], array, chunks)[0]
+        for box, found in zip(boxes, filled(each, boxes, source, chunks), strict=True):
             np.testing.assert_array_equal(found, whole[tuple([slice(*span) for span in box])])
-        if not any(lines.rolls):
+        if not any(each.rolls):
             blocks = [tuple([a // step for (a, _), step in zip(own, chunks, strict=True)]) for own in source.read]
             assert len({*blocks}) == len(blocks)
 
@@ -133,7 +130,7 @@ def test_boxes_that_are_filled_together_read_each_block_once(chain, data):
 def test_spans_are_boxes_that_hold_the_positions_in_order(sizes, data):
     start = data.draw(st.integers(0, prod(sizes) - 1))
     stop = data.draw(st.integers(start + 1, prod(sizes)))
-    found = spans(start, stop, sizes)
+    found = stretches(start, stop, sizes)
     places = np.arange(prod(sizes)).reshape(sizes)
     held = [places[tuple([slice(*part) for part in box])].ravel().tolist() for _, box in found]
     assert held == [[*range(*span)] for span, _ in found]
@@ -141,24 +138,26 @@ def test_spans_are_boxes_that_hold_the_positions_in_order(sizes, data):
     assert len(found) <= 2 * len(sizes) - 1
 
 
-@given(st.lists(st.integers(2, 6), min_size=1, max_size=4), st.permutations(range(4)))
-def test_parts_that_line_up_have_the_sizes_of_both_rows(sizes, order):
-    other = [sizes[place] for place in order if place < len(sizes)]
-    segments = aligned(sizes, other)
-    for row, name in ((sizes, "ours"), (other, "theirs")):
-        for place, size in enumerate(row):
-            assert prod(part for each in segments for at, part in getattr(each, name) if at == place) == size
-    assert all(prod(a for _, a in each.ours) == prod(b for _, b in each.theirs) for each in segments)
+@examples(300)
+@given(chains())
+def test_a_map_holds_each_part_of_the_output_once_and_of_the_source_at_most_once(chain):
+    for each in fewest_maps(*chain):
+        for axes, shape, rest in ((each.by_source_axis, each.source, False), (each.by_output_axis, each.output, True)):
+            for atoms, size in zip(axes, shape, strict=True):
+                assert prod(atom.size for atom in atoms) == size or not rest
+                assert sum(abs(atom.step) * (atom.size - 1) for atom in atoms) < size
+        for run in each.runs:
+            assert prod(atom.size for atom in run.sources) == run.size
 
 
 def test_what_lines_up_is_one_part_on_both_sides():
-    lines = lines_of((6, 8), [Permute((1, 0)), Reshape((2, 4, 6)), Permute((2, 0, 1))]).lines
-    assert sorted(line.size for line in lines) == [2, 4, 6]
-    assert not any(line.mixed for line in lines)
+    runs = axis_map((6, 8), [Permute((1, 0)), Reshape((2, 4, 6)), Permute((2, 0, 1))]).runs
+    assert sorted(run.size for run in runs) == [2, 4, 6]
+    assert not any(run.mixes for run in runs)
 
 
 def test_a_mix_that_a_later_reshape_undoes_is_none():
-    assert not any(line.mixed for line in lines_of((4, 5, 6), [Reshape((6, 5, 4)), Reshape((4, 30))]).lines)
+    assert not any(run.mixes for run in axis_map((4, 5, 6), [Reshape((6, 5, 4)), Reshape((4, 30))]).runs)
 
 
 MIX = [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2))]
@@ -177,21 +176,21 @@ MIX = [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2))]
     ],
 )
 def test_moves_take_as_few_rows_as_there_are(shape, moves, rows):
-    assert len(fewest_lines(shape, moves)) == rows
+    assert len(fewest_maps(shape, moves)) == rows
 
 
 def test_the_array_between_is_the_smallest_that_there_is():
     moves = [Reshape((3, 2)), Permute((1, 0)), Reshape((1, 2, 3)), Expand((7, 2, 3)), Reshape((7, 3, 2))]
-    assert [prod(lines.source) for lines in fewest_lines((2, 3), moves)] == [6, 6]
+    assert [prod(each.source) for each in fewest_maps((2, 3), moves)] == [6, 6]
 
 
 def test_a_move_of_no_elements_is_refused():
-    with pytest.raises(LinesError, match="no element moves"):
-        fewest_lines((4, 5), [Slice(0, 1)])
+    with pytest.raises(MoveError, match="no element moves"):
+        fewest_maps((4, 5), [Slice(0, 1)])
 
 
 def test_the_boxes_of_a_grid_hold_every_element_once():
     counts = np.zeros((5, 4), int)
-    for box in boxes_of(counts.shape, (2, 3)):
+    for box in grid(counts.shape, (2, 3)):
         counts[tuple([slice(*span) for span in box])] += 1
     assert (counts == 1).all()

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.engine.fastest import LINES, ROWS, SIGNS, WIDTHS, rows
-from shapecalc.engine.ways import ROOM, SHARE, place_of, way_of
+from shapecalc.engine.copying import LINES, ROOM, ROWS, SHARE, SIGNS, WIDTHS, copy_strategy, rows, table_key
 
 
 @pytest.mark.parametrize(
@@ -31,8 +30,8 @@ from shapecalc.engine.ways import ROOM, SHARE, place_of, way_of
 )
 def test_a_way(shape, perm, dtype, together, width, fill):
     view = np.empty(shape, dtype).transpose(perm)
-    way = way_of(view.shape, view.strides, view.itemsize, cores=2)
-    assert (way.shape, way.width, way.fill) == (together, width, fill)
+    strategy = copy_strategy(view.shape, view.strides, view.itemsize, cores=2)
+    assert (strategy.shape, strategy.width, strategy.fill) == (together, width, fill)
 
 
 @given(
@@ -41,13 +40,15 @@ def test_a_way(shape, perm, dtype, together, width, fill):
 def test_tiles_stay_within_the_cache_and_threads_within_the_cores(shape, data, itemsize, cores):
     perm = data.draw(st.permutations(range(len(shape))))
     strides = [prod(shape[axis + 1 :]) * itemsize for axis in range(len(shape))]
-    way = way_of(tuple(shape[axis] for axis in perm), tuple(strides[axis] for axis in perm), itemsize, cores)
-    sizes = way.shape if way.width == itemsize else way.shape[:-1]
-    assert prod(way.shape) == prod(shape)
-    assert len(way.steps) == len(sizes)
-    assert all(1 <= step <= size for step, size in zip(way.steps, sizes, strict=True))
-    assert way.threads == max(1, min(cores, prod(shape) * itemsize // SHARE))
-    assert prod(way.steps) * way.width <= max(ROOM[way.fill], way.width)
+    strategy = copy_strategy(
+        tuple(shape[axis] for axis in perm), tuple(strides[axis] for axis in perm), itemsize, cores
+    )
+    sizes = strategy.shape if strategy.width == itemsize else strategy.shape[:-1]
+    assert prod(strategy.shape) == prod(shape)
+    assert len(strategy.tile) == len(sizes)
+    assert all(1 <= step <= size for step, size in zip(strategy.tile, sizes, strict=True))
+    assert strategy.threads == max(1, min(cores, prod(shape) * itemsize // SHARE))
+    assert prod(strategy.tile) * strategy.width <= max(ROOM[strategy.fill], strategy.width)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_tiles_stay_within_the_cache_and_threads_within_the_cores(shape, data, i
     ],
 )
 def test_a_place(shape, strides, itemsize, place):
-    found = place_of(shape, strides, itemsize)
+    found = table_key(shape, strides, itemsize)
     assert (found and (found.last, found.row, found.lines)) == place
     assert found is None or found.width == min(width for width in WIDTHS if width >= itemsize)
 

@@ -1,4 +1,4 @@
-"""Roots and primes, against counting, and sums of dims, against numbers."""
+"""Roots, primes and sums: roots and primes against counting, and sums of dims against numbers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from random import Random
 
 import pytest
 
-from shapecalc.core.conditions import TRIED, exact_root, prime_powers
-from shapecalc.core.dims import Monomial, lowest_terms, monomial, substitute, total
+from shapecalc.core.dims import (
+    TRIED,
+    Monomial,
+    exact_root,
+    lowest_terms,
+    monomial,
+    prime_powers,
+    substitute,
+    total,
+)
 
 LARGE = 2**31 - 1
 """A prime above those that are tried."""

@@ -1,4 +1,4 @@
-"""How many cores a process may use, by what it is bound to and what its control groups are given."""
+"""The cores that a process may use: those it is bound to, and no more than its control group pays for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from shapecalc.engine.cores import count_cores, paid_cores
+from shapecalc.engine.processes import count_cores, paid_cores
 from tests.cli.conftest import ROOT
 
 MANY = 1 << 16
@@ -40,7 +40,7 @@ def test_the_tightest_group_holds(tmp_path, lines, files, cores):
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no process to cores")
 def test_a_process_that_is_bound_to_one_core_uses_one():
-    text = "import os; from shapecalc.engine.cores import count_cores as count; "
+    text = "import os; from shapecalc.engine.processes import count_cores as count; "
     text += "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); print(count())"
     ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=ROOT, check=True)
     assert ran.stdout == "1\n"

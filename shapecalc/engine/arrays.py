@@ -1,0 +1,318 @@
+"""Arrays in files and stores: a header says what they are, and their elements are mapped on first use, or read.
+
+To read a mapping past the end that its file has by then kills the process, and others may cut a file short at any time.
+So what may not die reads the file: that says that it ended.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+
+from shapecalc.core.text import brief
+from shapecalc.engine.headers import (
+    TENSOR_LENGTH_BYTES,
+    TENSOR_TYPES,
+    Unreadable,
+    array_of_store,
+    kind_name,
+    member_header,
+    member_info,
+    members_of,
+    no_member,
+    opened_archive,
+    opened_member,
+    read_header,
+    read_object,
+    reason_of,
+    regular_file,
+    unreadable_on,
+    wrong_size,
+)
+
+STORES = (".zarr", ".h5", ".hdf5")
+"""What the names of stores end with: their arrays may be larger than memory."""
+AT_ONCE = 1 << 20
+"""The bytes that are read at a time."""
+
+
+class FileError(Exception):
+    """A file that cannot be used. The message names it and gives the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class MappedFile:
+    """Where the elements of a mapped array start, and in which file: its device and number tell it from later ones."""
+
+    path: str
+    start: int
+    file: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Source:
+    """An array in a file: what its header says, and how to load its elements."""
+
+    text: str
+    path: Path
+    shape: tuple[int, ...]
+    kind: np.dtype[Any]
+    load: Callable[[], Any]
+    mapped: MappedFile | None = None
+    """Where others may change the elements or cut them short; None if they are unpacked for us alone."""
+
+    @property
+    def dtype(self) -> str | None:
+        """The element type's name; None if it is a structure or plain bytes."""
+        return kind_name(self.kind)
+
+    @property
+    def is_store(self) -> bool:
+        """Whether it lies in a store, so that it may be larger than memory."""
+        return self.path.suffix in STORES
+
+    @cached_property
+    def array(self) -> Any:
+        """The array, mapped; raises `FileError` if the data do not match the header."""
+        with raise_file_errors(self.text):
+            return self.load()
+
+
+def open_source(text: str) -> Source:
+    """Return the array that a text names, in a file or in a store: `x.npy`, `x.zarr:group/array`, `x.h5:/data`.
+
+    Raises `FileError` if it cannot be used.
+    """
+    if not split_store(text)[0].endswith(STORES):
+        return open_array(text)
+    with raise_file_errors(text):
+        return _store_source(text)
+
+
+def open_array(text: str) -> Source:
+    """Return the array that a text names, such as `x.npy` or `w.npz:NAME`; raise `FileError` if it cannot be used.
+
+    Only the header is read.
+    """
+    path, member = path_and_member(text)
+    with raise_file_errors(text):
+        if path.endswith(".npy"):
+            with regular_file(path) as file:
+                return _mapped_source(text, path, _map_array(file))
+        if path.endswith(".safetensors"):
+            return _mapped_source(text, path, _tensor(path, member))
+        with opened_archive(path) as archive:
+            header = member_header(archive, member_info(members_of(archive), path, member))
+        return Source(text, Path(path), header.shape, header.kind, lambda: _unpack(path, member))
+
+
+def path_and_member(text: str) -> tuple[str, str]:
+    """Return the path of the file that a text names, and the name of the array in it, if it gives one.
+
+    >>> path_and_member("a/x.npy"), path_and_member("w.npz:weights"), path_and_member("x.zarr:group/array")
+    (('a/x.npy', ''), ('w.npz', 'weights'), ('x.zarr', 'group/array'))
+    """
+    if text.endswith((".npy", ".npz", ".safetensors")):
+        return text, ""
+    path, _, member = text.rpartition(":")
+    return (path, member) if path.endswith((".npz", ".safetensors")) else split_store(text)
+
+
+def split_store(text: str) -> tuple[str, str]:
+    """Return the path of the store that a text names, and the name of the array in it, if it gives one.
+
+    >>> split_store("x.zarr:group/array"), split_store("a/x.zarr/"), split_store("x.h5:/data")
+    (('x.zarr', 'group/array'), ('a/x.zarr', ''), ('x.h5', 'data'))
+    """
+    for ending in STORES:
+        path, colon, member = text.partition(f"{ending}:")
+        if colon:
+            return f"{path}{ending}", member.strip("/")
+    return text.rstrip("/") if len(text) > 1 else text, ""
+
+
+@contextmanager
+def raise_file_errors(text: str) -> Iterator[None]:
+    """Turn the errors for what cannot be used of a file into a `FileError` that names it."""
+    try:
+        yield
+    except (OSError, Unreadable) as error:
+        raise FileError(f"{text}: {reason_of(error)}") from None
+
+
+def _mapped_source(text: str, path: str, array: Any) -> Source:
+    mapped = None
+    if isinstance(array, np.memmap):
+        found = Path(path).stat()
+        mapped = MappedFile(str(Path(path).absolute()), array.offset, (found.st_dev, found.st_ino))
+    return Source(text, Path(path), array.shape, array.dtype, lambda: array, mapped)
+
+
+def _map_array(file: IO[bytes]) -> Any:
+    """Return the array of a .npy file, mapped."""
+    header = read_header(file)
+    size = os.fstat(file.fileno()).st_size
+    if header.end > size:
+        raise wrong_size(header.end, size)
+    return _mapped(file, header.kind, header.start, header.shape, "F" if header.fortran else "C")
+
+
+def _mapped(file: IO[bytes], kind: np.dtype[Any], start: int, shape: tuple[int, ...], order: Literal["C", "F"]) -> Any:
+    """Return the elements of a file from a byte on, mapped. An empty array is not mapped, because it has no bytes.
+
+    Raises `Unreadable` for more dims than NumPy has, and for a file that was cut meanwhile.
+    """
+    with unreadable_on(ValueError):
+        if 0 in shape:
+            return np.empty(shape, kind)
+        return np.memmap(file, kind, "r", start, (prod(shape),)).reshape(shape, order=order)
+
+
+def _unpack(path: str, member: str) -> Any:
+    """Return an array of a .npz archive: it is unpacked to a scratch file that has no name, and mapped."""
+    with opened_archive(path) as archive, tempfile.TemporaryFile() as scratch:
+        with opened_member(archive, member_info(members_of(archive), path, member)) as packed:
+            shutil.copyfileobj(packed, scratch, AT_ONCE)
+        scratch.seek(0)
+        return _map_array(scratch)
+
+
+def _tensor(path: str, member: str) -> Any:
+    """Return a tensor of a .safetensors file, mapped. The library checks the header, which says where the tensor is."""
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError:
+        raise Unreadable("safetensors is not installed; pip install 'shapecalc[safetensors]'") from None
+    with regular_file(path) as file:
+        with unreadable_on(SafetensorError), safe_open(path, framework="numpy") as tensors:
+            names = list(tensors.keys())
+        if member not in names:
+            raise no_member(names, path)
+        length = int.from_bytes(file.read(TENSOR_LENGTH_BYTES), "little")
+        tensor = read_object(file.read(length))[member]
+        name, bits = TENSOR_TYPES.get(tensor["dtype"], ("", 1))
+        if bits % 8:
+            raise Unreadable(f"its element type {tensor['dtype']} is smaller than a byte")
+        start = TENSOR_LENGTH_BYTES + length + tensor["data_offsets"][0]
+        return _mapped(file, _known_kind(name, bits // 8), start, tuple(tensor["shape"]), "C")
+
+
+def _known_kind(name: str | None, itemsize: int) -> np.dtype[Any]:
+    """Return the element type of a name, little-endian; one that NumPy does not know is bytes."""
+    return np.dtype(name if name in np.sctypeDict else f"V{itemsize}").newbyteorder("<")
+
+
+def _store_source(text: str) -> Source:
+    """Return an array in a store, whose elements are read by `engine/stores` alone; raise `Unreadable`, `OSError`."""
+    path, member = split_store(text)
+    if ".." in member.split("/"):
+        raise Unreadable("the name of an array leads out of its store")
+    if path.endswith(".zarr"):
+        found = array_of_store("/".join([path, *([member] if member else [])]))
+        shape, kind = found.shape, _known_kind(found.dtype, 1)
+    else:
+        shape, kind = _hdf5_header(path, member)
+
+    def load() -> Any:
+        raise Unreadable("the elements of a store are carried from store to store: -o OUT.zarr")
+
+    return Source(text, Path(path), shape, kind, load)
+
+
+def _hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the element type of an array in an HDF5 file."""
+    try:
+        import h5py
+    except ImportError:
+        raise Unreadable("h5py is not installed; pip install 'shapecalc[h5py]'") from None
+    with unreadable_on(ValueError, TypeError), h5py.File(path, "r") as file:
+        found = file.get(member) if member else None
+        if isinstance(found, h5py.Dataset):
+            return found.shape, found.dtype
+        names = [*file][:16]
+    raise Unreadable(f"it has {', '.join(map(brief, names))}; write {path}:/NAME")
+
+
+def elements_at(source: Source, index: tuple[Any, ...]) -> Any:
+    """Return the elements at an index of arrays that broadcast together; raise `FileError` if the file lacks them."""
+    array, mapped = source.array, source.mapped
+    if mapped is None:
+        return array[index]
+    starts = np.asarray(sum((at * step for at, step in zip(index, array.strides, strict=True)), start=mapped.start))
+    with _reopened(source, mapped) as file:
+        read = b"".join(_read(source, file, int(start), array.itemsize) for start in starts.flat)
+    return np.frombuffer(read, array.dtype).reshape(starts.shape)
+
+
+def part_of(source: Source, part: Any) -> Any:
+    """Return a part of a file's array, contiguous there, read into memory; raise `FileError` if the file lacks it."""
+    if source.mapped is None:
+        return part
+    start = source.mapped.start + _address(part) - _address(source.array)
+    with _reopened(source, source.mapped) as file:
+        return np.frombuffer(_read(source, file, start, part.nbytes), part.dtype).reshape(part.shape)
+
+
+def copy_of(source: Source, most: int) -> Any:
+    """Return a file's array, read piece by piece: into memory up to `most` bytes, else into a scratch file, mapped.
+
+    Raises `FileError` if the file lacks some of it, `OSError` if there is no room.
+    """
+    array, mapped = source.array, source.mapped
+    if mapped is None:
+        return array
+    with _reopened(source, mapped) as file:
+        if array.nbytes <= most:
+            copied: Any = _read(source, file, mapped.start, array.nbytes)
+        else:
+            with tempfile.TemporaryFile() as scratch:
+                for start in range(0, array.nbytes, AT_ONCE):
+                    scratch.write(_read(source, file, mapped.start + start, min(AT_ONCE, array.nbytes - start)))
+                scratch.flush()
+                copied = np.memmap(scratch, np.uint8, "r")
+    return np.ndarray(array.shape, array.dtype, copied, strides=array.strides)
+
+
+def cut_short(source: Source) -> FileError:
+    """Return the error for a file that does not hold any more what its header says."""
+    return FileError(f"{source.text}: it was cut short while it was read")
+
+
+def _address(array: Any) -> int:
+    """Return where in memory an array starts."""
+    return int(array.__array_interface__["data"][0])
+
+
+@contextmanager
+def _reopened(source: Source, mapped: MappedFile) -> Iterator[IO[bytes]]:
+    """Yield the file of a source, opened anew; raise `FileError` if that cannot be done or it is another file now."""
+    try:
+        with Path(mapped.path).open("rb", buffering=0) as file:
+            found = os.fstat(file.fileno())
+            if (found.st_dev, found.st_ino) != mapped.file:
+                raise FileError(f"{source.text}: it was replaced while it was read")
+            yield file
+    except OSError as error:
+        raise FileError(f"{source.text}: {error.strerror}") from None
+
+
+def _read(source: Source, file: IO[bytes], start: int, count: int) -> bytes:
+    """Return so many bytes of a file, from a byte on."""
+    file.seek(start)
+    read = b""
+    while len(read) < count:
+        more = file.read(count - len(read))
+        if not more:
+            raise cut_short(source)
+        read += more
+    return read

@@ -1,0 +1,186 @@
+"""Processes: the cores that this one may use, the signals that ask it to end, and a child that does its work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import warnings
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
+    from typing import Self
+
+    Tick = Callable[[int], object]
+
+GROUPS = Path("/sys/fs/cgroup")
+"""Where Linux shows its control groups."""
+ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""The signals that ask a program to end."""
+FORKS = hasattr(os, "fork")
+"""Whether the system can split a process in two that share their files and mappings."""
+
+
+def count_cores() -> int:
+    """Return how many cores this process may use, at least one: those it is bound to, if its control group pays.
+
+    Sources: sched_getaffinity(2); the kernel's documents of control groups, `cpu.max` and `cpu.cfs_quota_us`.
+    """
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(bound, _paid()))
+
+
+@cache
+def _paid() -> int:
+    """Return how many cores' time the process and the groups around it are given, rounded up."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        lines = []  # a system without control groups
+    return paid_cores(lines, GROUPS)
+
+
+def paid_cores(lines: list[str], groups: Path) -> int:
+    """Return how many cores' time the groups in the lines of `/proc/self/cgroup` are given; many if there is no limit.
+
+    Of nested groups the tightest limit holds.
+    """
+    limits = [limit for line in lines for folder in _folders(line, groups) for limit in _limits(folder)]
+    return min(limits, default=1 << 16)
+
+
+def _folders(line: str, groups: Path) -> Iterator[Path]:
+    """Yield the folders of a line's group and of those around it; version 2 has one tree, version 1 one for `cpu`."""
+    _, controllers, name = line.split(":", 2)
+    if controllers and "cpu" not in controllers.split(","):
+        return
+    root = groups / "cpu" if controllers else groups
+    folder = root / name.lstrip("/")
+    yield from (folder, *folder.parents[: len(folder.parts) - len(root.parts)])
+
+
+def _limits(folder: Path) -> Iterator[int]:
+    """Yield the limit of one group, in either version, if it has one."""
+    for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+        try:
+            quota, period = " ".join((folder / name).read_text() for name in names).split()
+        except (OSError, ValueError):
+            continue  # this group says nothing in this version
+        if quota.isdigit() and period.isdigit() and int(period):
+            yield max(1, -(-int(quota) // int(period)))
+
+
+class Endings:
+    """While it is entered, a signal that asks for the end raises `KeyboardInterrupt`, and whatever was begun is undone.
+
+    Only the first does: those that come while things are undone change nothing. A signal that the program was
+    started to ignore, as under `nohup`, is still ignored, and one that other code waits for is left to it.
+    """
+
+    def __enter__(self) -> Self:
+        self.asked = False
+        ours = ENDING if threading.current_thread() is threading.main_thread() else ()
+        usual = (signal.SIG_DFL, signal.default_int_handler)
+        self._before = {number: before for number in ours if (before := signal.getsignal(number)) in usual}
+        for number in self._before:
+            signal.signal(number, self.end)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def end(self, number: int, frame: object) -> None:
+        """Take a signal."""
+        if not self.asked:
+            self.asked = True
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def child_starting() -> Iterator[None]:
+    """Let these signals wait while a child starts: it must not take one before it has called `leave_to_parent`.
+
+    Python warns of the threads that are not in a forked child; none of those here does its work.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING) if hasattr(signal, "pthread_sigmask") else None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            yield
+    finally:
+        if before is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def leave_to_parent() -> None:
+    """Ignore these signals in a child, since they go to both: the parent says when the child ends."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+
+class KilledError(Exception):
+    """Work that a signal has ended. The message names the signal."""
+
+
+def do_in_child(work: Callable[[Tick], object], tick: Tick) -> None:
+    """Do work in a child process, with a `tick` that is called here.
+
+    What reads a mapped file is killed if the file is cut short; so only the child is. Raises what the work raises,
+    `KilledError` if a signal ends the child. The child ends with this process.
+    """
+    from multiprocessing import get_context
+
+    context = get_context("fork")
+    here, there = context.Pipe(duplex=False)
+    child = context.Process(target=_work, args=(work, here, there), daemon=True)
+    with here:
+        with there, child_starting():
+            child.start()
+        try:
+            _take_ticks(here, tick)
+        except EOFError:
+            child.join()
+            code = child.exitcode or 0
+            raise KilledError(signal.Signals(-code).name if code < 0 else f"exit code {code}") from None
+        except BaseException:
+            child.kill()
+            raise
+        finally:
+            child.join()
+
+
+def _take_ticks(here: Connection, tick: Tick) -> None:
+    """Call `tick` as the child does, until it is done; raise what it raised, `EOFError` if it has died."""
+    while (sent := here.recv()) is not None:
+        if isinstance(sent, BaseException):
+            raise sent
+        tick(sent)
+
+
+def _work(work: Callable[[Tick], object], here: Connection, there: Connection) -> None:
+    """Do the work and tell of it, from several threads: a pipe does not mix short messages. A gone parent ends it."""
+    here.close()
+    leave_to_parent()
+    _leave_no_core()
+    with suppress(BrokenPipeError):
+        try:
+            work(there.send)
+            there.send(None)
+        except Exception as error:  # whatever it is, it is raised in the parent
+            there.send(error)
+
+
+def _leave_no_core() -> None:
+    """Let the death that is expected leave no image of the memory in the folder, and no trace on standard error."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    signal.signal(signal.SIGBUS, signal.SIG_DFL)

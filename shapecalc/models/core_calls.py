@@ -162,8 +162,9 @@ def _answer(question: Question, shape: Any, pairs: Arguments) -> Any:
     Of an empty tensor the runtime is asked, which infers where the document is silent.
     """
     op, opset, switch = question
-    if any(type(dim) is int and dim > INT64_MAX for dim in shape):
-        return NOBODY
+    for dim in shape:
+        if type(dim) is int and dim > INT64_MAX:
+            return NOBODY
     dialect = "onnxruntime" if 0 in shape else "onnx"
     try:
         trace = resolve(Request(op, shape, dict(pairs), dialect, opset, None, switch))

@@ -9,6 +9,7 @@ from typing import Any
 from shapecalc.models.batch_axis import Sizes
 from shapecalc.models.file import ABSENT, Node
 from shapecalc.models.lanes import Shapes
+from shapecalc.models.operators import LARGEST_SIZE
 
 Kind = tuple[int, tuple[int | str, ...] | None] | bytes
 """What is known of a tensor: its element type and shape; the message of its type if it is no tensor.
@@ -20,8 +21,6 @@ InLanes = tuple[int, Shapes]
 """The element type of a tensor, and its shape in each lane."""
 Outputs = tuple[Kind, ...] | str
 """What is known of the outputs; or why the node refuses its inputs."""
-LARGEST_PART = 2**40
-"""A dim above which ONNX's arithmetic, which is of 64 bits, is not asked."""
 MOST_PARTS = 4096
 """The largest number that an attribute which counts things may have: the inference makes room for as many."""
 SAID = "[ShapeInferenceError] "
@@ -208,7 +207,7 @@ def _is_huge(kind: Kind | None) -> bool:
     """Say whether the sizes of a tensor are too large for the inference's arithmetic."""
     if type(kind) is tuple:
         for dim in kind[1] or ():
-            if type(dim) is int and dim > LARGEST_PART:
+            if type(dim) is int and dim > LARGEST_SIZE:
                 return True
     return False
 

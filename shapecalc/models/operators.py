@@ -37,6 +37,8 @@ Places = list[tuple[str, int, int]]
 """The inputs that share a batch: name, place and the axis of the batch; the first is the data."""
 Partners = tuple[tuple[int, int], tuple[int, int], int]
 """The place of an input and an axis of it, those of another, and how often the second size is in the first."""
+LARGEST_SIZE = 2**40
+"""A dim above which arithmetic of 64 bits is not asked."""
 STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
 """The other inputs of recurrent operators that have a batch: name, place, and its axis unless `layout` has it first."""
 
@@ -66,12 +68,13 @@ class Inferred:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The shapes of the outputs are made of the attributes and the inputs' shapes; None where they do not fit.
+    """The shapes of the outputs are made here, and they have the element type of the first input."""
 
-    Outputs have the element type of the first input.
-    """
+    shapes: Callable[[Attributes, InputSizes, Sequence[Array | None]], InputSizes | None]
+    """Made of the attributes and of the inputs' shapes and elements; None for a shape that nobody knows.
 
-    shapes: Callable[[Attributes, InputSizes], InputSizes]
+    None in place of all if ONNX is to be asked."""
+    otherwise: Inferred = Inferred()
 
 
 class Conditions(Enum):
@@ -402,15 +405,15 @@ def _channel_axes(_: Attributes) -> Partners:
 
 def _same_and(*others: None) -> Given:
     """Return the rule of an operator whose output has the shape of its first input, and others that nobody knows."""
-    return Given(lambda _, shapes: (shapes[0], *others))
+    return Given(lambda _, shapes, _elements: (shapes[0], *others))
 
 
-def _skipped(_: Attributes, shapes: InputSizes) -> InputSizes:
+def _skipped(_: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
     """Return the output, two statistics that are left out by most, and the sum of the input and what skipped."""
     return shapes[0], None, None, shapes[0]
 
 
-def _matrices(attributes: Attributes, shapes: InputSizes) -> InputSizes:
+def _matrices(attributes: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
     """Return the shape of a product of matrices, each of which may be turned.
 
     >>> _matrices({}, [(5, 2, 3), (3, 4)]), _matrices({"transA": 1}, [(3, 2), (3, 4)]), _matrices({}, [(2, 3), (2, 3)])
@@ -433,7 +436,7 @@ def _broadcast_sizes(first: Sizes, second: Sizes) -> Sizes | None:
         return None
 
 
-def _convolution(attributes: Attributes, shapes: InputSizes) -> InputSizes:
+def _convolution(attributes: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
     """Return the shape of a convolution.
 
     >>> _convolution({"strides": (2, 1), "pads": (1, 0, 1, 0)}, [(5, 3, 8, 8), (4, 3, 3, 3)])
@@ -454,7 +457,7 @@ def _convolution(attributes: Attributes, shapes: InputSizes) -> InputSizes:
     return ((data[0], kernels[0], *sizes) if min(sizes) > 0 else None,)
 
 
-def _attended(_: Attributes, shapes: InputSizes) -> InputSizes:
+def _attended(_: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
     """Return what attends to keys and values, whose heads may stand on an axis of their own.
 
     >>> _attended({}, [(2, 5, 8), (2, 6, 8), (2, 6, 16)]), _attended({}, [(2, 5, 8), (2, 4, 6, 2), (2, 4, 6, 3)])
@@ -466,10 +469,24 @@ def _attended(_: Attributes, shapes: InputSizes) -> InputSizes:
     return ((*query[:2], value[2] if len(value) == 3 else value[1] * value[3]),)
 
 
-def _grouped(_: Attributes, shapes: InputSizes) -> InputSizes:
+def _grouped(_: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
     """Return what attends with fewer keys than queries; if the three are packed in one, nobody can say."""
     packed = len(shapes) < 2 or shapes[1] is None
     return (None if packed else shapes[0],)
+
+
+def _padded(_: Attributes, shapes: InputSizes, elements: Sequence[Array | None]) -> InputSizes | None:
+    """Return the shape of a Pad that adds known numbers to all axes; ONNX knows the others."""
+    data, array = shapes[0], elements[1] if len(elements) in (2, 3) else None
+    if data is None:
+        return (None,)
+    if array is None or array.shape != (2 * len(data),) or array.dtype != np.int64:
+        return None
+    pads = array.tolist()
+    if min(pads, default=0) < 0:
+        return None
+    sizes = tuple(map(sum, zip(data, pads, pads[len(data) :], strict=False)))
+    return None if max(sizes, default=0) > LARGEST_SIZE else (sizes,)
 
 
 AS_FIRST, READS = AsFirst(), Inferred(reads=True)
@@ -619,7 +636,7 @@ OWN: dict[str, Operator] = {
     "OneHot": Operator(READS, route=batch.one_hot),
     "Or": Operator(COMPARES, _by(np.logical_or), route=batch.aligned),
     "PRelu": Operator(route=batch.aligned),
-    "Pad": Operator(READS_HANDS_ON, route=batch.padded),
+    "Pad": Operator(Given(_padded, READS_HANDS_ON), route=batch.padded),
     "Pow": Operator(BROADCAST, _raised, route=batch.aligned),
     "QLinearConv": Operator(route=batch.convolved(3)),
     "QLinearMatMul": Operator(route=batch.multiplied(3)),

@@ -234,13 +234,20 @@ class OtherNodes:
             self._walker.judge.carry(node)
         elif isinstance(rule, Broadcast) and node.opset >= rule.since:
             self._broadcast(node, rule)
-        elif isinstance(rule, Given) or (isinstance(rule, AsFirst) and node.domain):
-            lanes = zip(*[walk.shapes_of(number) for number in inputs], strict=True)
-            made = [rule.shapes(node.attributes, shapes) if isinstance(rule, Given) else shapes[:1] for shapes in lanes]
-            dtype = walk.dtypes[inputs[0]]
-            self._walker.settle(node, [*zip(*made, strict=True)], [dtype] * len(made[0]), None)
+        elif isinstance(rule, Given) and (made := self._made(node, rule)):
+            self._walker.settle(node, made, [walk.dtypes[inputs[0]]] * len(made), None)
+        elif isinstance(rule, AsFirst) and node.domain:
+            self._walker.settle(node, [walk.shapes_of(inputs[0])], [walk.dtypes[inputs[0]]], None)
         else:
             self._infer(node, row)
+
+    def _made(self, node: Node, rule: Given) -> list[Shapes] | None:
+        """Return the shapes of a node's outputs in each lane, made by its row; None if ONNX is to be asked."""
+        walk = self._walk
+        shapes = zip(*[walk.shapes_of(number) for number in node.inputs], strict=True)
+        elements = zip(*[walk.known(number) or walk.unknown for number in node.inputs], strict=True)
+        made = [rule.shapes(node.attributes, *lane) for lane in zip(shapes, elements, strict=True)]
+        return None if None in made else [*zip(*made, strict=True)]  # type: ignore[arg-type]  # None is not in it
 
     def _put_elements(self, node: Node, row: Operator) -> bool:
         """Put down the elements of a node's outputs; say whether they are known in some lane."""
@@ -339,7 +346,8 @@ class OtherNodes:
             self._walker.judge.carry(node)
             return
         values: list[Values | None] = [None] * len(node.inputs)
-        rule = row.shape if isinstance(row.shape, Inferred) else Inferred()
+        rule = row.shape.otherwise if isinstance(row.shape, Given) else row.shape
+        rule = rule if isinstance(rule, Inferred) else Inferred()
         if rule.reads:
             values = [walk.known(number) if number else None for number in node.inputs]
         found: Inferences | None = None

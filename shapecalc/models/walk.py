@@ -247,7 +247,7 @@ class OtherNodes:
         shapes = zip(*[walk.shapes_of(number) for number in node.inputs], strict=True)
         elements = zip(*[walk.known(number) or walk.unknown for number in node.inputs], strict=True)
         made = [rule.shapes(node.attributes, *lane) for lane in zip(shapes, elements, strict=True)]
-        return None if None in made else [*zip(*made, strict=True)]  # type: ignore[arg-type]  # None is not in it
+        return None if None in made else [*zip(*made, strict=True)]
 
     def _put_elements(self, node: Node, row: Operator) -> bool:
         """Put down the elements of a node's outputs; say whether they are known in some lane."""

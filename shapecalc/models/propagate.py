@@ -388,20 +388,10 @@ class Judge(Propagation):
 
     def _fixes(self, visit: Visit, before: Marks) -> list[FixedOutputs]:
         """Return what fixes an offender, the best first."""
-        argument = visit.call.target or visit.call.arguments[0]
-        judged = tuple([lane.judged for lane in self._walk.lanes])
-        targets = visit.named_argument(argument.name)
-        offender = Offender(
-            visit.input,
-            targets,
-            visit.switch,
-            visit.outputs,
-            self._batches,
-            judged,
-            before,
-            self.declared,
-            self._walk.batch,
-        )
+        argument, walk = visit.call.target or visit.call.arguments[0], self._walk
+        judged = tuple([lane.judged for lane in walk.lanes])
+        asked = visit.input, visit.named_argument(argument.name), visit.switch, visit.outputs
+        offender = Offender(*asked, self._batches, judged, before, self.declared, walk.batch)
 
         def answer(tried: tuple[Any, ...], switch: bool | None) -> Shapes:
             arguments = [((argument.name, target),) for target in tried]

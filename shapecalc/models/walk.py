@@ -14,7 +14,7 @@ import numpy as np
 from shapecalc.models.batch_axis import Sizes
 from shapecalc.models.core_calls import Answers, Arguments, Visit, arguments_of, reads_argument, switch_of
 from shapecalc.models.file import ABSENT, BOOL, INT64, MOST_ELEMENTS, NUMBERS, UNFIT, Body, Model, Node
-from shapecalc.models.infer import Form, Inference, InLanes
+from shapecalc.models.infer import Form, Inference
 from shapecalc.models.lanes import (
     FROM_DATA,
     NO_SHAPE,
@@ -336,7 +336,7 @@ class OtherNodes:
         self._walker.settle(node, (found[0],), (dtype,), found[1])
 
     def _infer(self, node: Node, row: Operator) -> None:
-        """Put down the outputs of a node as ONNX infers them."""
+        """Put down the outputs of a node as ONNX infers them: asked for all lanes in one go, or in each."""
         walk = self._walk
         if self._inference is None:
             self._inference = Inference()
@@ -345,28 +345,17 @@ class OtherNodes:
             walk.put_unknown(node, f"custom operator {node.op}")
             self._walker.judge.carry(node)
             return
-        values: list[Values | None] = [None] * len(node.inputs)
         rule = row.shape.otherwise if isinstance(row.shape, Given) else row.shape
-        rule = rule if isinstance(rule, Inferred) else Inferred()
-        if rule.reads:
-            values = [walk.known(number) if number else None for number in node.inputs]
-        found: Inferences | None = None
-        if rule.hands_on and all(each is None or same_in_all(each) for each in values):
+        reads, hands_on = (rule.reads, rule.hands_on) if isinstance(rule, Inferred) else (False, False)
+        values = [walk.known(number) if number and reads else None for number in node.inputs]
+        found: tuple[Sequence[Shapes], Sequence[int]] | None = None
+        if hands_on and all(each is None or same_in_all(each) for each in values):
             kinds = [(walk.dtypes[number], walk.shapes_of(number)) if number else None for number in node.inputs]
-            found = self._in_all(self._inference, node, form, kinds, values)
-        self._walker.settle(node, *(found or self._in_each(self._inference, node, row, form, values)))
-
-    def _in_all(
-        self,
-        inference: Inference,
-        node: Node,
-        form: Form,
-        kinds: Sequence[InLanes | None],
-        values: Sequence[Values | None],
-    ) -> Inferences | None:
-        """Return what ONNX infers of a node in all lanes in one go; None if it must be asked one by one."""
-        found = inference.in_all(node, form, kinds, tuple([each and each[0] for each in values]))
-        return None if found is None else (*found, None)
+            found = self._inference.in_all(node, form, kinds, tuple([each and each[0] for each in values]))
+        if found is not None:
+            self._walker.settle(node, *found, None)
+        else:
+            self._walker.settle(node, *self._in_each(self._inference, node, row, form, values))
 
     def _in_each(
         self, inference: Inference, node: Node, row: Operator, form: Form, values: Sequence[Values | None]

@@ -12,10 +12,9 @@ import shapecalc as sc
 from shapecalc.core.equiv import Verdict
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import shape_text
-from shapecalc.tui.against import MORE, held_against, verdict_text
-from shapecalc.tui.outcome import answer_question
-from shapecalc.tui.question import Question, command, question_of
-from shapecalc.tui.visit import command_of
+from shapecalc.tui.question import Question, answer_question, command, question_of
+from shapecalc.tui.screens.chains import MORE, pair_of, verdict_text
+from shapecalc.tui.served import command_of
 from tests.tui.driven import driven, using
 
 pytestmark = pytest.mark.sessions(6)
@@ -57,7 +56,7 @@ async def test_it_opens_with_two_chains_and_keeps_the_second(user):
     assert "≠ different" in user.text
     await user.wipe()
     await user.press("escape")
-    assert user.state.question.against == ""
+    assert user.state.question.second_chain == ""
 
 
 @driven("equiv", "2,3 | reshape 5,-1", OTHER)
@@ -77,7 +76,7 @@ async def test_a_first_chain_that_cannot_be_read_is_mended_first(user):
 )
 def test_both_outputs_are_lit_once_at_every_size(size, pair):
     async def look(user):
-        found = held_against(user.state.good, pair[1]).found.counterexample
+        found = pair_of(user.state.answer, pair[1]).equivalence.counterexample
         heads = [f"{name} {shape_text(shape)}" for name, shape in zip(("first", "second"), found.outputs, strict=True)]
         assert re.search(" +".join(heads), user.text)
         lit = [int(element) for element in re.findall(r"\[ *(\d+)\]", user.text)]
@@ -110,9 +109,9 @@ SAID = [
 
 @pytest.mark.parametrize(("text", "verdict", "said"), SAID)
 def test_what_is_said_of_a_second_chain(text, verdict, said):
-    held = held_against(sc.transpose("N,C", "1,0"), text)
-    assert (held.found and held.found.verdict) == verdict
-    shown = verdict_text(held, 200).plain
+    pair = pair_of(sc.transpose("N,C", "1,0"), text)
+    assert (pair.equivalence and pair.equivalence.verdict) == verdict
+    shown = verdict_text(pair, 200).plain
     assert said in shown
     assert shown.isprintable() or "\n" in shown
 
@@ -122,9 +121,9 @@ def test_what_is_too_large_to_compare_while_one_types_is_left_to_the_command():
         "4096,4095 | transpose | reshape 4096,4095 | transpose",
         "| reshape 4095,4096 | transpose | reshape 4095,4096",
     )
-    held = held_against(answer_question(question_of(["chain", chains[0]])).answer, chains[1])
-    assert held.found.verdict is Verdict.UNDECIDED
-    assert verdict_text(held, 80).plain.splitlines() == ["? undecided", "too many elements to compare", MORE]
+    pair = pair_of(answer_question(question_of(["chain", chains[0]])).answer, chains[1])
+    assert pair.equivalence.verdict is Verdict.UNDECIDED
+    assert verdict_text(pair, 80).plain.splitlines() == ["? undecided", "too many elements to compare", MORE]
     assert sc.equiv(*chains).verdict is Verdict.DIFFERENT
 
 
@@ -132,7 +131,7 @@ def test_the_second_chain_stays_with_the_question():
     question = question_of(["equiv", FIRST, OTHER])
     assert command(question, answer_question(question).answer) == f"shapecalc chain '{FIRST}'"
     changed = question.with_text("input", "3,4").with_op("reshape").with_setting("opset", "13")
-    assert changed.against == OTHER
+    assert changed.second_chain == OTHER
     assert Question(*json.loads(command_of(question)[-2])) == question
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.tui.links import link_of, linked_question
-from shapecalc.tui.outcome import answer_question
-from shapecalc.tui.question import command, question_of
-from shapecalc.tui.visit import opening
+from shapecalc.tui.question import answer_question, command, question_of
+from shapecalc.tui.served_app import link_of, linked_question, opening
 
 LINES = [
     ["reshape", "2,3,4", "0,-1"],

@@ -9,7 +9,7 @@ import pytest
 import shapecalc as sc
 from shapecalc.core.equiv import Verdict
 from shapecalc.core.simplify import Cost, Goal, Simplification, simplify
-from shapecalc.tui.short_form import UNPROVED, chains_text, conclusion_text, count_line
+from shapecalc.tui.screens.chains import UNPROVED, chains_text, conclusion_text, count_line
 from tests.tui.driven import driven, using
 
 pytestmark = pytest.mark.sessions(4)
@@ -54,7 +54,10 @@ async def test_escape_and_the_key_itself_leave_all_as_it_was(user):
 @driven("equiv", LONG, "| reshape N,C,H")
 async def test_what_a_chain_was_held_against_stays(user):
     await user.press("escape", "ctrl+l", "enter")
-    assert (user.state.question.texts["stages"], user.state.question.against) == ("reshape N,C,H", "| reshape N,C,H")
+    assert (user.state.question.texts["stages"], user.state.question.second_chain) == (
+        "reshape N,C,H",
+        "| reshape N,C,H",
+    )
 
 
 @driven("transpose", "2,3,4", "0,2,1")

@@ -1,4 +1,4 @@
-"""What the app remembers from one time to the next: the theme, and the questions that were asked last.
+"""The user's file of the app: the theme, and the questions that were asked last.
 
 It is kept beside the progress in the lessons. Losing that file loses nothing else.
 """
@@ -6,17 +6,14 @@ It is kept beside the progress in the lessons. Losing that file loses nothing el
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from platformdirs import user_data_path
 
 from shapecalc.engine.whole_files import whole_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
 
 LARGEST = 1 << 20
 """Bytes of the largest file that is read."""
@@ -24,25 +21,25 @@ MOST_QUESTIONS, LONGEST_QUESTION = 20, 1000
 """How many questions are kept, and the characters of the longest of them."""
 
 
-def memory_file() -> Path:
-    """Return where it is kept: `shapecalc/app.json` under XDG_DATA_HOME, or what the platform has for it."""
+def app_file() -> Path:
+    """Return where it is: `shapecalc/app.json` under XDG_DATA_HOME, or what the platform has for it."""
     return user_data_path("shapecalc", appauthor=False) / "app.json"
 
 
-class Memory:
+class UserFile:
     """The theme and the questions, the last one first. If the file cannot be used, they last as long as the app.
 
     >>> from os import devnull
-    >>> memory = Memory(Path(devnull, "app.json"))
+    >>> kept = UserFile(Path(devnull, "app.json"))
     >>> for line in ("shapecalc reshape 6 2,3", "shapecalc flatten 2,3", "shapecalc reshape 6 2,3"):
-    ...     memory.add_question(line)
-    >>> memory.questions
+    ...     kept.add_question(line)
+    >>> kept.questions
     ('shapecalc reshape 6 2,3', 'shapecalc flatten 2,3')
     """
 
     def __init__(self, file: Path | None = None) -> None:
         """Read what is kept: nothing if there is no file, or if it cannot be read."""
-        self.file = memory_file() if file is None else file
+        self.file = app_file() if file is None else file
         kept = self._read()
         self.theme = str(kept.get("theme", ""))
         self.questions = _questions(kept)
@@ -85,7 +82,7 @@ def _kept(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for line in lines if len(line) <= LONGEST_QUESTION))[:MOST_QUESTIONS]
 
 
-class VisitorMemory(Memory):
+class VisitorFile(UserFile):
     """What is remembered of a visitor of a served app: nothing longer than the app runs."""
 
     def _read(self) -> dict[str, Any]:

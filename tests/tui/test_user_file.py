@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from shapecalc.tui.memory import LARGEST, LONGEST_QUESTION, MOST_QUESTIONS, Memory, VisitorMemory, memory_file
 from shapecalc.tui.themes import THEMES
+from shapecalc.tui.user_file import LARGEST, LONGEST_QUESTION, MOST_QUESTIONS, UserFile, VisitorFile, app_file
 from tests.tui.driven import using
 
 pytestmark = pytest.mark.sessions(7)
@@ -41,10 +41,10 @@ def test_no_color_is_no_choice_that_is_remembered(monkeypatch):
     async def leave(user):
         await user.press("ctrl+q")
 
-    Memory().keep_theme("light")
+    UserFile().keep_theme("light")
     monkeypatch.setenv("NO_COLOR", "1")
     asked(leave)
-    assert Memory().theme == "light"
+    assert UserFile().theme == "light"
 
 
 def test_opening_writes_nothing():
@@ -52,7 +52,7 @@ def test_opening_writes_nothing():
         await user.press("ctrl+q")
 
     asked(look)
-    assert not memory_file().exists()
+    assert not app_file().exists()
 
 
 @pytest.mark.parametrize(
@@ -68,31 +68,31 @@ def test_a_file_that_holds_something_else_is_passed_over(content):
         assert user.app.theme == "shapecalc"
         await user.press("ctrl+t")
 
-    memory_file().parent.mkdir(parents=True)
-    memory_file().write_text(content, errors="surrogateescape")
+    app_file().parent.mkdir(parents=True)
+    app_file().write_text(content, errors="surrogateescape")
     asked(look)
-    assert json.loads(memory_file().read_text()) == {"theme": "dark", "questions": []}
+    assert json.loads(app_file().read_text()) == {"theme": "dark", "questions": []}
 
 
 def test_the_last_questions_are_kept_each_once():
-    first, second = Memory(), Memory()
+    first, second = UserFile(), UserFile()
     first.add_question(LINE)
     for number in range(MOST_QUESTIONS):
         second.add_question(f"shapecalc reshape {number} -1")
     first.add_question("x" * (LONGEST_QUESTION + 1))
     first.add_question(LINE)
-    kept = Memory().questions
+    kept = UserFile().questions
     assert len(kept) == MOST_QUESTIONS
     assert kept[:2] == (LINE, f"shapecalc reshape {MOST_QUESTIONS - 1} -1")
     assert len({*kept}) == MOST_QUESTIONS
 
 
 def test_a_visitor_leaves_nothing_and_finds_nothing():
-    Memory().add_question(LINE)
-    Memory().keep_theme("light")
-    visitor = VisitorMemory()
+    UserFile().add_question(LINE)
+    UserFile().keep_theme("light")
+    visitor = VisitorFile()
     assert (visitor.theme, visitor.questions) == ("", ())
     visitor.keep_theme("dark")
     visitor.add_question("shapecalc flatten 2,3")
     assert (visitor.theme, visitor.questions) == ("dark", ("shapecalc flatten 2,3",))
-    assert (Memory().theme, Memory().questions) == ("light", (LINE,))
+    assert (UserFile().theme, UserFile().questions) == ("light", (LINE,))

@@ -9,21 +9,16 @@ import json
 import os
 import sys
 from contextlib import suppress
+from dataclasses import astuple
 
 from shapecalc.core.problem import FILE, Problem, ShapeError
-from shapecalc.core.record import fields
-from shapecalc.core.text import visible
 from shapecalc.teaching.lessons import Course
-from shapecalc.tui.files import close_files
-from shapecalc.tui.outcome import without_file
-from shapecalc.tui.question import Question
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from shapecalc.tui.question import Question, close_files, without_file
 
 LARGEST = 1 << 29
 """The most bytes of memory that an app may ask the system for."""
+LONGEST_COURSE = 100_000
+"""The most bytes of a course: systems hand over no longer text to a process."""
 
 
 def command_of(question: Question, course: Course | None = None) -> list[str]:
@@ -33,15 +28,11 @@ def command_of(question: Question, course: Course | None = None) -> list[str]:
 
     Raises `ShapeError` (file) if that file cannot be used, or if the course is too long to be handed over.
     """
-    asked = json.dumps([*fields(without_file(question)).values()])
+    asked = json.dumps(astuple(without_file(question)))
     lessons = "" if course is None else json.dumps(course.without_notes().as_json(), ensure_ascii=False)
     if len(lessons.encode()) > LONGEST_COURSE:
         raise ShapeError(Problem(FILE, f"the lessons are too long to be served: {LONGEST_COURSE} bytes are the most"))
     return [sys.executable, "-P", "-m", __name__, asked, lessons]
-
-
-LONGEST_COURSE = 100_000
-"""The most bytes of a course: systems hand over no longer text to a process."""
 
 
 def limit_process() -> None:
@@ -63,26 +54,11 @@ def main() -> None:
     """Run the app for one visitor until it is left, or until the server is gone."""
     limit_process()
     close_files()
-    from shapecalc.tui.web import ServedApp
+    from shapecalc.tui.served_app import ServedApp, opening
 
-    fields, course, *link = sys.argv[1:]
+    question, course, *link = sys.argv[1:]
     lessons = Course.of_json(json.loads(course)) if course else None
-    ServedApp(*opening(json.loads(fields), *map(json.loads, link)), course=lessons).run()
-
-
-def opening(fields: list[Any], link: list[str] | None = None) -> tuple[Question, int | None, str]:
-    """Return the question and the step to open with, and what is wrong with the link that was followed.
-
-    >>> question, step, complaint = opening(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
-    >>> question.texts["input"], step, complaint
-    ('2,3', 0, 'a link may not name a file')
-    """
-    from shapecalc.tui.links import linked_question
-
-    try:
-        return (*linked_question(*link), "") if link else (Question(*fields), 0, "")
-    except ShapeError as error:
-        return Question(*fields), 0, visible(error.problem.message)
+    ServedApp(*opening(json.loads(question), *map(json.loads, link)), course=lessons).run()
 
 
 if __name__ == "__main__":

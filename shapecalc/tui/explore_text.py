@@ -1,29 +1,39 @@
-"""What the main screen says, as texts of a given width: its title, its sentence, what is wrong."""
+"""What the main screen shows, as texts of a given width: its title, its sentence, its question, what is wrong."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from textwrap import wrap
 
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.core.dims import product
+from shapecalc.core.mistakes import Mistake
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError
 from shapecalc.core.text import count_text, shape_text, visible
-from shapecalc.tui.asking import GOING_ON, ONWARD, OPENING, beside_text, hole_texts, question_text, sentence_of
-from shapecalc.tui.outcome import Outcome
-from shapecalc.tui.question import Question
+from shapecalc.tui.predictions import Hole
+from shapecalc.tui.question import Question, Result
 from shapecalc.tui.state import State
+from shapecalc.view.beside import beside
+from shapecalc.view.big import big
+from shapecalc.view.canvas import stack
 from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
+from shapecalc.view.layout import unsettled
 from shapecalc.view.pictures import picture
 from shapecalc.view.steps import operator, shown_name
 from shapecalc.view.strokes import UNICODE, clip
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+OPENING = "Type the size for the lit hole. Enter gives a hint, PgDn shows it and goes on, ^G shows all."
+ONWARD = "PgDn goes on."
+GOING_ON = f"{ONWARD} The arrow keys choose a hole to type into."
+WIDEST_TEXT = 12
+"""The most characters of what was typed that a hole shows."""
+LEAST_TEXT = 3
+WRONG = UNICODE.fail
+HIDDEN = "answer hidden"
+WOULD_SHOW = "this would show the answer, which is hidden: ^G reveals it"
 MOST_LINES = 2
 """Lines of the sentence, and of what is wrong."""
 LEAST_NAME = 8
@@ -39,14 +49,14 @@ MESSAGES = {Kind.PERMUTE: (MOVING, CUTTING), Kind.RESHAPE: (MOVING, CUTTING), Ki
 """What is to be remembered of stages whose kinds are easily taken for each other."""
 
 
-def title(question: Question, outcome: Outcome, width: int, hidden: str = "") -> Text:
+def title(question: Question, result: Result, width: int, hidden: str = "") -> Text:
     """Return the operator, the element count and the answer in one line; if there is little room, the answer alone.
 
     `hidden` is what stands in place of an answer that is not to be seen.
     """
-    answer = outcome.answer
+    answer = result.answer
     if answer is None:
-        left, right, count = question.op, "..." if outcome.typing else "cannot be read", ""
+        left, right, count = question.op, "..." if result.typing else "cannot be read", ""
     else:
         left = answer.op if isinstance(answer, Chain) else operator(answer)
         right, count = hidden or _answer_text(answer), f"{count_text((), product(answer.input))}   "
@@ -55,7 +65,7 @@ def title(question: Question, outcome: Outcome, width: int, hidden: str = "") ->
     right = count + right if len(left) + len(count) + len(right) + 2 <= width else right
     line = Text(no_wrap=True, end="").append(left.ljust(width - len(right)), "bold")
     refused = answer is None or (answer.output is None and not hidden)
-    return line.append(right, "bold" if not refused else "bold red" if not outcome.typing else "bold dim")
+    return line.append(right, "bold" if not refused else "bold red" if not result.typing else "bold dim")
 
 
 def _answer_text(answer: Trace | Chain) -> str:
@@ -85,25 +95,25 @@ def problem_text(problem: Problem, width: int) -> Text:
 
 def sentence(state: State, width: int) -> Text:
     """Return what would help with a problem, the sentence of the step at hand, or when a whole answer holds."""
-    answer, problem = state.good, state.outcome.problem
-    if problem is not None and not state.outcome.typing and not state.hides_refusal:
+    answer, problem = state.answer, state.result.problem
+    if problem is not None and not state.result.typing and not state.hides_refusal:
         return _help_text(state, problem, width)
     if answer is None:
         return Text()
     if state.gridded:
         return _lines(sentence_of(state.twin) if state.beside and state.twin else FOLLOWING, width)
     if state.asking:
-        said = question_text(state, width, MOST_LINES) if state.big else OPENING
-        return _lines(sentence_of(state.mistake) if state.mistake else str(said), width)
+        asked = str(question_text(state, width, MOST_LINES)) if state.big else OPENING
+        return _lines(sentence_of(state.mistake) if state.mistake else asked, width)
     if state.settled:
         provisos = _provisos(answer) + ([f"F6: {state.fix.said}."] if state.fix and problem is None else [])
         return Text("\n".join([*wrap(" ".join(provisos), width), _message(answer, width)][:MOST_LINES]))
     if state.at >= state.last:
         return Text(ONWARD if state.hides_refusal else "")
     step = answer.steps[state.at]
-    said = _lines(f"{visible(step.why)}  [{step.rule}]", width)
+    text = _lines(f"{visible(step.why)}  [{step.rule}]", width)
     onward = GOING_ON if state.holes else ONWARD if state.hides_refusal else ""
-    return said.append(f"\n{clip(onward, width, UNICODE)}") if onward and "\n" not in said else said
+    return text.append(f"\n{clip(onward, width, UNICODE)}") if onward and "\n" not in text else text
 
 
 def _message(answer: Trace | Chain, width: int) -> str:
@@ -113,13 +123,13 @@ def _message(answer: Trace | Chain, width: int) -> str:
     >>> _message(sc.chain("2,1,3", "squeeze", "expand 4,2,3"), 78)
     'Squeeze drops dims of 1. Expand repeats dims of 1.'
     """
-    said = [
+    sentences = [
         sentence
         for stage in answer.stages
         for sentence in MESSAGES.get(stage.kind, (f"{stage.label.capitalize()} {stage.kind.value}.",))
     ]
     message = ""
-    for sentence in dict.fromkeys(said):
+    for sentence in dict.fromkeys(sentences):
         if len(message) + 1 + len(sentence) > width:
             break
         message = f"{message} {sentence}".lstrip()
@@ -128,13 +138,11 @@ def _message(answer: Trace | Chain, width: int) -> str:
 
 def _help_text(state: State, problem: Problem, width: int) -> Text:
     """Return what would help with a problem: the fix, the hint, or the command that explains its rule."""
-    said = f"F6: {state.fix.said}" if state.fix else visible(problem.hint)
+    help_ = f"F6: {state.fix.said}" if state.fix else visible(problem.hint)
     why = "" if problem.rule in (USAGE, FILE) else f"shapecalc why {problem.rule}"
-    if state.big:
-        return Text(clip(visible(problem.message), width, UNICODE), "red").append(
-            f"\n{clip(said or why, width, UNICODE)}"
-        )
-    return _lines(said or why, width)
+    if not state.big:
+        return _lines(help_ or why, width)
+    return Text(clip(visible(problem.message), width, UNICODE), "red").append(f"\n{clip(help_ or why, width, UNICODE)}")
 
 
 def _provisos(answer: Trace | Chain) -> list[str]:
@@ -148,10 +156,13 @@ def _provisos(answer: Trace | Chain) -> list[str]:
 
 
 def _lines(words: str, width: int) -> Text:
-    lines = wrap(words, width) or [""]
-    if len(lines) > MOST_LINES:
-        lines = [*lines[: MOST_LINES - 1], clip(" ".join(lines[MOST_LINES - 1 :]), width, UNICODE)]
-    return Text("\n".join(lines))
+    return Text("\n".join(few_lines(words, width, MOST_LINES)))
+
+
+def few_lines(words: str, width: int, most: int) -> list[str]:
+    """Return the lines of some words, of which the last ends with dots if there are more than that many."""
+    lines = wrap(words, width)
+    return lines if len(lines) <= most else [*lines[: most - 1], clip(" ".join(lines[most - 1 :]), width, UNICODE)]
 
 
 def flow_height(state: State, width: int, room: int) -> int:
@@ -167,27 +178,25 @@ def flow_height(state: State, width: int, room: int) -> int:
 
 def flow_text(state: State, width: int, height: int) -> Text:
     """Return the flow at the step at hand, in `height` lines at most."""
-    if state.good is None:
+    if state.answer is None:
         return Text()
     at, holes = None if state.settled else state.at, hole_texts(state)
     chosen, hides = state.chosen or state.hole, state.hides_refusal
-    return flow(state.good, at, width=width, height=height, chosen=chosen, holes=holes, hides_refusal=hides)
+    return flow(state.answer, at, width=width, height=height, chosen=chosen, holes=holes, hides_refusal=hides)
 
 
 def big_text(state: State, width: int, height: int) -> Text:
     """Return the step at hand in large figures; if there is no room for any, the flow."""
-    from shapecalc.view.big import big  # few ask for it
-
-    if state.good is None:
+    if state.answer is None:
         return Text()
     holes, at = hole_texts(state), max(0, state.last - 1) if state.settled else state.at
-    found = big(state.good, at, width=width, height=height, holes=holes, chosen=state.chosen or state.hole)
+    found = big(state.answer, at, width=width, height=height, holes=holes, chosen=state.chosen or state.hole)
     return found or flow_text(state, width, height)
 
 
 def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None, width: int, height: int) -> Text:
     """Return the picture under the rail: the grid if it was asked for, and that of the step at hand if not."""
-    if state.good is None:
+    if state.answer is None:
         return Text()
     if state.big and not state.gridded:
         return beside_text(state, width, height) or big_text(state, width, height)
@@ -197,17 +206,102 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
     if state.gives_away or (state.hides_refusal and state.at >= state.last):
         return Text()
     if not state.gridded:
-        return picture(state.good, at, width=width, height=height, hides_late=bool(state.holes) or state.hides_refusal)
-    from shapecalc.engine.arrays import FileError
-
+        hides = bool(state.holes) or state.hides_refusal
+        return picture(state.answer, at, width=width, height=height, hides_late=hides)
     try:
         if state.beside and state.twin:
-            from shapecalc.view.beside import beside
-
-            return beside(state.good, state.twin.answer, width=width, height=height)
-        return grid(state.good, state.cursor, width=width, height=height, value=value)
+            return beside(state.answer, state.twin.answer, width=width, height=height)
+        return grid(state.answer, state.cursor, width=width, height=height, value=value)
     except ShapeError as error:
-        said = error.problem.message
-    except (FileError, OSError, IndexError) as error:
-        said = f"the file cannot be read any more: {error}"
-    return Text(visible(said), "dim")
+        text = error.problem.message
+    except (OSError, IndexError) as error:
+        text = f"the file cannot be read any more: {error}"
+    return Text(visible(text), "dim")
+
+
+# What is asked
+
+
+def hole_texts(state: State) -> dict[Hole, str]:
+    """Return what stands in each hole: what was typed, a cross before what is wrong, a line where nothing is asked yet.
+
+    >>> from shapecalc.tui.question import question_of
+    >>> state = State(question_of(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"]), 0)
+    >>> state.type("2")
+    >>> hole_texts(state)
+    {(1, 0): '[✗2  ]', (1, 1): '_', (1, 2): '_', (2, 0): '[    ]', (2, 1): '[    ]'}
+    """
+    mine, asked = state.predictions, {*state.predictions.output, state.hole}
+    texts = {}
+    for hole in state.holes:
+        typed = visible(mine.texts.get(hole, ""))[-WIDEST_TEXT:]
+        mark = WRONG if mine.is_wrong(hole) else " "
+        texts[hole] = f"[{mark}{typed.ljust(LEAST_TEXT)}]" if hole in asked or typed else UNICODE.hole
+    if state.hides_refusal and state.answer is not None:
+        texts |= {hole: UNICODE.hole for hole in unsettled(state.answer, state.passed) if hole not in mine.cells}
+    return texts
+
+
+def sentence_of(mistake: Mistake) -> str:
+    """Return the sentence that names a mistake, with the question that it is the right answer to."""
+    return f"{mistake.said[0].upper()}{visible(mistake.said[1:])}."
+
+
+def hidden_text(state: State) -> str:
+    """Return what stands in place of a hidden answer, with how many of the holes tried were right at once."""
+    score = state.score
+    tried = f"   {score.right}/{score.tried}" if score.tried else ""
+    return f"{HIDDEN}{tried}" if state.hides else ""
+
+
+def question_text(state: State, width: int, height: int) -> Text:
+    """Return the question of the hole at hand, what is wrong with what was typed, and the helps that were given.
+
+    Where there is little room, the last help is whole.
+    """
+    hole = state.hole
+    if hole is None:
+        return Text()
+    mine = state.predictions
+    hint, given = mine.hint(hole), mine.given_rungs(hole)
+    lines = [Text(_question(state, hint.asks), "bold")]
+    if mine.is_wrong(hole):
+        lines.append(Text(f"{WRONG} {_wrong(state, hole)}", "red"))
+    helps = [_wrapped(rung, width) for rung in hint.rungs[:given]]
+    while len(helps) > 1 and sum(map(len, helps)) + len(lines) > height:
+        del helps[0]
+    lines += [Text(line) for help_ in helps for line in help_]
+    return stack(lines if len(lines) <= height else [lines[0], *lines[1 - height :]])
+
+
+def beside_text(state: State, width: int, height: int) -> Text:
+    """Return the answer that a whole wrong prediction is right of, beside the asked one; nothing if there is none."""
+    mistake = state.mistake
+    if mistake is None or state.answer is None or not state.is_answered:
+        return Text()
+    try:
+        return beside(state.answer, mistake.answer, width=width, height=height)
+    except ShapeError:
+        return Text()
+
+
+def _question(state: State, asks: str) -> str:
+    steps = sorted({cell.step for cell in state.predictions.cells.values()})
+    assert state.hole is not None
+    number = steps.index(state.predictions.cells[state.hole].step) + 1
+    return f"{number} of {len(steps)}: {visible(asks)}"
+
+
+def _wrong(state: State, hole: Hole) -> str:
+    """Return what is wrong with what was typed: the axis that it is the size of, if it is of one alone."""
+    mine, typed = state.predictions, visible(state.predictions.texts[hole])
+    axis = mine.taken_for(hole)
+    if mine.dim(hole) is None:
+        return f"'{typed}' is not a size"
+    return f"{typed} is not it" if axis is None else f"{typed} is dim {axis}"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return the lines of a help; the lines of a table stay as they are."""
+    lines = [visible(line) for line in text.split("\n")]
+    return lines if len(lines) > 1 else wrap(lines[0], width)

@@ -18,9 +18,18 @@ from shapecalc.core.answers import Trace
 from shapecalc.core.fixing import answer
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
-from shapecalc.models.questions import request_of
-from shapecalc.models.report import Fix, Judged, Report
-from shapecalc.models.telling import assumed_words, fix_words, name_of, offends, shape_words, verdict_words
+from shapecalc.models.report import (
+    Judged,
+    Report,
+    assumed_words,
+    fix_words,
+    name_of,
+    offends,
+    request_of,
+    shape_words,
+    verdict_words,
+)
+from shapecalc.models.verdicts import Fix
 from shapecalc.tui.explore_text import few_lines
 from shapecalc.tui.widgets import Enlarge, Pane, TextField
 from shapecalc.view.canvas import UNICODE, clip

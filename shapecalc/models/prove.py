@@ -1,31 +1,38 @@
 """A proof in a process of its own: a model and its mended form, run on the same seeded samples in ONNX Runtime.
 
-It is started by its file's name, with a task as JSON in its first argument and the mended model on standard input, and
-writes one object as JSON. What it uses of memory is limited, since nobody knows what a model does. It works in the
-model's folder, where the files with its elements are.
+The process is started by this file's name, with a task as JSON in its first argument and the mended model on standard
+input, and writes one object as JSON; so nothing of shapecalc is imported here. What it uses of memory and time is
+limited, since nobody knows what a model does. It works in the model's folder, where the files with its elements are.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import as_file, files
 from pathlib import Path
 from threading import Thread
+from typing import IO, Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+import numpy as np
 
-    import numpy as np
-
-    Feeds = dict[str, np.ndarray]
-    Place = tuple[int, int] | None
-    """The axis that holds the samples apart in an output, and its inner part; None if the batch does not reach it."""
-
+Feeds = dict[str, np.ndarray]
+Place = tuple[int, int] | None
+"""The axis that holds the samples apart in an output, and its inner part; None if the batch does not reach it."""
+SILENT = {"ORT_DISABLE_TELEMETRY": "1"}
+"""What keeps ONNX Runtime from telling its makers of each run, for which it also leaves a file behind."""
+SECONDS = 300
+"""How long a proof may take."""
+LARGEST = 2**31 - 1
+"""The bytes of the largest model that ONNX Runtime reads as one message."""
+MEMORY_SHARE = 0.75
+"""How much of the machine's memory a proof may take."""
 PAUSE = 0.5
 """Seconds between two looks whether the process that started this one is still there."""
 SEED = 20
@@ -41,6 +48,44 @@ LARGEST_INDEX = 1
 """Whole numbers are drawn from 0 to here: any table has so many rows."""
 
 
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a proof found."""
+
+    proved: bool | None
+    """None if nothing could be proved."""
+    why: str
+    """What was proved or what differs, or why it could not be."""
+
+
+def proof_of(model: Path, task: dict[str, Any] | str, mended: IO[bytes]) -> Proof:
+    """Return what ONNX Runtime shows of a mended model, which is in a file, beside the `model` that it was.
+
+    The task, unless it is a reason why nothing can be proved, has the path of the model and of its `folder`, the
+    `declared` size and the `other` one at which samples are compared, the shapes of the `inputs` by name (None where
+    the batch is), and the axes that hold the samples in each output at the other size (`places`) and at the declared
+    one (`home_places`).
+    """
+    if mended.seek(0, os.SEEK_END) > LARGEST or model.stat().st_size > LARGEST:
+        return Proof(None, "it is too large")
+    if isinstance(task, str):
+        return Proof(None, task)
+    mended.seek(0)
+    try:
+        with as_file(files("shapecalc.models") / "prove.py") as program:
+            command = [sys.executable, "-P", str(program), json.dumps({**task, "parent": os.getpid()})]
+            ended = subprocess.run(
+                command, stdin=mended, env={**os.environ, **SILENT}, capture_output=True, timeout=SECONDS, check=False
+            )
+    except subprocess.TimeoutExpired:
+        return Proof(None, f"it takes longer than {SECONDS} seconds")
+    try:
+        found = json.loads(ended.stdout)
+    except ValueError:
+        return Proof(None, "ONNX Runtime ended with the process that it ran in")
+    return Proof(found["proved"], found["why"])
+
+
 class NotProved(Exception):
     """Why nothing can be proved."""
 
@@ -49,13 +94,11 @@ class Failed(Exception):
     """What a proof found to be wrong."""
 
 
-class Proof:
+class Comparison:
     """Two models and the samples that both are given."""
 
     def __init__(self, task: Mapping[str, Any], mended: bytes) -> None:
         """Load both models, and draw samples for the largest batch."""
-        import numpy as np
-
         self.task, self.home, self.other = task, task["declared"], task["other"]
         self.old = _session(Path(task["model"]).read_bytes())
         try:
@@ -65,7 +108,7 @@ class Proof:
         self.names = [each.name for each in self.new.get_outputs()]
         self.samples = self._drawn(np.random.default_rng(SEED))
 
-    def told(self) -> str:
+    def result(self) -> str:
         """Return what was proved. Raises `NotProved` and `Failed`."""
         home = self._run(self.old, self._feeds(range(self.home)), NotProved)
         mended = self._run(self.new, self._feeds(range(self.home)), Failed)
@@ -92,8 +135,6 @@ class Proof:
 
     def _drawn(self, random: np.random.Generator) -> Feeds:
         """Return the inputs for the largest batch; an input without the batch has its own shape."""
-        import numpy as np
-
         largest = max(self.home, self.other)
         drawn = {}
         for each in self.new.get_inputs():
@@ -157,8 +198,6 @@ def _line(error: Exception) -> str:
 
 def _sample(array: np.ndarray, place: Place, batch: int, sample: int) -> np.ndarray:
     """Return the part of an output that holds one sample; the whole of one that the batch does not reach."""
-    import numpy as np
-
     if place is None or batch == 1:
         return array
     axis, inner = place
@@ -166,8 +205,6 @@ def _sample(array: np.ndarray, place: Place, batch: int, sample: int) -> np.ndar
 
 
 def _agree(one: np.ndarray, alone: np.ndarray) -> bool:
-    import numpy as np
-
     if one.shape != alone.shape:
         return False
     if one.dtype.kind != "f":
@@ -205,6 +242,14 @@ def _answer(proved: bool | None, why: str) -> int:
     return 0
 
 
+def _most_memory() -> int:
+    """Return the bytes that a proof may take."""
+    try:
+        return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)
+    except (AttributeError, ValueError, OSError):
+        return 2**33
+
+
 def _limit_memory(most: int) -> None:
     with suppress(ImportError, ValueError, OSError):
         import resource
@@ -223,13 +268,13 @@ def _end_with(parent: int) -> None:
 def main() -> int:
     """Write what the proof of the task says."""
     task = json.loads(sys.argv[1])
-    _limit_memory(task["memory"])
+    _limit_memory(_most_memory())
     Thread(target=_end_with, args=(task["parent"],), daemon=True).start()
     try:
         mended = sys.stdin.buffer.read()
         os.chdir(task["folder"])
         checked = _check(task, mended)
-        return _answer(True, Proof(task, mended).told() + checked)
+        return _answer(True, Comparison(task, mended).result() + checked)
     except NotProved as error:
         return _answer(None, str(error))
     except Failed as error:

@@ -10,10 +10,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.core.problem import USAGE, ShapeError
-from shapecalc.models import taking
-from shapecalc.models.building import model_of
-from shapecalc.models.judging import judged_model
-from shapecalc.models.report import Asked
+from shapecalc.models import input_sizes
+from shapecalc.models.file import model_of
+from shapecalc.models.input_sizes import SizeOptions
+from shapecalc.models.judge import judged_model
 
 
 def taken(inputs, nodes=(), constants=(), **asked):
@@ -27,7 +27,7 @@ def taken(inputs, nodes=(), constants=(), **asked):
         [numpy_helper.from_array(np.array(values, np.int64), name) for name, values in dict(constants).items()],
     )
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    return judged_model(model_of(proto, Path("m.onnx"), {}), Asked(**asked)).report("m.onnx")
+    return judged_model(model_of(proto, Path("m.onnx"), {}), SizeOptions(**asked)).report("m.onnx")
 
 
 def shapes(report):
@@ -125,7 +125,9 @@ def test_options_that_do_not_fit_are_usage(asked):
 
 def test_of_many_free_dims_few_sums_are_looked_at(monkeypatch):
     drawn = []
-    monkeypatch.setattr(taking, "combinations", lambda *given: (drawn.append(pair) or pair for pair in pairs(*given)))
+    monkeypatch.setattr(
+        input_sizes, "combinations", lambda *given: (drawn.append(pair) or pair for pair in pairs(*given))
+    )
     nodes = [helper.make_node("Add", ["x0", "x1"], ["y"])]
     report = taken({f"x{at}": ["N", f"s{at}"] for at in range(60)}, nodes)
     assert len(drawn) < 100

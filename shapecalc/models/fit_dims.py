@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 from operator import mul
 
 from shapecalc.core.dims import Dim, lowest_terms
-from shapecalc.core.record import Record
-from shapecalc.models.named import NamedDim, NamedShape, Sum
+from shapecalc.models.lanes import Lane, Shapes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from shapecalc.models.walk import Lane, Shapes
-
-    Powers = tuple[tuple[str, int], ...]
-    Term = tuple[Powers, tuple[int | Fraction, ...]]
-    """A product of names, and what it is in each lane."""
-
+Powers = tuple[tuple[str, int], ...]
+Term = tuple[Powers, tuple[int | Fraction, ...]]
+"""A product of names, and what it is in each lane."""
 MOST_NAMES = 8
 """Of how many names products are tried."""
 LARGEST = 10**6
 """The largest factor of a term in a sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A sum of dims, as in `19200*N+1` and `S+past`. It has two terms or more, a number stands last."""
+
+    terms: tuple[Dim, ...]
+
+    def __str__(self) -> str:
+        """Return the text.
+
+        >>> from shapecalc.core.dims import named_dim
+        >>> print(Sum((named_dim("N"), -1)))
+        N-1
+        """
+        return "+".join(map(str, self.terms)).replace("+-", "-")
+
+
+NamedDim = Dim | Sum | None
+"""A number, a monomial, a sum; None where nobody knows."""
+NamedShape = tuple[NamedDim, ...]
 
 
 class Namer:
@@ -74,35 +89,35 @@ class Namer:
         return self._known[sizes]
 
     def _named(self, sizes: tuple[int | None, ...]) -> NamedDim:
-        seen = tuple([place for place, size in enumerate(sizes) if size is not None])
-        numbers = [sizes[place] or 0 for place in seen]
+        observed = tuple([place for place, size in enumerate(sizes) if size is not None])
+        numbers = [sizes[place] or 0 for place in observed]
         if len({*numbers}) == 1:
             return numbers[0]
-        if len(seen) < 3:
+        if len(observed) < 3:
             return None
         for powers, values in self._singles:
-            first, unit = numbers[0], values[seen[0]]
-            if all(first * values[place] == number * unit for place, number in zip(seen, numbers, strict=True)):
+            first, unit = numbers[0], values[observed[0]]
+            if all(first * values[place] == number * unit for place, number in zip(observed, numbers, strict=True)):
                 factor = Fraction(first) / unit
                 return lowest_terms(factor.numerator, factor.denominator, dict(powers))
-        return self._sum(seen, numbers)
+        return self._sum(observed, numbers)
 
-    def _sum(self, seen: tuple[int, ...], numbers: Sequence[int]) -> NamedDim:
+    def _sum(self, observed: tuple[int, ...], numbers: Sequence[int]) -> NamedDim:
         """Return the sum of two or three terms that a number is in all lanes, at least one of which checks it."""
-        if seen not in self._systems:
-            self._systems[seen] = list(self._systems_in(seen))
-        for chosen, system in self._systems[seen]:
+        if observed not in self._systems:
+            self._systems[observed] = list(self._systems_in(observed))
+        for chosen, system in self._systems[observed]:
             factors = system.solution(numbers)
             if factors is not None and 0 not in factors and max(map(abs, factors)) < LARGEST:
                 return Sum(tuple(_ordered(factors, [powers for powers, _ in chosen])))
         return None
 
-    def _systems_in(self, seen: tuple[int, ...]) -> Iterator[tuple[tuple[Term, ...], System]]:
+    def _systems_in(self, observed: tuple[int, ...]) -> Iterator[tuple[tuple[Term, ...], System]]:
         """Yield the sums to try, with the equations for their factors: names and numbers first, products then."""
         simple = [*self._names, self._one]
         for terms, many in ((simple, 2), ([*simple, *self._products], 2), (simple, 3)):
-            for chosen in combinations(terms, many) if len(seen) > many else ():
-                system = system_of([[int(values[place]) for _, values in chosen] for place in seen])
+            for chosen in combinations(terms, many) if len(observed) > many else ():
+                system = system_of([[int(values[place]) for _, values in chosen] for place in observed])
                 if system is not None:
                     yield chosen, system
 
@@ -128,7 +143,8 @@ def _ordered(factors: Sequence[int], powers: Sequence[Powers]) -> Iterator[Dim]:
         yield lowest_terms(factor, 1, dict(names))
 
 
-class System(Record):
+@dataclass(frozen=True, slots=True)
+class System:
     """Linear equations, a row for each lane, that were solved once for all right sides."""
 
     rows: tuple[tuple[int, ...], ...]

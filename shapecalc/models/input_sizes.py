@@ -1,24 +1,18 @@
-"""Taking: which dims of the inputs vary, what they are called, and at which numbers a model is walked."""
+"""Which dims of a model's inputs vary, what they are called, and at which numbers the model is walked."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, count, islice
 
 from shapecalc.core.problem import misuse
-from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import brief, visible
-from shapecalc.models.report import Asked
-from shapecalc.models.walk import Lane
+from shapecalc.models.file import Declared, Model
+from shapecalc.models.lanes import InputShapes, Lane
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from shapecalc.models.model import Declared, Model
-    from shapecalc.models.walk import Taken
-
-    Dims = list[int | str] | None
-
+Dims = list[int | str] | None
 LADDER = (64, 224, 128, 8)
 """The sizes to try for free dims that nobody gives one."""
 HELD_BACK = (5, 7, 11, 13, 17)
@@ -29,13 +23,31 @@ MOST_SUMS = 12
 """How many sums of dims are tried."""
 
 
-class Choice(Record):
+NONE: FrozenDict = FrozenDict()
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOptions:
+    """What the options ask for."""
+
+    batch: str | None = None
+    """The batch's name; None to take the first dim of the first input."""
+    sizes: tuple[int, ...] = (1, 2, 3)
+    """The sizes to judge; the declared one is added."""
+    shapes: Mapping[str, tuple[int | str, ...]] = NONE
+    """Shapes of inputs by name, from `--set`."""
+    where: Mapping[str, int] = NONE
+    """Sizes of other free dims by name, from `--where`."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputSizes:
     """One way to take the inputs."""
 
     batch: str
     declared: int | None
     """The batch that the file declares as a number; None if it is free, or named by a given shape."""
-    taken: Taken
+    inputs: InputShapes
     names: Mapping[str, str]
     """What the file writes for a name that core cannot read."""
     assumed: Mapping[str, int]
@@ -43,28 +55,28 @@ class Choice(Record):
     lanes: tuple[Lane, ...]
 
 
-def choices(model: Model, asked: Asked) -> Iterator[Choice]:
+def choices(model: Model, options: SizeOptions) -> Iterator[InputSizes]:
     """Yield the ways to take a model's inputs, the likeliest first: the first that resolves is right.
 
     Raises `ShapeError` (usage) for an input or a name that the model does not have, and for sizes that cannot be.
     """
-    judged = _judged_sizes(asked)
-    naming = _Naming(model.inputs, asked)
-    naming.find_batch(asked.batch)
+    judged = _judged_sizes(options)
+    naming = _Naming(model.inputs, options)
+    naming.find_batch(options.batch)
     for shapes in naming.guesses():
         free = [*dict.fromkeys(dim for dims in shapes for dim in dims or () if isinstance(dim, str))]
         others = [name for name in free if name != naming.batch]
-        _check_known(asked.where, others, naming.batch)
-        ladder = LADDER if any(name not in asked.where for name in others) else LADDER[:1]
+        _check_known(options.where, others, naming.batch)
+        ladder = LADDER if any(name not in options.where for name in others) else LADDER[:1]
         for size in ladder:
-            yield naming.choice(shapes, others, judged, asked.where, size, {})
-        for sums in _sums(others, asked.where):
-            yield naming.choice(shapes, others, judged, asked.where, LADDER[0], sums)
+            yield naming.choice(shapes, others, judged, options.where, size, {})
+        for sums in _sums(others, options.where):
+            yield naming.choice(shapes, others, judged, options.where, LADDER[0], sums)
 
 
-def _judged_sizes(asked: Asked) -> tuple[int, ...]:
+def _judged_sizes(options: SizeOptions) -> tuple[int, ...]:
     """Return the sizes to judge."""
-    sizes = tuple(sorted({*asked.sizes}))
+    sizes = tuple(sorted({*options.sizes}))
     if len(sizes) < 2 or sizes[0] < 1:
         raise misuse("the batch is judged at two sizes or more, each of at least 1", argument="batch")
     return sizes
@@ -88,14 +100,14 @@ def _sums(others: Sequence[str], where: Mapping[str, int]) -> Iterator[dict[str,
 class _Naming:
     """The dims of the inputs with the names that core can read."""
 
-    def __init__(self, inputs: Sequence[Declared], asked: Asked) -> None:
+    def __init__(self, inputs: Sequence[Declared], options: SizeOptions) -> None:
         self.inputs, self.batch = inputs, "N"
         self.declared: int | None = None
         self.names: dict[str, str] = {}
         self._readable: dict[str, str] = {}
         self._used = {dim for each in inputs for dim in each.dims or () if isinstance(dim, str)}
-        self._used |= {dim for dims in asked.shapes.values() for dim in dims if isinstance(dim, str)}
-        self.given = _given(inputs, asked.shapes)
+        self._used |= {dim for dims in options.shapes.values() for dim in dims if isinstance(dim, str)}
+        self.given = _given(inputs, options.shapes)
         self.shapes: list[Dims] = [self._dims(self.given.get(each.name, each.dims)) for each in inputs]
 
     def _dims(self, dims: Sequence[int | str | None] | None) -> Dims:
@@ -137,8 +149,8 @@ class _Naming:
             unnamed = first not in self._readable.values() and (self.inputs[place].dims or (0,))[0] is None
             self.batch = self.fresh(("N", "B", "batch", first + "_")) if unnamed and not is_given else first
         else:
-            taken = [] if wanted is None else [wanted]
-            self.batch = self.fresh((*taken, "N", "B", "batch", *(f"N{number}" for number in range(1000))))
+            first_choice = [] if wanted is None else [wanted]
+            self.batch = self.fresh((*first_choice, "N", "B", "batch", *(f"N{number}" for number in range(1000))))
         if isinstance(first, int):
             self.declared = None if is_given else first
             dims[dims.index(first)] = self.batch
@@ -169,17 +181,17 @@ class _Naming:
         where: Mapping[str, int],
         size: int,
         sums: Mapping[str, tuple[str, str]],
-    ) -> Choice:
+    ) -> InputSizes:
         """Return a way to take the inputs: these shapes, other free dims of this size, but for those of sums."""
         written = {name: terms for name in others if (terms := self._terms(name, others))}
         totals = {**written, **sums}
         base = {name: where.get(name, size) for name in others if name not in totals}
         sizes = sorted({*judged, self.declared or 1})
-        held = [each for each in HELD_BACK if each not in sizes]
+        held_back = [each for each in HELD_BACK if each not in sizes]
         lanes = [self._lane(each, base, totals, judged=True) for each in sizes]
-        lanes.append(self._lane(held[0], base, totals, judged=False))
+        lanes.append(self._lane(held_back[0], base, totals, judged=False))
         if others:
-            for batch, first in zip(held[1:3], (0, 3), strict=False):
+            for batch, first in zip(held_back[1:3], (0, 3), strict=False):
                 moved = {
                     name: each + _stride(each) * PRIMES[(first + at) % len(PRIMES)]
                     for at, (name, each) in enumerate(base.items())
@@ -187,8 +199,8 @@ class _Naming:
                 lanes.append(self._lane(batch, moved, totals, judged=False))
         lanes.append(self._lane(0, base, totals, judged=False))
         assumed = {name: lanes[0].sizes[name] for name in others if name not in where}
-        taken = tuple([None if dims is None else tuple(dims) for dims in shapes])
-        return Choice(self.batch, self.declared, taken, FrozenDict(self.names), FrozenDict(assumed), tuple(lanes))
+        inputs = tuple([None if dims is None else tuple(dims) for dims in shapes])
+        return InputSizes(self.batch, self.declared, inputs, FrozenDict(self.names), FrozenDict(assumed), tuple(lanes))
 
     def _terms(self, name: str, others: Sequence[str]) -> tuple[str, ...]:
         """Return the terms of a dim that the file writes as a sum of others and numbers; none if it is no such sum."""
@@ -208,8 +220,8 @@ def _given(inputs: Sequence[Declared], shapes: Mapping[str, tuple[int | str, ...
     ranks = {each.name: None if each.dims is None else len(each.dims) for each in inputs}
     for name, dims in shapes.items():
         if name not in ranks:
-            held = ", ".join(visible(brief(each)) for each in list(ranks)[:8])
-            raise misuse(f"no input is called {visible(brief(name))}", f"it has {held}", argument="set")
+            names = ", ".join(visible(brief(each)) for each in list(ranks)[:8])
+            raise misuse(f"no input is called {visible(brief(name))}", f"it has {names}", argument="set")
         if ranks[name] not in (None, len(dims)):
             raise misuse(f"input {visible(brief(name))} has {ranks[name]} dims, not {len(dims)}", argument="set")
     return dict(shapes)

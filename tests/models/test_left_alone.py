@@ -7,8 +7,9 @@ import onnx
 import pytest
 from onnx import helper
 
-from shapecalc.cli.modelling.opened import report_of
-from shapecalc.models.report import Asked, Verdict
+from shapecalc.cli.model_report import report_of
+from shapecalc.models.input_sizes import SizeOptions
+from shapecalc.models.verdicts import Verdict
 from tests.models.judging import graph_model
 from tests.models.samples import freed, session
 
@@ -28,7 +29,7 @@ WAYS = {
 def test_the_first_node_that_fails_below_is_the_one_that_the_runtime_names(where, below, tmp_path):
     model = graph_model([SPLIT, *below], [("x", ["N", 3, 4])], ["y"], CONSTANTS, shapes=False)
     onnx.save(model, tmp_path / "m.onnx")
-    report = report_of(str(tmp_path / "m.onnx"), Asked(), ["split", "nobody"])
+    report = report_of(str(tmp_path / "m.onnx"), SizeOptions(), ["split", "nobody"])
     (judged,) = [each for each in report.nodes if each.node.name == "split"]
     assert judged.verdict is Verdict.SWALLOWS
     before, comma, said = judged.why.partition(", and nothing fails")

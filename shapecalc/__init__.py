@@ -612,7 +612,7 @@ def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:
 
 
 def _shown_as(answer: Trace | Chain, kind: str, encoding: str | None, *, everything: bool = False) -> str:
-    from shapecalc.view.notebook import shown_as
+    from shapecalc.view.files import shown_as
 
     return shown_as(answer, kind, encoding, everything=everything)
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from shapecalc.models.report import Report
     from shapecalc.teaching.lessons import Course
-    from shapecalc.tui.outcome import Outcome
-    from shapecalc.tui.question import Question
+    from shapecalc.tui.question import Question, Result
 
 
 class TerminalApp:
@@ -34,7 +33,7 @@ class TerminalApp:
 
     def open(
         self, question: Question, step: int | None, course: Course | None, *, big: bool
-    ) -> tuple[Outcome | None, int]:
+    ) -> tuple[Result | None, int]:
         """Run the app, with a course over it if there is one; return what it was left with, and its exit code."""
         from shapecalc.tui.app import ShapecalcApp
 
@@ -53,7 +52,7 @@ class TerminalApp:
 
     def visit(self, question: Question, course: Course | None) -> list[str]:
         """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
-        from shapecalc.tui.visit import command_of
+        from shapecalc.tui.served import command_of
 
         return command_of(question, course)
 

@@ -148,8 +148,8 @@ from shapecalc.tui.question import question_of
 from shapecalc.tui.state import State
 print(run(sc.chain((2, 3), "swap_ends"), np.arange(6).reshape(2, 3)).array.tolist())
 state = State(question_of(["swap_ends", "2,3,4"]))
-print(state.good.output, [step.why for step in state.good.steps][0])
-print(State(question_of(["reshape", "2,3,4", "0,-1", "-d", "toyframe"])).good.output)
+print(state.answer.output, [step.why for step in state.answer.steps][0])
+print(State(question_of(["reshape", "2,3,4", "0,-1", "-d", "toyframe"])).answer.output)
 """
     assert ask(code=code)[1].splitlines() == [
         "[[0, 3], [1, 4], [2, 5]]",

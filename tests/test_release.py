@@ -32,7 +32,7 @@ def test_the_version_is_the_last_one_of_the_changelog_and_what_is_new_stands_in_
     assert (first, last) == ("Unreleased", __version__)
     unreleased = text.partition("## Unreleased")[2].partition("\n## ")[0]
     titles = re.findall(r"^### (\w+)", unreleased, re.M)
-    assert titles == [title for title in ("Added", "Changed", "Fixed") if title in titles]
+    assert titles == [title for title in ("Added", "Changed", "Removed", "Fixed") if title in titles]
 
 
 def test_the_version_is_printed():

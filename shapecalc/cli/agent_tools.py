@@ -23,7 +23,7 @@ from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import MOST_DIMS, brief, is_file, shape_text, visible
 from shapecalc.core.values import describe, read_sizes
-from shapecalc.view.steps import steps_text
+from shapecalc.view.story import steps_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _answer_compare(given: Given, folder: Path) -> Answered:
 
 
 def _compared(comparison: Comparison) -> Answered:
-    from shapecalc.view.tables import comparison_table
+    from shapecalc.view.story import comparison_table
 
     agreed = "the dialects agree" if comparison.agree else "the dialects differ"
     return Answered(f"{agreed}\n{plain_table(comparison_table(comparison))}", comparison.as_json())
@@ -231,17 +231,14 @@ def _model_tool() -> AgentTool:
 
 
 def _answer_model(given: Given, folder: Path) -> Answered:
-    from shapecalc.cli.modelling.asked import asked_of
-    from shapecalc.cli.modelling.objects import node_object, report_object
-    from shapecalc.cli.modelling.opened import report_of
-    from shapecalc.cli.modelling.screens import node_lines, table_lines
-    from shapecalc.models.telling import found_node, worst_first
+    from shapecalc.cli.model_report import node_lines, node_object, report_object, report_of, size_options, table_lines
+    from shapecalc.models.report import found_node, worst_first
 
     for name in ("file", "node", "batch"):
         if not isinstance(given.get(name, ""), str | None):
             raise misuse(f"{name} is a text, not {describe(given[name])}", argument=name)
     names = [given["node"]] if given.get("node") is not None else []
-    report = report_of(str(_inside(given["file"], folder)), asked_of(given.get("batch"), (), None), names)
+    report = report_of(str(_inside(given["file"], folder)), size_options(given.get("batch"), (), None), names)
     if names:
         judged = found_node(report, given["node"])
         return Answered("\n".join(node_lines(report, judged)), node_object(judged))

@@ -12,7 +12,7 @@ from shapecalc.core.ask import LackingError, ask, default_dialect, operator_in, 
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import fields, replace
 from shapecalc.core.text import shape_text
 
@@ -125,9 +125,7 @@ def print_answer(
         if carry(answer, source, out):
             return code
     if out.about_picture:
-        from shapecalc.cli.pictures import write_picture
-
-        write_picture(answer, out)
+        _write_picture(answer, out)
     if out.json and not out.quiet:
         lasting = _lasting_hint(answer)
         hint = {"hint": lasting} if lasting else {}
@@ -137,6 +135,36 @@ def print_answer(
         if wrong is not None:
             tell(f"shapecalc: {out.place}{wrong.text}")
     return code
+
+
+def _write_picture(answer: Trace | Chain, out: Output) -> None:
+    """Write the picture that is asked for, and tell so. A refused request is drawn as far as it got.
+
+    Raises `ShapeError`: usage for options that cannot be met, file if the file cannot be written.
+    """
+    if out.picture is None:
+        raise misuse("--step, --theme and --width need a picture", "add --picture FILE")
+    from shapecalc.core.text import visible
+    from shapecalc.view.files import WIDTH, still
+
+    write_file(out.picture, still(answer, out.picture, out.step, theme=out.theme, width=out.width or WIDTH), out)
+    if not (out.quiet or out.json):
+        step = "" if out.step is None else f" of step {out.step} of {len(answer.steps)}"
+        tell(visible(f"shapecalc: {out.picture}: a picture{step}"))
+
+
+def write_file(name: str, data: bytes, out: Output) -> None:
+    """Write a whole file; raise `ShapeError` (file) if that cannot be done."""
+    from pathlib import Path
+
+    from shapecalc.engine.whole_files import write_whole
+
+    try:
+        write_whole(Path(name), data, force=out.force)
+    except FileExistsError as error:
+        raise ShapeError(Problem(FILE, f"{error}; --force writes over it")) from None
+    except OSError as error:
+        raise ShapeError(Problem(FILE, str(error))) from None
 
 
 def _print_text(answer: Trace | Chain, out: Output, source: Source | None, coded: Code | None, paths: Paths) -> None:
@@ -168,8 +196,8 @@ def _unexpected(answer: Trace | Chain, text: str, asked: Iterable[Mapping[str, o
 def _explain(answer: Trace | Chain, out: Output, source: Source | None) -> None:
     """Tell the story of an answer, then whether the data would move; on one screen, unless everything is asked for."""
     from shapecalc.cli.data import plan_lines
+    from shapecalc.view.canvas import strokes_for
     from shapecalc.view.story import story
-    from shapecalc.view.strokes import strokes_for
 
     planned = plan_lines(answer, source, out)
     strokes = strokes_for(getattr(sys.stderr, "encoding", None))

@@ -132,8 +132,7 @@ def _is_expected(expected: ShapePattern, trace: Trace | Chain, options: Mapping[
 
 def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
     """Print the table; tell whether the dialects agree, and with `explain` the steps of every row."""
-    from shapecalc.view.steps import steps_text
-    from shapecalc.view.tables import comparison_table
+    from shapecalc.view.story import comparison_table, steps_text
 
     for row in comparison.rows if explain else ():
         show(steps_text(row.trace))

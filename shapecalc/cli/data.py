@@ -97,7 +97,7 @@ def tell_elements(answer: Trace | Chain, source: Source | None, paths: Paths, *,
     if values:
         from shapecalc.engine.arrays import FileError
         from shapecalc.engine.samples import samples
-        from shapecalc.view.values import values_text
+        from shapecalc.view.grid import values_text
 
         try:
             shown = samples(answer, source)

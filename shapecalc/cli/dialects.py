@@ -31,7 +31,7 @@ def run_dialects(out: Output) -> int:
     if out.json:
         put_json([dialect_as_json(row) for row in DIALECTS.values()])
         return Exit.YES
-    from shapecalc.view.tables import dialects_table, operators_table, versions_table
+    from shapecalc.view.story import dialects_table, operators_table, versions_table
 
     show_table(dialects_table())
     put(LEGEND)

@@ -26,7 +26,7 @@ def run_doctor(file: str | None, model: str | None, out: Output) -> int:
         found = diagnosis(_text_of(file or "-"))
         lines, objects, told = found.lines(), found.as_json(), False
         if model is not None:
-            from shapecalc.cli.modelling.named_nodes import named_nodes
+            from shapecalc.cli.model_report import named_nodes
 
             nodes = named_nodes([read for read, _ in found.found], model)
             lines += nodes.lines

@@ -84,8 +84,8 @@ def _show_grids(found: Counterexample | None, answers: tuple[Chain, Chain]) -> N
     """Show the outputs of both chains where they differ, with the first element that does marked in each."""
     if found is None or any(0 in output for output in found.outputs):
         return
+    from shapecalc.view.canvas import strokes_for
     from shapecalc.view.grid import output_grids
-    from shapecalc.view.strokes import strokes_for
 
     strokes = strokes_for(getattr(sys.stderr, "encoding", None))
     show(output_grids(answers, found, width=story_width(), strokes=strokes))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from shapecalc.cli.answer import exit_code_of, print_answer, print_error
+from collections.abc import Sequence
+
+from shapecalc.cli.answer import exit_code_of, print_answer, print_error, write_file
 from shapecalc.cli.chain import answer_stages, place_in_chain
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.direct import asked_words
 from shapecalc.cli.inputs import input_text, read_input
 from shapecalc.cli.options import THEME, Argument, Command, Option, printing_options
-from shapecalc.cli.output import put_json, tell
-from shapecalc.cli.pictures import write_file
+from shapecalc.cli.output import Output, put_json, tell
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import ask, with_defaults
 from shapecalc.core.commands import read_chain, read_chain_words, read_stage
 from shapecalc.core.fixing import answer as answer_request
@@ -18,14 +20,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
 from shapecalc.core.text import brief, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shapecalc.cli.output import Output
-    from shapecalc.core.answers import Chain, Trace
-    from shapecalc.view.film.frames import Film
+from shapecalc.view.film.frames import Film
 
 CHAIN = "chain"
 PARAMETERS: tuple[Argument | Option, ...] = (
@@ -37,7 +32,7 @@ PARAMETERS: tuple[Argument | Option, ...] = (
         completions=lambda: [*OPS, CHAIN],
         completes_first=True,
     ),
-    Option("film", "The film: .svg, .gif, .html, .cast or .txt.", metavar="FILE", long="--out", short="-o"),
+    Option("film", "The film: .svg, .gif or .html.", metavar="FILE", long="--out", short="-o"),
     THEME,
     *printing_options("force", "json", "quiet", "no_config"),
 )
@@ -48,12 +43,12 @@ def run_film(words: list[str], film: str | None, out: Output) -> int:
     words = asked_words(words)
     try:
         if film is None:
-            raise misuse("a film needs a file to be written to", "write -o film.html, or .svg, .gif, .cast, .txt")
-        from shapecalc.view.film import film_file
+            raise misuse("a film needs a file to be written to", "write -o film.html, or .svg, .gif")
+        from shapecalc.view.film.files import film_file
 
         answer = _answer(words, out)
         made, data = film_file(answer, film, out.theme)
-        write_file(film, data, force=out.force)
+        write_file(film, data, out)
     except ShapeError as error:
         return _print_refusal(error, words, out)
     return _print(answer, made, film, out)
@@ -119,8 +114,8 @@ FILM_COMMAND = Command(
   shapecalc film reshape 4,6 3,8 -o cuts.svg --theme dark
   shapecalc film chain '2,3,4 | transpose 1,0,2 | reshape 0,-1' -o chain.gif""",
     more="""
-.svg moves without a script, .gif needs the extra film, .html is a page with a slider,
-.cast is for asciinema, .txt has every frame as text. A refused request is drawn up to
-the step that fails. The answer is printed as always. For a still picture, use an op's --picture.""",
+.svg moves without a script, .gif needs the extra film, .html is a page with a slider.
+A refused request is drawn up to the step that fails. The answer is printed as always.
+For a still picture, use an op's --picture.""",
     takes_unknown=True,
 )

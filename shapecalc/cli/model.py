@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.cli.output import Output
-    from shapecalc.models.report import Asked, Judged, Report
+    from shapecalc.models.input_sizes import SizeOptions
+    from shapecalc.models.report import Judged, Report
 
 
 def _operators() -> Sequence[str]:
-    from shapecalc.models.report import LISTED
+    from shapecalc.models.operators import LISTED
 
     return list(LISTED)
 
@@ -62,18 +63,18 @@ FIXING = (
 
 def run_model(file: str, out: Output, **given: Any) -> int:
     """Print what is asked for of a model, or write it mended; return the exit code."""
-    from shapecalc.cli.modelling.asked import asked_of, targets_of
-    from shapecalc.models.judging import uncollected
+    from shapecalc.cli.model_report import size_options, targets_of
+    from shapecalc.models.judge import uncollected
 
     try:
         _check_together(given, out)
-        asked = asked_of(given["batch"], given["shapes"] or (), given["where"])
+        options = size_options(given["batch"], given["shapes"] or (), given["where"])
         targets = targets_of(given["fix_as"] or ())
         with uncollected():
             try:
                 if given["fix"]:
-                    return _fix(file, asked, out, targets, prove=not given["no_prove"])
-                return _show(file, asked, out, given)
+                    return _fix(file, options, out, targets, prove=not given["no_prove"])
+                return _show(file, options, out, given)
             finally:
                 gc.freeze()  # what is here now stays: collections need not look at it
     except ShapeError as error:
@@ -98,16 +99,13 @@ def _check_together(given: Mapping[str, Any], out: Output) -> None:
         raise misuse(f"--dialect takes {', '.join(DIALECTS)}, not '{shown}'", argument="dialect")
 
 
-def _show(file: str, asked: Asked, out: Output, given: Mapping[str, Any]) -> int:
+def _show(file: str, options: SizeOptions, out: Output, given: Mapping[str, Any]) -> int:
     """Print a model's report, or the part or the form of it that is asked for; return the exit code."""
     if given["dialect"]:
-        return _show_layers(file, asked, out, given["dialect"])
-    from shapecalc.cli.modelling.lines import lint_lines
-    from shapecalc.cli.modelling.objects import node_object, report_object
-    from shapecalc.cli.modelling.opened import report_of
-    from shapecalc.cli.modelling.screens import node_lines, table_lines
+        return _show_layers(file, options, out, given["dialect"])
+    from shapecalc.cli.model_report import lint_lines, node_lines, node_object, report_object, report_of, table_lines
 
-    report = report_of(file, asked, [given["node"]] if given["node"] is not None else [])
+    report = report_of(file, options, [given["node"]] if given["node"] is not None else [])
     nodes = _wanted(report, given, strict=out.strict)
     one, linted = given["node"] is not None, given["lint"] or given["github"]
     stops = () if one or given["op"] else report.stops
@@ -120,12 +118,11 @@ def _show(file: str, asked: Asked, out: Output, given: Mapping[str, Any]) -> int
     return Exit.NO if offences else Exit.YES
 
 
-def _show_layers(file: str, asked: Asked, out: Output, dialect: str) -> int:
+def _show_layers(file: str, options: SizeOptions, out: Output, dialect: str) -> int:
     """Print each run of transposes and reshapes as the layers of a dialect."""
-    from shapecalc.cli.modelling.layers import layers_of
-    from shapecalc.cli.modelling.opened import report_with_runs
+    from shapecalc.cli.model_report import layers_of, report_with_runs
 
-    report, runs = report_with_runs(file, asked)
+    report, runs = report_with_runs(file, options)
     layers = [layers_of(run, report, dialect) for run in runs]
     if out.json and not out.quiet:
         put_json({"model": report.model, "dialect": dialect, "runs": [each.as_json() for each in layers]})
@@ -138,7 +135,7 @@ def _show_layers(file: str, asked: Asked, out: Output, dialect: str) -> int:
 
 def _wanted(report: Report, given: Mapping[str, Any], *, strict: bool) -> list[Judged]:
     """Return the nodes that are to be shown; raise `ShapeError` (usage) for a name or an operator that there is not."""
-    from shapecalc.models.telling import found_node, offends
+    from shapecalc.models.report import found_node, offends
 
     nodes = [*report.nodes] if given["node"] is None else [found_node(report, given["node"])]
     if given["op"] is not None:
@@ -148,14 +145,12 @@ def _wanted(report: Report, given: Mapping[str, Any], *, strict: bool) -> list[J
     return [judged for judged in nodes if not given["offenders"] or offends(judged, strict=strict)]
 
 
-def _fix(file: str, asked: Asked, out: Output, targets: Mapping[str, tuple[int, ...]], *, prove: bool) -> int:
+def _fix(file: str, options: SizeOptions, out: Output, targets: Mapping[str, tuple[int, ...]], *, prove: bool) -> int:
     """Write a model mended, print what was done, and return the exit code."""
-    from shapecalc.cli.modelling.objects import report_object
-    from shapecalc.cli.modelling.opened import mended_report, stops_left
-    from shapecalc.cli.modelling.screens import fixed_lines
+    from shapecalc.cli.model_report import fixed_lines, mended_report, report_object, stops_left
 
-    report = mended_report(file, asked, str(out.out), targets, force=out.force, prove=prove)
-    fixed, stops = report.fixed, stops_left(report, asked)
+    report = mended_report(file, options, str(out.out), targets, force=out.force, prove=prove)
+    fixed, stops = report.fixed, stops_left(report, options)
     assert fixed is not None
     if out.json and not out.quiet:
         put_json(report_object(report, report.nodes))

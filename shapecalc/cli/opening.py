@@ -4,80 +4,79 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from typing import Any, Protocol, Self, TypeVar
 
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.config import told_defaults
 from shapecalc.cli.direct import COMPLETION
 from shapecalc.cli.inputs import input_text, is_value, without_padding
 from shapecalc.cli.output import Exit, Output
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import read_chain
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.problem import Problem, ShapeError, misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any, Protocol, Self, TypeVar
-
-    from shapecalc.core.answers import Chain, Trace
     from shapecalc.core.ask import Stage
-    from shapecalc.core.problem import Problem
     from shapecalc.models.report import Report
     from shapecalc.teaching.lessons import Course
 
-    class Question(Protocol):
-        """What the app opens with."""
-
-        @property
-        def op(self) -> str:
-            """An op, or `chain`."""
-
-        @property
-        def texts(self) -> Mapping[str, str]:
-            """What the fields hold, by name."""
-
-        @property
-        def settings(self) -> Mapping[str, object]:
-            """The options that every op has, as they were given."""
-
-        def with_text(self, name: str, text: str) -> Self:
-            """Return the question with another text in one field."""
-
-    class Outcome(Protocol):
-        """What the app was left with."""
-
-        @property
-        def answer(self) -> Trace | Chain | None:
-            """The answer to its last question, perhaps with a problem."""
-
-        @property
-        def problem(self) -> Problem | None:
-            """Why there is no answer."""
-
-    Q = TypeVar("Q", bound=Question)
-
-    class TerminalApp(Protocol[Q]):
-        """The terminal app as the command line needs it; `__main__` hands it over."""
-
-        def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Q:
-            """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none."""
-
-        def open(
-            self, question: Q, step: int | None, course: Course | None, *, big: bool
-        ) -> tuple[Outcome | None, int]:
-            """Run the app, with a course over it if there is one; return what it was left with, and its exit code."""
-
-        def open_model(self, report: Report, at: int, mend: Callable[[str], list[str]]) -> int:
-            """Run the app at a listed node of a model, and return its own exit code."""
-
-        def visit(self, question: Q, course: Course | None) -> list[str]:
-            """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
-
-
 NAME = "tui"
 INSTEAD = "shapecalc OP ... --explain=all prints the same pictures"
+
+
+class Question(Protocol):
+    """What the app opens with."""
+
+    @property
+    def op(self) -> str:
+        """An op, or `chain`."""
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """What the fields hold, by name."""
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """The options that every op has, as they were given."""
+
+    def with_text(self, name: str, text: str) -> Self:
+        """Return the question with another text in one field."""
+
+
+class Result(Protocol):
+    """What the app was left with."""
+
+    @property
+    def answer(self) -> Trace | Chain | None:
+        """The answer to its last question, perhaps with a problem."""
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why there is no answer."""
+
+
+Q = TypeVar("Q", bound=Question)
+
+
+class TerminalApp(Protocol[Q]):
+    """The terminal app as the command line needs it; `__main__` hands it over."""
+
+    def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Q:
+        """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none."""
+
+    def open(self, question: Q, step: int | None, course: Course | None, *, big: bool) -> tuple[Result | None, int]:
+        """Run the app, with a course over it if there is one; return what it was left with, and its exit code."""
+
+    def open_model(self, report: Report, at: int, mend: Callable[[str], list[str]]) -> int:
+        """Run the app at a listed node of a model, and return its own exit code."""
+
+    def visit(self, question: Q, course: Course | None) -> list[str]:
+        """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
 
 
 def open_directly(words: Sequence[str], app: TerminalApp[Any]) -> int | None:
@@ -111,12 +110,12 @@ def open_at(
         shown: dict[str, object] = {"command": " ".join(words) or None}
         return print_error(split_shape_error([NAME, *words]) or error, NAME, shown, out)
     with stdout_at_terminal():
-        outcome, code = app.open(question, place, course, big=big)
-    if outcome is None:
+        result, code = app.open(question, place, course, big=big)
+    if result is None:
         return code
-    if outcome.answer is not None:
-        return print_answer(outcome.answer, out)
-    return Exit.YES if outcome.problem is None else print_error(ShapeError(outcome.problem), question.op, {}, out)
+    if result.answer is not None:
+        return print_answer(result.answer, out)
+    return Exit.YES if result.problem is None else print_error(ShapeError(result.problem), question.op, {}, out)
 
 
 def opening_question(app: TerminalApp[Any], words: Sequence[str], out: Output) -> Any:

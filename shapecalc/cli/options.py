@@ -139,7 +139,7 @@ def _backends() -> Iterable[str]:
 
 
 def _themes() -> Iterable[str]:
-    from shapecalc.view.notebook import PAPERS
+    from shapecalc.view.files import PAPERS
 
     return PAPERS
 

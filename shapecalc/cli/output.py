@@ -217,7 +217,7 @@ def plain_table(table: RenderableType) -> str:
 def tell_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
     """Tell a problem: the caret report on a terminal, one greppable line elsewhere."""
     if sys.stderr is not None and sys.stderr.isatty():
-        from shapecalc.view.report import caret_report
+        from shapecalc.view.story import caret_report
 
         show(caret_report(problem, pieces))
     else:

@@ -157,8 +157,8 @@ class Session:
             raise misuse("there is no answer to explain yet", "carry a shape through an op first: reshape 0,-1")
         if words not in ([], ["all"]):
             raise misuse(f"explain has no argument, or all, and not '{visible(brief(words[0]))}'")
+        from shapecalc.view.canvas import strokes_for
         from shapecalc.view.story import story
-        from shapecalc.view.strokes import strokes_for
 
         strokes = strokes_for(getattr(sys.stdout, "encoding", None))
         return Reply(str(story(self._last, strokes=strokes, more="" if words else "explain all")))

@@ -84,18 +84,17 @@ def _place(step: str | None) -> int | None:
 
 def _run_model(app: TerminalApp[Any], file: str, node: str | None) -> int:
     """Run the app at a model, perhaps at one of its nodes; raise `ShapeError` (usage, file)."""
-    from shapecalc.cli.modelling.opened import mended_report, report_of, stops_left
-    from shapecalc.cli.modelling.screens import fixed_lines
-    from shapecalc.models.report import Asked
-    from shapecalc.models.telling import found_node
+    from shapecalc.cli.model_report import fixed_lines, mended_report, report_of, stops_left
+    from shapecalc.models.input_sizes import SizeOptions
+    from shapecalc.models.report import found_node
 
-    report = report_of(file, Asked(), [] if node is None else [node])
+    report = report_of(file, SizeOptions(), [] if node is None else [node])
     at = 0 if node is None else report.nodes.index(found_node(report, node))
     check_terminal()
 
     def mend(path: str) -> list[str]:
-        found = mended_report(file, Asked(), path, {}, force=False, prove=True)
-        return fixed_lines(found, found.fixed, stops_left(found, Asked())) if found.fixed else []
+        found = mended_report(file, SizeOptions(), path, {}, force=False, prove=True)
+        return fixed_lines(found, found.fixed, stops_left(found, SizeOptions())) if found.fixed else []
 
     with stdout_at_terminal():
         return app.open_model(report, at, mend)

@@ -1,63 +1,33 @@
-"""What is told of a model: the values behind the screens and the JSON of `shapecalc model`."""
+"""What is told of a model: the values behind the screens and the JSON of `shapecalc model`, and their words."""
 
 from __future__ import annotations
 
-from shapecalc.core.record import Choice, FrozenDict, Record
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shapecalc.models.model import Node
-    from shapecalc.models.named import NamedShape
-
+from shapecalc.core.answers import Request
+from shapecalc.core.ask import ask
+from shapecalc.core.dims import substitute
+from shapecalc.core.lookup import suggestion
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.text import brief, visible
+from shapecalc.models.file import Node
+from shapecalc.models.fit_dims import NamedDim, NamedShape, Sum
+from shapecalc.models.operators import LISTED, CoreCall
+from shapecalc.models.propagate import Stop
+from shapecalc.models.verdicts import OFFENCES, Fix, Verdict
 
 NONE: FrozenDict = FrozenDict()
+UNKNOWN = "?"
+MOST_COMPARED = 1000
+"""How many names are compared with one that no node has."""
+MOST_PATHS = 8
+"""Of how many nodes of one name the paths are listed."""
 
 
-class Verdict(Choice):
-    """What another batch size does to a node."""
-
-    SAFE = "safe"
-    ONLY = "only"
-    SWALLOWS = "swallows"
-    SCRAMBLES = "scrambles"
-    FAILS = "fails"
-    SOMETIMES = "sometimes"
-    UNKNOWN = "unknown"
-
-
-OFFENCES = (Verdict.FAILS, Verdict.SCRAMBLES, Verdict.SWALLOWS, Verdict.ONLY)
-"""The verdicts that offend, worst first."""
-LISTED = {
-    "Reshape": "reshape",
-    "Transpose": "transpose",
-    "Shape": "shape",
-    "Flatten": "flatten",
-    "Squeeze": "squeeze",
-    "Unsqueeze": "unsqueeze",
-    "Expand": "expand",
-    "Tile": "tile",
-    "DepthToSpace": "depth_to_space",
-    "SpaceToDepth": "space_to_depth",
-}
-"""The operators of ONNX's own domain that are listed, and core's names for them."""
-
-
-class Asked(Record):
-    """What the options ask for."""
-
-    batch: str | None = None
-    """The batch's name; None to take the first dim of the first input."""
-    sizes: tuple[int, ...] = (1, 2, 3)
-    """The sizes to judge; the declared one is added."""
-    shapes: Mapping[str, tuple[int | str, ...]] = NONE
-    """Shapes of inputs by name, from `--set`."""
-    where: Mapping[str, int] = NONE
-    """Sizes of other free dims by name, from `--where`."""
-
-
-class Input(Record):
+@dataclass(frozen=True, slots=True)
+class Input:
     """An input, as declared and as taken."""
 
     name: str
@@ -67,24 +37,8 @@ class Input(Record):
     """The shape that it was walked with, names where sizes vary; None if nobody knows one."""
 
 
-class Fix(Record):
-    """One way to mend a node."""
-
-    target: tuple[int, ...] | None
-    """The new target (for other ops the new argument); None if operators are inserted that compute it."""
-    allowzero: bool | None
-    """The switch as it must be then; None if it does not matter or does not exist."""
-    assumes: str
-    """What must stay so for the fix to be right: `the batch stays first`."""
-    how: str = ""
-    """How it works: `copies axis 0`, `counts it`."""
-    inserts: tuple[str, ...] = ()
-    """The operators that are inserted: `Shape`, `Gather`, `Concat`; none for a new constant."""
-    place: int | None = None
-    """The entry of the target that they compute; None for a new constant."""
-
-
-class Judged(Record):
+@dataclass(frozen=True, slots=True)
+class Judged:
     """A listed node and its verdict."""
 
     node: Node
@@ -119,45 +73,9 @@ class Judged(Record):
     fixes: tuple[Fix, ...]
     """The best first; empty if there is nothing to mend or nobody knows how."""
 
-    def __init__(
-        self,
-        node: Node,
-        version: int | None,
-        tensors: tuple[tuple[str, ...], tuple[str, ...]],
-        input: NamedShape | None,
-        target: NamedShape | None,
-        target_from: str,
-        output: NamedShape | None,
-        value: NamedShape | None,
-        conditions: tuple[str, ...],
-        verdict: Verdict,
-        runs: Mapping[int, str],
-        empty: str | None,
-        blocked_by: str | None,
-        batch_in: tuple[int, str] | None,
-        batch_out: tuple[int, str] | None,
-        why: str,
-        fixes: tuple[Fix, ...],
-    ) -> None:
-        """Set the fields; models have many listed nodes, and this is the fastest way."""
-        self._node, self._version, self._tensors, self._input, self._target = node, version, tensors, input, target
-        self._target_from, self._output = target_from, output
-        self._value, self._conditions = value, conditions
-        self._verdict, self._runs, self._empty = verdict, runs, empty
-        self._blocked_by, self._batch_in, self._batch_out = blocked_by, batch_in, batch_out
-        self._why, self._fixes = why, fixes
 
-
-class Stop(Record):
-    """A node that is not listed and fails with every earlier offender mended."""
-
-    node: Node
-    why: str
-    cause: str | None
-    """The path of the listed node that it comes from; None if none is known."""
-
-
-class Fixed(Record):
+@dataclass(frozen=True, slots=True)
+class Fixed:
     """What `--fix` did."""
 
     mended: tuple[tuple[Judged, Fix], ...]
@@ -174,13 +92,14 @@ class Fixed(Record):
     """The inputs that declare in the file what they were taken as."""
 
 
-class Report(Record):
+@dataclass(frozen=True, slots=True)
+class Report:
     """Everything that is told of a model."""
 
     model: str
     """The path as it was given."""
     opset: Mapping[str, int]
-    nodes_held: int
+    node_count: int
     """How many nodes the model's graph has, listed or not."""
     batch: str
     declared_batch: int | None
@@ -199,3 +118,141 @@ class Report(Record):
     """None unless a fix was asked for."""
     above: Mapping[str, str] = NONE
     """By the name of a node that was asked for and is not listed, the path of the offender next above it."""
+
+
+def shape_words(shape: NamedShape | None) -> str:
+    """Return a shape as text, with `?` for what nobody knows.
+
+    >>> shape_words((1, None)), shape_words(()), shape_words(None)
+    ('1,?', '[]', '?')
+    """
+    if shape is None:
+        return UNKNOWN
+    return ",".join([UNKNOWN if dim is None else str(dim) for dim in shape]) or "[]"
+
+
+def name_of(node: Node) -> str:
+    """Return the name of a node, or its path as `--node` takes it."""
+    return node.name or f"#{node.path}"
+
+
+def offends(judged: Judged, *, strict: bool = False) -> bool:
+    """Say whether a node stands in the way of another batch size; if `strict`, an unknown one does, too."""
+    return judged.verdict in OFFENCES or (strict and judged.verdict is Verdict.UNKNOWN)
+
+
+def worst_first(nodes: Iterable[Judged], *, strict: bool = False) -> list[Judged]:
+    """Return the offenders, worst first, those that are as bad in file order."""
+    order = [*OFFENCES, Verdict.UNKNOWN]
+    found = [judged for judged in nodes if offends(judged, strict=strict)]
+    return sorted(found, key=lambda judged: order.index(judged.verdict))
+
+
+def verdict_words(judged: Judged, report: Report) -> str:
+    """Return the verdict; of a node that runs at one size only, with that size."""
+    if judged.verdict is Verdict.ONLY:
+        return f"only {report.batch}={only_size(report)}"
+    return str(judged.verdict.value)
+
+
+def only_size(report: Report) -> int:
+    """Return the size of the batch that the file declares; 1 where it is free."""
+    return report.declared_batch or 1
+
+
+def fix_words(fix: Fix) -> str:
+    """Return the target that mends a node, or which operators are inserted."""
+    return shape_words(fix.target) if fix.target is not None else f"insert {', '.join(fix.inserts)}"
+
+
+def assumed_words(fix: Fix) -> str:
+    """Return what must stay so for a fix to be right; empty if nothing must.
+
+    >>> assumed_words(Fix((0, -1), None, "the batch stays first")), assumed_words(Fix((-1, 12), None, "3*4 stays 12"))
+    ('assumes that the batch stays first', 'assumes 3*4 stays 12')
+    """
+    if not fix.assumes:
+        return ""
+    return f"assumes {'that ' if fix.assumes.startswith(('the ', 'no ')) else ''}{fix.assumes}"
+
+
+def stop_lines(report: Report, stops: Iterable[Stop]) -> list[str]:
+    """Return what each of some nodes that are not listed stops at, and the listed node that it comes from."""
+    stops = list(stops)
+    names = {judged.node.path: name_of(judged.node) for judged in report.nodes} if stops else {}
+    causes = ["" if stop.cause is None else f", because of {names.get(stop.cause, f'#{stop.cause}')}" for stop in stops]
+    return [
+        f"{name_of(stop.node)}: {stop.node.op} fails: {stop.why}{cause}"
+        for stop, cause in zip(stops, causes, strict=True)
+    ]
+
+
+def found_node(report: Report, text: str) -> Judged:
+    """Return the listed node of a name, or of a path such as `18`, `7/body/3` and `#18`; an exact name wins.
+
+    Raises `ShapeError` (usage) if there is none, and with their paths if there are several.
+    """
+    named = [judged for judged in report.nodes if text and judged.node.name == text]
+    found = named or [judged for judged in report.nodes if judged.node.path == text.removeprefix("#")]
+    shown = visible(brief(text))
+    stopping = [stop for stop in report.stops if text.removeprefix("#") in (stop.node.path, stop.node.name)]
+    if not found and stopping:
+        raise misuse(visible(f"{stop_lines(report, stopping)[0]}; such nodes are not listed"), argument="node")
+    if not found and text in report.above:
+        offender = next(judged for judged in report.nodes if judged.node.path == report.above[text])
+        message = f"'{shown}' is not among the listed nodes; next above it {visible(name_of(offender.node))} offends"
+        raise misuse(message, argument="node")
+    if not found:
+        names = dict.fromkeys(judged.node.name for judged in report.nodes[:MOST_COMPARED] if judged.node.name)
+        near = suggestion(text, [*names])
+        raise misuse(f"no listed node is called '{shown}' or has that path", visible(near), argument="node")
+    if len(found) > 1:
+        paths = " ".join(f"'#{judged.node.path}'" for judged in found[:MOST_PATHS])
+        more = f" and {len(found) - MOST_PATHS} more" if len(found) > MOST_PATHS else ""
+        raise misuse(
+            f"{len(found)} nodes are called '{shown}'", visible(f"write one of {paths}{more}"), argument="node"
+        )
+    return found[0]
+
+
+def request_of(judged: Judged, report: Report, target: tuple[int, ...] | None = None) -> Request | None:
+    """Return the request of a node, or with another target; None if its input or its target is not known.
+
+    Sums are no dims of core's: where one stands, all names have the sizes that the model was judged at.
+    """
+    call = LISTED[judged.node.op]
+    input, wanted = judged.input, judged.target if target is None else target
+    if any(isinstance(dim, Sum) for shape in (input, wanted) for dim in shape or ()):
+        sizes = {**report.assumed, report.batch: max(report.sizes)}
+        input, wanted = _in_numbers(input, sizes), _in_numbers(wanted, sizes)
+    options = _options(judged.node, call)
+    if call.target is not None and wanted is not None:
+        options[call.target.name] = shape_words(wanted)
+    if input is None or (wanted is None and call.target is not None and call.target.needed):
+        return None
+    try:
+        return ask(call.op, shape_words(input), {"dialect": "onnx", **options})
+    except ShapeError:
+        return None
+
+
+def _options(node: Node, call: CoreCall) -> dict[str, object]:
+    """Return the arguments of an op, and its setting, that are attributes of a node."""
+    names = {each.attribute: each.name for each in call.arguments if each is not call.target}
+    names |= {call.switch: call.switch}
+    found = {ours: node.attributes[theirs] for theirs, ours in names.items() if theirs in node.attributes}
+    return {
+        name: value.decode(errors="replace") if isinstance(value, bytes) else value for name, value in found.items()
+    }
+
+
+def _in_numbers(shape: NamedShape | None, sizes: Mapping[str, int]) -> NamedShape | None:
+    return None if shape is None else tuple([_number(dim, sizes) for dim in shape])
+
+
+def _number(dim: NamedDim, sizes: Mapping[str, int]) -> NamedDim:
+    """Return a dim at some sizes; a name without a size stays."""
+    if isinstance(dim, Sum):
+        terms = [substitute(term, sizes) for term in dim.terms]
+        return sum(term for term in terms if isinstance(term, int)) if all(isinstance(t, int) for t in terms) else None
+    return None if dim is None else substitute(dim, sizes)

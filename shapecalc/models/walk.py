@@ -1,182 +1,591 @@
-"""A walk: the model in numbers, at several sizes in step, node by node, so that a mended node mends all below it.
+"""A walk: the model in numbers, in all lanes in step, node by node, so that a fixed node fixes all below it.
 
-A *lane* is one size of the batch, with sizes for all other free dims. Each node is passed in all lanes before the next
-one is looked at. `Lanes` of something are its values in each lane, in the order of `Walk.lanes`.
+Each node is passed in all lanes before the next one: core answers those that are listed, ONNX and the table of
+operators the others, and graphs in nodes are walked where they run. A judge follows.
 """
 
 from __future__ import annotations
 
-from shapecalc.core.record import Record
+from collections.abc import Callable, Sequence
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Protocol
+import numpy as np
 
-    from shapecalc.core.problem import Problem
-    from shapecalc.models.model import Model, Node
-    from shapecalc.models.report import Fix, Verdict
+from shapecalc.models.batch_axis import Sizes
+from shapecalc.models.core_calls import Answers, Arguments, Visit, arguments_of, reads_argument, switch_of
+from shapecalc.models.file import ABSENT, BOOL, INT64, MOST_ELEMENTS, NUMBERS, UNFIT, Body, Model, Node
+from shapecalc.models.infer import Form, Inference
+from shapecalc.models.lanes import (
+    FROM_DATA,
+    NO_SHAPE,
+    Failures,
+    InputShapes,
+    Lane,
+    Shapes,
+    Values,
+    Walk,
+    broadcast,
+    same_in_all,
+)
+from shapecalc.models.operators import (
+    LISTED,
+    AsFirst,
+    Broadcast,
+    Given,
+    Graphs,
+    Inferred,
+    Operator,
+    constant,
+    count,
+    graphs_of,
+    operator_of,
+    value_of,
+    vector,
+)
+from shapecalc.models.propagate import Judge
 
-    Sizes = tuple[int, ...]
-    """A shape in numbers."""
-    Shapes = tuple[Sizes | None, ...]
-    """A shape in each lane; None where nobody knows it."""
-    Taken = tuple[tuple[int | str | None, ...] | None, ...]
-    """The shape of each input, numbers and names of sizes; None where nobody knows it."""
-    Values = tuple[Any, ...]
-    """A small integer tensor in each lane, as a NumPy array; None where nobody knows its elements."""
-
-    class Follower(Protocol):
-        """What follows the batch through the model while it is walked: it judges and mends."""
-
-        def start(self, walk: Walk) -> None:
-            """Mark the inputs. It is called once, before the first node; `walk` is then filled as the walk goes."""
-
-        def carry(self, node: Node) -> None:
-            """Carry the marks through a node that is not listed and that nothing refused; called after its bodies."""
-
-        def judge(self, visit: Visit) -> Judgement:
-            """Return the judgement of a listed node. Its output then is `Judgement.outputs` in the lanes told."""
-
-        def stop(self, node: Node, refused: tuple[str | None, ...]) -> Shapes | None:
-            """Note a node that is not listed and fails; return its first output as mended, None if nobody can say.
-
-            `refused` is why, in each lane; None in the lanes where it runs.
-            """
-
-        def spoil(self, node: Node, why: str) -> None:
-            """Mark the outputs of a node of which nobody can say where the batch is in them."""
-
-        def trial(self) -> Follower:
-            """Return a follower that knows the same, and whose notes do not count: for a body that is walked again."""
-
-        def carried(self, tensors: Sequence[int]) -> list[Any]:
-            """Return the marks of tensors that a loop carries."""
-
-        def lost(self, count: int) -> list[Any]:
-            """Return the marks of so many tensors of which nobody can say where the batch is."""
-
-        def enter(self, tensors: Sequence[int], marks: Sequence[Any]) -> None:
-            """Mark the inputs of a body."""
-
-        def slice(self, node: Node, tensor: int, inner: int, axis: int) -> None:
-            """Mark an input of a body that is a tensor outside, cut along an axis."""
-
-        def joined(self, marks: Sequence[Any], tensors: Sequence[int]) -> list[Any]:
-            """Return what is true of marks and of those of tensors."""
+Inferences = tuple[Sequence[Shapes], Sequence[int], Failures | None]
+"""The shapes of a node's outputs in each lane, their element types, and why it fails, if it does."""
+Carried = tuple[int, int, int]
+"""What a loop carries: the tensor that it begins with, the input of the body, and what comes out of a turn."""
+MOST_DRY = 3
+"""How deep loops are walked again, to learn what changes in them; deeper ones change all that they carry."""
+MOST_TRIALS = 6
+"""How often a body is walked to learn what changes in it."""
+CHANGED = "a loop above changes it"
+EXTERNAL_TARGET = "external target"
 
 
-class Lane(Record):
-    """One assignment of numbers to the free dims."""
-
-    batch: int
-    sizes: Mapping[str, int]
-    """The size of every free dim, the batch among them, by the names of `Walk.symbols`."""
-    judged: bool
-    """Whether verdicts look at it; otherwise it only checks names (the size that is held back)."""
-
-
-class Walk(Record):
-    """What is known so far; it grows while the walk goes on. The lists go by the tensors' numbers."""
-
-    model: Model
-    batch: str
-    """The name of the batch among the sizes."""
-    declared_batch: int | None
-    """The number that the file declares for the batch; None if it is free there."""
-    taken: Taken
-    """The shape that each of `model.inputs` is walked with: numbers, and names of `Lane.sizes`; None without one."""
-    lanes: tuple[Lane, ...]
-    """The judged ones by size, then those held back (`judged` is False), and last the one with a batch of 0."""
-    shapes: list[Shapes | None]
-    """The shape of each tensor in every lane; None if none is known in any lane, and before its node was passed."""
-    dtypes: list[int]
-    """The element type of each tensor by ONNX's number; 0 if it is not known."""
-    values: dict[int, Values]
-    """The elements of small integer tensors in every lane; a tensor that is not in it has no known elements."""
-    origins: dict[int, str]
-    """Where the elements in `values` come from: `initializer`, `Constant`, `folded` (computed from these), `external`.
-
-    A tensor that is not in it has elements that were computed from shapes."""
-    whys: dict[int, str]
-    """Why a tensor's shape is not known in some lane."""
+def walked(
+    model: Model, lanes: tuple[Lane, ...], inputs: InputShapes, batch: str, declared: int | None, judge: Judge
+) -> Walk:
+    """Return the model walked in these lanes, with a judge that judges and fixes on the way."""
+    walk = Walk(model, batch, declared, inputs, lanes)
+    judge.start(walk)
+    Walker(walk, judge).pass_body(model.graph)
+    return walk
 
 
-class Visit(Record):
-    """A listed node as the walk meets it, with everything above it mended."""
+class Walker:
+    """A walk under way, and the judge that follows it."""
 
-    node: Node
-    op: str
-    """Its name in core: `reshape`, `transpose`, `shape` ..."""
-    version: int | None
-    """The operator's version."""
-    input: Shapes
-    """The shape of its data input."""
-    arguments: tuple[Mapping[str, Any] | None, ...]
-    """Core's arguments in each lane (`target`, `perm`, `axes`, `axis` ...); None where data decides them."""
-    switch: bool | None
-    """The setting of allowzero; None if it is left out or does not exist."""
-    outputs: Shapes
-    """What it gives; None in a lane where it fails, or where its input or its arguments are not known."""
-    problems: tuple[Problem | None, ...]
-    """What core refuses in each lane; None where it runs or where nobody can say."""
-    unknown: str
-    """Why it cannot be judged in a judged lane (`no shape`, `size from data`, `external target`); empty if it can."""
-    question: int
-    """The number that nodes have in common which ask the same of core in every lane."""
+    def __init__(self, walk: Walk, judge: Judge) -> None:
+        """Begin in front of the first node."""
+        self.walk, self.judge = walk, judge
+        self.dry = 0
+        """How many loops around are walked only to learn what changes in them."""
+        self._listed, self._others, self._bodies = ListedNodes(self), OtherNodes(self), Bodies(self)
 
-    def __init__(
-        self,
-        node: Node,
-        op: str,
-        version: int | None,
-        input: Shapes,
-        arguments: tuple[Mapping[str, Any] | None, ...],
-        switch: bool | None,
-        outputs: Shapes,
-        problems: tuple[Problem | None, ...],
-        unknown: str,
-        question: int,
+    def pass_body(self, body: Body) -> None:
+        """Pass the nodes of a graph."""
+        walk = self.walk
+        if body is not walk.model.graph:
+            walk.fill(body.constants)
+        for node in body.nodes:
+            outside = walk.live, self.dry, self.judge
+            is_listed = not node.bodies and not node.domain and node.op in LISTED
+            try:
+                (self._listed if is_listed else self._bodies if node.bodies else self._others).pass_node(node)
+            except UNFIT:
+                walk.live, self.dry, self.judge = outside
+                self._pass_unfit(node, is_listed=is_listed)
+
+    def _pass_unfit(self, node: Node, *, is_listed: bool) -> None:
+        """Pass a node that is not written as ONNX describes it; nothing is known of its outputs."""
+        why = f"{node.op} {node.name or node.path} is not written as ONNX describes it"
+        self.walk.put_unknown(node, why)
+        self.judge.spoil(node, why)
+        if is_listed and node.outputs:
+            self._listed.judge_unfit(node, why)
+            self.walk.put(node.outputs[0], None, 0, why)
+
+    def settle(
+        self, node: Node, outputs: Sequence[Shapes | None], dtypes: Sequence[int], failures: Failures | None
     ) -> None:
-        """Set the fields; models have many listed nodes, and this is the fastest way."""
-        self._node, self._op, self._version, self._input, self._arguments = node, op, version, input, arguments
-        self._switch, self._outputs, self._problems = switch, outputs, problems
-        self._unknown, self._question = unknown, question
+        """Put down what a node that is not listed gives; nobody knows it if the node fails at a judged size."""
+        walk, why = self.walk, ""
+        if failures is not None and walk.live is not None:
+            failures = tuple([each if live else None for each, live in zip(failures, walk.live, strict=True)])
+        stops = failures is not None and any(failures[place] for place in walk.judged)
+        if stops and failures is not None:
+            self.judge.stop(node, failures)
+            why = f"{NO_SHAPE}: {node.op} {node.name or node.path} above it fails"
+        for number, shapes, dtype in zip(node.outputs, outputs, dtypes, strict=False):
+            if not why and (shapes is None or walk.lacks(shapes)):
+                why = walk.why_unknown(node)
+            walk.put(number, shapes, dtype, why)
+        if not stops:
+            self.judge.carry(node)
 
 
-class Judgement(Record):
-    """What a follower says of a listed node."""
+class ListedNodes:
+    """Passes the nodes that are listed: core answers, and what the judge fixed goes on."""
 
-    verdict: Verdict
-    outputs: Shapes
-    """Its output once it is mended, with which the walk goes on; `Visit.outputs` if there is nothing to mend."""
-    why: str
-    """One sentence, without a full stop."""
-    fixes: tuple[Fix, ...] = ()
-    """What mends it, the best first."""
-    blocked_by: str | None = None
-    """The path of the first offender or stop above it whose mending it needs; None if there is none."""
-    runs: tuple[str, ...] = ()
-    """`ok`, `fails` or `blocked` for each judged lane."""
-    empty: str | None = None
-    """What happens at N = 0: `ok` or `refused`; None if nobody knows."""
-    batch_in: tuple[int, str] | None = None
-    """The axis of the input that carries the batch, and how: `whole`, `major` or `minor`; None if none does."""
-    batch_out: tuple[int, str] | None = None
+    def __init__(self, walker: Walker) -> None:
+        """Begin with no answers."""
+        self._walker, self._walk, self._core = walker, walker.walk, walker.judge.core
 
-    def __init__(
-        self,
-        verdict: Verdict,
-        outputs: Shapes,
-        why: str,
-        fixes: tuple[Fix, ...] = (),
-        blocked_by: str | None = None,
-        runs: tuple[str, ...] = (),
-        empty: str | None = None,
-        batch_in: tuple[int, str] | None = None,
-        batch_out: tuple[int, str] | None = None,
-    ) -> None:
-        """Set the fields, as for a visit."""
-        self._verdict, self._outputs, self._why, self._fixes = verdict, outputs, why, fixes
-        self._blocked_by = blocked_by
-        self._runs, self._empty, self._batch_in, self._batch_out = runs, empty, batch_in, batch_out
+    def pass_node(self, node: Node) -> None:
+        """Judge a node and put down its output, as it is once it is fixed."""
+        walk, call = self._walk, LISTED[node.op]
+        shapes = walk.shapes_of(node.inputs[0] if node.inputs else 0)
+        arguments = self._arguments_in_all(node)
+        switch = switch_of(node) if node.attributes else None
+        answers = self._core.ask(node, switch, shapes, arguments)
+        problems = answers.problems
+        if walk.live is not None:
+            problems = tuple([each if live else None for each, live in zip(problems, walk.live, strict=True)])
+        outputs = answers.outputs
+        if call.gives_sizes:
+            outputs = tuple([None if sizes is None else (len(sizes),) for sizes in outputs])
+        if node.outputs:
+            unknown = self._why_unknown(node, shapes, arguments)
+            visit = Visit(node, call, shapes, arguments, switch, outputs, problems, unknown, answers)
+            self._put(visit, self._walker.judge.judge(visit))
+
+    def judge_unfit(self, node: Node, why: str) -> None:
+        """Judge a node of which nobody can say what it asks for."""
+        unknown = self._walk.unknown
+        answers = Answers(None, unknown, unknown, ())
+        self._walker.judge.judge(Visit(node, LISTED[node.op], unknown, unknown, None, unknown, unknown, why, answers))
+
+    def _arguments_in_all(self, node: Node) -> tuple[Arguments | None, ...]:
+        """Return what a node asks for in each lane."""
+        walk = self._walk
+        number = node.inputs[1] if len(node.inputs) > 1 and reads_argument(node) else ABSENT
+        if not number or number in walk.constants:
+            return (arguments_of(node, walk.whole_numbers),) * len(walk.lanes)
+        values = walk.known(number) or walk.unknown
+        if values is walk.unknown or same_in_all(values):
+            return (arguments_of(node, lambda _: vector(values[0])),) * len(walk.lanes)
+        return tuple([arguments_of(node, lambda _, array=array: vector(array)) for array in values])  # type: ignore[misc]
+
+    def _why_unknown(self, node: Node, shapes: Shapes, arguments: Sequence[Arguments | None]) -> str:
+        """Return why a node cannot be judged; empty if it can."""
+        walk = self._walk
+        if walk.lacks(shapes):
+            return walk.whys.get(node.inputs[0] if node.inputs else 0, NO_SHAPE)
+        if walk.lacks(arguments):
+            return EXTERNAL_TARGET if walk.origins.get(node.inputs[1]) == "external" else FROM_DATA
+        if walk.live is not None and not any(walk.live[lane] for lane in walk.judged):
+            return "it never runs: the If around it takes the other branch"
+        return ""
+
+    def _put(self, visit: Visit, fixed: Shapes) -> None:
+        """Put down the output, and its elements if it is small and the input's are known."""
+        walk, node, call = self._walk, visit.node, visit.call
+        out, first = node.outputs[0], node.inputs[0] if node.inputs else 0
+        as_it_stands = fixed == visit.outputs
+        if call.gives_sizes:
+            sizes = visit.answers.outputs
+            if as_it_stands and sizes != walk.unknown:
+                walk.put_values(out, [None if each is None else np.array(each, np.int64) for each in sizes], INT64)
+            else:
+                walk.put(out, fixed, INT64, walk.whys.get(first, NO_SHAPE))
+            return
+        if as_it_stands and (first in walk.values or first in walk.constants) and (known := walk.known(first)):
+            lanes = zip(known, fixed, visit.arguments, strict=True)
+            arrays = [_elements(visit, array, shape, arguments) for array, shape, arguments in lanes]
+            if any(each is not None for each in arrays):
+                if walk.is_written(first) and same_in_all(known):
+                    walk.origins[out] = "folded"
+                walk.put_values(out, arrays, walk.dtypes[first], fixed)
+                return
+        walk.put(out, fixed, walk.dtypes[first], walk.whys.get(first, FROM_DATA) if None in fixed else "")
+
+
+def _elements(visit: Visit, array: Any, shape: Sizes | None, arguments: Arguments | None) -> Any:
+    """Return the elements of a small tensor after a listed node; None if they are not known."""
+    if array is None or shape is None or arguments is None or visit.call.elements is None:
+        return None
+    if np.prod(shape, dtype=object) > MOST_ELEMENTS:
+        return None
+    return visit.call.elements(array, shape, dict(arguments))
+
+
+class OtherNodes:
+    """Passes the nodes that are not listed and hold no graphs."""
+
+    def __init__(self, walker: Walker) -> None:
+        """Begin with no answers."""
+        self._walker, self._walk = walker, walker.walk
+        self._broadcasts: dict[object, tuple[Shapes, Failures | None]] = {}
+        self._inference: Inference | None = None
+
+    def pass_node(self, node: Node) -> None:
+        """Put down the outputs of a node."""
+        row, walk = operator_of(node), self._walk
+        if row.value is not None:
+            first = node.inputs[0] if node.inputs else ABSENT
+            known = not first or first in walk.values or first in walk.constants or row.value is count
+            if known and self._put_elements(node, row):
+                self._walker.judge.carry(node)
+                return
+        self._put_shapes(node, row)
+
+    def _put_shapes(self, node: Node, row: Operator) -> None:
+        """Put down the shapes of a node's outputs."""
+        walk, inputs, rule = self._walk, node.inputs, row.shape
+        if not inputs:
+            self._infer(node, row)
+        elif isinstance(rule, AsFirst) and walk.live is None and len(node.outputs) == 1 and walk.shapes[inputs[0]]:
+            walk.shapes[node.outputs[0]] = walk.shapes[inputs[0]]
+            walk.dtypes[node.outputs[0]] = walk.dtypes[inputs[0]]
+            self._walker.judge.carry(node)
+        elif isinstance(rule, Broadcast) and node.opset >= rule.since:
+            self._broadcast(node, rule)
+        elif isinstance(rule, Given) and (made := self._made(node, rule)):
+            self._walker.settle(node, made, [walk.dtypes[inputs[0]]] * len(made), None)
+        elif isinstance(rule, AsFirst) and node.domain:
+            self._walker.settle(node, [walk.shapes_of(inputs[0])], [walk.dtypes[inputs[0]]], None)
+        else:
+            self._infer(node, row)
+
+    def _made(self, node: Node, rule: Given) -> list[Shapes] | None:
+        """Return the shapes of a node's outputs in each lane, made by its row; None if ONNX is to be asked."""
+        walk = self._walk
+        shapes = zip(*[walk.shapes_of(number) for number in node.inputs], strict=True)
+        elements = zip(*[walk.known(number) or walk.unknown for number in node.inputs], strict=True)
+        made = [rule.shapes(node.attributes, *lane) for lane in zip(shapes, elements, strict=True)]
+        return None if None in made else [*zip(*made, strict=True)]
+
+    def _put_elements(self, node: Node, row: Operator) -> bool:
+        """Put down the elements of a node's outputs; say whether they are known in some lane."""
+        walk = self._walk
+        if row.value is constant:
+            return self._put_constant(node)
+        if row.value is count:
+            counts = [
+                None if shape is None else np.array(np.prod(shape, dtype=np.int64))
+                for shape in walk.shapes_of(node.inputs[0])
+            ]
+            walk.put_values(node.outputs[0], counts, INT64)
+            return True
+        for number in node.inputs:
+            if number and number not in walk.values and number not in walk.constants:
+                return False
+        inputs = [walk.known(number) if number else () for number in node.inputs]
+        if any(lanes is None for lanes in inputs):
+            return False
+        outputs, failures = self._computed(node, row, [lanes or None for lanes in inputs])
+        if failures is not None:
+            dtype = walk.dtypes[node.inputs[0]]
+            self._walker.settle(node, [walk.unknown] * len(node.outputs), [dtype] * len(node.outputs), failures)
+            return True
+        if all(each is None for each in outputs):
+            return False
+        self._put_arrays(node, row, outputs)
+        return True
+
+    def _put_constant(self, node: Node) -> bool:
+        """Put down a Constant: its elements if they are few, otherwise what its message says of it."""
+        walk, array = self._walk, constant(node.attributes)
+        if array is not None:
+            walk.put_values(node.outputs[0], (array,) * len(walk.lanes), NUMBERS[array.dtype.name])
+            walk.origins[node.outputs[0]] = "Constant"
+            return True
+        proto = node.attributes.get("value")
+        if proto is None:
+            return False
+        walk.put(node.outputs[0], (tuple(proto.dims),) * len(walk.lanes), proto.data_type)
+        return True
+
+    def _computed(
+        self, node: Node, row: Operator, inputs: Sequence[Values | None]
+    ) -> tuple[list[Any], Failures | None]:
+        """Return a node's outputs in each lane, None where they are not known, and why it fails, if it does."""
+        times = 1 if all(lanes is None or same_in_all(lanes) for lanes in inputs) else len(self._walk.lanes)
+        outputs: list[Any] = []
+        failures: list[str | None] = []
+        for lane in range(times):
+            arrays = [None if each is None else each[lane] for each in inputs]
+            lacking = any(array is None and given is not None for array, given in zip(arrays, inputs, strict=True))
+            try:
+                outputs.append(None if lacking else value_of(row, node.attributes, arrays))
+                failures.append(None)
+            except IndexError as error:
+                outputs.append(None)
+                failures.append(str(error))
+        alike = len(self._walk.lanes) // times
+        return outputs * alike, tuple(failures * alike) if any(failures) else None
+
+    def _put_arrays(self, node: Node, row: Operator, outputs: Sequence[Any]) -> None:
+        """Put down the elements of a node's outputs, and their shapes in the lanes in which they are not known."""
+        walk = self._walk
+        folded = all(walk.is_written(number) for number in node.inputs if number)
+        if any(each is None for each in outputs):
+            self._put_shapes(node, row)
+        for place, number in enumerate(node.outputs):
+            arrays = [None if each is None or place >= len(each) else each[place] for each in outputs]
+            dtype = next((NUMBERS.get(each.dtype.name, 0) for each in arrays if each is not None), 0)
+            walk.put_values(number, arrays, dtype, walk.shapes[number])
+            if folded:
+                walk.origins[number] = "folded"
+
+    def _broadcast(self, node: Node, rule: Broadcast) -> None:
+        """Put down the output of an operator that broadcasts its inputs."""
+        walk = self._walk
+        key = tuple([walk.shapes_of(number) for number in node.inputs])
+        found = self._broadcasts.get(key)
+        if found is None:
+            lanes = [None if None in shapes else broadcast(shapes) for shapes in zip(*key, strict=True)]
+            failures = tuple([each if isinstance(each, str) else None for each in lanes])
+            output = tuple([None if isinstance(each, str) else each for each in lanes])
+            found = self._broadcasts[key] = output, failures if any(failures) else None
+        dtype = BOOL if rule.compares else walk.dtypes[node.inputs[-1]]
+        self._walker.settle(node, (found[0],), (dtype,), found[1])
+
+    def _infer(self, node: Node, row: Operator) -> None:
+        """Put down the outputs of a node as ONNX infers them: asked for all lanes in one go, or in each."""
+        walk = self._walk
+        if self._inference is None:
+            self._inference = Inference()
+        form = self._inference.form(node)
+        if form is None:
+            walk.put_unknown(node, f"custom operator {node.op}")
+            self._walker.judge.carry(node)
+            return
+        rule = row.shape.otherwise if isinstance(row.shape, Given) else row.shape
+        reads, hands_on = (rule.reads, rule.hands_on) if isinstance(rule, Inferred) else (False, False)
+        values = [walk.known(number) if number and reads else None for number in node.inputs]
+        found: tuple[Sequence[Shapes], Sequence[int]] | None = None
+        if hands_on and all(each is None or same_in_all(each) for each in values):
+            kinds = [(walk.dtypes[number], walk.shapes_of(number)) if number else None for number in node.inputs]
+            found = self._inference.in_all(node, form, kinds, tuple([each and each[0] for each in values]))
+        if found is not None:
+            self._walker.settle(node, *found, None)
+        else:
+            self._walker.settle(node, *self._in_each(self._inference, node, row, form, values))
+
+    def _in_each(
+        self, inference: Inference, node: Node, row: Operator, form: Form, values: Sequence[Values | None]
+    ) -> Inferences:
+        """Return what ONNX infers of a node, asked in each lane."""
+        walk = self._walk
+        lanes = []
+        for lane in range(len(walk.lanes)):
+            kinds = tuple([self._kind(number, lane) if number else None for number in node.inputs])
+            arrays = tuple([None if each is None else each[lane] for each in values])
+            sizes = [kind[1] if isinstance(kind, tuple) else None for kind in kinds]
+            failure = row.alike(node, sizes, walk.constants) if row.alike else None
+            lanes.append(failure or inference.outputs(node, form, kinds, arrays))
+        shapes, dtypes = [], []
+        for place, number in enumerate(node.outputs):
+            each = [None if isinstance(kinds, str) else kinds[place] for kinds in lanes]
+            shapes.append(tuple([kind[1] if type(kind) is tuple else None for kind in each]))
+            dtypes.append(next((kind[0] for kind in each if type(kind) is tuple and kind[0]), 0))
+            if any(type(kind) is bytes for kind in each):
+                walk.others[number] = tuple([kind if type(kind) is bytes else None for kind in each])
+        failures = tuple([kinds if isinstance(kinds, str) else None for kinds in lanes])
+        return shapes, dtypes, failures if any(failures) else None  # type: ignore[return-value]  # of whole numbers
+
+    def _kind(self, number: int, lane: int) -> Any:
+        """Return what is known of a tensor in a lane."""
+        other = self._walk.others.get(number)
+        if other is not None and other[lane] is not None:
+            return other[lane]
+        return (self._walk.dtypes[number], self._walk.shapes_of(number)[lane])
+
+
+class Bodies:
+    """Passes the nodes that hold graphs."""
+
+    def __init__(self, walker: Walker) -> None:
+        """Keep what passes the nodes of a graph."""
+        self._walker, self._walk, self._pass = walker, walker.walk, walker.pass_body
+        self._passes: dict[Graphs, Callable[[Node], None]] = {
+            Graphs.IF: self._branch,
+            Graphs.LOOP: self._loop,
+            Graphs.SCAN: self._scan,
+        }
+
+    def pass_node(self, node: Node) -> None:
+        """Walk the graphs of a node, and put down its outputs."""
+        graphs = graphs_of(node)
+        if node.calls:
+            self._call(node)
+        elif graphs is not None:
+            self._passes[graphs](node)
+        else:
+            self._walk.put_unknown(node, f"operator {node.op}, whose graph is not followed")
+        self._walker.judge.carry(node)
+
+    def _call(self, node: Node) -> None:
+        """Walk a function; its outputs are the node's."""
+        body = node.bodies[0]
+        self._pass(body)
+        for number, inner in zip(node.outputs, body.outputs, strict=False):
+            self._copy(number, inner)
+
+    def _copy(self, number: int, inner: int) -> None:
+        """Put down for one tensor what is known of another."""
+        walk = self._walk
+        walk.put(number, walk.shapes[inner], walk.dtypes[inner], walk.whys.get(inner, ""))
+        if inner in walk.others:
+            walk.others[number] = walk.others[inner]
+        if (known := walk.known(inner)) and number:
+            walk.values[number] = known
+            if inner in walk.origins:
+                walk.origins[number] = walk.origins[inner]
+
+    def _branch(self, node: Node) -> None:
+        """Walk both branches of an If, each in the lanes where it may be taken; put down what comes out."""
+        walk, outside = self._walk, self._walk.live
+        known = walk.known(node.inputs[0]) or walk.unknown
+        chosen = [None if each is None or each.size != 1 else bool(each.item()) for each in known]
+        bodies = {body.name: body for body in node.bodies}
+        branches = [(True, bodies.get("then_branch")), (False, bodies.get("else_branch"))]
+        for taken, body in branches:
+            if body is not None:
+                here = [each in (None, taken) for each in chosen]
+                if not all(here) or outside is not None:
+                    walk.live = tuple([a and b for a, b in zip(here, outside or here, strict=True)])
+                self._pass(body)
+                walk.live = outside
+        for place, number in enumerate(node.outputs):
+            inner = [body.outputs[place] for _, body in branches if body is not None and place < len(body.outputs)]
+            self._join(number, inner, chosen)
+
+    def _join(self, number: int, inner: Sequence[int], chosen: Sequence[bool | None]) -> None:
+        """Put down the output of an If: in each lane that of the branch taken, or what both have in common."""
+        walk = self._walk
+        if len(inner) != 2:
+            walk.put(number, None, 0, "an If that lacks a branch")
+            return
+        then, other = inner
+        if all(chosen) or not any(each in (None, True) for each in chosen):
+            self._copy(number, then if all(chosen) else other)
+            return
+        pairs = zip(walk.shapes_of(then), walk.shapes_of(other), chosen, strict=True)
+        shapes: Shapes = tuple(
+            [(a if a == b else None) if which is None else (a if which else b) for a, b, which in pairs]
+        )
+        walk.put(number, shapes, walk.dtypes[then] or walk.dtypes[other], "the branches of an If above differ")
+        values = [walk.known(each) or walk.unknown for each in inner]
+        picked = [None if which is None else values[0 if which else 1][lane] for lane, which in enumerate(chosen)]
+        if any(each is not None for each in picked):
+            walk.values[number] = tuple(picked)
+
+    def _loop(self, node: Node) -> None:
+        """Walk the body of a Loop with what it carries, where that keeps its shape; in it its condition is true."""
+        walk, body = self._walk, node.bodies[0]
+        carried = node.inputs[2:]
+        conditional = len(node.inputs) > 1 and node.inputs[1] != ABSENT
+        for number, dtype in zip(body.inputs[:2], (INT64, BOOL), strict=False):
+            walk.put(number, ((),) * len(walk.lanes), dtype)
+        if conditional and len(body.inputs) > 1:
+            walk.put_values(body.inputs[1], (np.array(True),) * len(walk.lanes), BOOL)
+        inner, after = body.inputs[2:], body.outputs[1 : 1 + len(carried)]
+        self._settle(body, [*zip(carried, inner, after, strict=False)])
+        for number, result in zip(node.outputs, after, strict=False):
+            self._leave(number, result)
+        turns = self._turns(node, body, conditional=conditional)
+        for number, result in zip(node.outputs[len(carried) :], body.outputs[1 + len(carried) :], strict=False):
+            self._stack(number, result, turns, 0)
+
+    def _turns(self, node: Node, body: Body, *, conditional: bool) -> Sequence[int | None]:
+        """Return how often a Loop runs its body in each lane; None where data may end it."""
+        walk = self._walk
+        counts = (walk.known(node.inputs[0]) if node.inputs and node.inputs[0] else None) or walk.unknown
+        if not conditional:
+            return [None if count is None else max(int(count.item()), 0) for count in counts]
+        first = walk.known(node.inputs[1]) or walk.unknown
+        after = walk.known(body.outputs[0]) or walk.unknown
+        return [
+            max(int(count.item()), 0) if count is not None and _is_true(begins) and _is_true(goes_on) else None
+            for count, begins, goes_on in zip(counts, first, after, strict=True)
+        ]
+
+    def _scan(self, node: Node) -> None:
+        """Walk the body of a Scan with its states, and with its other inputs cut along the axis that it goes over."""
+        walk, body = self._walk, node.bodies[0]
+        cut = node.attributes.get("num_scan_inputs", 0)
+        states = len(node.inputs) - cut
+        axes = node.attributes.get("scan_input_axes") or (0,) * min(cut, len(node.inputs))
+        if node.opset < 9 or not 0 < cut <= len(node.inputs) or len(axes) != cut:
+            walk.put_unknown(node, "a Scan of an old kind")
+            return
+        turns: list[int | None] = [None] * len(walk.lanes)
+        sliced = [*zip(node.inputs[states:], body.inputs[states:], axes, strict=False)]
+        for number, inner, axis in sliced:
+            shapes = walk.shapes_of(number)
+            turns = [_size(shape, axis) if turn is None else turn for turn, shape in zip(turns, shapes, strict=True)]
+            walk.put(inner, tuple([_without(shape, axis) for shape in shapes]), walk.dtypes[number])
+            self._walker.judge.slice(node, number, inner, axis)
+        self._settle(body, [*zip(node.inputs[:states], body.inputs, body.outputs, strict=False)])
+        for number, result in zip(node.outputs[:states], body.outputs, strict=False):
+            self._leave(number, result)
+        along = node.attributes.get("scan_output_axes") or (0,) * len(node.outputs)
+        for number, result, axis in zip(node.outputs[states:], body.outputs[states:], along, strict=False):
+            self._stack(number, result, turns, axis)
+
+    def _settle(self, body: Body, carried: Sequence[Carried]) -> None:
+        """Walk a body with what it carries around: the shapes and the marks that stay so from turn to turn."""
+        walk, walker, first = self._walk, self._walker, [outside for outside, _, _ in carried]
+        shapes, marks = [walk.shapes_of(number) for number in first], walker.judge.carried(first)
+        for _ in range(MOST_TRIALS if walker.dry < MOST_DRY else 0):
+            found = self._tried(body, carried, shapes, marks)
+            if found == (shapes, marks):
+                break
+            shapes, marks = found
+        else:
+            shapes, marks = [walk.unknown] * len(first), walker.judge.lost(len(first))
+        self._enter(body, carried, shapes, marks)
+
+    def _tried(
+        self, body: Body, carried: Sequence[Carried], shapes: list[Shapes], marks: list[Any]
+    ) -> tuple[list[Shapes], list[Any]]:
+        """Return what is true of the shapes and the marks both before and after a turn."""
+        walk, walker, outside, count = self._walk, self._walker, self._walker.judge, len(self._walk.values)
+        walker.judge = trial = outside.trial()
+        walker.dry += 1
+        self._enter(body, carried, shapes, marks)
+        walker.dry -= 1
+        walker.judge = outside
+        for number in [*walk.values][count:]:
+            del walk.values[number]
+        after = [result for _, _, result in carried]
+        both = [
+            tuple([a if a == b else None for a, b in zip(before, walk.shapes_of(result), strict=True)])
+            for before, result in zip(shapes, after, strict=True)
+        ]
+        return both, trial.joined(marks, after)
+
+    def _enter(self, body: Body, carried: Sequence[Carried], shapes: Sequence[Shapes], marks: Sequence[Any]) -> None:
+        """Walk a body with these shapes and marks."""
+        walk = self._walk
+        for (outside, inner, _), each in zip(carried, shapes, strict=True):
+            walk.put(inner, each, walk.dtypes[outside], CHANGED)
+        self._walker.judge.enter([inner for _, inner, _ in carried], marks)
+        self._pass(body)
+
+    def _leave(self, number: int, result: int) -> None:
+        """Put down what a loop carried out."""
+        walk = self._walk
+        walk.put(number, walk.shapes[result], walk.dtypes[result], CHANGED)
+
+    def _stack(self, number: int, result: int, turns: Sequence[int | None], axis: int) -> None:
+        """Put down what a loop collected: an axis as long as there were turns."""
+        walk = self._walk
+        shapes = []
+        for shape, turn in zip(walk.shapes_of(result), turns, strict=True):
+            place = axis if shape is None or axis >= 0 else axis + len(shape) + 1
+            shapes.append(None if shape is None or turn is None else (*shape[:place], turn, *shape[place:]))
+        walk.put(number, tuple(shapes), walk.dtypes[result], "data decides how often a loop above runs")
+
+
+def _is_true(array: Any) -> bool:
+    return array is not None and array.size == 1 and bool(array.item())
+
+
+def _size(shape: Sizes | None, axis: int) -> int | None:
+    return None if shape is None or not -len(shape) <= axis < len(shape) else shape[axis]
+
+
+def _without(shape: Sizes | None, axis: int) -> Sizes | None:
+    """Return a shape without one axis."""
+    if shape is None or not -len(shape) <= axis < len(shape):
+        return None
+    kept = list(shape)
+    del kept[axis]
+    return tuple(kept)

@@ -1,4 +1,4 @@
-"""The terminal app."""
+"""The terminal app, and what its palette finds: keys, fields, settings, themes, and what was asked before."""
 
 from __future__ import annotations
 
@@ -6,39 +6,103 @@ import asyncio
 import gc
 import signal
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.resources import files
+from shlex import split
 
+from rich.console import RenderableType
 from textual import events, on
 from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.command import CommandPalette, Hit, Hits, SearchIcon
 from textual.filter import LineFilter, Monochrome
+from textual.markup import escape
 from textual.reactive import Reactive
 from textual.screen import ModalScreen, Screen
 from textual.system_commands import SystemCommandsProvider
 from textual.theme import Theme
 
-from shapecalc.tui.memory import Memory
-from shapecalc.tui.outcome import Outcome
-from shapecalc.tui.palette import commands
-from shapecalc.tui.question import FIRST, Question, command
+from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import visible
+from shapecalc.teaching import TOPICS
+from shapecalc.teaching.progress import Progress
+from shapecalc.tui.keys import KEYS
+from shapecalc.tui.question import ASKABLE, CHAIN, FIRST, SETTINGS, SWITCH_WORDS, Question, Result, command, question_of
 from shapecalc.tui.screens.explore import Explore
 from shapecalc.tui.themes import OURS, THEMES, filters_of, in_turn, opening_theme
+from shapecalc.tui.user_file import UserFile
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import RenderableType
-
-    from shapecalc.teaching.progress import Progress
-    from shapecalc.tui.screens.model import ModelScreen
-
-
+CHAIN_HELP = "several operations in a row, each with its own options"
 LEAST_SCORE = 0.01
 """The rank of a command that has the words of what is typed, but not side by side."""
+
+
+def commands(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
+    """Yield what can be done at the main screen; `asked` are the command lines of questions to ask again."""
+    yield from _keys(explore)
+    if explore.state.works("equiv"):
+        about = "say whether it is the same function, and show where they differ"
+        yield SystemCommand("compare with another chain (against)", about, explore.action_equiv)
+    if explore.state.works("grid") and explore.state.twin:
+        about = "draw what a mistake gives that has the same sizes; m in the grid of F3"
+        yield SystemCommand("the mistake beside the truth", about, explore.action_mistake)
+    for kind in ("film", "picture") if explore.state.works("save") else ():
+        about = f"write the {kind} of the {'request' if kind == 'film' else 'step'} into a file"
+        yield SystemCommand(f"save the {kind}", about, partial(explore.action_save, kind))
+    about = f"predict random requests without end; F5 asks which topics: {', '.join(TOPICS)}"
+    yield SystemCommand("take exercises without end (drill)", about, explore.action_drill)
+    for name in THEMES:
+        yield SystemCommand(f"theme: {name}", "^T goes on to the next", partial(setattr, explore.app, "theme", name))
+    yield from _questions(explore, asked)
+    yield from _settings(explore)
+
+
+def _keys(explore: Explore) -> Iterator[SystemCommand]:
+    """Yield the keys; those that would do nothing now are found only by who looks for them."""
+    for key in KEYS:
+        works = explore.state.works(key.action)
+        if not key.action.endswith("palette"):
+            about = key.shown if works else f"{key.shown}, which would do nothing now"
+            run = partial(explore.run_action, key.action)
+            yield SystemCommand(key.help, about, run if works else partial(explore.notify, about, markup=False), works)
+
+
+def _questions(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
+    """Yield the questions that were asked before, as far as they can still be read."""
+    for line in asked:
+        try:
+            program, *words = split(line)
+            question = question_of(words)
+        except (ShapeError, ValueError):
+            continue
+        if program != "shapecalc" or not words:
+            continue
+        shown = escape(visible(line.removeprefix("shapecalc ")))
+        yield SystemCommand(f"asked before: {shown}", "ask it again", partial(explore.ask_anew, question))
+
+
+def _settings(explore: Explore) -> Iterator[SystemCommand]:
+    """Yield the ops, the dialects, the settings of the switch, the settings that are typed, and the fields."""
+    question = explore.state.question
+    for name in ASKABLE:
+        about, asking = CHAIN_HELP if name == CHAIN else OPS[name].summary, question.with_op(name)
+        yield SystemCommand(f"operation: {name}", escape(about), partial(explore.ask_anew, asking), False)
+    for row in dialects_with(OPS[question.op]) if question.op in OPS else ():
+        asking = question.with_setting("dialect", row.name)
+        yield SystemCommand(f"dialect: {row.name}", escape(row.source), partial(explore.ask_anew, asking), False)
+    for setting in (True, False, None) if question.switch else ():
+        name, asking = str(question.switch), question.with_setting(str(question.switch), setting)
+        about = f"how {question.dialect} reads a 0"
+        yield SystemCommand(f"{name}: {SWITCH_WORDS[setting]}", about, partial(explore.ask_anew, asking), False)
+    for name, about in SETTINGS.items():
+        yield SystemCommand(f"setting: {name}", about, partial(explore.action_choose, name), False)
+    for name in question.fields:
+        go = explore.query_one(f"#field-{name}").focus
+        yield SystemCommand(f"field: {name.replace('_', '-')}", "go there", go, False)
 
 
 class Palette(CommandPalette):
@@ -59,12 +123,12 @@ class WholeWords(SystemCommandsProvider):
     async def search(self, query: str) -> Hits:
         """Yield the commands, those first that have the words side by side."""
         words, matcher = query.casefold().split(), self.matcher(query)
-        for name, said, run, _ in self.app.get_system_commands(self.screen):
+        for name, about, run, _ in self.app.get_system_commands(self.screen):
             if all(word in name.casefold() for word in words):
-                yield Hit(max(matcher.match(name), LEAST_SCORE), matcher.highlight(name), run, help=said)
+                yield Hit(max(matcher.match(name), LEAST_SCORE), matcher.highlight(name), run, help=about)
 
 
-class ShapecalcApp(App[Outcome]):
+class ShapecalcApp(App[Result]):
     """Opens at a question, or at the lessons; ends with the answer if it is asked for."""
 
     TITLE = "shapecalc"
@@ -79,7 +143,7 @@ class ShapecalcApp(App[Outcome]):
     ]
     """What moves the focus. It acts before the next key is handed on, which may come at once."""
 
-    theme = Reactive(OURS.name)
+    theme = Reactive(OURS)
 
     def __init__(
         self,
@@ -89,23 +153,23 @@ class ShapecalcApp(App[Outcome]):
         lesson: bool = False,
         big: bool = False,
         progress: Progress | None = None,
-        memory: Memory | None = None,
-        model: ModelScreen | None = None,
+        user_file: UserFile | None = None,
+        model: Screen[None] | None = None,
     ) -> None:
         """Open with a question, at one of its steps or past the last, and with the lessons over it if `lesson` is set.
 
         If `big` is set, the step is drawn in large figures. A `model` is shown in place of the question.
 
-        `progress` says which lessons are done, and `memory` what else is kept; where one is None, the user's file does.
+        `progress` says which lessons are done, and `user_file` what else is kept; where one is None, it is the user's.
         """
         super().__init__()
-        self.memory = Memory() if memory is None else memory
+        self.user_file = user_file or UserFile()
         self._opened = False
         self.model = model
-        hides_nothing = bool(question.against) and not step  # the outputs of both chains are shown
+        hides_nothing = bool(question.second_chain) and not step  # the outputs of both chains are shown
         self.explore = Explore(question, None if hides_nothing else step, progress, big=big)
         self.opens_lessons = lesson
-        self._asked: Explore.Asked | None = None
+        self._shown: Explore.QuestionShown | None = None
 
     @property
     def available_themes(self) -> dict[str, Theme]:
@@ -115,26 +179,26 @@ class ShapecalcApp(App[Outcome]):
     def watch_theme(self, before: str, after: str) -> None:
         """Remember a theme that is chosen, not the one that the app opens in."""
         if after != before and self._opened:
-            self.memory.keep_theme(after)
+            self.user_file.keep_theme(after)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what every line goes through before it is shown."""
         filters = (each for each in super().get_line_filters() if not isinstance(each, Monochrome))
         return (in_turn((*filters, *filters_of(self.theme, colour=not self.no_color))),)
 
-    @on(Explore.Asked)
-    def note_question(self, asked: Explore.Asked) -> None:
+    @on(Explore.QuestionShown)
+    def note_question(self, shown: Explore.QuestionShown) -> None:
         """Remember a question once it is stepped through, or another is asked in its place."""
-        before, self._asked = self._asked, asked
-        if asked.for_good or (before is not None and before.line == asked.line and before.at != asked.at):
+        before, self._shown = self._shown, shown
+        if shown.for_good or (before is not None and before.line == shown.line and before.at != shown.at):
             self._remember()
 
     def _remember(self) -> None:
         """Remember the question at hand, but the one that the app opens with by itself."""
-        if self._asked is not None and self._asked.line != command(FIRST, None):
-            self.memory.add_question(self._asked.line)
+        if self._shown is not None and self._shown.line != command(FIRST, None):
+            self.user_file.add_question(self._shown.line)
 
-    def exit(self, result: Outcome | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+    def exit(self, result: Result | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         """Leave, and remember the last question."""
         self._remember()
         super().exit(result, return_code, message)
@@ -142,7 +206,7 @@ class ShapecalcApp(App[Outcome]):
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
         """Return what the palette offers at the main screen."""
         if screen is self.explore:
-            yield from commands(self.explore, self.memory.questions)
+            yield from commands(self.explore, self.user_file.questions)
 
     def on_click(self, event: events.Click) -> None:
         """Close a dialog by a click beside it, as its escape key does."""
@@ -165,12 +229,12 @@ class ShapecalcApp(App[Outcome]):
     def on_mount(self) -> None:
         """Open what was asked for over the main screen."""
         self.animation_level = "none"
-        self.theme = opening_theme(self.memory.theme, colour=not self.no_color)
+        self.theme = opening_theme(self.user_file.theme, colour=not self.no_color)
         self._opened = True
         if self.opens_lessons:
             self.explore.action_lessons()
-        elif not self.model and self.explore.state.question.against and self.explore.state.works("against"):
-            self.explore.action_against()
+        elif not self.model and self.explore.state.question.second_chain and self.explore.state.works("equiv"):
+            self.explore.action_equiv()
         if not self.is_headless:
             self.call_after_refresh(gc.freeze)  # what is loaded stays: to look through it for garbage delays a key
             gc.set_threshold(50_000)  # about every hundredth key; with 700, every second key waited

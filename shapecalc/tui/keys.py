@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.record import Record
 
-
-class Key(Record):
+@dataclass(frozen=True, slots=True)
+class Key:
     """One key of the main screen."""
 
     key: str

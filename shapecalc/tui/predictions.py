@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.dims import Dim
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import Record
 from shapecalc.core.text import read_dims
 from shapecalc.view.hints import Hint, hint_of
 from shapecalc.view.layout import Cell, layouts
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shapecalc.core.answers import Chain, Trace
-    from shapecalc.core.dims import Dim
-
-    Hole = tuple[int, int]
+Hole = tuple[int, int]
+"""A dim of the flow, by column and index."""
 
 LONGEST = 40
 """The most characters that a hole takes."""
 RUNGS = 3
 
 
-class Score(Record):
+@dataclass(frozen=True, slots=True)
+class Score:
     """How many holes were tried, and how many of them were right as first typed."""
 
     right: int = 0

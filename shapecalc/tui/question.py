@@ -1,11 +1,16 @@
-"""The question on the screen: what its fields and its command line hold. Nothing here draws."""
+"""The question on the screen, and what the core answers to it. Nothing here draws."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
+from textwrap import dedent
 
-from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.ask import (
+    ask,
     chain_with_options,
     common_options,
     default_dialect,
@@ -15,6 +20,7 @@ from shapecalc.core.ask import (
 )
 from shapecalc.core.commands import (
     ELSEWHERE,
+    chain_text,
     command_line,
     command_pieces,
     read_chain,
@@ -22,19 +28,24 @@ from shapecalc.core.commands import (
     read_stage,
     respelled,
     stage_text,
+    token_span,
+    unreadable_stage,
 )
+from shapecalc.core.dialects.base import Dialect, element_type
+from shapecalc.core.fixing import Fix, answer_chain, fixes
+from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.lookup import suggestion
-from shapecalc.core.ops import OPS
+from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import operator_of
-from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.record import FrozenDict, Record, replace
-from shapecalc.core.text import is_file
+from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, misuse
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.resolve import ask_chain, resolve_chain
+from shapecalc.core.text import brief, is_file, read_shape, shape_text
+from shapecalc.core.values import read_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from shapecalc.core.dialects.base import Dialect
+    from shapecalc.engine.arrays import Source
 
 CHAIN = "chain"
 """What stands in the place of an op if several are asked for in a row."""
@@ -45,23 +56,33 @@ ASKABLE = (*OPS, CHAIN)
 SAME = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
 """The fields that ask for the same under another name."""
 NONE: FrozenDict = FrozenDict()
+ENDINGS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
+"""What may still be typed: a text that any of these completes is no mistake yet."""
+MOST_VALUES = 2
+"""The most values that a stage needs."""
+CLOSED = "a served app opens no files and writes none"
+SETTINGS = {
+    "opset": "the version of ONNX's operators to follow",
+    "dtype": "the type of the elements, in the spelling of the framework",
+    "where": "sizes for names: N=8,C=3",
+}
+"""The settings that are typed, in words."""
+SWITCH_WORDS = {None: "as the dialect has it", True: "on", False: "off"}
+"""The settings of a switch, in words."""
+_files_are_open = True
+"""Whether this process opens the files that inputs name."""
 
 
-class Question(Record):
+@dataclass(frozen=True, slots=True)
+class Question:
     """What is asked: an op or `chain`, the texts of its fields, and the settings that were chosen."""
 
     op: str
     texts: Mapping[str, str]
     settings: Mapping[str, object] = NONE
     """The options that every op has, as they were chosen beside the fields."""
-    against: str = ""
+    second_chain: str = ""
     """The chain that it is held against, as it was typed; empty if there is none."""
-
-    def __init__(
-        self, op: str, texts: Mapping[str, str], settings: Mapping[str, object] = NONE, against: str = ""
-    ) -> None:
-        """Set the fields, so that they cannot change."""
-        self._op, self._texts, self._settings, self._against = op, FrozenDict(texts), FrozenDict(settings), against
 
     @property
     def is_chain(self) -> bool:
@@ -139,6 +160,26 @@ class Question(Record):
         return replace(self, settings=settings)
 
 
+@dataclass(frozen=True)
+class Result:
+    """What the core says of a question: an answer, perhaps with a problem, or only a problem."""
+
+    answer: Trace | Chain | None
+    problem: Problem | None
+    typing: bool = False
+    """Whether the field in use can still become right by typing on."""
+    source: Source | None = None
+    """The file that the input names; None if it names none."""
+
+    @cached_property
+    def fix(self) -> tuple[int, Fix | None]:
+        """The first small change that makes the request resolve, or hold for every batch, after its op's number."""
+        traces = [*enumerate(self.answer.traces)] if self.answer is not None else []
+        if self.problem is not None:
+            traces = traces[-1:]
+        return next(((at, fix) for at, trace in traces for fix in fixes(trace)), (0, None))
+
+
 FIRST = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": "0,-1", "second": ""})
 """The question that is shown if none is asked: a transpose, a copied 0 and a -1."""
 
@@ -200,7 +241,7 @@ def _pair_question(words: Sequence[str], defaults: Mapping[str, object]) -> Ques
     """Return the question of a chain that is held against another: `'INPUT | OP ...' '| OP ...'`."""
     if len(words) != 2:
         raise misuse("equiv takes two chains here, and nothing else", "write equiv 'INPUT | OP ...' '| OP ...'")
-    return replace(_chain_question(words[:1], defaults), against=_with_defaults(words[1], defaults))
+    return replace(_chain_question(words[:1], defaults), second_chain=_with_defaults(words[1], defaults))
 
 
 def command(question: Question, answer: Trace | Chain | None) -> str:
@@ -220,3 +261,176 @@ def command(question: Question, answer: Trace | Chain | None) -> str:
         where = question.settings.get("where")
         return join(["shapecalc", CHAIN, " | ".join(pieces), *([] if where is None else ["--where", str(where)])])
     return join(["shapecalc", *(text for _, text in command_pieces(question.op, {**texts, **question.settings}))])
+
+
+# The files that inputs name
+
+
+def may_open_files() -> bool:
+    """Say whether this process opens files."""
+    return _files_are_open
+
+
+def close_files() -> None:
+    """Let this process open no file from now on, wherever its name comes from: typed, pasted or in a question."""
+    global _files_are_open
+    _files_are_open = False
+
+
+def open_source(text: str) -> Source | None:
+    """Return the array that an input names; None if it names no file. Raises `ShapeError` (file)."""
+    if not is_file(text):
+        return None
+    if not _files_are_open:
+        hint = "write the shape itself, such as 2,3,4"
+        raise ShapeError(Problem(FILE, CLOSED, hint, argument="input"))
+    from shapecalc.engine import arrays
+
+    try:
+        return arrays.open_source(text)
+    except arrays.FileError as error:
+        raise ShapeError(Problem(FILE, str(error), argument="input")) from None
+
+
+# What the core answers
+
+
+def answer_question(question: Question, focused: str | None = None) -> Result:
+    """Return what the core says of a question while the field `focused` is being typed in.
+
+    >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").typing
+    True
+    >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-1"})).answer.output
+    (2, 12)
+    """
+    source = None
+    try:
+        source = open_source(question.texts.get("input", ""))
+        requests = _requests(question, source)
+        answer = resolve_chain(requests, answer_request) if question.is_chain else answer_request(requests[0])
+    except ShapeError as error:
+        typing = error.problem.rule == USAGE and focused is not None and _is_half_typed(question, focused, source)
+        return Result(None, error.problem, typing, source)
+    return Result(answer, answer.problem, False, source)
+
+
+def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
+    """Return the requests that a question makes: one for each op; raise `ShapeError` (usage) if it makes none."""
+    texts = question.filled_texts
+    if "input" not in texts:
+        raise misuse("an input shape is missing", "write one, such as 2,3,4", argument="input")
+    typed = texts.pop("input")
+    shape = shape_text(source.shape) if source else typed
+    if question.is_chain:
+        where = question.settings.get("where")
+        _, stages = read_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
+        return ask_chain(shape, stages, {} if where is None else read_sizes(str(where)))
+    return (ask(question.op, shape, {**_type_of(source, question), **texts, **question.settings}),)
+
+
+def _type_of(source: Source | None, question: Question) -> dict[str, object]:
+    """Return the option for a file's element type; none where the dialect that answers does not know the type."""
+    known = element_type(source.dtype, question.row) if source and source.dtype and not question.is_chain else None
+    return {"dtype": known} if known else {}
+
+
+def without_file(question: Question) -> Question:
+    """Return the question with a file's shape and element type in place of its name, so that the file is read once.
+
+    Raises `ShapeError` (file) if the file cannot be used.
+    """
+    source = open_source(question.texts.get("input", ""))
+    if source is None:
+        return question
+    typed = replace(question, settings={**_type_of(source, question), **question.settings})
+    return typed.with_text("input", shape_text(source.shape))
+
+
+def _is_half_typed(question: Question, focused: str, source: Source | None) -> bool:
+    """Say whether something typed at the end of a field would make the question readable, or the name of a file."""
+    text = question.texts.get(focused, "")
+    if focused == "input" and {*text} & {".", "/"} and any(map(str.isalpha, text)):
+        return True
+    for completed in (*(text + ending for ending in ENDINGS), *_words_starting(question, focused, text)):
+        try:
+            _requests(question.with_text(focused, completed), None if focused == "input" else source)
+        except ShapeError:
+            continue
+        return True
+    return False
+
+
+def _words_starting(question: Question, focused: str, text: str) -> list[str]:
+    """Return the texts that a field takes and that start as its own does, where they are made of known words."""
+    if question.is_chain:
+        word = text.rpartition("|")[2].lstrip()
+        ops = [op for op in OPS if focused == "stages" and op.startswith(word)]
+        return [text + op.removeprefix(word) + " 1" * values for op in ops for values in range(MOST_VALUES + 1)]
+    words = (word for param in params_of(OPS[question.op]) if param.name == focused for word in param.words)
+    return [word for word in words if word.lower().startswith(text.strip().lower())]
+
+
+def caret(question: Question, result: Result) -> tuple[str, int, int] | None:
+    """Return the field, and the characters in it, that a problem is about; None if no field is at fault."""
+    if (problem := result.problem) is None:
+        return None
+    if question.is_chain and (place := _caret_in_stages(question.texts.get("stages", ""), result.answer, problem)):
+        return place
+    name = "stages" if question.is_chain and problem.argument != "input" else problem.argument
+    if name not in question.fields:
+        return None
+    text = question.texts.get(name, "")
+    start, stop = (None if question.is_chain and name == "stages" else problem.span) or (0, max(1, len(text)))
+    return name, start, max(start + 1, stop)
+
+
+def _caret_in_stages(stages: str, answer: Trace | Chain | None, problem: Problem) -> tuple[str, int, int] | None:
+    """Return the characters in the stages that a problem is about; None if no stage is at fault."""
+    try:
+        number = unreadable_stage(stages) if answer is None else len(answer.traces) - 1
+        of_input = problem.argument == "input" and (answer is None or number == 0)
+        if number is None or of_input:
+            return None
+        return "stages", *token_span(stages, number, problem)
+    except ShapeError:  # a quote is not closed
+        return None
+
+
+def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object] | None:
+    """Return a function that gives a file's element at an index, `?` if it cannot be read; None if there is no file."""
+    if source is None:
+        return None
+    from shapecalc.engine.arrays import FileError, elements_at
+
+    def element(index: tuple[int, ...]) -> object:
+        try:
+            return elements_at(source, index)[()]
+        except FileError:
+            return "?"
+
+    return element
+
+
+# Pasted code
+
+
+def chain_of(text: str, question: Question) -> tuple[Question, Sequence[str]]:
+    """Return the question of the chain that code is for the input of a question, and what is to be said of it.
+
+    Raises `ShapeError`: usage if the input or the code cannot be read, file if the input cannot be used.
+
+    >>> asked, notes = chain_of("x.view(N, -1).t()", Question("reshape", {"input": "N,3,4"}))
+    >>> asked.texts["stages"]
+    'view N,-1 | transpose 1,0 --dialect torch'
+    """
+    from shapecalc.core.code import read_code  # it is slow to import, and only who pastes needs it
+
+    line = dedent(text).strip()
+    typed = question.texts.get("input", "")
+    source = open_source(typed)
+    shape = source.shape if source else read_shape(typed)
+    read = read_code(line, None, shape, None, {})
+    if not read.stages:
+        raise misuse("the code does nothing to the tensor")
+    stages = chain_text(answer_chain(read.shape, read.stages, {})).partition("|")[2].strip()
+    return Question(CHAIN, {"input": typed, "stages": stages}), (brief(line), *read.notes)

@@ -2,29 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from math import prod
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import split, stage_line
-from shapecalc.core.fixing import Fix, apply, fixes
+from shapecalc.core.fixing import Fix, apply
+from shapecalc.core.mistakes import Mistake, mistake_of, twin_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import MERGED
-from shapecalc.tui.history import History
-from shapecalc.tui.outcome import Outcome, answer_question
-from shapecalc.tui.predictions import Predictions, Score
-from shapecalc.tui.question import Question
+from shapecalc.tui.predictions import Hole, Predictions, Score
+from shapecalc.tui.question import Question, answer_question
 from shapecalc.view.grid import journey_of
 from shapecalc.view.layout import layouts
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
-    from shapecalc.core.mistakes import Mistake
+class History:
+    """The questions before the one that is asked, and those that were taken back.
+
+    What is typed at one go in one field, or rubbed out there, is one change.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing before and nothing after."""
+        self.past: list[Question] = []
+        self.future: list[Question] = []
+        self._change: tuple[str, bool] | None = None
+
+    def note(self, before: Question, after: Question, field: str | None) -> None:
+        """Note that a question takes the place of another because of a key in a field; None for any other reason."""
+        if before == after:
+            self._change = None
+            return
+        grows = field is not None and len(after.texts.get(field, "")) > len(before.texts.get(field, ""))
+        change = None if field is None else (field, grows)
+        if change is None or change != self._change:
+            self.past.append(before)
+        self.future.clear()
+        self._change = change
+
+    def back(self, now: Question) -> Question:
+        """Return the question before the one that is asked now."""
+        self._change = None
+        self.future.append(now)
+        return self.past.pop()
+
+    def forth(self, now: Question) -> Question:
+        """Return the question that was taken back last."""
+        self._change = None
+        self.past.append(now)
+        return self.future.pop()
+
 
 ARROWS: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
 """The input axis that an arrow key moves along, counted from the back, and which way."""
+_mistake_of, _twin_of = lru_cache(maxsize=1)(mistake_of), lru_cache(maxsize=1)(twin_of)
 
 
 class State:
@@ -33,7 +66,7 @@ class State:
     >>> from shapecalc.tui.question import FIRST
     >>> state = State(FIRST)
     >>> state.go(5)
-    >>> state.at, state.good.steps[5].rule, state.works("step(1)"), state.works("fix")
+    >>> state.at, state.answer.steps[5].rule, state.works("step(1)"), state.works("fix")
     (5, 'infer', True, False)
     """
 
@@ -43,35 +76,29 @@ class State:
         Nothing is hidden past the last.
         """
         self.question = question
-        self.outcome: Outcome = answer_question(question)
-        self.good: Trace | Chain | None = self.outcome.answer
+        self.result = answer_question(question)
+        self.answer: Trace | Chain | None = self.result.answer
         """The last answer there was. It stays while what is typed has no answer."""
-        self.place = step
-        """The step to stand at where there is one; None is past the last."""
+        self.wanted = step
+        """The step to stand at, as far as there are so many; None is past the last."""
         self._looks_back = step is not None
         """Whether a step before a refusal is stood at, and not the refusal."""
         self.hidden = step is not None
         """Whether dims that are not settled yet are holes."""
         self.shown = False
         """Whether the step at hand is shown although nobody predicted its dim."""
-        self.predictions = Predictions(self.good)
+        self.predictions = Predictions(self.answer)
         self.history = History()
         self._scored = Score()
-        self._mistake: tuple[object, object, Mistake | None] | None = None
-        """The answer and the prediction that a mistake was looked for in, and what was found."""
-        self._twin: tuple[object, Mistake | None] | None = None
-        """The answer that a twin was looked for to, and what was found."""
-        self.chosen: tuple[int, int] | None = None
+        self.chosen: Hole | None = None
         """The dim of the flow that is lit up, by column and index."""
-        self._in_use: tuple[int, int] | None = None
+        self._in_use: Hole | None = None
         """The hole that was typed into last; it stays the one at hand, right or wrong, until it is left."""
         self.gridded = False
         self.beside = False
         """Whether the elements are drawn beside those of a mistake that gives the same sizes."""
         self.big = False
         """Whether the step at hand is drawn in large figures."""
-        self._fix: tuple[Outcome, int, Fix | None] | None = None
-        """What was asked, and the fix that was found for it, with the number of the op that it changes."""
         self.cursor: tuple[int, ...] | None = None
         """The element that the grid follows, by its index in the input."""
 
@@ -83,14 +110,14 @@ class State:
     @property
     def at(self) -> int:
         """The step at hand. A refusal is stood at, and the place is kept for when there is an answer again."""
-        if self.place is None or (self.good is not None and self.good.problem and not self._looks_back):
+        if self.wanted is None or (self.answer is not None and self.answer.problem and not self._looks_back):
             return self.last
-        return min(self.place, self.last)
+        return min(self.wanted, self.last)
 
     @property
     def settled(self) -> bool:
         """Whether the whole answer is shown."""
-        return self.at >= self.last and not (self.good and self.good.problem)
+        return self.at >= self.last and not (self.answer and self.answer.problem)
 
     def ask(self, question: Question, focused: str | None = None) -> None:
         """Ask another question, and stay at the same step if it has that many; go to the problem if it has one."""
@@ -98,10 +125,10 @@ class State:
         self._ask(question, focused)
 
     def _ask(self, question: Question, focused: str | None = None) -> None:
-        self.question, self.outcome = question, answer_question(question, focused)
-        if self.outcome.answer is None or self.outcome.answer == self.good:
+        self.question, self.result = question, answer_question(question, focused)
+        if self.result.answer is None or self.result.answer == self.answer:
             return
-        self.good, self.chosen, self.cursor = self.outcome.answer, None, None
+        self.answer, self.chosen, self.cursor = self.result.answer, None, None
         self.gridded, self.beside = self.gridded and self.has_elements, False
         self._looks_back = False
         self._forget()
@@ -118,9 +145,9 @@ class State:
         """Stand at a step; those before the one at hand are shown, since they were passed."""
         self.shown, self._looks_back = at < self.at, at < self.last
         if at < self.last:
-            self.place = max(0, at)
-        elif not (self.good and self.good.problem):
-            self.place = None
+            self.wanted = max(0, at)
+        elif not (self.answer and self.answer.problem):
+            self.wanted = None
         self.gridded, self.beside, self.chosen, self._in_use = False, False, None, None
 
     def step(self, by: int) -> None:
@@ -142,7 +169,7 @@ class State:
 
     def _forget(self) -> None:
         """Begin with new predictions, and keep the score of those before."""
-        self._scored, self.shown, self.predictions = self.score, False, Predictions(self.good)
+        self._scored, self.shown, self.predictions = self.score, False, Predictions(self.answer)
         self._in_use = None
 
     @property
@@ -157,7 +184,7 @@ class State:
         return self.at + self.shown
 
     @property
-    def holes(self) -> tuple[tuple[int, int], ...]:
+    def holes(self) -> tuple[Hole, ...]:
         """The dims that are hidden, by column and index."""
         return self.predictions.holes(self.passed) if self.hidden and not self.settled else ()
 
@@ -169,7 +196,7 @@ class State:
     @property
     def hides_refusal(self) -> bool:
         """Whether the request is refused, which is not told before its steps lead there."""
-        refused = self.outcome.answer is not None and self.outcome.problem is not None
+        refused = self.result.answer is not None and self.result.problem is not None
         return self.hidden and refused and self._looks_back
 
     @property
@@ -178,7 +205,7 @@ class State:
         return self.hides_answer or self.hides_refusal
 
     @property
-    def hole(self) -> tuple[int, int] | None:
+    def hole(self) -> Hole | None:
         """The dim that what is typed goes into: that of the last key, the one that is lit, or the one asked for."""
         if not self.hidden or self.settled:
             return None
@@ -190,7 +217,7 @@ class State:
         return next(iter((*self._asked_now, *asked[-1:])), None)
 
     @property
-    def _asked_now(self) -> tuple[tuple[int, int], ...]:
+    def _asked_now(self) -> tuple[Hole, ...]:
         """The hidden dims that the step at hand settles."""
         asked = () if self.shown or not self.hidden else self.predictions.of_step(self.at)
         return tuple(hole for hole in asked if not self.predictions.is_right(hole))
@@ -198,31 +225,20 @@ class State:
     @property
     def gives_away(self) -> bool:
         """Whether the picture of the step at hand would show dims that are hidden, as the cuts of a merge do."""
-        return self.good is not None and bool(self.holes) and self.good.steps[self.at].rule == MERGED
+        return self.answer is not None and bool(self.holes) and self.answer.steps[self.at].rule == MERGED
 
     @property
     def mistake(self) -> Mistake | None:
         """The mistake that the predicted dims of the output show, as far as there are any; None if they show none."""
         mine = self.predictions
-        if self.good is None or not any(mine.is_output(hole) and mine.is_wrong(hole) for hole in self.holes):
+        if self.answer is None or not any(mine.is_output(hole) and mine.is_wrong(hole) for hole in self.holes):
             return None
-        from shapecalc.core.mistakes import mistake_of  # only who errs needs them
-
-        predicted = tuple(mine.predicted(self.passed))
-        if self._mistake is None or self._mistake[:2] != (self.good, predicted):
-            self._mistake = self.good, predicted, mistake_of(self.good, predicted)
-        return self._mistake[2]
+        return _mistake_of(self.answer, tuple(mine.predicted(self.passed)))
 
     @property
     def twin(self) -> Mistake | None:
         """The mistake that no size shows, since it gives the same sizes; None if there is none."""
-        from shapecalc.core.mistakes import twin_of  # only who looks at elements needs them
-
-        if self.good is None:
-            return None
-        if self._twin is None or self._twin[0] is not self.good:
-            self._twin = self.good, twin_of(self.good)
-        return self._twin[1]
+        return None if self.answer is None else _twin_of(self.answer)
 
     @property
     def is_answered(self) -> bool:
@@ -240,13 +256,6 @@ class State:
         if self.hole is not None:
             self.predictions.type(self.hole, char)
 
-    def predict(self, mistake: Mistake) -> None:
-        """Type what a mistake gives into the holes of the output, all of which are hidden for it."""
-        self.hidden = False
-        self.hide_or_reveal()
-        self.predictions.texts.update(zip(self.predictions.output, map(str, mistake.answer.output or ()), strict=False))
-        self.chosen = next(hole for hole in self.predictions.output if hole in self.holes)
-
     def enter(self) -> None:
         """Go on if what was typed is right; otherwise give one more help."""
         if self.hole is not None and self.asking:
@@ -258,15 +267,15 @@ class State:
 
     # What is lit
 
-    def choose(self, dim: tuple[int, int] | None) -> None:
+    def choose(self, dim: Hole | None) -> None:
         """Light up a dim of the flow; none if it was lit already."""
         self.chosen, self._in_use = None if dim == self.chosen else dim, None
 
     def choose_beside(self, key: str) -> None:
         """Light up the dim that an arrow key leads to from the one that is lit, or from the first."""
-        if self.good is None:
+        if self.answer is None:
             return
-        counts = [len(self.good.input), *(len(layout.cells) for layout in layouts(self.good))]
+        counts = [len(self.answer.input), *(len(layout.cells) for layout in layouts(self.answer))]
         column, row = self.chosen or self.hole or (0, -1)
         columns, rows = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}[key]
         column = max(0, min(column + columns, len(counts) - 1))
@@ -277,11 +286,11 @@ class State:
     @property
     def has_elements(self) -> bool:
         """Whether there are elements to show at every stage."""
-        return self.good is not None and has_elements(self.good)
+        return self.answer is not None and has_elements(self.answer)
 
     def move(self, key: str) -> None:
         """Move the cursor of the grid; past the end of the last axis it goes on in the next row."""
-        shape = journey_of(self.good).points[0].shape if self.good else ()
+        shape = journey_of(self.answer).points[0].shape if self.answer else ()
         place, by = ARROWS[key]
         if len(shape) < -place:
             return
@@ -296,22 +305,11 @@ class State:
     @property
     def fix(self) -> Fix | None:
         """What would make the request resolve, or hold for every batch; None if no small change does."""
-        return self._found_fix()[1]
-
-    def _found_fix(self) -> tuple[int, Fix | None]:
-        """Return the number of the op that the fix changes, and the fix. It is looked for once."""
-        if self._fix is None or self._fix[0] is not self.outcome:
-            answer = self.outcome.answer
-            traces = [*enumerate(answer.traces)] if answer is not None else []
-            if answer is not None and answer.problem:
-                traces = traces[-1:]
-            found = ((at, fix) for at, trace in traces for fix in fixes(trace))
-            self._fix = self.outcome, *next(found, (0, None))
-        return self._fix[1:]
+        return self.result.fix[1]
 
     def question_with_fix(self) -> Question:
         """Return the question with the fix applied."""
-        (at, fix), answer = self._found_fix(), self.outcome.answer
+        (at, fix), answer = self.result.fix, self.result.answer
         if fix is None or answer is None:
             return self.question
         if self.question.is_chain:
@@ -331,15 +329,14 @@ NEEDED: dict[str, Callable[[State], bool]] = {
     "undo": lambda state: bool(state.history.past),
     "redo": lambda state: bool(state.history.future),
     "hide": lambda state: bool(state.predictions.cells) or state.hides_refusal,
-    "tally": lambda state: state.good is not None and bool(state.good.output),
     **dict.fromkeys(("step(1)", "last"), lambda state: state.at < state.last or state.hides_refusal),
     **dict.fromkeys(("step(-1)", "first"), lambda state: state.at > 0),
     "fix": lambda state: not state.hides_refusal and state.fix is not None,
-    "compare": lambda state: not state.question.is_chain and state.outcome.answer is not None,
-    **dict.fromkeys(("against", "simplify"), lambda state: state.outcome.answer is not None),
-    **dict.fromkeys(("film", "save"), lambda state: state.good is not None),
+    "compare": lambda state: not state.question.is_chain and state.result.answer is not None,
+    **dict.fromkeys(("equiv", "simplify"), lambda state: state.result.answer is not None),
+    **dict.fromkeys(("film", "save"), lambda state: state.answer is not None),
     "grid": lambda state: state.has_elements,
-    "code": lambda state: state.good is not None and state.good.output is not None,
+    "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
 """What an action needs to do something; one that is not here always does."""
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 from rich.color import Color, blend_rgb
 from rich.color_triplet import ColorTriplet
 from rich.segment import Segment
 from rich.style import Style
+from textual.color import Color as Background
 from textual.filter import LineFilter, monochrome_style
 from textual.theme import Theme
 
-from shapecalc.view.ink import contrast
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from textual.color import Color as Background
+from shapecalc.view.canvas import contrast
 
 WHITE, BLACK = ColorTriplet(255, 255, 255), ColorTriplet(0, 0, 0)
 TEXT, LINES = 4.5, 3.0
@@ -31,61 +28,32 @@ DRAWN = frozenset(map(chr, (*range(0x2500, 0x25A0), *b" |-+.'")))
 EDGES = frozenset(map(chr, (*range(0x2581, 0x2588), *range(0x2589, 0x2590), 0x2594, 0x2595, *b" ")))
 """The characters that continue an area, such as a scroll bar, by a part of a cell: they keep its colour."""
 
-OURS = Theme(
-    "shapecalc",
-    primary="#56B4E9",
-    secondary="#0072B2",
-    accent="#E69F00",
-    warning="#E69F00",
-    error="#D55E00",
-    success="#009E73",
-    foreground="#E6E9EF",
-    background="#10151D",
-    surface="#18202B",
-    panel="#2A3646",
-)
-DARK = Theme(
-    "dark",
-    primary="#4DA3FF",
-    secondary="#8AB4F8",
-    accent="#FFB454",
-    warning="#FFB454",
-    error="#FF6B6B",
-    success="#5FD38D",
-    foreground="#F2F2F2",
-    background="#000000",
-    surface="#121212",
-    panel="#2B2B2B",
-)
-LIGHT = Theme(
-    "light",
-    primary="#004E8A",
-    secondary="#0072B2",
-    accent="#8A4B00",
-    warning="#8A4B00",
-    error="#B3261E",
-    success="#00664A",
-    foreground="#1C1C1C",
-    background="#FFFFFF",
-    surface="#F4F5F7",
-    panel="#DDE1E6",
-    dark=False,
-)
-PLAIN = Theme(
-    "without colour",
-    primary="#C8C8C8",
-    secondary="#A8A8A8",
-    accent="#E0E0E0",
-    warning="#E0E0E0",
-    error="#FFFFFF",
-    success="#E0E0E0",
-    foreground="#EDEDED",
-    background="#0E0E0E",
-    surface="#1A1A1A",
-    panel="#303030",
-)
-THEMES = {theme.name: theme for theme in (OURS, DARK, LIGHT, PLAIN)}
-"""What is offered, in the order in which the key goes through them."""
+NAMES = ("shapecalc", "dark", "light", "without colour")
+"""The names of the themes, in the order in which the key goes through them."""
+COLOURS = {
+    "primary": ("#56B4E9", "#4DA3FF", "#004E8A", "#C8C8C8"),
+    "secondary": ("#0072B2", "#8AB4F8", "#0072B2", "#A8A8A8"),
+    "accent": ("#E69F00", "#FFB454", "#8A4B00", "#E0E0E0"),
+    "warning": ("#E69F00", "#FFB454", "#8A4B00", "#E0E0E0"),
+    "error": ("#D55E00", "#FF6B6B", "#B3261E", "#FFFFFF"),
+    "success": ("#009E73", "#5FD38D", "#00664A", "#E0E0E0"),
+    "foreground": ("#E6E9EF", "#F2F2F2", "#1C1C1C", "#EDEDED"),
+    "background": ("#10151D", "#000000", "#FFFFFF", "#0E0E0E"),
+    "surface": ("#18202B", "#121212", "#F4F5F7", "#1A1A1A"),
+    "panel": ("#2A3646", "#2B2B2B", "#DDE1E6", "#303030"),
+}
+"""What each theme has for the roles of colours."""
+
+
+def _theme(column: int) -> Theme:
+    colours: dict[str, Any] = {role: row[column] for role, row in COLOURS.items()}
+    return Theme(NAMES[column], dark=NAMES[column] != "light", **colours)
+
+
+THEMES = {name: _theme(column) for column, name in enumerate(NAMES)}
+"""What is offered."""
+OURS, *_, PLAIN = NAMES
+"""The theme that the app opens in, and the one without colour."""
 
 
 def opening_theme(kept: str, *, colour: bool) -> str:
@@ -94,8 +62,8 @@ def opening_theme(kept: str, *, colour: bool) -> str:
     >>> opening_theme("light", colour=True), opening_theme("light", colour=False), opening_theme("", colour=True)
     ('light', 'without colour', 'shapecalc')
     """
-    wanted = kept if colour else PLAIN.name
-    return wanted if wanted in THEMES else OURS.name
+    wanted = kept if colour else PLAIN
+    return wanted if wanted in THEMES else OURS
 
 
 def theme_after(name: str) -> str:
@@ -104,39 +72,24 @@ def theme_after(name: str) -> str:
     >>> theme_after("shapecalc"), theme_after("without colour"), theme_after("nope")
     ('dark', 'shapecalc', 'shapecalc')
     """
-    names = [*THEMES]
-    return names[(names.index(name) + 1) % len(names)] if name in THEMES else names[0]
+    return NAMES[(NAMES.index(name) + 1) % len(NAMES)] if name in NAMES else OURS
 
 
 def filters_of(name: str, *, colour: bool) -> Sequence[LineFilter]:
     """Return what every line of the screen goes through in a theme, the last of all what lets it be read."""
-    return (READABLE,) if colour and name != PLAIN.name else (COLOURLESS, READABLE)
+    return (READABLE,) if colour and name != PLAIN else (COLOURLESS, READABLE)
 
 
-class Readable(LineFilter):
-    """Gives text and lines the contrast that they need with what is behind them: their colour as far as it can be."""
+class _Restyled(LineFilter):
+    """Gives the texts of a line the styles that a function returns for theirs."""
 
-    def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
-        """Return the segments of a line, with shades that can be read."""
-        return [
-            segment
-            if style is None or EDGES.issuperset(text)
-            else Segment(text, _readable_style(style, _least(text)), control)
-            for segment in segments
-            for text, style, control in (segment,)
-        ]
-
-
-class Colourless(LineFilter):
-    """Shows what is coloured as plain text, and backgrounds in grey. What steps back keeps its grey."""
+    def __init__(self, style_of: Callable[[str, Style], Style]) -> None:
+        super().__init__()
+        self.style_of = style_of
 
     def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
-        """Return the segments of a line, without colours."""
-        return [
-            Segment(text, style and _colourless_style(style), control)
-            for segment in segments
-            for text, style, control in (segment,)
-        ]
+        """Return the segments of a line, in other styles."""
+        return [Segment(text, style and self.style_of(text, style), control) for text, style, control in segments]
 
 
 class _InTurn(LineFilter):
@@ -157,12 +110,12 @@ def in_turn(filters: tuple[LineFilter, ...]) -> LineFilter:
     return _InTurn(filters)
 
 
-COLOURLESS, READABLE = Colourless(), Readable()
-
-
 @lru_cache(4096)
 def _colourless_style(style: Style) -> Style:
-    """Return a style without hues: white for a coloured text on a dark background, black on a light one."""
+    """Return a style without hues: white for a coloured text on a dark background, black on a light one.
+
+    Backgrounds are grey, and what steps back keeps its grey.
+    """
     grey = monochrome_style(style)
     parts = (0,) if style.color is None or style.color.is_default else style.color.get_truecolor()
     if max(parts) - min(parts) < HUE:
@@ -177,7 +130,8 @@ def _ink(page: ColorTriplet) -> ColorTriplet:
 
 @lru_cache(4096)
 def _least(text: str) -> float:
-    return LINES if DRAWN.issuperset(text) else TEXT
+    """Return the contrast that a text needs; areas go on in their own colour."""
+    return 0 if EDGES.issuperset(text) else LINES if DRAWN.issuperset(text) else TEXT
 
 
 @lru_cache(4096)
@@ -192,3 +146,7 @@ def _readable_style(style: Style, least: float) -> Style:
     shades = (blend_rgb(colour, ink, part / SHADES) for part in range(1, SHADES))
     shade = next((shade for shade in shades if contrast(shade, page) >= least), ink)
     return style + Style(color=Color.from_triplet(shade))
+
+
+COLOURLESS = _Restyled(lambda _, style: _colourless_style(style))
+READABLE = _Restyled(lambda text, style: _readable_style(style, _least(text)))

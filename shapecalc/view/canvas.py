@@ -1,28 +1,27 @@
-"""A canvas of character cells. Lines join where they meet, words stand over lines, and the result is a `Text`."""
+"""The cells that pictures are drawn on: their characters, their styles, and the canvas that lines are drawn on."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import compress, count
 from operator import is_not
 
 from rich.style import Style
 from rich.text import Span, Text
 
-from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UP, Strokes, clip
+from shapecalc.core.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import TypeAlias
-
-    Row: TypeAlias = tuple[list[str], list[Style | str], list[int]]
-    """The cells of a row: their characters, their styles, and the directions in which lines leave each."""
-
+Colour = tuple[int, int, int]
+Row = tuple[list[str], list[Style | str], list[int]]
+"""The cells of a row: their characters, their styles, and the directions in which lines leave each."""
+UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
+"""The directions in which a line leaves a character cell; their sum is its place in `Strokes.lines`."""
 WORD = 16
 """What stands among the directions of lines for a cell of a word."""
 SPARE = 80
 """The blank cells by which a row grows beyond what is drawn in it, so that it grows seldom."""
-APART = 3
+NOTE_GAP = 3
 """The blanks between two notes on one line."""
 WIDEST_PITCH = 3
 """The most lines from one axis to the next."""
@@ -30,6 +29,119 @@ TALLEST = 20
 """The most lines that a picture grows to. A taller one would be slow to draw, and no clearer."""
 LINES_FOR_PITCH = 7
 """The lines that a picture needs for each line from one axis to the next."""
+
+
+class Strokes(Record):
+    """A set of characters, each named by what it means."""
+
+    lines: str
+    """Sixteen characters: the index is the sum of the directions in which lines leave the cell."""
+    size: str
+    """The line along which a size is copied, but no element moves."""
+    falling: str
+    """The line of an axis that goes down."""
+    rising: str
+    """The line of an axis that goes up."""
+    crossing: str
+    """The cell in which both meet."""
+    joint: str
+    """The cell in which ways of axes meet from all four sides."""
+    arrow: str
+    wall: str
+    """The end of the line of an axis that is dropped."""
+    block: str
+    shade: str
+    """What stands for cuts that are too close to each other to be drawn."""
+    over: str
+    """The block of elements that are left over or too many."""
+    hole: str
+    unknown: str
+    fail: str
+    to: str
+    none: str
+    """The mark of a dim that no input axis became."""
+    dots: str
+
+
+SIGNS = {
+    "lines": (" ╵╷│╴╯╮┤╶╰╭├─┴┬┼", " '.|-'.+-'.+-+++"),
+    "size": ("┄", ":"),
+    "falling": ("╲", "\\"),
+    "rising": ("╱", "/"),  # noqa: RUF001
+    "crossing": ("╳", "X"),  # noqa: RUF001
+    "joint": ("•", "*"),
+    "arrow": ("▸", ">"),
+    "wall": ("┤", "|"),
+    "block": ("█", "#"),
+    "shade": ("░", "="),
+    "over": ("▒", "!"),
+    "hole": ("_", "_"),
+    "unknown": ("?", "?"),
+    "fail": ("✗", "x"),
+    "to": ("→", "->"),
+    "none": ("·", "."),
+    "dots": ("…", "..."),
+}
+"""Each sign in Unicode and in ASCII."""
+UNICODE, ASCII = (Strokes(**{name: signs[at] for name, signs in SIGNS.items()}) for at in (0, 1))
+
+
+def strokes_for(encoding: str | None) -> Strokes:
+    """Return the strokes that a stream of `encoding` can show.
+
+    >>> strokes_for("utf-8") is UNICODE, strokes_for("ascii") is ASCII, strokes_for(None) is ASCII
+    (True, True, True)
+    """
+    try:
+        "".join(unicode for unicode, _ in SIGNS.values()).encode(encoding or "ascii")
+    except (UnicodeError, LookupError):
+        return ASCII
+    return UNICODE
+
+
+def clip(text: str, room: int, strokes: Strokes) -> str:
+    """Return `text`. If it is longer than `room`, it is cut there and ends with dots.
+
+    >>> clip("C*H*W/64", 6, ASCII), clip("12", 6, ASCII)
+    ('C*H...', '12')
+    """
+    if len(text) <= room:
+        return text
+    kept = max(0, room - len(strokes.dots))
+    return (text[:kept] + strokes.dots)[: max(0, room)]
+
+
+@lru_cache(maxsize=1024)
+def ink(
+    colour: str = "",
+    *,
+    dim: bool = False,
+    bold: bool = False,
+    reverse: bool = False,
+    mark: tuple[str, object] | None = None,
+) -> Style:
+    """Return a style in a colour, in that of the terminal if it is empty; `mark` is one item of meta data.
+
+    >>> ink("#D55E00", bold=True) is ink("#D55E00", bold=True)
+    True
+    """
+    return Style(color=colour or None, dim=dim, bold=bold, reverse=reverse, meta=dict([mark]) if mark else None)
+
+
+def contrast(one: Colour, other: Colour) -> float:
+    """Return the contrast of two colours, from 1 to 21. Source: WCAG 2.1, contrast ratio.
+
+    >>> contrast((0, 0, 0), (255, 255, 255))
+    21.0
+    """
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: Colour) -> float:
+    parts = [part / 255 for part in colour]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 class Canvas:
@@ -67,6 +179,15 @@ class Canvas:
         """Draw a line in column `x` from the middle of row `top` to the middle of row `bottom`."""
         for y in range(top, bottom + 1):
             self.join(x, y, (UP if y > top else 0) | (DOWN if y < bottom else 0), style)
+
+    def draw_ruler(self, y: int, cuts: Sequence[int], style: Style | str | None = "") -> None:
+        """Draw a line on row `y` from the first of some cells to the last, with a tick at each of them."""
+        first, *between, last = cuts
+        self.draw_across(y, first + 1, last, style)
+        self.join(first, y, RIGHT | UP | DOWN, style)
+        self.join(last, y, LEFT | UP | DOWN, style)
+        for x in between:
+            self.join(x, y, UP | DOWN, style)
 
     def put(self, x: int, y: int, text: str, style: Style | str | None = "") -> None:
         """Write words to the right from cell `x` of row `y`, one character in each cell."""
@@ -163,8 +284,8 @@ def packed(notes: list[Text], width: int, strokes: Strokes) -> list[Text]:
     """Return notes on as few lines as they fit on, each line as `clip_line` does."""
     lines = list[Text]()
     for note in notes:
-        if lines and len(lines[-1]) + APART + len(note) <= width:
-            lines[-1] = Text.assemble(lines[-1], " " * APART, note)
+        if lines and len(lines[-1]) + NOTE_GAP + len(note) <= width:
+            lines[-1] = Text.assemble(lines[-1], " " * NOTE_GAP, note)
         else:
             lines.append(note)
     return [clip_line(line, width, strokes) for line in lines]

@@ -1,9 +1,17 @@
-"""The grid: the elements at every stage. One of them is followed from the input to the output."""
+"""The grid: the elements at every stage, as tables. One of them is followed from the input to the output.
+
+The last axis of a tensor goes across, the others go down, each row and column with its index. A line parts one block of
+rows from the next. Of a tensor that is too large, the part around one element is shown, and what is left out is counted
+under it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
 from math import prod
-from typing import assert_never
+from typing import Any, assert_never
 
 from rich.text import Text
 
@@ -11,30 +19,131 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Shape, all_known, substitute
 from shapecalc.core.examples import example_sizes
 from shapecalc.core.follow import index_text
-from shapecalc.core.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice, index_after, index_before, ravel
+from shapecalc.core.moves import (
+    Expand,
+    Move,
+    Permute,
+    Pick,
+    Reshape,
+    Roll,
+    Slice,
+    index_after,
+    index_before,
+    ravel,
+    unravel,
+)
 from shapecalc.core.problem import misuse
-from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text, visible
-from shapecalc.view.blocks import Element, Table, side_by_side
-from shapecalc.view.canvas import packed, stack
-from shapecalc.view.layout import layouts
-from shapecalc.view.marks import Mark, input_marks, mark_text
-from shapecalc.view.steps import shown_name
-from shapecalc.view.strokes import UNICODE, Strokes, clip
-from shapecalc.view.sums import sums
+from shapecalc.view.canvas import (
+    DOWN,
+    LEFT,
+    RIGHT,
+    UNICODE,
+    UP,
+    Strokes,
+    clip,
+    clip_line,
+    ink,
+    packed,
+    rows_around,
+    stack,
+)
+from shapecalc.view.hints import shown_name
+from shapecalc.view.layout import Mark, input_marks, layouts, mark_text
+from shapecalc.view.pictures import sums
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from shapecalc.core.equiv import Counterexample  # the app opens without it
 
-    from shapecalc.core.equiv import Counterexample
-
-    Index = tuple[int, ...]
-
+Index = tuple[int, ...]
+LEAST_BLOCK = 23
+"""The fewest cells of a table."""
+HEAD = 3
+"""The lines over the elements, without the line under the indices."""
+BETWEEN = 4
+"""The blanks between two tables."""
 LONGEST_VALUE = 8
+NAMES = ("asked", "mistaken")
+MOST_COMPARED = 4096
+"""The most elements that are compared in their order; past them, those one step along each axis are."""
 
 
-class Point(Record):
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element: its text, its index in the input, and whether it is marked."""
+
+    text: str
+    source: tuple[int, ...]
+    lit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One tensor: what is written over it, and its elements."""
+
+    title: str
+    whole_title: str
+    """The title with more in it, where there is room for that of all tables; empty if there is no more."""
+    at: str
+    """Where the marked element is; empty if there is none."""
+    shape: tuple[int, ...]
+    marks: tuple[str, ...]
+    """The mark of each axis."""
+    focus: tuple[int, ...]
+    """The index of the element that is always shown."""
+    wide: int
+    """The cells of an element."""
+    element: Callable[[Index], Element]
+
+    @property
+    def columns(self) -> int:
+        """How many elements one row has."""
+        return self.shape[-1] if self.shape else 1
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return prod(self.shape[:-1])
+
+    @property
+    def block(self) -> int:
+        """How many rows go together: those of the innermost axis that has several."""
+        return next((size for size in reversed(self.shape[:-1]) if size > 1), 1)
+
+    @property
+    def index_widths(self) -> tuple[int, ...]:
+        """The cells of the index on each axis: of its mark, or of its largest position."""
+        return tuple(max(len(mark), len(str(size - 1))) for mark, size in zip(self.marks, self.shape, strict=True))
+
+    @property
+    def label(self) -> int:
+        """The cells at the left of the elements: the indices of a row, a line, and the mark of the last axis."""
+        return sum(self.index_widths[:-1]) + max(0, len(self.shape) - 2) + 2 * (len(self.shape) > 1) + self.gutter
+
+    @property
+    def gutter(self) -> int:
+        """The cells of the mark of the last axis."""
+        return len(self.marks[-1]) + (len(self.shape) > 1) if self.marks else 0
+
+    @property
+    def cell(self) -> int:
+        """The cells of an element with the brackets around it, or of the largest index over it."""
+        return max(self.wide, len(str(self.columns - 1))) + 2
+
+    @property
+    def lines(self) -> int:
+        """The lines of the whole table."""
+        return HEAD + self.rows + (self.rows - 1) // self.block
+
+    def width(self, height: int) -> int:
+        """Return the cells of the whole table, with what counts the rows that `height` lines have no room for."""
+        note = LEAST_BLOCK if self.rows + self.rows // self.block + HEAD > height else 0
+        return max(self.label + self.columns * self.cell, len(self.title), len(self.at), note)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
     """The tensor at one point: the input, or after a stage."""
 
     name: str
@@ -44,7 +153,8 @@ class Point(Record):
     marks: tuple[Mark, ...]
 
 
-class Journey(Record):
+@dataclass(frozen=True, slots=True)
+class Journey:
     """The tensor at each point in numbers, the moves between the points, and the sizes that stand for names."""
 
     points: tuple[Point, ...]
@@ -67,6 +177,188 @@ class Journey(Record):
             index = indices[-1]
             indices.append(None if index is None else index_after(index, self.points[place].shape, move))
         return indices
+
+
+def values_text(elements: Any, gaps: Sequence[int | None]) -> str:
+    """Return nested lists as text, in columns. `gaps` says at which position of each axis others are left out.
+
+    >>> print(values_text([[0, 1], [2, 13]], (None, 1)))
+    [[ 0 ...  1]
+     [ 2 ... 13]]
+    """
+    width = max((len(_element_word(leaf)) for leaf in _leaves(elements, len(gaps))), default=0)
+    return _nested(elements, gaps, width, indent=1)
+
+
+def _nested(elements: Any, gaps: Sequence[int | None], width: int, indent: int) -> str:
+    if not gaps:
+        return _element_word(elements).rjust(width)
+    parts = [_nested(element, gaps[1:], width, indent + 1) for element in elements]
+    if gaps[0] is not None:
+        parts.insert(gaps[0], "...")
+    between = " " if len(gaps) == 1 else "\n" * (len(gaps) - 1) + " " * indent
+    return f"[{between.join(parts)}]"
+
+
+def _leaves(elements: Any, depth: int) -> list[Any]:
+    if depth == 0:
+        return [elements]
+    return [leaf for element in elements for leaf in _leaves(element, depth - 1)]
+
+
+def _element_word(element: Any) -> str:
+    return visible(str(element))
+
+
+def side_by_side(tables: Sequence[Table], width: int, height: int, strokes: Strokes) -> list[Text]:
+    """Return tables beside each other, as many as fit, and a line that counts the others."""
+    fits = max(1, min(len(tables), (width + BETWEEN) // (LEAST_BLOCK + BETWEEN)))
+    more = len(tables) - fits
+    height -= bool(more)
+    least = [table.width(height) for table in tables[:fits]]
+    titled = [max(room, len(table.whole_title)) for room, table in zip(least, tables, strict=False)]
+    room = width - BETWEEN * (fits - 1)
+    rooms = titled if sum(titled) <= room else _rooms(least, room)
+    ruled = all(table.lines < height for table in tables[:fits])
+    blocks = [
+        _table_lines(table, (room, height), strokes, ruled=ruled) for table, room in zip(tables, rooms, strict=False)
+    ]
+    lines = []
+    for row in range(max(map(len, blocks))):
+        line = Text()
+        for block, room in zip(blocks, rooms, strict=True):
+            part = block[row].copy() if row < len(block) else Text()
+            part.pad_right(room + BETWEEN - len(part))
+            line.append_text(part)
+        lines.append(clip_line(line, width, strokes))
+    return [*lines, *([clip_line(Text(f"{strokes.dots} {more} more after these", "dim"), width, strokes)] * bool(more))]
+
+
+def _rooms(widths: list[int], width: int) -> list[int]:
+    """Return the room of each table: what it needs, and of `width` an equal part of the rest if that is too much.
+
+    >>> _rooms([10, 50, 60], 100), _rooms([10, 20], 100)
+    ([10, 45, 45], [10, 20])
+    """
+    rooms, left = [0] * len(widths), width
+    for done, place in enumerate(sorted(range(len(widths)), key=widths.__getitem__)):
+        rooms[place] = min(widths[place], left // (len(widths) - done))
+        left -= rooms[place]
+    return rooms
+
+
+def _table_lines(table: Table, room: tuple[int, int], strokes: Strokes, *, ruled: bool) -> list[Text]:
+    """Return a table: its title, the place of the marked element, the indices of the columns, the rows.
+
+    If it is `ruled`, a line parts the indices of the columns from the rows.
+    """
+    width, height = room
+    title = table.whole_title if 0 < len(table.whole_title) <= width else table.title
+    head = [Text(clip(title, width, strokes), "bold")]
+    head += [Text(clip(table.at, width, strokes))] if table.at else []
+    head += [Text()] * (1 + ruled) if table.shape else []
+    row, column = divmod(ravel(table.focus, table.shape), table.columns)
+    label = min(table.label, max(width // 2, width - table.columns * table.cell))
+    across = rows_around(column, table.columns, (width - label) // table.cell)
+    down = _rows_shown(table, row, height - len(head))
+    notes = _left_out(table, down, across, width)
+    if notes and len(down) > 1:
+        down = _rows_shown(table, row, height - len(head) - len(notes))
+        notes = _left_out(table, down, across, width)
+    if table.shape:
+        head[-1] = _parting_line(table, label, len(across), strokes)
+        head[-1 - ruled] = _column_labels(table, across, label, strokes)
+    lines = _table_rows(table, down, across, label, strokes)
+    return [*head, *lines, *(Text(clip(f"{strokes.dots} {note}", width, strokes), "dim") for note in notes)]
+
+
+def _rows_shown(table: Table, here: int, room: int) -> range:
+    """Return the rows around row `here` that have room, with the lines between blocks."""
+    shown = rows_around(here, table.rows, room)
+    while len(shown) > 1 and len(shown) + sum(_starts_block(table, row) for row in shown[1:]) > room:
+        shown = shown[1:] if here - shown[0] > shown[-1] - here else shown[:-1]
+    return shown
+
+
+def _starts_block(table: Table, row: int) -> bool:
+    return table.block < table.rows and row % table.block == 0
+
+
+def _left_out(table: Table, down: range, across: range, width: int) -> list[str]:
+    """Return the lines that say which rows and columns are shown: one if it fits, none if all are shown."""
+    parts = []
+    if len(down) < table.rows:
+        parts.append(f"{_shown_text('row', down)} of {table.rows}")
+    if len(across) < table.columns:
+        parts.append(f"{_shown_text('column', across)} of {table.columns}")
+    joined = ", ".join(parts)
+    return [joined] if parts and len(joined) + 4 <= width else parts
+
+
+def _shown_text(word: str, shown: range) -> str:
+    """Return which rows or columns are shown.
+
+    >>> _shown_text("row", range(1, 2)), _shown_text("column", range(4))
+    ('row 1', 'columns 0-3')
+    """
+    return f"{word} {shown[0]}" if len(shown) == 1 else f"{word}s {shown[0]}-{shown[-1]}"
+
+
+def _column_labels(table: Table, across: range, label: int, strokes: Strokes) -> Text:
+    """Return the marks of the axes, and the index of each column."""
+    marks = [mark.rjust(wide) for mark, wide in zip(table.marks[:-1], table.index_widths, strict=False)]
+    line = Text(_fitted(table, " ".join(marks), label, table.marks[-1], strokes), "dim")
+    for column in across:
+        line.append(f"{column} ".rjust(table.cell), "dim")
+    return line
+
+
+def _fitted(table: Table, texts: str, label: int, mark: str, strokes: Strokes) -> str:
+    """Return what stands at the left of a row: its indices, a line, and the mark of the last axis."""
+    if len(table.shape) < 2:
+        return mark[:label].rjust(min(table.gutter, label))
+    room = label - table.gutter - 2
+    if room < 1:
+        return " " * label
+    wall = strokes.lines[UP | DOWN]
+    texts = texts if len(texts) <= room else f"{strokes.dots[0]}{texts[len(texts) - room + 1 :]}"
+    return f"{texts.rjust(room)} {wall}{mark.rjust(table.gutter)}"
+
+
+def _table_rows(table: Table, down: range, across: range, label: int, strokes: Strokes) -> list[Text]:
+    """Return rows with their indices. An index that is the one above is not written again."""
+    lines, before = list[Text](), None
+    for row in down:
+        first = unravel(row * table.columns, table.shape)
+        if row != down[0] and _starts_block(table, row):
+            lines.append(_parting_line(table, label, len(across), strokes))
+            before = None
+        texts = [
+            (" " if before is not None and first[: axis + 1] == before[: axis + 1] else str(first[axis])).rjust(wide)
+            for axis, wide in enumerate(table.index_widths[:-1])
+        ]
+        before = first
+        line = Text(_fitted(table, " ".join(texts), label, "", strokes), "dim")
+        for column in across:
+            line.append_text(_element_text(table, (*first[:-1], column) if first else ()))
+        lines.append(line)
+    return lines
+
+
+def _element_text(table: Table, index: Index) -> Text:
+    """Return one element, in brackets if it is marked. It carries its index in the input as the meta data `cell`."""
+    element = table.element(index)
+    text = element.text.rjust(table.cell - 2)
+    style = ink(bold=element.lit, reverse=element.lit, mark=("cell", element.source))
+    return Text(f"[{text}]" if element.lit else f" {text} ", style)
+
+
+def _parting_line(table: Table, label: int, columns: int, strokes: Strokes) -> Text:
+    across, cross = strokes.lines[LEFT | RIGHT], strokes.lines[UP | DOWN | LEFT | RIGHT]
+    if len(table.shape) < 2:
+        return Text(across * (label + columns * table.cell), "dim")
+    left = label - table.gutter - 1
+    return Text(f"{across * left}{cross}{across * (table.gutter + columns * table.cell)}", "dim")
 
 
 def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None, *, whole: bool = True) -> Journey:
@@ -124,7 +416,7 @@ def grid(
     as `journey_of` does, and if there are no elements.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.view.strokes import ASCII
+    >>> from shapecalc.view.canvas import ASCII
     >>> print(grid(sc.transpose((2, 3)), (1, 0), strokes=ASCII))
     input 2,3         transpose -> 3,2
     3 is at [1,0]     3 is at [0,1]
@@ -139,12 +431,12 @@ def grid(
         raise misuse("there are no elements to show")
     cursor = (0,) * len(answer.input) if cursor is None else cursor
     tables = [
-        _table(journey, place, index, lambda _, source: source == cursor, value, strokes)
+        _table_at(journey, place, index, lambda _, source: source == cursor, value, strokes)
         for place, index in enumerate(journey.places(cursor))
     ]
     lines = side_by_side(tables, width, height - bool(journey.sizes), strokes)
-    told = packed([Text(note, "dim") for note in _notes(answer, journey)], width, strokes)
-    return stack([*lines, *told[: max(bool(journey.sizes), height - len(lines))]])
+    notes = packed([Text(note, "dim") for note in _notes(answer, journey)], width, strokes)
+    return stack([*lines, *notes[: max(bool(journey.sizes), height - len(lines))]])
 
 
 def _notes(answer: Trace | Chain, journey: Journey) -> list[str]:
@@ -160,7 +452,6 @@ def output_grids(
     width: int = 78,
     height: int = 12,
     strokes: Strokes = UNICODE,
-    names: tuple[str, str] = ("first", "second"),
 ) -> Text:
     """Return the outputs of two answers where they differ, side by side, the first element that does marked in each.
 
@@ -171,19 +462,24 @@ def output_grids(
     >>> output_grids(pair, sc.equiv(*pair).counterexample).plain.splitlines()[:2]
     ['first 3,2        second 3,2', '3 is at [0,1]    1 is at [0,1]']
     """
-    if any(0 in output for output in found.outputs):
-        raise misuse("there are no elements to show")
+    journeys = tuple([journey_of(answer, found.sizes) for answer in answers])
+    return stack(side_by_side(_outputs(journeys, ("first", "second"), found.index, strokes), width, height, strokes))
+
+
+def _outputs(journeys: Iterable[Journey], names: tuple[str, str], index: Index | None, strokes: Strokes) -> list[Table]:
+    """Return the last points of journeys as tables with names, the element at an index marked in each."""
     tables = []
-    for name, answer in zip(names, answers, strict=True):
-        journey = journey_of(answer, found.sizes)
+    for name, journey in zip(names, journeys, strict=True):
         last = len(journey.points) - 1
-        table = _table(journey, last, found.index, lambda index, _: index == found.index, None, strokes)
-        at = "" if found.index is None else table.at
-        tables.append(replace(table, title=f"{name} {shape_text(table.shape)}", whole_title="", at=at))
-    return stack(side_by_side(tables, width, height, strokes))
+        if 0 in journey.points[last].shape:
+            raise misuse("there are no elements to show")
+        table = _table_at(journey, last, index, lambda at, _: at == index, None, strokes)
+        title, at = f"{name} {shape_text(table.shape)}", "" if index is None else table.at
+        tables.append(replace(table, title=title, whole_title="", at=at))
+    return tables
 
 
-def _table(
+def _table_at(
     journey: Journey,
     place: int,
     index: Index | None,
@@ -200,7 +496,7 @@ def _table(
 
     def element(at: Index) -> Element:
         source = journey.source(place, at)
-        return Element(_text(journey, source, value, strokes), source, is_lit(at, source))
+        return Element(_value_text(journey, source, value, strokes), source, is_lit(at, source))
 
     after = f" {strokes.to} " if place else " "
     return Table(
@@ -215,6 +511,60 @@ def _table(
     )
 
 
-def _text(journey: Journey, source: Index, value: Callable[[Index], object] | None, strokes: Strokes) -> str:
+def _value_text(journey: Journey, source: Index, value: Callable[[Index], object] | None, strokes: Strokes) -> str:
     shown = ravel(source, journey.points[0].shape) if value is None else value(source)
     return clip(visible(str(shown)), LONGEST_VALUE, strokes)
+
+
+def beside(
+    asked: Trace | Chain, mistaken: Trace | Chain, *, width: int = 78, height: int = 12, strokes: Strokes = UNICODE
+) -> Text:
+    """Return the outputs of two answers side by side, the first element that differs lit in each.
+
+    Raises `ShapeError` (usage) if one is refused, if there are no elements, and if no small sizes show both.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.canvas import ASCII
+    >>> print(beside(sc.transpose((2, 3), (1, 0)), sc.reshape((2, 3), (3, 2)), strokes=ASCII))
+    asked 3,2        mistaken 3,2
+    3 is at [0,1]    1 is at [0,1]
+    b | a 0  1       ~x | ~y 0  1
+    --+--------      ---+---------
+    0 |   0 [3]       0 |    0 [1]
+    1 |   1  4        1 |    2  3
+    2 |   2  5        2 |    4  5
+    """
+    sizes = _common_sizes(asked, mistaken)
+    ours, theirs = journey_of(asked, sizes), journey_of(mistaken, sizes)
+    tables = _outputs((ours, theirs), NAMES, _first_difference(ours, theirs), strokes)
+    return stack(side_by_side(tables, width, height, strokes))
+
+
+def _common_sizes(asked: Trace | Chain, mistaken: Trace | Chain) -> Mapping[str, int]:
+    """Return sizes for which both answers hold; none if no dim is named."""
+    if asked.concrete and mistaken.concrete:
+        return {}
+    from shapecalc.core.equiv import equivalence  # numbers need none
+
+    found = equivalence(asked, mistaken).counterexample
+    return {} if found is None else found.sizes
+
+
+def _first_difference(ours: Journey, theirs: Journey) -> Index | None:
+    """Return the first index at which two outputs hold other elements of the input; None if none is found."""
+    places = len(ours.points) - 1, len(theirs.points) - 1
+    common = [*map(min, ours.points[-1].shape, theirs.points[-1].shape)]
+    if len(ours.points[-1].shape) != len(theirs.points[-1].shape):
+        return None
+    for index in _indices(common):
+        if ours.source(places[0], index) != theirs.source(places[1], index):
+            return index
+    return None
+
+
+def _indices(shape: list[int]) -> Iterator[Index]:
+    """Yield the first indices of a shape in their order, then those that are one step along an axis, the last first."""
+    yield from islice(product(*map(range, shape)), MOST_COMPARED)
+    for axis in reversed(range(len(shape))):
+        if shape[axis] > 1:
+            yield tuple(int(each == axis) for each in range(len(shape)))

@@ -1,26 +1,23 @@
-"""Hints: what a step asks of who predicts its dim, and three helps that do not give the dim away."""
+"""What a stage is called and what its steps ask, in words alone, with helps that do not give the answer away."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Stage, Step
-from shapecalc.core.ops.transpose import TAKEN_AXIS
+from shapecalc.core.answers import Kind, Request, Stage, Step
+from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.problem import Rule
 from shapecalc.core.record import Record
-from shapecalc.view.titles import stage_name
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+from shapecalc.core.text import shape_text
 
 UNKNOWN = "?"
 """What stands for the dim that is asked for in the arithmetic."""
 GIVEN = "the request gives a {} there"
 """What is said of a dim that is asked for as it is, in place of the arithmetic that it has none of."""
 CARET = "^"
-WIDEST = 12
+WIDEST_DIM = 12
 """The most characters of a dim in a table of indices."""
 
 
@@ -42,6 +39,44 @@ class Hint(Record):
         return self.rule, self.where, self.arithmetic
 
 
+def stage_name(stage: Stage) -> str:
+    """Return what everybody calls a stage. Its label may be an argument's name, or what an op does with it.
+
+    >>> import shapecalc as sc
+    >>> [stage_name(stage) for stage in sc.shuffle((2, 3), first=(1, 0), to=(6,)).stages]
+    ['transpose', 'reshape']
+    """
+    if stage.kind is Kind.PERMUTE and stage.label in (stage.argument, "move"):
+        return "transpose"
+    return "reshape" if stage.kind is Kind.RESHAPE and stage.label == stage.argument else stage.label
+
+
+def shown_name(name: str) -> str:
+    """Return a name as it is printed: `?` for a dim that nobody knows."""
+    return "?" if name.startswith("?") else name
+
+
+def stage_title(request: Request, stage: Stage) -> str:
+    """Return a stage with its arguments. An argument is named if its place does not tell which one it is."""
+    arguments = request.arguments
+    if stage.label != request.op:
+        asked = stage.asked or arguments.get(stage.argument, "")
+        return f"{stage_name(stage)} {_argument_text(asked)}".rstrip()
+    texts, op = [stage.label], OPS[request.op]
+    for param in params_of(op):
+        value = arguments.get(param.name)
+        if isinstance(value, bool):
+            texts.append(param.name if value else f"no {param.name}")
+        elif value is not None:
+            text = _argument_text(value)
+            texts.append(text if param.positional or op.params == (param,) else f"{param.name} {text}")
+    return " ".join(texts)
+
+
+def _argument_text(value: object) -> str:
+    return shape_text(value) if isinstance(value, tuple) else str(value)
+
+
 def hint_of(stage: Stage, step: Step, out: int | None = None, *, name: str = "input") -> Hint:
     """Return what a step asks about dim `out` of its stage, and the helps. `name` is what the stage begins with.
 
@@ -57,7 +92,12 @@ def hint_of(stage: Stage, step: Step, out: int | None = None, *, name: str = "in
                 ^ count from the left
     """
     out = step.out if out is None else out
-    return Hint(_question(stage, step, out), _rule_text(step.rule), _place(stage, step, out, name), _arithmetic(step))
+    return Hint(_question(stage, step, out), _rule_text(step.rule), _where(stage, step, out, name), _arithmetic(step))
+
+
+def _takes_axis(stage: Stage, step: Step) -> bool:
+    """Say whether a step takes the axis that an index of a permutation names."""
+    return stage.kind is Kind.PERMUTE and bool(stage.asked) and step.out is not None
 
 
 def _rule_text(rule: Rule) -> str:
@@ -70,7 +110,7 @@ def _question(stage: Stage, step: Step, out: int | None) -> str:
             return f"what does the 0 at index {out} copy?"
         case rules.INFERRED | rules.INFERRED_EMPTY:
             return f"what must the -1 at index {out} be?"
-        case rule if rule == TAKEN_AXIS and stage.asked:
+        case _ if _takes_axis(stage, step):
             return f"how large is dim {out} after {stage_name(stage)} {','.join(map(str, stage.asked))}?"
         case rules.GIVEN:
             return f"what is asked for at index {out}?"
@@ -79,7 +119,7 @@ def _question(stage: Stage, step: Step, out: int | None) -> str:
     return f"how large is dim {out} after {stage_name(stage)}?"
 
 
-def _place(stage: Stage, step: Step, out: int | None, name: str) -> str:
+def _where(stage: Stage, step: Step, out: int | None, name: str) -> str:
     """Return where to look: the dims with their indices, and carets under those that the step reads."""
     rows = {name: [str(dim) for dim in stage.before]}
     asked = {"asked": [str(dim) for dim in stage.asked]}
@@ -87,35 +127,35 @@ def _place(stage: Stage, step: Step, out: int | None, name: str) -> str:
     note = ""
     match step.rule:
         case rules.COPIED_ZERO:
-            said, note = f"the 0 is at index {out}:", "count from the left"
+            heading, note = f"the 0 is at index {out}:", "count from the left"
         case rules.INFERRED | rules.INFERRED_EMPTY:
-            said, rows, marked = f"all elements of the {name}, divided by every dim that is known:", rows | asked, ()
-        case rule if rule == TAKEN_AXIS and stage.asked:
-            said, note = f"index {out} of {','.join(asked['asked'])} says which dim to take:", "this one"
+            heading, rows, marked = f"all elements of the {name}, divided by every dim that is known:", rows | asked, ()
+        case _ if _takes_axis(stage, step):
+            heading, note = f"index {out} of {','.join(asked['asked'])} says which dim to take:", "this one"
         case rules.GIVEN:
-            said, rows, marked, note = f"index {out} of what is asked for:", asked, (out,), "it stands for itself"
+            heading, rows, marked, note = f"index {out} of what is asked for:", asked, (out,), "it stands for itself"
         case _:
-            said = f"dim {out} is made of:" if step.sources else f"no dim of the {name} becomes dim {out}:"
-    return "\n".join([said, *_table(rows, marked, note)])
+            heading = f"dim {out} is made of:" if step.sources else f"no dim of the {name} becomes dim {out}:"
+    return "\n".join([heading, *_index_table(rows, marked, note)])
 
 
-def _table(rows: dict[str, list[str]], marked: Collection[int | None], note: str) -> list[str]:
+def _index_table(rows: dict[str, list[str]], marked: Collection[int | None], note: str) -> list[str]:
     """Return the indices, the rows of dims under them, and carets under the marked indices."""
     count = max(map(len, rows.values()))
     widths = [
         max(len(str(index)), *(len(row[index]) for row in rows.values() if index < len(row))) for index in range(count)
     ]
     head = max(map(len, ("index", *rows)))
-    lines = [_row("index", [str(index) for index in range(count)], widths, head)]
-    lines += [_row(name, row, widths, head) for name, row in rows.items()]
+    lines = [_index_row("index", [str(index) for index in range(count)], widths, head)]
+    lines += [_index_row(name, row, widths, head) for name, row in rows.items()]
     if marked:
         carets = [CARET if index in marked else " " for index in range(count)]
-        lines.append(f"{_row('', carets, widths, head).rstrip()} {note}".rstrip())
+        lines.append(f"{_index_row('', carets, widths, head).rstrip()} {note}".rstrip())
     return lines
 
 
-def _row(name: str, cells: Sequence[str], widths: Sequence[int], head: int) -> str:
-    dims = (cell.rjust(min(WIDEST, width)) for cell, width in zip(cells, widths, strict=False))
+def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], head: int) -> str:
+    dims = (cell.rjust(min(WIDEST_DIM, width)) for cell, width in zip(cells, widths, strict=False))
     return name.ljust(head) + "".join(f"   {dim}" for dim in dims)
 
 
@@ -128,9 +168,9 @@ def _arithmetic(step: Step) -> str:
     """
     if step.rule == rules.GIVEN:
         return GIVEN.format("number" if isinstance(step.value, int) else "name")
-    said = step.why
-    found = [*re.finditer(rf"(?<![\w*/.-]){re.escape(str(step.value))}(?![\w*/])", said)]
+    sentence = step.why
+    found = [*re.finditer(rf"(?<![\w*/.-]){re.escape(str(step.value))}(?![\w*/])", sentence)]
     if not found:
-        return said
+        return sentence
     start, end = found[-1].span()
-    return f"{said[:start]}{UNKNOWN}{said[end:]}"
+    return f"{sentence[:start]}{UNKNOWN}{sentence[end:]}"

@@ -2,15 +2,22 @@
 
 All pictures are drawn from one `Layout` for each stage. A stage that was refused has the dims that it settled,
 and the problem. A stage whose conditions no sizes can meet has all its dims, and the problem.
+
+Each axis of the input has a mark, a letter and a colour, which each dim that the axis becomes keeps. The mark of a dim
+is a row of atoms, the outermost first. After axes a and c are merged, the atoms are `a` and `c`. After c is split, they
+are `c1` and `c2`. A dim whose cuts fall across axes (4,6 of 6,4) is no axis of the input any more. Such dims are marked
+`~x` and `~y`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.layout import Group, groups
+from shapecalc.core.layout import Group, Piece, groups, pieces
 from shapecalc.core.problem import Problem
 from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import (
@@ -22,17 +29,20 @@ from shapecalc.core.rules import (
     KEEPS,
     MERGED,
     NEW_DIM,
-    REGROUPED,
     STRETCHED,
 )
 from shapecalc.core.text import shape_text
-from shapecalc.view.marks import Mark, Part, input_marks, mixed_name, recut
-from shapecalc.view.titles import stage_name, stage_title
+from shapecalc.view.canvas import Strokes, clip
+from shapecalc.view.hints import stage_name, stage_title
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MIXED = "xyzuvwpqrst"
+"""The letters of dims that mix axes."""
+COLOURS = ("#D55E00", "#0072B2", "#009E73", "#B9679A", "#A87700", "#2F86C0")
+"""Hues of Okabe and Ito, the light ones darkened. Colour-blind people can tell them apart, on white and on black."""
+LONGEST_MARK = 8
+LISTED = 3
+"""The most letters in a row that are all written. Of more, the first and the last are."""
 BEFORE_ALL = -1
 """The step number of the input's dims: they are there before the first step."""
 NEW = "new"
@@ -51,10 +61,22 @@ TOKENS = {
     "reverse-axis": "back",
 }
 """The texts on the lines into dims, by the rule that settles the dim."""
-NO_MARK: Mark = (Part("", None, 1),)
-"""The mark of a dim of which nothing is told."""
 MADE = (INSERTED_ONE, NEW_DIM, MERGED)
 """The rules of a dim that may have no source axis."""
+
+
+class NamedAtom(Record):
+    """An input axis, or a part of one that stayed together."""
+
+    name: str
+    axis: int | None
+    """The input axis; None for a dim that is cut across axes or was not in the input."""
+    size: Dim
+
+
+Mark = tuple[NamedAtom, ...]
+NO_MARK: Mark = (NamedAtom("", None, 1),)
+"""The mark of a dim of which nothing is told."""
 
 
 class Cell(Record):
@@ -88,11 +110,8 @@ class Layout(Record):
     problem: Problem | None
     fault: int | None
     """The index of the dim that was refused; None if it was no single one."""
-
-    @property
-    def cuts(self) -> bool:
-        """Whether the stage cuts the elements anew."""
-        return self.stage.kind in CUTTING
+    cuts: bool
+    """Whether the stage cuts the elements anew."""
 
     @property
     def head(self) -> str:
@@ -108,6 +127,94 @@ class Layout(Record):
         others = {out for link in self.links for out in link.outs if not link.sources == link.outs == (out,)}
         copied = {out for out, cell in enumerate(self.cells) if cell.token == "0" and cell.dim not in (0, 1)}
         return frozenset(copied & others)
+
+
+def letter(axis: int) -> str:
+    """Return the letter of an input axis, or its number if there are no letters left.
+
+    >>> letter(0), letter(26), letter(52)
+    ('a', 'A', '#52')
+    """
+    return LETTERS[axis] if axis < len(LETTERS) else f"#{axis}"
+
+
+def mixed_name(place: int) -> str:
+    """Return the name of a dim that mixes axes, by its place among those of a stage: no digit, as its size has some.
+
+    >>> mixed_name(0), mixed_name(1), mixed_name(11)
+    ('~x', '~y', '~#11')
+    """
+    return f"~{MIXED[place]}" if place < len(MIXED) else f"~#{place}"
+
+
+def input_marks(shape: Shape) -> tuple[Mark, ...]:
+    """Return the marks of the input's axes."""
+    return tuple((NamedAtom(letter(axis), axis, dim),) for axis, dim in enumerate(shape))
+
+
+def mark_text(mark: Mark, strokes: Strokes) -> str:
+    """Return the text of a mark.
+
+    >>> from shapecalc.view.canvas import ASCII, UNICODE
+    >>> a, b, c, d, e = (mark[0] for mark in input_marks((2, 3, 4, 5, 6)))
+    >>> mark_text((a, c), ASCII), mark_text((a, b, c, d), ASCII), mark_text((a, c, d, e), ASCII)
+    ('ac', 'a-d', 'acde')
+    >>> mark_text((c, NamedAtom("b1", 1, 2)), UNICODE)
+    'c·b1'
+    """
+    if len(mark) < 2:
+        return clip(mark[0].name, LONGEST_MARK, strokes) if mark else strokes.none
+    runs: list[list[NamedAtom]] = []
+    for part in mark:
+        if runs and _follows(runs[-1][-1], part):
+            runs[-1].append(part)
+        else:
+            runs.append([part])
+    between = strokes.none if len(runs) > 1 and any(len(part.name) > 1 for part in mark) else ""
+    return clip(between.join(map(_run_text, runs)), LONGEST_MARK, strokes)
+
+
+def _follows(before: NamedAtom, part: NamedAtom) -> bool:
+    whole = before.name == letter(before.axis or 0) and part.axis is not None and part.name == letter(part.axis)
+    return whole and before.axis is not None and part.axis == before.axis + 1
+
+
+def _run_text(run: list[NamedAtom]) -> str:
+    if len(run) <= LISTED:
+        return "".join(part.name for part in run)
+    return f"{run[0].name}-{run[-1].name}"
+
+
+def colour(mark: Mark) -> str:
+    """Return the colour of a mark: that of its outermost part. It is empty if that part is no axis of the input."""
+    axis = mark[0].axis if mark else None
+    return "" if axis is None else COLOURS[axis % len(COLOURS)]
+
+
+def recut(sources: Sequence[Mark], dims: Sequence[Dim]) -> tuple[Mark, ...] | None:
+    """Return the marks of the dims that a block of axes is cut into; None if the axes mix.
+
+    >>> [[part.name for part in mark] for mark in recut(input_marks((2, 12)), (2, 3, 4))]
+    [['a'], ['b1'], ['b2']]
+    >>> recut(input_marks((2, 3)), (3, 2)) is None
+    True
+    """
+    parts = [part for mark in sources for part in mark if part.size != 1] or [part for mark in sources for part in mark]
+    made = pieces([part.size for part in parts], dims)
+    if made is None:
+        return None
+    of_part = Counter(piece.source for row in made for piece in row)
+    counts = Counter[str]()
+    marks = [tuple([_named(parts[each.source], each, of_part, counts) for each in row]) for row in made]
+    return tuple(marks) if of_part else (*marks[:-1], tuple(parts))
+
+
+def _named(part: NamedAtom, piece: Piece, of_part: Mapping[int, int], counts: Counter[str]) -> NamedAtom:
+    """Return what a piece of a part is called: the part itself, if that is not cut."""
+    if of_part[piece.source] == 1:
+        return part
+    counts[part.name] += 1
+    return NamedAtom(f"{part.name}{counts[part.name]}", part.axis, piece.size)
 
 
 @lru_cache(maxsize=1)
@@ -161,7 +268,8 @@ def _layout(
     numbers = range(first, first + len(own)) if own else range(never, never)
     fault = None if problem is None else _fault(trace.request, stage, cells, problem)
     name, title = stage_name(stage), stage_title(trace.request, stage)
-    return Layout(stage, name, title, numbers, before, cells, links, mixed, problem, fault)
+    cuts = stage.kind in CUTTING
+    return Layout(stage, name, title, numbers, before, cells, links, mixed, problem, fault, cuts)
 
 
 def _fault(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
@@ -230,9 +338,9 @@ def _recut_links(stage: Stage) -> tuple[Group, ...]:
     A copied 0 and a -1 say where a size comes from, not the elements.
     """
     settling = {step.out: step for step in stage.steps if step.out is not None}
-    told = [step for step in settling.values() if step.sources and step.rule not in (COPIED_ZERO, *INFERS)]
-    named = {axis for step in told for axis in step.sources}
-    if not told or len(told) < len(settling) or len(named) < len(stage.before):
+    sourced = [step for step in settling.values() if step.sources and step.rule not in (COPIED_ZERO, *INFERS)]
+    named = {axis for step in sourced for axis in step.sources}
+    if not sourced or len(sourced) < len(settling) or len(named) < len(stage.before):
         return groups(stage.before, stage.after or ())
     outs: dict[tuple[int, ...], tuple[int, ...]] = {}
     for out in sorted(settling):
@@ -280,14 +388,16 @@ def _carry_marks(
 def _link_marks(sources: list[Cell], dims: list[Dim | None], cuts: int) -> tuple[list[Mark], bool]:
     """Return the marks that the dims of a link get from their sources, and whether axes mix."""
     if not sources or not dims:
-        return [(Part(NEW, None, 1 if dim is None else dim),) for dim in dims], False
+        return [(NamedAtom(NEW, None, 1 if dim is None else dim),) for dim in dims], False
     if len(sources) == 1 and len(dims) == 1:
         (dim,), mark = dims, sources[0].mark
         grown = len(mark) == 1 and dim is not None
-        return [(Part(mark[0].name, mark[0].axis, dim),) if grown and dim is not None else mark], False
+        return [(NamedAtom(mark[0].name, mark[0].axis, dim),) if grown and dim is not None else mark], False
     sizes = [1 if dim is None else dim for dim in dims]
     made = recut([cell.mark for cell in sources], sizes)
-    return list(made or [(Part(mixed_name(cuts + out), None, size),) for out, size in enumerate(sizes)]), made is None
+    return list(
+        made or [(NamedAtom(mixed_name(cuts + out), None, size),) for out, size in enumerate(sizes)]
+    ), made is None
 
 
 def settled_by(layout: Layout, at: int) -> Layout:
@@ -307,8 +417,3 @@ def unsettled(answer: Trace | Chain, passed: int) -> tuple[tuple[int, int], ...]
     """
     placed = ((column, layout.cells) for column, layout in enumerate(layouts(answer), 1))
     return tuple((column, row) for column, cells in placed for row, cell in enumerate(cells) if cell.step >= passed)
-
-
-def regroups(step: Step) -> bool:
-    """Say whether a step explains the cuts of a whole reshape."""
-    return step.rule == REGROUPED

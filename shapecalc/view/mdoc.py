@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from textwrap import TextWrapper
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 PLAIN, OPEN, CLOSE, JOIN = "plain", "open", "close", "join"
 """What a piece of a line is: joined by blanks, without one behind it, without one before it, or the join of two."""

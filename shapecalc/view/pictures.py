@@ -1,30 +1,827 @@
-"""Which picture shows a step, and which pictures an answer has."""
+"""The pictures of the steps, and the table that says which one a step has.
+
+A budget shows how many elements there are, how many the known dims use, and what is left for -1: small counts as bars;
+names, zeros and huge counts as factors that cancel. Rulers show what a reshape does: the old cuts above the new cuts of
+the same row of elements. Lanes are lines from each dim to the dim that it becomes, with the reason at the right; for a
+reshape, the lines along which it copies sizes.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from math import gcd, prod
+from operator import mul
+
+from rich.style import Style
 from rich.text import Text
 
-from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.rules import COPIED_ZERO, INDIVISIBLE, INFER_LIMIT, MERGED, VOLUME_MISMATCH, ZERO_VOLUME_INFER
-from shapecalc.view.budget import budget, budget_of
-from shapecalc.view.canvas import clip_line, stack
-from shapecalc.view.flow import flow
-from shapecalc.view.lanes import lanes
-from shapecalc.view.layout import INFERS, Layout, layouts, place_of, regroups, settled_by
-from shapecalc.view.rulers import is_worth_drawing, rulers
-from shapecalc.view.strokes import UNICODE, Strokes
+from shapecalc.core.answers import Chain, Kind, Step, Trace
+from shapecalc.core.dims import Dim, Shape, all_known, names, product, quotient, substitute
+from shapecalc.core.layout import Group
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record, replace
+from shapecalc.core.rules import (
+    COPIED_ZERO,
+    DROPPED_ONE,
+    INDIVISIBLE,
+    INFER_LIMIT,
+    INFERRED_EMPTY,
+    KEEPS,
+    MERGED,
+    REGROUPED,
+    VOLUME_MISMATCH,
+    ZERO_VOLUME_INFER,
+    LeftOut,
+)
+from shapecalc.core.text import and_text, brief, dim_text, number_text, shape_text
+from shapecalc.view.canvas import (
+    DOWN,
+    UNICODE,
+    UP,
+    Canvas,
+    Strokes,
+    clip,
+    clip_line,
+    ink,
+    packed,
+    pitch_for,
+    rows_around,
+    stack,
+)
+from shapecalc.view.flow import draw_wires, flow, put_arrival, wiring
+from shapecalc.view.hints import shown_name
+from shapecalc.view.layout import (
+    INFERS,
+    Cell,
+    Layout,
+    colour,
+    layouts,
+    mark_text,
+    place_of,
+    settled_by,
+)
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
-    Draw: TypeAlias = Callable[[Trace | Chain, Layout, int, int, int, Strokes], Text]
-
+Shown = dict[int, tuple[Layout, Step | None]]
+"""Steps by number, each with its layout; None for a refusal."""
+TIMES = " * "
+LONGEST_FACTORS = 26
+LEAST_BAR = 12
+WIDEST_BLOCK = 6
+"""The most cells of an element in a bar."""
+LONGEST_LANE_DIM = 12
+LINE = 5
+"""The fewest cells of a line."""
+REASON = 36
+"""The cells of most reasons."""
+IN_PLACE = (DROPPED_ONE, *KEEPS)
+"""The rules of steps that are written on the row of their input axis."""
+LONGEST_DIM = 9
+LEAST_LABEL = 14
+"""The cells that the labels need at the left of the rulers."""
+WIDEST_ELEMENT = 8
+"""The most cells of an element between the cuts of a ruler."""
+USUAL_ELEMENT = 4
+"""The most cells of an element where the rulers have one line each."""
+SPACIOUS = 14
+"""The lines from which on bars are drawn large, and the parts of a ruler are numbered under it."""
 COUNTED = (INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER)
 """The rules of refusals about element counts."""
 MOST_PICTURES = 4
 """The most pictures of an answer under the flow."""
+
+
+class Budget(Record):
+    """The two sides of a reshape: the dims of the input, and the requested dims without the -1."""
+
+    have: tuple[Dim, ...]
+    known: tuple[Dim, ...]
+    hole: int | None
+    """The place of the -1; None if every dim is given."""
+    left_out: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    """The places in `have` and in `known` that are not counted."""
+
+    @property
+    def counts(self) -> tuple[Dim, Dim]:
+        """The two element counts."""
+        have, known = (
+            product([dim for place, dim in enumerate(dims) if place not in skipped])
+            for dims, skipped in zip((self.have, self.known), self.left_out, strict=True)
+        )
+        return have, known
+
+
+class Ruler(Record):
+    """One axis: its cuts are at the multiples of its step, in elements."""
+
+    label: str
+    colour: str
+    size: int
+    step: int
+
+
+class Rulers(Record):
+    """The axes of a block before and after, on the same elements."""
+
+    before: tuple[Ruler, ...]
+    after: tuple[Ruler, ...]
+    volume: int
+    mixes: bool
+    """Whether axes mix at most sizes of the names. At the sizes that are drawn, the cuts may still line up."""
+
+    @property
+    def lines(self) -> int:
+        """How many lines they take: one each, the numbers over them, the marks of a clash, and the conclusion."""
+        return len(self.before) + len(self.after) + 2 + bool(self.clash)
+
+    @property
+    def clash(self) -> tuple[int, int] | None:
+        """The steps of the first old and new axis whose cuts do not line up; None if all cuts line up.
+
+        An old step divides all larger ones, so those next to a new step tell of all.
+        """
+        steps = sorted(old.step for old in self.before)
+        for new in self.after:
+            place = bisect_left(steps, new.step)
+            if any(_cross(step, new.step) for step in steps[max(place - 1, 0) : place + 1]):
+                return next((old.step, new.step) for old in self.before if _cross(old.step, new.step))
+        return None
+
+
+class Picture(Record):
+    """A kind of picture: whose steps it shows, and what it shows that the flow does not."""
+
+    draw: Callable[..., Text]
+    """Draws the picture of a step: from the answer, the layout and the step's number, in a room, with strokes."""
+    is_of: Callable[[Layout, Step | None], bool]
+    """Says whether a step of a layout, or the refusal if it is None, is drawn so."""
+    tells_more: Callable[[Layout, Step | None, int], bool]
+    """Says whether the picture of such a step shows more, in so many cells, than the flow."""
+    needs_sizes: bool = False
+    """Whether it can only be drawn of numbers: names get small sizes, if there are any that meet the conditions."""
+
+
+def sums(made: Sequence[Layout]) -> Iterator[str]:
+    """Yield the division of each -1 that is settled.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.layout import layouts
+    >>> [*sums(layouts(sc.reshape((2, 8, 3), (0, -1, 6))))]
+    ['-1 = 48 / (2*6) = 4']
+    """
+    for layout in made:
+        places = {out for out, dim in enumerate(layout.stage.asked if layout.cuts else ()) if dim == -1}
+        settling = (step for step in layout.stage.steps if step.out in places)
+        yield from (f"-1 = {division(layout, step)} = {dim_text(step.dim)}" for step in settling)
+
+
+def division(layout: Layout, step: Step) -> str:
+    """Return what is divided for a -1: all elements, or those of the axis that is split.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.layout import layouts
+    >>> answer = sc.reshape(("N", 12, "H"), (0, -1))
+    >>> division(layouts(answer)[0], answer.steps[1])
+    'N*12*H / N'
+    """
+    whole = step.rule in INFERS
+    link = next((link for link in layout.links if step.out in link.outs), None)
+    sources = range(len(layout.before)) if whole or link is None else link.sources
+    outs = range(len(layout.cells)) if whole or link is None else link.outs
+    have = [layout.before[axis].dim or 0 for axis in sources]
+    known = [layout.cells[out].dim or 0 for out in outs if out != step.out]
+    if step.rule in INFERS and (product(have), product(known)) != (step.facts["have"], step.facts["known"]):
+        have, known = [step.facts["have"]], [step.facts["known"]]
+    total = dim_text(product(have)) if all_known(have) else brief(_product_text(have))
+    divisor = brief(_product_text(known))
+    return f"{total} / {f'({divisor})' if '*' in divisor else divisor}"
+
+
+def _product_text(dims: Sequence[Dim]) -> str:
+    return "*".join(map(str, dims)) or "1"
+
+
+def budget_of(layout: Layout) -> Budget | None:
+    """Return the budget of a reshape; None if a dim beside the -1 was not settled."""
+    hole = next((out for out, cell in enumerate(layout.cells) if cell.token == "-1" or _is_negative(cell)), None)
+    dims = [cell.dim for out, cell in enumerate(layout.cells) if out != hole]
+    have = [cell.dim for cell in layout.before]
+    if None in dims:
+        return None
+    empty = next((step for step in layout.stage.steps if step.rule == INFERRED_EMPTY), None)
+    return Budget(
+        tuple(map(_dim_or_one, have)), tuple(map(_dim_or_one, dims)), hole, _places_left_out(layout, hole, empty)
+    )
+
+
+def _dim_or_one(dim: Dim | None) -> Dim:
+    return 1 if dim is None else dim
+
+
+def _is_negative(cell: Cell) -> bool:
+    return cell.dim is None and cell.token.startswith("-")
+
+
+def _places_left_out(layout: Layout, hole: int | None, empty: Step | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the places that a dialect leaves out of its counts if a known dim is 0."""
+    if empty is None:
+        return (), ()
+    others = [out for out in range(len(layout.cells)) if out != hole]
+    if empty.facts["left_out"] is LeftOut.ZEROS:
+        zeros = tuple(axis for axis, cell in enumerate(layout.before) if cell.dim == 0)
+        return zeros, tuple(place for place, out in enumerate(others) if layout.cells[out].dim == 0)
+    copied = [out for out in others if layout.cells[out].token == "0"]
+    return tuple(copied), tuple(place for place, out in enumerate(others) if out in copied)
+
+
+def budget(_answer: Trace | Chain, layout: Layout, _at: int, *, width: int, height: int = 12, strokes: Strokes) -> Text:
+    """Return the budget of a stage, as bars or as factors that cancel. With room, each element is seen in the bars.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.layout import layouts
+    >>> from shapecalc.view.canvas import ASCII
+    >>> answer = sc.reshape((2, 3), (3, -1))
+    >>> print(budget(answer, layouts(answer)[0], 1, width=60, strokes=ASCII))
+    reshape 2,3 to 3,-1
+    have   2 * 3 = 6  ###|###
+    known  3     = 3  ###
+    -1     6 / 3 = 2  3 fits 2 times, nothing left over
+    2 and 3 mix into 3 and 2
+    """
+    asked = budget_of(layout)
+    if asked is None:
+        return Text("the element counts are not known yet", end="", no_wrap=True)
+    have, known = asked.counts
+    lines = None
+    if isinstance(have, int) and isinstance(known, int) and have > 0 and known > 0 and asked.left_out == ((), ()):
+        lines = _bar_lines(asked, have, known, (width, height), strokes)
+    lines = lines or _factor_lines(asked, layout, width)
+    for step in layout.stage.steps:
+        if step.rule in INFERS or regroups(step):
+            lines += [
+                Text(f"holds when {condition.words}; otherwise refused", "yellow") for condition in step.conditions
+            ]
+    if len(lines) < height:
+        lines = [Text(layout.head, "bold"), *lines]
+    summary = _what_becomes_of_axes(layout)
+    if summary and len(lines) < height and len(summary) <= width:
+        lines.append(Text(summary, "dim"))
+    return stack([clip_line(line, width, strokes) for line in lines])
+
+
+def _what_becomes_of_axes(layout: Layout) -> str:
+    """Return which sizes stay, merge, split or mix; an empty text if that is not known of all dims."""
+    if {out for link in layout.links for out in link.outs} != {*range(len(layout.cells))} or not layout.stage.finished:
+        return ""
+    texts = []
+    for link in layout.links:
+        before = and_text([dim_text(_dim_or_one(layout.before[axis].dim)) for axis in link.sources])
+        after = and_text([dim_text(_dim_or_one(layout.cells[out].dim)) for out in link.outs])
+        texts.append(f"{before or after} {link.verb}" + (f" {after}" if link.verb.endswith("into") else ""))
+    return "; ".join(texts)
+
+
+def _factors_text(dims: Sequence[Dim], strokes: Strokes) -> str:
+    return clip(TIMES.join(map(str, dims)) or "1", LONGEST_FACTORS, strokes)
+
+
+def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], strokes: Strokes) -> list[Text] | None:
+    """Return the bars of two counts; None if they are too long for `width`.
+
+    A block is one element, or the fewest that divide both counts and leave the bars room.
+    """
+    width, height = size
+    word = "known" if asked.hole is not None else "want"
+    rows = [
+        ("have", _factors_text(asked.have, strokes), str(have)),
+        (word, _factors_text(asked.known, strokes), str(known)),
+    ]
+    if asked.hole is not None:
+        rows.append(("-1", f"{have} / {known}", "?" if have % known else str(have // known)))
+    texts = [_align(rows, row) for row in rows]
+    room = width - max(map(len, texts)) - 2
+    walls = 0 if asked.hole is None else -(-have // known) - 1
+    unit = _least_unit(have, known, room, walls)
+    if room < LEAST_BAR or unit is None:
+        return None
+    have, known = have // unit, known // unit
+    bars = _bars(have, known, strokes, divided=asked.hole is not None)
+    if height >= SPACIOUS:
+        bars = [_widened(bar, min(WIDEST_BLOCK, room // max(map(len, bars))), strokes) for bar in bars]
+    lines = [Text(f"{text}  ").append_text(bar) for text, bar in zip(texts, bars, strict=False)]
+    lines += [Text(text) for text in texts[len(bars) :]]
+    if height >= SPACIOUS:
+        lines = [line for each in lines for line in (each, Text())][:-1]
+    lines = _add_words(lines, _division_told(asked, have * unit, known * unit), width, texts)
+    return lines if unit == 1 else [*lines, Text(f"each {strokes.block} is {unit} elements", "dim")]
+
+
+def _least_unit(have: int, known: int, room: int, walls: int) -> int | None:
+    """Return the fewest elements that a block can be, with so many walls between pieces; None if no number fits.
+
+    >>> _least_unit(24, 6, 30, 3), _least_unit(96, 24, 40, 3), _least_unit(97, 24, 40, 4)
+    (1, 3, None)
+    """
+    longest, common = max(have, known), gcd(have, known)
+    least = -(-longest // room) if room > 0 else common + 1
+
+    def fits(unit: int) -> bool:
+        return common % unit == 0 and longest // unit + walls * (known > unit) <= room
+
+    return next(filter(fits, range(least, min(common, longest) + 1)), None)
+
+
+def _bars(have: int, known: int, strokes: Strokes, *, divided: bool) -> list[Text]:
+    """Return the bars of two counts: the first `divided` into pieces of the second, or marked where they differ."""
+    runs, rest = divmod(have, known) if divided else (1, abs(have - known))
+    wall = strokes.lines[UP | DOWN] if divided and known > 1 else ""
+    same = strokes.block * (known if divided else min(have, known))
+    whole, over = Text(wall.join([same] * runs)), Text(strokes.over * rest, "bold red")
+    if divided:
+        return [whole.append(wall * bool(runs and rest)).append_text(over), Text(same)]
+    return [Text(same).append_text(over if more else Text()) for more in (have > known, known > have)]
+
+
+def _widened(bar: Text, cells: int, strokes: Strokes) -> Text:
+    """Return a bar whose elements have several cells each, with a blank between them if there are three or more."""
+    made, gap = Text(), " " * (cells > 2)
+    for char in bar.divide(range(1, len(bar))):
+        wide = 1 if char.plain == strokes.lines[UP | DOWN] else cells - len(gap)
+        made.append_text(Text(char.plain * wide + gap, *[span.style for span in char.spans]))
+    return made
+
+
+def _align(rows: Sequence[tuple[str, str, str]], row: tuple[str, str, str]) -> str:
+    words, factors, counts = (max(len(other[place]) for other in rows) for place in range(3))
+    return f"{row[0].ljust(max(words, 5))}  {row[1].ljust(factors)} = {row[2].rjust(counts)}"
+
+
+def _division_told(asked: Budget, have: int, known: int) -> str:
+    if asked.hole is not None:
+        times = "once" if have // known == 1 else f"{dim_text(have // known)} times"
+        left = f"{dim_text(have % known)} left over: refused" if have % known else "nothing left over"
+        return f"{known} fits {times}, {left}"
+    if have != known:
+        return f"{abs(have - known)} {'too many' if known > have else 'left over'}: refused"
+    return "as many as there are"
+
+
+def _add_words(lines: list[Text], words: str, width: int, texts: list[str]) -> list[Text]:
+    """Return the bars with their conclusion beside the last bar, or under it if there is no room."""
+    if len(lines[-1]) + 2 + len(words) <= width:
+        lines[-1].append(f"  {words}")
+    else:
+        lines.append(Text(" " * (len(texts[0]) + 2) + words))
+    return lines
+
+
+def _factor_lines(asked: Budget, layout: Layout, width: int) -> list[Text]:
+    """Return both sides as factors, with equal ones under each other, and the factors that are left."""
+    have, known = asked.counts
+    below, extra = _pair_dims(asked)
+    cells = []
+    for place, dim in enumerate(asked.have):
+        top, skipped = str(dim), place in asked.left_out[0]
+        cancelled = below[place] is not None
+        low = str(asked.known[below[place] or 0]) if cancelled else ""
+        cells.append((f"({top})" if skipped else top, low, "" if cancelled or skipped else top))
+    for place in extra:
+        skipped, dim = place in asked.left_out[1], asked.known[place]
+        cells.append(("", f"({dim})" if skipped else str(dim), "" if skipped or dim == 1 else f"/ {dim}"))
+    widths = [max(map(len, column)) for column in cells]
+    words = ("have", "known", "-1") if asked.hole is not None else ("have", "want", "left")
+    lines = []
+    for row, word in enumerate(words):
+        line, first = Text(f"{word.ljust(5)}  "), True
+        for place, (column, size) in enumerate(zip(cells, widths, strict=True)):
+            style = colour(layout.before[place].mark) if place < len(asked.have) and row != 1 else ""
+            cancelled = row < 2 and column[2] == ""
+            times = column[row] and not first and not column[row].startswith("/")
+            line.append(TIMES if times else "   " if place else "")
+            line.append(column[row].rjust(size), "dim" if cancelled else style)
+            first = first and not column[row]
+        lines.append(line.append("   "))
+    total = _inferred_dim(asked, have, known)
+    lines[2].append(f"= {total}" if total else "", "bold")
+    if max(len(line.plain.rstrip()) for line in lines) > width:
+        return _count_lines(asked, have, known, total)
+    gone = dict.fromkeys(dim_text(asked.have[place]) for place, low in enumerate(below) if low is not None)
+    note = f"   {and_text([*gone])} {'cancels' if len(gone) == 1 else 'cancel'}" if gone else ""
+    if len(lines[2]) + len(note) <= width:
+        lines[2].append(note, "dim")
+    return lines
+
+
+def _inferred_dim(asked: Budget, have: Dim, known: Dim) -> str:
+    """Return the text of the dim that -1 becomes, or why it becomes none; an empty text if all dims are given."""
+    if asked.hole is None:
+        return ""
+    if known == 0:
+        return "?  refused"
+    if isinstance(have, int) and isinstance(known, int) and have % known:
+        return f"?  {_division_told(asked, have, known)}"
+    return str(quotient(have, known))
+
+
+def _count_lines(asked: Budget, have: Dim, known: Dim, total: str) -> list[Text]:
+    """Return the two counts alone, if there is no room for their factors."""
+    lines = [
+        Text(f"have   {dim_text(have)}"),
+        Text(f"{'known' if asked.hole is not None else 'want '}  {dim_text(known)}"),
+    ]
+    return [*lines, Text(f"-1     {total}")] if total else lines
+
+
+def _pair_dims(asked: Budget) -> tuple[list[int | None], list[int]]:
+    """Return the place of an equal known dim for each dim of the input, and the places of the other known dims.
+
+    Zeros are no factors that cancel: nothing can be told from 0 / 0.
+    """
+    left = [place for place in range(len(asked.known)) if place not in asked.left_out[1]]
+    below: list[int | None] = []
+    for place, dim in enumerate(asked.have):
+        cancels = dim != 0 and place not in asked.left_out[0]
+        equal = next((each for each in left if asked.known[each] == dim), None) if cancels else None
+        if equal is not None:
+            left.remove(equal)
+        below.append(equal)
+    return below, [*left, *asked.left_out[1]]
+
+
+def lanes(answer: Trace | Chain, layout: Layout, at: int, *, width: int, height: int, strokes: Strokes) -> Text:
+    """Return the lanes of one stage at step `at`: the dims that are settled by then, each with its reason.
+
+    `width` and `height` are in character cells. Dims that have no room are left out, not those around the step.
+    """
+    rows = max(1, len(layout.before), len(layout.cells))
+    notes = _lane_notes(layout, at, strokes)
+    pitch = pitch_for(rows, height, 1 + len(notes))
+    lines, room = 1 + pitch * (rows - 1), height - 1 - len(notes)
+    shown = range(lines)
+    if lines > room:
+        here = next((out for out, cell in enumerate(layout.cells) if cell.step >= at), 0)
+        shown = rows_around(here, lines, room - 1)
+        notes.append(f"{strokes.dots} dims {shown[0]} to {shown[-1]} of {lines}")
+    drawn = _lanes_drawn(answer, layout, at, width, pitch, strokes).text(width, [0, *(1 + row for row in shown)])
+    return stack([drawn, *(clip_line(Text(note, "dim"), width, strokes) for note in notes)])
+
+
+def _lanes_drawn(answer: Trace | Chain, layout: Layout, at: int, width: int, pitch: int, strokes: Strokes) -> Canvas:
+    """Return the lanes on a canvas: the dims of both sides, the lines between them, and the reasons."""
+    canvas = Canvas(strokes, 1 + pitch * max(1, len(layout.before), len(layout.cells)))
+    vector = layout.stage.kind is Kind.SHAPE
+    before, after = (
+        _lane_texts(layout.before, strokes),
+        _lane_texts(layout.cells, strokes, at, sizes_only=copies_sizes(layout)),
+    )
+    tokens = max((len(cell.token) for cell in layout.cells), default=0)
+    left, links = 4 + max(map(len, before), default=2), _lane_links(layout)
+    room = width - left - max(map(len, after), default=2) - len("dim out")
+    wired = wiring(links, room, room - REASON)
+    right = left + max(wired.width(pitch), LINE * pitch) + (tokens + 3 if tokens else 0)
+    canvas.put(0, 0, "dim in", "dim")
+    canvas.put(right + 1, 0, heading := "in the vector" if vector else "dim out", "dim")
+    draw_wires(canvas, wired, (left, right), [_lane_style(layout, link, at) for link in links], pitch)
+    if copies_sizes(layout):
+        canvas.dash(left, right)
+    for row, (text, cell) in enumerate(zip(before, layout.before, strict=True)):
+        canvas.put(0, 1 + pitch * row, f"{row}", "dim")
+        canvas.put(3, 1 + pitch * row, text, colour(cell.mark))
+    for row, (text, cell) in enumerate(zip(after, layout.cells, strict=True)):
+        put_arrival(canvas, cell, cell.token, at, (right, 1 + pitch * row))
+        canvas.put(right + 1, 1 + pitch * row, f"{row}", "dim")
+        canvas.put(right + 4, 1 + pitch * row, text, ink(colour(cell.mark), bold=cell.step == at))
+    reasons = max(right + 5 + max(map(len, after), default=2), right + 1 + len(heading)) + 2
+    canvas.put(reasons, 0, layout.title, "dim")
+    for row, (reason, style) in _lane_reasons(answer, layout, at).items():
+        canvas.put(reasons, 1 + pitch * row, reason, style)
+    return canvas
+
+
+def copies_sizes(layout: Layout) -> bool:
+    """Say whether the lanes of a stage are the ways of sizes. Elements take others, or none."""
+    return layout.cuts or layout.stage.kind is Kind.SHAPE
+
+
+def _lane_notes(layout: Layout, at: int, strokes: Strokes) -> list[str]:
+    """Return the note that says what the lines mean if elements do not go along them."""
+    if layout.stage.kind is Kind.SHAPE:
+        return [f"{strokes.size} copies a size; no element moves"]
+    if not layout.parted:
+        return []
+    out = next((out for out in layout.parted if layout.cells[out].step == at), min(layout.parted))
+    link = next(link for link in layout.links if out in link.outs)
+    axes = " ".join(mark_text(layout.before[axis].mark, strokes) for axis in link.sources)
+    return [f"{strokes.size} copies a size; the elements of dim {out} are of {axes}"]
+
+
+def _lane_links(layout: Layout) -> tuple[Group, ...]:
+    """Return what the lines stand for. If a stage cuts the elements anew, they show only the sizes that a 0 copies."""
+    if not layout.cuts:
+        return layout.links
+    both = enumerate(layout.cells[: len(layout.before)])
+    return tuple(Group((out,), (out,)) for out, cell in both if cell.token == "0")
+
+
+def _lane_texts(
+    cells: tuple[Cell, ...], strokes: Strokes, now: int | None = None, *, sizes_only: bool = False
+) -> list[str]:
+    """Return dims with their marks, in columns. A dim that is not settled by step `now` is a hole."""
+    marks = ["" if sizes_only else mark_text(cell.mark, strokes) for cell in cells]
+    late = [cell.dim is None or (now is not None and cell.step > now) for cell in cells]
+    dims = [
+        strokes.hole if hidden else clip(str(cell.dim), LONGEST_LANE_DIM, strokes)
+        for cell, hidden in zip(cells, late, strict=True)
+    ]
+    marked, wide = max(map(len, marks), default=0), max(map(len, dims), default=0)
+    return [
+        f"{mark.ljust(marked)} {dim.rjust(wide)}" if marked else dim.rjust(wide)
+        for mark, dim in zip(marks, dims, strict=True)
+    ]
+
+
+def _lane_style(layout: Layout, link: Group, at: int) -> Style:
+    mark = layout.before[link.sources[0]].mark if link.sources else ()
+    return ink(colour(mark), dim=any(layout.cells[out].step > at for out in link.outs))
+
+
+def _lane_reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int, tuple[str, str]]:
+    """Return the reason of each dim and its style, by row, for the steps up to `at`."""
+    reasons, steps = {}, answer.steps
+    for number in layout.numbers:
+        if number > at:
+            break
+        step = steps[number]
+        row = step.out if step.out is not None else step.sources[0] if step.rule in IN_PLACE else None
+        if row is not None:
+            reasons[row] = step.why, "bold" if number == at else "dim"
+    if layout.problem and layout.fault is not None and at >= layout.numbers.stop:
+        reasons[layout.fault] = f"{layout.problem.rule}", "bold red"
+    return reasons
+
+
+def is_worth_drawing(layout: Layout, width: int) -> bool:
+    """Say whether rulers show more than shades: axes are cut anew, and each element gets a cell."""
+    anew = _cut_anew(layout)
+    dims = [layout.before[axis].dim for link in anew[:1] for axis in link.sources]
+    volume = product([dim or 0 for dim in dims])
+    return bool(anew) and not (isinstance(volume, int) and not 0 < volume <= width - LEAST_LABEL)
+
+
+def _cut_anew(layout: Layout) -> list[Group]:
+    """Return the links whose axes are cut anew, first those whose axes mix."""
+    anew = [link for link in layout.links if len(link.sources) > 1 or len(link.outs) > 1]
+    return sorted(anew, key=lambda link: not link.mixes)
+
+
+def _cross(old: int, new: int) -> bool:
+    return bool(new % old and old % new)
+
+
+def rulers(answer: Trace | Chain, layout: Layout, _at: int, *, width: int, height: int, strokes: Strokes) -> Text:
+    """Return the rulers of a stage that cuts the elements anew. Large tensors show one block that is cut anew.
+
+    `width` and `height` are in character cells.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.layout import layouts
+    >>> from shapecalc.view.canvas import ASCII
+    >>> answer = sc.reshape((2, 3), (3, 2))
+    >>> print(rulers(answer, layouts(answer)[0], 2, width=78, height=9, strokes=ASCII))
+    reshape 2,3 to 3,2
+               0           3           6
+    before a 2 +-----------+-----------+
+           b 3 +---+---+---+---+---+---+
+                       !       !
+    after ~x 3 +-------+-------+-------+
+          ~y 2 +---+---+---+---+---+---+
+               ! cuts old blocks of 3 at different places: axes mix (order is k...
+    """
+    sizes = _sizes_of(answer, layout)
+    if sizes is None:
+        return Text("", end="")
+    whole = Group(
+        tuple(range(len(layout.before))), tuple(range(len(layout.cells))), any(link.mixes for link in layout.links)
+    )
+    made, notes = _rulers_of(layout, whole, sizes, strokes), _size_notes(layout, whole, sizes)
+    if made.volume < 2:
+        return Text(f"{'one element' if made.volume else 'no elements'}: there is nothing to cut", end="")
+    if made.volume > width - LEAST_LABEL or made.lines + len(notes) > height:
+        anew = _cut_anew(layout)
+        if not anew:
+            return Text("every axis stays as it is", end="")
+        made = _rulers_of(layout, anew[0], sizes, strokes)
+        notes = [*_size_notes(layout, anew[0], sizes), *_block_note(len(anew), layout, anew[0])]
+    drawn = _fitted_rulers(made, notes, (width, height), strokes)
+    if drawn.plain.count("\n") + 1 >= height:
+        return drawn
+    return stack([clip_line(Text(layout.head, "bold"), width, strokes), drawn])
+
+
+def _sizes_of(answer: Trace | Chain, layout: Layout) -> Mapping[str, int] | None:
+    """Return sizes for the names of a stage; None if no small ones meet the conditions."""
+    if all_known(_dims(layout)):
+        return {}
+    from shapecalc.core.examples import example_sizes  # numbers need none
+
+    try:
+        return example_sizes(answer)
+    except ShapeError:
+        return None
+
+
+def _fitted_rulers(made: Rulers, notes: list[str], size: tuple[int, int], strokes: Strokes) -> Text:
+    """Return rulers with their notes, in the lines there are: without the finest cuts, or with numbered parts."""
+    width, height = size
+    finest = _finest_first(made)
+
+    def noted(gone: int) -> list[Text]:
+        left_out = [f"{strokes.dots} {number_text(gone, 'finer axis', 'finer axes')} left out"] if gone else []
+        return packed([Text(note, "dim") for note in (*notes, *left_out)], width, strokes)
+
+    def fits(gone: int) -> bool:
+        return _without(made, finest[:gone]).lines + len(noted(gone)) <= height
+
+    gone = bisect_left(range(len(finest)), True, key=fits)
+    kept, lines = _without(made, finest[:gone]), noted(gone)
+    pitch = 2 if kept.lines + len(kept.before) + len(kept.after) + len(lines) <= height >= SPACIOUS else 1
+    return stack([_draw_rulers(kept, width, pitch, strokes, scale=kept.lines + len(lines) <= height), *lines])
+
+
+def _finest_first(made: Rulers) -> list[Ruler]:
+    """Return the rulers that may be left out, in that order: the outermost last, and never what clashes."""
+    kept = made.clash or tuple(side[0].step for side in (made.before, made.after) if side)
+    outermost = {id(ruler) for ruler in (*made.before[:1], *made.after[:1])}
+    others = [ruler for ruler in (*made.before, *made.after) if ruler.step not in kept]
+    return sorted(others, key=lambda ruler: (id(ruler) in outermost, ruler.step))
+
+
+def _without(made: Rulers, gone: list[Ruler]) -> Rulers:
+    """Return rulers without some of them."""
+    left = {id(ruler) for ruler in gone}
+    before, after = (tuple([ruler for ruler in side if id(ruler) not in left]) for side in (made.before, made.after))
+    return replace(made, before=before, after=after)
+
+
+def _size_notes(layout: Layout, block: Group, sizes: Mapping[str, int]) -> list[str]:
+    """Return the note that says which sizes stand for the names of a block, if it has names."""
+    before = [layout.before[axis].dim or 0 for axis in block.sources]
+    known = names(before + [layout.cells[out].dim or 0 for out in block.outs])
+    return ["with " + ", ".join(f"{shown_name(name)}={sizes[name]}" for name in known)] if known else []
+
+
+def _block_note(count: int, layout: Layout, block: Group) -> list[str]:
+    """Return the note that says which part of the tensor is shown, if it is a part. `count` groups are cut anew."""
+    if all(cell.dim == 1 for axis, cell in enumerate(layout.before) if axis not in block.sources):
+        return []
+    before = shape_text(layout.before[axis].dim or 0 for axis in block.sources)
+    after = shape_text(layout.cells[out].dim or 0 for out in block.outs)
+    more = "" if count == 1 else f"; {count - 1} more {'group' if count == 2 else 'groups'} of axes cut anew"
+    return [f"one block, the others alike: {before} becomes {after}{more}"]
+
+
+def _dims(layout: Layout) -> Shape:
+    return tuple(cell.dim or 0 for cell in (*layout.before, *layout.cells))
+
+
+def _rulers_of(layout: Layout, block: Group, sizes: Mapping[str, int], strokes: Strokes) -> Rulers:
+    before = _side_rulers([layout.before[axis] for axis in block.sources], sizes, strokes)
+    after = _side_rulers([layout.cells[out] for out in block.outs], sizes, strokes)
+    return Rulers(before, after, prod(ruler.size for ruler in before), block.mixes)
+
+
+def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], strokes: Strokes) -> tuple[Ruler, ...]:
+    """Return the axes of one side, the outermost first. Axes of 1 have no cuts, so they are left out."""
+    dims = [int(str(substitute(cell.dim or 0, sizes))) for cell in cells]
+    texts = [clip(str(dim), LONGEST_DIM, strokes) for dim in dims]
+    steps = list(accumulate(reversed(dims), mul, initial=1))[-2::-1]
+    wide = max(map(len, texts), default=0)
+    return tuple(
+        Ruler(f"{mark_text(cell.mark, strokes)} {text.rjust(wide)}", colour(cell.mark), dim, step)
+        for cell, dim, text, step in zip(cells, dims, texts, steps, strict=True)
+        if dim != 1
+    )
+
+
+def _draw_rulers(made: Rulers, width: int, pitch: int, strokes: Strokes, *, scale: bool) -> Text:
+    """Return the picture: the old rulers, the new cuts inside old blocks, the new rulers, and the conclusion.
+
+    Without `scale`, the places of the cuts are not written over them.
+    """
+    labels = [f"before {ruler.label}" for ruler in made.before[:1]] + [ruler.label for ruler in made.before[1:]]
+    labels += [f"after {ruler.label}" for ruler in made.after[:1]] + [ruler.label for ruler in made.after[1:]]
+    left = max(map(len, labels), default=0) + 1
+    room, widest = max(8, width - left - 1), WIDEST_ELEMENT if pitch > 1 else USUAL_ELEMENT
+    long = min(widest, room // made.volume) * made.volume if made.volume <= room else room
+    clash = made.clash
+    canvas, y = Canvas(strokes, pitch * len(labels) + 2 + bool(clash)), 1
+    _write_numbers(canvas, made, left, long)
+    for place, (ruler, label) in enumerate(zip((*made.before, *made.after), labels, strict=True)):
+        if place == len(made.before) and clash:
+            _mark_clashes(canvas, made, clash, (left, long, y))
+            y += 1
+        canvas.put(left - 1 - len(label), y, label, ruler.colour)
+        _draw_ruler(canvas, ruler, made.volume, (left, long, y), strokes)
+        if pitch > 1:
+            _number_parts(canvas, ruler, made.volume, (left, long, y + 1))
+        y += pitch
+    canvas.put(left, y, _cuts_told(made, to_scale=made.volume > long), "bold" if clash else "dim")
+    return canvas.text(width, range(0 if scale else 1, y + 1))
+
+
+def _number_parts(canvas: Canvas, ruler: Ruler, volume: int, place: tuple[int, int, int]) -> None:
+    """Write the index on its axis into each part of a ruler, if the parts have room for it."""
+    left, long, y = place
+    parts = volume // ruler.step
+    if long // parts <= len(str(ruler.size - 1)) + 1:
+        return
+    ends = [left + part * long // parts for part in range(parts + 1)]
+    for part, (start, end) in enumerate(pairwise(ends)):
+        index = str(part % ruler.size)
+        canvas.put((start + end + 1 - len(index)) // 2, y, index, "dim")
+
+
+def _write_numbers(canvas: Canvas, made: Rulers, left: int, long: int) -> None:
+    """Write the places of the outermost old cuts, as many as there is room for."""
+    step, end = made.before[0].step if made.before else made.volume, str(made.volume)
+    canvas.put(left + long + 1 - len(end), 0, end, "dim")
+    stride = step * -(-(len(end) + 2) * made.volume // (long * step))
+    for cut in range(0, made.volume, stride):
+        x = left + cut * long // made.volume
+        if x + len(str(cut)) <= left + long - len(end):
+            canvas.put(x, 0, str(cut), "dim")
+
+
+def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, place: tuple[int, int, int], strokes: Strokes) -> None:
+    """Draw one axis: a line with a tick at each cut. If the cuts are too close to each other, it is shaded."""
+    left, long, y = place
+    cuts = volume // ruler.step
+    if cuts > (long if volume <= long else long // 3):
+        canvas.put(left, y, strokes.shade * (long + 1), ruler.colour)
+        return
+    canvas.draw_ruler(y, [left + cut * long // cuts for cut in range(cuts + 1)], ruler.colour)
+
+
+def _mark_clashes(canvas: Canvas, made: Rulers, clash: tuple[int, int], place: tuple[int, int, int]) -> None:
+    """Mark the new cuts that lie inside old blocks, if each new cut has a cell."""
+    old, new = clash
+    left, long, y = place
+    for cut in range(new, made.volume, new) if made.volume // new <= long else ():
+        if cut % old:
+            canvas.put(left + cut * long // made.volume, y, "!", "bold red")
+
+
+def _cuts_told(made: Rulers, *, to_scale: bool) -> str:
+    """Say whether axes mix, and why."""
+    exact = "to scale; " if to_scale else ""
+    if made.clash is not None:
+        old, new = made.clash
+        cut = f"only some old blocks of {old}" if new > old else f"old blocks of {old} at different places"
+        return f"{exact}! cuts {cut}: axes mix (order is kept)"
+    if made.mixes:
+        return f"{exact}old blocks are cut alike by chance: at most sizes axes mix"
+    return f"{exact}every old block is cut alike: nothing mixes"
+
+
+def regroups(step: Step | None) -> bool:
+    """Say whether a step explains the cuts of a whole reshape."""
+    return step is not None and step.rule == REGROUPED
+
+
+def _is_about_counts(layout: Layout, step: Step | None) -> bool:
+    """Say whether a step infers a -1, or a refusal is about counts that are known but for one dim."""
+    if step is not None:
+        return layout.cuts and step.rule in INFERS
+    problem = layout.problem if layout.cuts else None
+    return problem is not None and problem.rule in COUNTED and budget_of(layout) is not None
+
+
+def _is_about_cuts(layout: Layout, step: Step | None) -> bool:
+    return layout.cuts and step is not None and step.rule in (REGROUPED, MERGED)
+
+
+def _copies_from_elsewhere(layout: Layout, step: Step | None, _width: int) -> bool:
+    """Say whether a step is the last 0 of a stage in which a dim has the size of an axis that it is not made of."""
+    copies = [each for each in layout.stage.steps if each.rule == COPIED_ZERO]
+    return bool(layout.parted) and step is copies[-1]
+
+
+PICTURES = (
+    Picture(budget, _is_about_counts, lambda _layout, _step, _width: True),
+    Picture(
+        rulers,
+        _is_about_cuts,
+        lambda layout, step, width: regroups(step) and is_worth_drawing(layout, width),
+        needs_sizes=True,
+    ),
+    Picture(lanes, lambda _layout, _step: True, _copies_from_elsewhere),
+)
+"""All kinds of pictures. A step is drawn as the first that is for it, and `--explain=all` shows whatever tells more."""
+
+
+def _picture_of(layout: Layout, step: Step | None) -> Picture:
+    return next(each for each in PICTURES if each.is_of(layout, step))
 
 
 def picture(
@@ -41,55 +838,33 @@ def picture(
     If it `hides_late`, it tells nothing of the dims that later steps settle.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.view.strokes import ASCII
+    >>> from shapecalc.view.canvas import ASCII
     >>> print(picture(sc.reshape((2, 3), (0, -1)), 0, strokes=ASCII))
     dim in            dim out  reshape 0,-1
     0  a 2 ::::: 0 :> 0  2     0 copies dim 0, which is 2
     1  b 3      -1    1  _
     """
-    made = layouts(answer)
+    made, steps = layouts(answer), answer.steps
     if not made:
         return stack([clip_line(Text("nothing is asked for: the tensor stays"), width, strokes)])
     layout = made[place_of(made, at)]
     layout = settled_by(layout, at) if hides_late else layout
-    return _drawing(answer, layout, at)(answer, layout, at, width, height, strokes)
-
-
-def _drawing(answer: Trace | Chain, layout: Layout, at: int) -> Draw:
-    """Return the function that draws a step: as counts, as cuts, or as lanes."""
-    if not layout.cuts:
-        return _lanes
-    if at >= len(answer.steps):
-        return _budget if _is_about_counts(layout) else _lanes
-    step = answer.steps[at]
-    if step.rule in INFERS:
-        return _budget
-    return _rulers if regroups(step) or step.rule == MERGED else _lanes
-
-
-def _lanes(answer: Trace | Chain, layout: Layout, at: int, width: int, height: int, strokes: Strokes) -> Text:
-    return lanes(answer, layout, at, width=width, height=height, strokes=strokes)
-
-
-def _budget(_answer: Trace | Chain, layout: Layout, _at: int, width: int, height: int, strokes: Strokes) -> Text:
-    return budget(layout, width=width, height=height, strokes=strokes)
-
-
-def _rulers(answer: Trace | Chain, layout: Layout, _at: int, width: int, height: int, strokes: Strokes) -> Text:
-    return rulers(answer, layout, width=width, height=height, strokes=strokes)
+    drawn = _picture_of(layout, steps[at] if at < len(steps) else None)
+    return drawn.draw(answer, layout, at, width=width, height=height, strokes=strokes)
 
 
 def explain(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE) -> Text:
     """Return the flow of an answer, and the pictures of the steps that the flow does not show."""
     parts = [flow(answer, width=width, strokes=strokes)]
-    for each in _drawn(answer, _steps_to_show(answer, width), width, strokes):
-        parts += [Text(""), each]
+    for at in _drawable(answer, _steps_to_show(answer, width)):
+        parts += [Text(""), picture(answer, at, width=width, strokes=strokes)]
     return stack(parts)
 
 
-def pictures(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE) -> list[Text]:
-    """Return the pictures of the steps that the flow does not show, the one that shows most first."""
-    return _drawn(answer, _most_first(answer, width), width, strokes)
+def steps_to_draw(answer: Trace | Chain, width: int) -> list[int]:
+    """Return the steps whose pictures show more than the flow, the one that shows most first."""
+    shown = _steps_to_show(answer, width)
+    return _drawable(answer, {at: shown[at] for at in _most_first(shown)})
 
 
 def main_step(answer: Trace | Chain, width: int) -> int:
@@ -100,54 +875,48 @@ def main_step(answer: Trace | Chain, width: int) -> int:
     (1, 2)
     """
     last = len(answer.steps) - (answer.problem is None)
-    return next(iter(_most_first(answer, width)), max(0, last))
+    return next(iter(_most_first(_steps_to_show(answer, width))), max(0, last))
 
 
-def _most_first(answer: Trace | Chain, width: int) -> list[int]:
-    return sorted(_steps_to_show(answer, width), key=lambda at: _weight(answer, at))
+def _most_first(shown: Shown) -> list[int]:
+    return sorted(shown, key=lambda at: _weight(*shown[at]))
 
 
-def _weight(answer: Trace | Chain, at: int) -> int:
+def _weight(layout: Layout, step: Step | None) -> int:
     """Return how late a picture comes: a refusal is first, then axes that mix, a -1, and all others."""
-    if at >= len(answer.steps):
+    if step is None:
         return 0
-    made = layouts(answer)
-    if regroups(answer.steps[at]) and made[place_of(made, at)].mixed:
+    if layout.mixed and regroups(step):
         return 1
-    return 2 if infers(answer, at) else 3
+    return 2 if step.rule in INFERS else 3
 
 
 def infers(answer: Trace | Chain, at: int) -> bool:
     """Say whether a step settles a -1."""
-    return at < len(answer.steps) and answer.steps[at].rule in INFERS
+    steps = answer.steps
+    return at < len(steps) and steps[at].rule in INFERS
 
 
-def _drawn(answer: Trace | Chain, numbers: list[int], width: int, strokes: Strokes) -> list[Text]:
-    drawn = (picture(answer, at, width=width, strokes=strokes) for at in numbers[:MOST_PICTURES])
-    return [each for each in drawn if each.plain]
+def _drawable(answer: Trace | Chain, shown: Shown) -> list[int]:
+    """Return the first of some steps, without those whose pictures need sizes that there are not."""
+    first = [*shown.items()][:MOST_PICTURES]
+    return [
+        at
+        for at, (layout, step) in first
+        if not _picture_of(layout, step).needs_sizes or _sizes_of(answer, layout) is not None
+    ]
 
 
-def _steps_to_show(answer: Trace | Chain, width: int) -> list[int]:
-    """Return the steps whose pictures show more than the flow.
-
-    These are a -1, cuts that merge, split or mix axes, and a refusal about counts. A 0 is one of them if its dim
-    is not made of the axis whose size it copies.
-    """
-    numbers = []
+def _steps_to_show(answer: Trace | Chain, width: int) -> Shown:
+    """Return the steps of reshapes and merges whose pictures show more than the flow, by number, with their layouts."""
+    found: Shown = {}
     for layout in layouts(answer):
         if not layout.cuts:
             continue
-        steps = list(zip(layout.numbers, layout.stage.steps, strict=False))
-        copies = [number for number, step in steps if step.rule == COPIED_ZERO]
-        if layout.parted:
-            numbers.append(copies[-1])
-        numbers += [number for number, step in steps if step.rule in INFERS]
-        numbers += [number for number, step in steps if regroups(step) and is_worth_drawing(layout, width)]
-        if _is_about_counts(layout):
-            numbers.append(len(answer.steps))
-    return numbers
-
-
-def _is_about_counts(layout: Layout) -> bool:
-    """Say whether a stage was refused over element counts that are known but for one dim."""
-    return layout.problem is not None and layout.problem.rule in COUNTED and budget_of(layout) is not None
+        steps: list[tuple[int, Step | None]] = [*zip(layout.numbers, layout.stage.steps, strict=False)]
+        if layout.problem is not None:
+            steps.append((len(answer.steps), None))
+        for number, step in steps:
+            if _picture_of(layout, step).tells_more(layout, step, width):
+                found[number] = layout, step
+    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from shapecalc.tui.screens.film import Stage
+from shapecalc.tui.screens.film import FilmPane
 from tests.tui.driven import User, using
 
 LINE = "shuffle 2,3,4,2 --first 1,0,3,2 --to 0,-1,2 --second 1,0,2"
@@ -20,19 +20,19 @@ PICKING = 6
 
 async def measured(user: User) -> tuple[float, float]:
     """Return the pictures in a second, and the milliseconds of CPU time that one takes."""
-    drawn, draw = [0], Stage.draw
+    drawn, draw = [0], FilmPane.draw
 
-    def counted(self: Stage) -> None:
+    def counted(self: FilmPane) -> None:
         drawn[0] += 1
         draw(self)
 
     await user.press("ctrl+r")
     player = user.app.screen.player
     player.go(player.starts[PICKING])
-    Stage.draw = counted
+    FilmPane.draw = counted
     start, spent = time.perf_counter(), time.process_time()
     await asyncio.sleep(SECONDS)
-    Stage.draw = draw
+    FilmPane.draw = draw
     return drawn[0] / (time.perf_counter() - start), 1000 * (time.process_time() - spent) / drawn[0]
 
 

@@ -239,7 +239,7 @@ def test_the_app_opens_with_it():
     chain = question_of(["chain", "2,3 | reshape 6 -d torch | reshape 2,3"], defaults)
     assert chain.texts["stages"] == "reshape 6 --dialect torch | reshape 2,3 --dialect numpy"
     pair = question_of(["equiv", "2,3 | reshape 6", "| resh"], defaults)
-    assert (pair.texts["stages"], pair.against) == ("reshape 6 --dialect numpy", "| resh")
+    assert (pair.texts["stages"], pair.second_chain) == ("reshape 6 --dialect numpy", "| resh")
     assert question_of([], defaults) == question_of([])
 
 

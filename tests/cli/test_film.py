@@ -7,7 +7,7 @@ import json
 import pytest
 
 from shapecalc.core.ops import OPS
-from shapecalc.view.film import FORMATS
+from shapecalc.view.film.files import FORMATS
 
 pytestmark = pytest.mark.sessions(24)
 
@@ -42,20 +42,21 @@ def test_a_gif_is_written(shapecalc, folder):
 
 
 def test_json_says_what_was_written(shapecalc, folder):
-    ran = shapecalc("film", "transpose", "1000,3", "1,0", "-o", "x.txt", "--json")
+    ran = shapecalc("film", "transpose", "1000,3", "1,0", "-o", "x.html", "--json")
     said = json.loads(ran.out)
     assert (ran.code, ran.err, said["output"], said["op"]) == (0, "", [3, 1000], "transpose")
     film = said["film"]
-    assert (film["file"], film["notes"]) == ("x.txt", ["of large memories the first cells are shown"])
-    assert (folder / "x.txt").read_text("utf-8").count("--- frame ") == film["frames"]
+    assert (film["file"], film["notes"]) == ("x.html", ["of large memories the first cells are shown"])
+    data = (folder / "x.html").read_text("utf-8").partition('type="application/json">')[2].partition("</script>")[0]
+    assert len(json.loads(data)["frames"]) == film["frames"]
 
 
 def test_a_refused_request_is_drawn_and_exits_3(shapecalc, folder):
     for words in (("reshape", "2,3,4", "5,-1"), ("chain", "2,3,4 | transpose 1,0,2 | reshape 5,-1")):
-        ran = shapecalc("film", *words, "-o", "x.txt", "--force")
+        ran = shapecalc("film", *words, "-o", "x.html", "--force")
         assert (ran.code, ran.out) == (3, "")
         assert ran.err.startswith("shapecalc: indivisible: ")
-        assert "✗ refused: indivisible" in (folder / "x.txt").read_text("utf-8")
+        assert "✗ refused: indivisible" in (folder / "x.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -65,15 +66,10 @@ def test_a_refused_request_is_drawn_and_exits_3(shapecalc, folder):
         (
             ("reshape", "2,3", "6", "-o", "x.png"),
             2,
-            "usage: 'x.png' is not a film (end it in .svg, .gif, .html, .cast, .txt; a still picture: an op's "
-            "--picture FILE.png)",
+            "usage: 'x.png' is not a film (end it in .svg, .gif, .html; a still picture: an op's --picture FILE.png)",
         ),
         (("reshape", "2,3", "6", "-o", "x.svg", "--theme", "blue"), 2, "usage: there is no theme 'blue'"),
-        (
-            ("reshape", "2,3", "6", "-o", "x.cast", "--theme", "dark"),
-            2,
-            "usage: a .cast has the colours of",
-        ),
+        (("reshape", "2,3", "6", "-o", "x.txt"), 2, "usage: 'x.txt' is not a film (end it in .svg, .gif, .html)"),
         (("reshape", "2,3", "-o", "x.svg"), 2, "usage: reshape needs a target"),
         (("reshape", "2,3", "6,,", "-o", "x.svg"), 2, "usage: "),
         (("reshpe", "2,3", "6", "-o", "x.svg"), 2, "usage: there is no film of 'reshpe' (did you mean reshape?)"),
@@ -119,14 +115,14 @@ def test_the_input_may_come_from_elsewhere(shapecalc, folder):
 @pytest.mark.usefixtures("folder")
 def test_a_default_and_names_and_sizes_hold_for_films(shapecalc, monkeypatch):
     monkeypatch.setenv("SHAPECALC_DIALECT", "numpy")
-    ran = shapecalc("film", "reshape", "0,3", "0,-1", "-o", "x.txt")
+    ran = shapecalc("film", "reshape", "0,3", "0,-1", "-o", "x.html")
     assert ran.code == 3
     assert "dialect numpy, set in SHAPECALC_DIALECT" in ran.err
-    assert shapecalc("film", "reshape", "2,3", "0,-1", "-o", "x.txt", "--no-config", "--force").out == "2,3\n"
-    ran = shapecalc("film", "chain", "N,C | flatten", "--where", "N=2,C=3", "-o", "y.txt", "--no-config")
+    assert shapecalc("film", "reshape", "2,3", "0,-1", "-o", "x.html", "--no-config", "--force").out == "2,3\n"
+    ran = shapecalc("film", "chain", "N,C | flatten", "--where", "N=2,C=3", "-o", "y.svg", "--no-config")
     assert (ran.out, "memory with" in ran.err) == ("2,3\n", False)
-    ran = shapecalc("film", "reshape", "N,4", "0,2,-1", "-o", "z.txt", "--no-config")
-    assert "shapecalc: z.txt: memory with N=2\n" in ran.err
+    ran = shapecalc("film", "reshape", "N,4", "0,2,-1", "-o", "z.svg", "--no-config")
+    assert "shapecalc: z.svg: memory with N=2\n" in ran.err
 
 
 ASKED = {

@@ -6,9 +6,11 @@ import json
 
 import pytest
 
-from shapecalc.cli.modelling import opened
+from shapecalc.cli import model_report
 from shapecalc.core.record import FrozenDict, replace
-from shapecalc.models.report import Asked, Fixed, Verdict
+from shapecalc.models.input_sizes import SizeOptions
+from shapecalc.models.report import Fixed
+from shapecalc.models.verdicts import Verdict
 from tests.models.reports import FIRST, SECOND, STOP, TURNED, YOLO, judged
 
 TABLE = """\
@@ -47,7 +49,7 @@ def model(shapecalc, monkeypatch):
             run.asked = asked
             return replace(report, model=file)
 
-        monkeypatch.setattr(opened, "report_of", report_of)
+        monkeypatch.setattr(model_report, "report_of", report_of)
         return shapecalc("model", report.model, *words)
 
     return run
@@ -139,11 +141,11 @@ def test_a_declared_batch_and_the_sizes_taken_are_told(model):
 
 def test_what_is_asked_for_is_read_from_the_options(model):
     model("--batch", "B,1,8", "--set", "x=B,3,H", "--set", "a=b=[]", "--where", "H=640")
-    assert model.asked == Asked("B", (1, 8), {"x": ("B", 3, "H"), "a=b": ()}, {"H": 640})
+    assert model.asked == SizeOptions("B", (1, 8), {"x": ("B", 3, "H"), "a=b": ()}, {"H": 640})
     model("--batch", "B")
-    assert model.asked == Asked("B", (1, 2, 3))
+    assert model.asked == SizeOptions("B", (1, 2, 3))
     model("--batch", "1,4")
-    assert model.asked == Asked(None, (1, 4))
+    assert model.asked == SizeOptions(None, (1, 4))
 
 
 @pytest.mark.parametrize(
@@ -239,14 +241,14 @@ def test_a_fix_tells_what_it_did(shapecalc, monkeypatch, fixed, code, last):
         given.append((args, named))
         return replace(YOLO, fixed=fixed)
 
-    monkeypatch.setattr(opened, "mended_report", mended_report)
+    monkeypatch.setattr(model_report, "mended_report", mended_report)
     ran = shapecalc("model", "yolo.onnx", "--fix", "-o", "f.onnx", "--fix-as", "/Reshape=0,-1")
     assert ran.code == code
     lines = ran.out.splitlines()
     assert lines[0] == "mended  /Reshape  1,3,85,80,80 to 0,3,85,80,80"
     assert lines[-1] == last
     assert any(line.startswith("left    /Reshape_1") for line in lines) == bool(fixed.left)
-    assert given == [(("yolo.onnx", Asked(), "f.onnx", {"/Reshape": (0, -1)}), {"force": False, "prove": True})]
+    assert given == [(("yolo.onnx", SizeOptions(), "f.onnx", {"/Reshape": (0, -1)}), {"force": False, "prove": True})]
     told = json.loads(shapecalc("model", "yolo.onnx", "--fix", "-o", "f.onnx", "--json").out)
     assert told["fixed"]["proved"] is fixed.proved
 
@@ -262,7 +264,7 @@ def test_the_app_opens_a_model_alone(shapecalc, words):
 
 
 def test_the_app_needs_a_terminal_for_a_model_too(shapecalc, monkeypatch):
-    monkeypatch.setattr(opened, "report_of", lambda *_: YOLO)
+    monkeypatch.setattr(model_report, "report_of", lambda *_: YOLO)
     assert shapecalc("tui", "--model", "yolo.onnx", "--node", "/Reshpe").err.startswith(
         "shapecalc: usage: no listed node"
     )
@@ -271,10 +273,10 @@ def test_the_app_needs_a_terminal_for_a_model_too(shapecalc, monkeypatch):
 
 def test_a_node_that_still_stops_is_left_unless_a_proof_shows_that_it_does_not(shapecalc, monkeypatch):
     after = replace(YOLO, stops=(STOP,))
-    monkeypatch.setattr(opened, "report_of", lambda *_: after)
+    monkeypatch.setattr(model_report, "report_of", lambda *_: after)
     for proved, stops, code in [(None, (STOP,), 1), (True, (STOP,), 0), (None, (), 0)]:
         made = replace(YOLO, stops=stops, fixed=Fixed(MENDED, (), proved, "", "f.onnx"))
-        monkeypatch.setattr(opened, "mended_report", lambda *_, made=made, **__: made)
+        monkeypatch.setattr(model_report, "mended_report", lambda *_, made=made, **__: made)
         ran = shapecalc("model", "yolo.onnx", "--fix", "-o", "f.onnx")
         assert ran.code == code
         assert ("left    /Concat: Concat fails: " in ran.out) == (code == 1)

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from shapecalc.cli.modelling import named_nodes
+from shapecalc.cli import model_report
 from tests.cli.test_model import NODE
 from tests.models.judging import graph_model
 from tests.models.reports import YOLO
@@ -23,7 +23,7 @@ PARSER = "[TRT] While parsing node number 18 [Reshape -> r1]: In function parseG
 
 @pytest.fixture
 def told(shapecalc, monkeypatch):
-    monkeypatch.setattr(named_nodes, "report_of", lambda *_: YOLO)
+    monkeypatch.setattr(model_report, "report_of", lambda *_: YOLO)
     return lambda text, *words: shapecalc("doctor", "--model", "yolo.onnx", *words, stdin=text)
 
 

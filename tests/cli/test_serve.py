@@ -32,7 +32,7 @@ from shapecalc.serving.door import Door, new_door  # noqa: E402 - aiohttp may be
 from shapecalc.serving.server import Serving, serve  # noqa: E402
 from shapecalc.serving.session import LARGEST_FRAME, MOST_CELLS, Garbage, packet_of  # noqa: E402
 from shapecalc.tui.question import question_of  # noqa: E402
-from shapecalc.tui.visit import LONGEST_COURSE, command_of  # noqa: E402
+from shapecalc.tui.served import LONGEST_COURSE, command_of  # noqa: E402
 
 pytestmark = pytest.mark.sessions(9)
 
@@ -83,7 +83,7 @@ class Site:
         )
         lines = [line.split(None, 2) for line in listed.stdout.splitlines()]
         return [
-            int(pid) for pid, stat, *args in lines if "tui.visit" in args[0] and self.marker in args[0] and stat != "Z"
+            int(pid) for pid, stat, *args in lines if "tui.served" in args[0] and self.marker in args[0] and stat != "Z"
         ]
 
     def until_apps(self, count):
@@ -575,7 +575,7 @@ def test_a_huge_size_takes_no_huge_memory(here):
 def test_the_memory_of_an_app_is_bounded(tmp_path):
     pytest.importorskip("resource", reason="the system has no limits for processes")
     script = (
-        "from shapecalc.tui.visit import LARGEST, limit_process\nlimit_process()\n"
+        "from shapecalc.tui.served import LARGEST, limit_process\nlimit_process()\n"
         "try: bytearray(LARGEST)\nexcept MemoryError: print('bounded')\n"
         "try:\n    with open('x', 'w', buffering=1) as file: file.write('x')\nexcept OSError: print('unwritten')\n"
     )

@@ -83,7 +83,7 @@ def test_an_op_imports_nothing_heavy(words):
 def test_the_terminal_app_opens_without_typer():
     code = "from shapecalc.cli.opening import open_directly; import shapecalc.tui.app; open_directly(['tui'], None)"
     wanted = f"try:\n    {code}\nexcept AttributeError:\n    pass"
-    assert loaded(wanted, ["typer", "shapecalc.cli.options", "shapecalc.view.notebook"]) == []
+    assert loaded(wanted, ["typer", "shapecalc.cli.options", "shapecalc.view.files"]) == []
 
 
 @pytest.mark.sampled(3)

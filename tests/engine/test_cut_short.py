@@ -15,7 +15,7 @@ from shapecalc.engine import arrays, processes, writing
 from shapecalc.engine.arrays import FileError, open_array
 from shapecalc.engine.samples import samples
 from shapecalc.engine.writing import carry_out
-from shapecalc.tui.outcome import element_reader
+from shapecalc.tui.question import element_reader
 from tests.engine.test_whole_files import SYSTEMS, names
 
 

@@ -159,7 +159,7 @@ def _match(random):
 
 def _film(random):
     """Return a film, or a picture that stands still."""
-    file = random.choice(["f.svg", "f.txt", "f.cast", "f.html", "f", "f.gi", random.choice(ODD)])
+    file = random.choice(["f.svg", "f.html", "f", "f.gi", random.choice(ODD)])
     options = [*_some(random, ["--json", "-q", "--force", "--theme=dark", "--theme=light", *ODD])]
     if random.random() < 0.2:
         return Attempt(("film", "chain", f"{_shape(random)} | {_stage(random)}", "-o", file, *options))

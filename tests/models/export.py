@@ -1,7 +1,7 @@
 """Real exports: models that exporters write, judged, and held against ONNX Runtime at batch sizes that were not walked.
 
-    python tests/models/export.py export FOLDER [NAME...]  where torch, torchvision, timm and transformers are, where
-                                                           tensorflow and tf2onnx are, and where skl2onnx is
+    python tests/models/export.py export FOLDER [NAME...]  where torch, torchvision, timm and transformers are, and
+                                                           where tensorflow and tf2onnx are
     python tests/models/export.py judge FOLDER...          where shapecalc, onnx and onnxruntime are
 
 Names are beginnings of models' names; without any all models are exported.
@@ -20,7 +20,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.models.sklearn_models import export_sklearn
 from tests.models.tensorflow_models import export_tensorflow
 
 SIZES = (2, 4)
@@ -190,7 +189,7 @@ def _plain(torch, model):
 def export(folder, beginnings):
     """Write the models of the exporters that are installed."""
     folder.mkdir(parents=True, exist_ok=True)
-    exporters = {"torch": export_torch, "tf2onnx": export_tensorflow, "skl2onnx": export_sklearn}
+    exporters = {"torch": export_torch, "tf2onnx": export_tensorflow}
     for library, exported in exporters.items():
         if find_spec(library):
             exported(folder, lambda name: name.startswith(beginnings or ("",)), partial(print, flush=True))
@@ -254,10 +253,10 @@ def judge(folders):
 
 def held_against(path):
     """Return what was counted in a model, and notes on what differs."""
-    from shapecalc.models.judging import report_of
-    from shapecalc.models.report import Asked
+    from shapecalc.models.input_sizes import SizeOptions
+    from shapecalc.models.judge import report_of
 
-    report = report_of(path, Asked(sizes=(1, 2, 3)))
+    report = report_of(path, SizeOptions(sizes=(1, 2, 3)))
     nodes = report.nodes
     counts = {"nodes": len(nodes), "told": sum(each.input is not None and None not in each.input for each in nodes)}
     counts |= {"unknown": sum(each.verdict.value == "unknown" for each in nodes), "wrong": 0, "missed": 0, "false": 0}
@@ -274,7 +273,7 @@ def compare(path, report, batch, counts, notes):
 
     What swallows the batch does not fail itself; what fails below it is told with it.
     """
-    from shapecalc.models.report import OFFENCES
+    from shapecalc.models.verdicts import OFFENCES
 
     found, failed = run(path, report, batch)
     failing = [each for each in report.nodes if "/" not in each.node.path and each.runs.get(batch) == "fails"]
@@ -299,7 +298,7 @@ def compare(path, report, batch, counts, notes):
 def size_of(dim, sizes):
     """Return the number that a told dim is at some sizes."""
     from shapecalc.core.dims import substitute
-    from shapecalc.models.named import Sum
+    from shapecalc.models.fit_dims import Sum
 
     if isinstance(dim, Sum):
         return sum(substitute(term, sizes) for term in dim.terms)

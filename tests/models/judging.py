@@ -7,14 +7,14 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.models.building import model_of
-from shapecalc.models.following import Following
-from shapecalc.models.walk import Lane
-from shapecalc.models.walking import walked
+from shapecalc.models.file import model_of
+from shapecalc.models.lanes import Lane
+from shapecalc.models.propagate import Judge
+from shapecalc.models.walk import walked
 from tests.models.samples import IR_VERSION
 
 
-class Telling(Following):
+class Telling(Judge):
     """A follower that keeps what it said, by the node's path."""
 
     def __init__(self):
@@ -22,8 +22,8 @@ class Telling(Following):
         self.told = {}
 
     def judge(self, visit):
-        self.told[visit.node.path] = found = super().judge(visit)
-        return found
+        self.told[visit.node.path] = found = self._judged(visit)
+        return found.outputs
 
 
 def graph_model(nodes, inputs, outputs, constants=(), *, opset=18, ir_version=IR_VERSION, functions=(), shapes=True):

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 
 from shapecalc.core.dims import named_dim, product
 from shapecalc.core.record import FrozenDict, replace
-from shapecalc.models.model import Node
-from shapecalc.models.named import Sum
-from shapecalc.models.report import Fix, Input, Judged, Report, Stop, Verdict
+from shapecalc.models.file import Node
+from shapecalc.models.fit_dims import Sum
+from shapecalc.models.propagate import Stop
+from shapecalc.models.report import Input, Judged, Report
+from shapecalc.models.verdicts import Fix, Verdict
 
 N = named_dim("N")
 
@@ -83,7 +85,7 @@ LAST = judged(
 YOLO = Report(
     model="yolo.onnx",
     opset=FrozenDict({"ai.onnx": 11}),
-    nodes_held=47,
+    node_count=47,
     batch="N",
     declared_batch=None,
     sizes=(1, 2, 3),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
-from shapecalc.models import building
-from shapecalc.models.building import model_of
+from shapecalc.models import file
+from shapecalc.models.file import model_of
 from tests.models.samples import session
 from tests.models.test_walking import shapes_by_name, walk_of
 
@@ -41,7 +41,7 @@ def assert_as_run(proto, *outputs):
     walk, _ = walk_of(proto, SIZES)
     running = session(proto)
     for lane, size in enumerate(SIZES):
-        shape = [size if dim == "N" else dim for dim in walk.taken[0]]
+        shape = [size if dim == "N" else dim for dim in walk.inputs[0]]
         found = running.run([*outputs], {"x": np.ones(shape, np.float32)})
         told = shapes_by_name(walk, lane)
         assert {name: told[name] for name in outputs} == {
@@ -181,7 +181,7 @@ def test_a_function_that_calls_itself_is_refused():
 
 
 def test_functions_that_would_become_many_nodes_stay_calls(monkeypatch):
-    monkeypatch.setattr(building, "MOST_CALLED", 40)
+    monkeypatch.setattr(file, "MOST_CALLED", 40)
     last = function("F0", [helper.make_node("Relu", ["a"], ["b"])])
     twice = [
         function(

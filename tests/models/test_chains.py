@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.models.report import LISTED, OFFENCES, Verdict
+from shapecalc.models.operators import LISTED
+from shapecalc.models.verdicts import OFFENCES, Verdict
 from tests.models.judging import graph_model, judged
 from tests.models.samples import changes, separating_axes, session
 

@@ -8,9 +8,9 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.core.dims import substitute
-from shapecalc.models.building import model_of
-from shapecalc.models.judging import judged_model
-from shapecalc.models.named import Sum
+from shapecalc.models.file import model_of
+from shapecalc.models.fit_dims import Sum
+from shapecalc.models.judge import judged_model
 from tests.models.samples import session
 
 NODES = [

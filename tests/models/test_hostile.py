@@ -11,16 +11,12 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.cli.modelling.lines import lint_lines
-from shapecalc.cli.modelling.objects import report_object
-from shapecalc.cli.modelling.screens import node_lines, table_lines
+from shapecalc.cli.model_report import lint_lines, node_lines, report_object, table_lines
 from shapecalc.core.problem import ShapeError
-from shapecalc.models.around import near
-from shapecalc.models.building import model_of
-from shapecalc.models.judging import judged_model
-from shapecalc.models.reading import read_model
-from shapecalc.models.report import Verdict
-from shapecalc.models.writing import whole
+from shapecalc.models.file import model_of, read_model
+from shapecalc.models.judge import judged_model, near
+from shapecalc.models.verdicts import Verdict
+from shapecalc.models.write import fixed_model
 from tests.models.strange import strange_model
 from tests.sampling import some_and_rest
 
@@ -126,7 +122,7 @@ def read_whole(proto):
     lines += [line for judged in report.nodes for line in node_lines(report, judged)]
     assert all(line.isprintable() for line in lines)
     assert json.loads(json.dumps(report_object(report, report.nodes)))["model"] == "m.onnx"
-    whole(outcome.walk, outcome.kept, {})
+    fixed_model(outcome.walk, outcome.judge, {})
     return report
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.models.marks import Apart
-from shapecalc.models.report import Verdict
+from shapecalc.models.batch_axis import BatchAxis
+from shapecalc.models.verdicts import Verdict
 from tests.models.chains import IR_VERSION, chains
 from tests.models.judging import graph_model, judged
 from tests.models.samples import are_apart, changes, session
@@ -110,7 +110,7 @@ def test_what_a_loop_carries_is_followed(case):
     assert tuple(said for path, said in found.items() if "/" in path) == expected
     walk, follower = judged(proto, SIZES)
     tensor = walk.model.graph.outputs[0]
-    runs, last = follower.verdicts, walk.shapes[tensor]
+    runs, last = follower.offenders, walk.shapes[tensor]
     for lane, size in enumerate(SIZES):
         feed = {"x": np.random.default_rng(size).normal(size=(size, 4)).astype(np.float32)}
         shapes, failing = ran(proto, feed)
@@ -119,7 +119,7 @@ def test_what_a_loop_carries_is_followed(case):
             assert last[lane] == shapes["y"]
             mark = (follower.marks(tensor) or [None] * len(SIZES))[lane]
             bits = changes(session(proto), feed, {"x": 0}, size)[0]
-            assert not isinstance(mark, Apart) or are_apart(bits, mark.axis, mark.inner, size)
+            assert not isinstance(mark, BatchAxis) or are_apart(bits, mark.axis, mark.inner, size)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -143,7 +143,7 @@ def test_a_scan_keeps_the_samples_apart_unless_it_goes_over_them(axis):
         feed = {"x": np.random.default_rng(size).normal(size=(size, 4)).astype(np.float32)}
         assert walk.shapes[walk.model.graph.outputs[0]][lane] == ran(proto, feed)[0]["t"]
         mark = (follower.marks(walk.model.graph.outputs[0]) or [None] * len(SIZES))[lane]
-        if isinstance(mark, Apart):
+        if isinstance(mark, BatchAxis):
             assert are_apart(changes(session(proto), feed, {"x": 0}, size)[0], mark.axis, mark.inner, size)
 
 

@@ -8,9 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.models.batch import mark_after
-from shapecalc.models.marks import Apart, Lost, mark_of, place, positions, regrouped
-from shapecalc.models.seen import Seen
+from shapecalc.models.batch_axis import BatchAxis, Lost, NodeAtSize, batch_place, mark_of, positions, regrouped
+from shapecalc.models.propagate import mark_after
 from tests.models.samples import separating_axes
 
 SMALL = st.lists(st.integers(1, 4), max_size=3)
@@ -33,7 +32,7 @@ def marked_shapes(draw):
     left, right = draw(SMALL), draw(SMALL)
     shape = (*left, outer * batch * inner, *right)
     after = factors(prod(shape), draw(st.integers(0, 3)), draw)
-    return batch, shape, Apart(len(left), inner), tuple(after)
+    return batch, shape, BatchAxis(len(left), inner), tuple(after)
 
 
 def samples_of(shape, mark, batch):
@@ -47,9 +46,9 @@ def test_a_reshape_keeps_the_samples_apart_where_counting_says_so(drawn):
     batch, before, mark, after = drawn
     bits = samples_of(before, mark, batch).reshape(after)
     found = regrouped(mark, before, after, batch)
-    held = place(found, after, batch)
+    held = batch_place(found, after, batch)
     assert separating_axes(bits, batch) == ([] if held is None else [held[0]])
-    if isinstance(found, Apart):
+    if isinstance(found, BatchAxis):
         assert np.array_equal(samples_of(after, found, batch), bits)
 
 
@@ -69,9 +68,9 @@ def test_parts_of_one_axis_are_joined_where_the_samples_lie_alike():
     def joined(*marks_and_sizes):
         marks, sizes = zip(*marks_and_sizes, strict=True)
         return mark_after(
-            Seen("Concat", "", 18, {"axis": 0}, 2, marks, [(size,) for size in sizes], [(sum(sizes),)], ())
+            NodeAtSize("Concat", "", 18, {"axis": 0}, 2, marks, [(size,) for size in sizes], [(sum(sizes),)], {}.get)
         )
 
-    assert joined((Apart(0, 2), 4), (Apart(0, 2), 8)) == Apart(0, 2)
-    assert joined((Apart(0, 2), 4), (None, 4)) == Apart(0, 2)
-    assert isinstance(joined((Apart(0, 2), 4), (Apart(0, 1), 4)), Lost)
+    assert joined((BatchAxis(0, 2), 4), (BatchAxis(0, 2), 8)) == BatchAxis(0, 2)
+    assert joined((BatchAxis(0, 2), 4), (None, 4)) == BatchAxis(0, 2)
+    assert isinstance(joined((BatchAxis(0, 2), 4), (BatchAxis(0, 1), 4)), Lost)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.core.problem import FILE, ShapeError
-from shapecalc.models.payloads import LARGE, with_payloads, without_payloads
-from shapecalc.models.reading import read_model
+from shapecalc.models.file import LARGE, read_model, with_payloads, without_payloads
 from tests.sampling import examples
 
 BIG = np.arange(LARGE, dtype=np.float32)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shapecalc.models.batch import mark_after
-from shapecalc.models.marks import Apart, Lost
-from shapecalc.models.seen import Seen
+from shapecalc.models.batch_axis import BatchAxis, Lost, NodeAtSize
+from shapecalc.models.propagate import mark_after
 from tests.models.samples import are_apart, changes, one_node, session
 
 F = np.float32
@@ -119,16 +118,16 @@ def marks_and_bits(row, batch):
     model = one_node(op, shapes, arguments=constants, outputs=outputs, opset=opset, **attributes)
     axes = {f"x{at}": shape.index(N) for at, shape in enumerate(named) if N in shape}
     bits = changes(session(model), {f"x{at}": floats(*shape) for at, shape in enumerate(shapes)}, axes, batch)
-    seen = Seen(
+    seen = NodeAtSize(
         op,
         "",
         opset,
         {name: value_seen(value) for name, value in attributes.items()},
         batch,
-        [*[Apart(shape.index(N), 1) if N in shape else None for shape in named], *[None for _ in constants]],
+        [*[BatchAxis(shape.index(N), 1) if N in shape else None for shape in named], *[None for _ in constants]],
         [*shapes, *[None if each is None else each.shape for each in constants]],
         [each.shape for each in bits],
-        [*[None for _ in shapes], *[None if each is None or each.dtype == F else each for each in constants]],
+        dict(enumerate([None if each is None or each.dtype == F else each for each in constants], len(shapes))).get,
         [at for at, each in enumerate(constants, len(shapes)) if each is None],
     )
     return [mark_after(seen, to) for to in range(outputs)], bits
@@ -142,11 +141,13 @@ def test_a_mark_is_where_the_samples_are(row, batch):
         if row[4] is None:
             assert isinstance(mark, Lost)
         else:
-            assert mark == Apart(*row[4])
+            assert mark == BatchAxis(*row[4])
             assert are_apart(reached, mark.axis, mark.inner, batch)
 
 
 def test_axes_that_nobody_knows_are_not_axes_left_out():
     shapes, ends = [(2, 4), (1,), (1,), None], sizes(1)
-    seen = Seen("Slice", "", 18, {}, 2, [Apart(0, 1), None, None, None], shapes, [(2, 1)], [None, sizes(0), ends, None])
+    seen = NodeAtSize(
+        "Slice", "", 18, {}, 2, [BatchAxis(0, 1), None, None, None], shapes, [(2, 1)], [None, sizes(0), ends, None]
+    )
     assert isinstance(mark_after(seen), Lost)

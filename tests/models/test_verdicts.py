@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from onnx import helper
 
-from shapecalc.models.report import Verdict
+from shapecalc.models.verdicts import Verdict
 from tests.models.judging import graph_model, judged
 from tests.models.samples import changes, freed, separating_axes, session
 

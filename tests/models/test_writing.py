@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.cli.modelling.objects import report_object
-from shapecalc.cli.modelling.screens import fixed_lines, table_lines
+from shapecalc.cli.model_report import fixed_lines, report_object, table_lines
 from shapecalc.core.problem import ShapeError
-from shapecalc.models.judging import judged_model
-from shapecalc.models.reading import read_model
-from shapecalc.models.report import Asked, Fix
-from shapecalc.models.writing import written
+from shapecalc.models.file import read_model
+from shapecalc.models.input_sizes import SizeOptions
+from shapecalc.models.judge import judged_model
+from shapecalc.models.verdicts import Fix
+from shapecalc.models.write import written
 from tests.models.judging import graph_model
 from tests.models.samples import freed, session
 
@@ -50,7 +50,7 @@ def mend(proto, tmp_path, **options):
     source, target = tmp_path / "model.onnx", tmp_path / "fixed.onnx"
     if proto is not None:
         source.write_bytes(proto if isinstance(proto, bytes) else proto.SerializeToString())
-    outcome = judged_model(read_model(source), options.pop("asked", Asked()))
+    outcome = judged_model(read_model(source), options.pop("asked", SizeOptions()))
     report = written(outcome, outcome.report("model.onnx"), target, options.pop("chosen", {}), **options)
     return report, target
 
@@ -435,7 +435,7 @@ def test_a_recurrent_state_of_one_sample_stops_the_rest(tmp_path):
 
 
 def test_a_proof_that_takes_too_long_is_none(tmp_path, monkeypatch):
-    monkeypatch.setattr("shapecalc.models.proofs.SECONDS", 0.01)
+    monkeypatch.setattr("shapecalc.models.prove.SECONDS", 0.01)
     report, target = mend(detector(), tmp_path)
     assert report.fixed.proved is None
     assert report.fixed.why == "it takes longer than 0.01 seconds"

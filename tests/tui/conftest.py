@@ -17,4 +17,4 @@ def full_disk(monkeypatch):
     def refuse(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("shapecalc.tui.snapshots.whole_file", refuse)
+    monkeypatch.setattr("shapecalc.tui.screens.files.whole_file", refuse)

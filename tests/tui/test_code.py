@@ -11,7 +11,7 @@ from tests.tui.driven import driven
 
 def asked(user):
     """Return the command line of the question, over which a note may stand on the screen."""
-    return command(user.state.question, user.state.outcome.answer)
+    return command(user.state.question, user.state.result.answer)
 
 
 @driven("reshape", "B,T,C", "-1")

@@ -9,7 +9,7 @@ from html import unescape
 import pytest
 
 from shapecalc.tui.themes import DRAWN, EDGES, LINES, TEXT, THEMES
-from shapecalc.view.ink import contrast
+from shapecalc.view.canvas import contrast
 from tests.tui.driven import driven, using
 from tests.tui.scenes import SHUFFLE
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from textual.widgets import DataTable, Input, OptionList
 
-from shapecalc.tui.texts import ClickableText
+from shapecalc.tui.widgets import ClickableText
 from tests.sampling import some_and_rest
 from tests.tui.driven import using
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shapecalc.core.commands import split
-from shapecalc.tui.clipboard import SENT
+from shapecalc.tui.widgets import SENT
 from tests.tui.driven import driven, using
 
 pytestmark = pytest.mark.sessions(10)
@@ -357,6 +357,6 @@ def test_every_field_can_be_rubbed_out_and_typed_again(opening):
             assert user.state.question.texts.get(name, "") == text
             assert "Traceback" not in user.text
             await user.press("tab")
-        assert user.state.outcome.problem is None
+        assert user.state.result.problem is None
 
     asyncio.run(using(play, *split(opening)))

@@ -7,8 +7,8 @@ import asyncio
 import numpy as np
 import pytest
 
-from shapecalc.tui import files
-from shapecalc.tui.arrays import MOST
+from shapecalc.tui import question
+from shapecalc.tui.screens.files import MOST
 from tests.tui.driven import driven, using
 
 
@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def listed(user):
-    return [option.prompt for option in user.app.screen.query_one("#places").options]
+    return [option.prompt for option in user.app.screen.query_one("#entries").options]
 
 
 @driven("flatten", "2,3")
@@ -82,7 +82,7 @@ async def test_a_long_folder_says_that_there_is_more(user, folder):
 
 @driven("flatten", "2,3")
 async def test_a_served_app_lists_no_files(user, monkeypatch):
-    monkeypatch.setattr(files, "_are_open", False)
+    monkeypatch.setattr(question, "_files_are_open", False)
     await user.press("ctrl+o")
     assert user.app.screen is user.app.explore
     assert user.notes == [("", "a served app opens no files and writes none")]

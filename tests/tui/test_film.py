@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import shapecalc as sc
-from shapecalc.tui.player import Player
+from shapecalc.tui.screens.film import Player
+from shapecalc.view.film.files import screen
 from shapecalc.view.film.scenes import film_of
-from shapecalc.view.film.screen import screen
-from shapecalc.view.rail import rail
+from shapecalc.view.flow import rail
 from tests.tui.driven import driven
 
 pytestmark = pytest.mark.sessions(5)
@@ -133,7 +133,7 @@ async def test_it_begins_at_the_step_at_hand(user):
     await user.press("ctrl+r", "space")
     player = player_of(user)
     assert player.film.frames[player.frame].step == 4
-    assert "reshape" not in rail(user.state.good, 4).plain or player.frame
+    assert "reshape" not in rail(user.state.answer, 4).plain or player.frame
 
 
 @driven(*SHUFFLE, step=0)
@@ -238,12 +238,12 @@ async def test_what_cannot_be_saved_is_said_and_can_be_mended(user, tmp_path, mo
     await save(user, "film", "a.svg")
     assert "a.svg: it exists" in user.text
     assert (tmp_path / "a.svg").read_text() == "mine"
-    for name, said in (("a.png", "'a.png' is not a film. end it in .svg"), ("no/a.txt", "no/a.txt: No such file")):
+    for name, said in (("a.png", "'a.png' is not a film. end it in .svg"), ("no/a.svg", "no/a.svg: No such file")):
         await user.wipe()
         await user.type(name)
         await user.press("enter")
         assert said in user.text
     await user.wipe()
-    await user.type("b.txt")
+    await user.type("b.html")
     await user.press("enter")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svg", "b.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svg", "b.html"]

@@ -9,9 +9,8 @@ import pytest
 
 from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.record import replace
-from shapecalc.models.report import Verdict
-from shapecalc.tui.model_list import ModelList
-from shapecalc.tui.screens.model import ModelScreen
+from shapecalc.models.verdicts import Verdict
+from shapecalc.tui.screens.model import ModelList, ModelScreen
 from tests.models.reports import FIRST, TURNED, YOLO, judged
 from tests.tui.driven import using
 

@@ -12,14 +12,14 @@ from textual.containers import VerticalScroll
 
 from shapecalc.core.ops import OPS
 from shapecalc.core.record import fields
+from shapecalc.tui.app import commands
 from shapecalc.tui.keys import KEYS
-from shapecalc.tui.legend import LEGEND
-from shapecalc.tui.memory import Memory
-from shapecalc.tui.palette import commands
 from shapecalc.tui.question import ASKABLE
-from shapecalc.tui.screens.tally import Tally
+from shapecalc.tui.screens.dialogs import SIGNS
+from shapecalc.tui.screens.lessons import Drilling
 from shapecalc.tui.themes import THEMES
-from shapecalc.view.strokes import UNICODE
+from shapecalc.tui.user_file import UserFile
+from shapecalc.view.canvas import UNICODE
 from tests.tui.driven import driven, using
 from tests.tui.scenes import SHUFFLE
 
@@ -90,16 +90,16 @@ def test_questions_are_asked_again():
         assert user.command == "$ shapecalc flatten 2,3,4"
 
     asyncio.run(using(ask, "reshape", "2,3,4", "0,-1"))
-    assert [line.split()[1] for line in Memory().questions] == ["transpose", "flatten", "reshape"]
+    assert [line.split()[1] for line in UserFile().questions] == ["transpose", "flatten", "reshape"]
     asyncio.run(using(again))
 
 
 @driven("reshape", "2,3,4", "0,-1")
 async def test_a_question_is_remembered_once_it_is_stepped_through_and_not_while_it_is_typed(user):
     await user.press("tab", "end", ",", "1")
-    assert Memory().questions == ()
+    assert UserFile().questions == ()
     await user.press("pageup")
-    assert Memory().questions == ("shapecalc reshape 2,3,4 0,-1,1",)
+    assert UserFile().questions == ("shapecalc reshape 2,3,4 0,-1,1",)
 
 
 def test_what_was_kept_and_is_no_question_any_more_is_passed_over():
@@ -123,7 +123,7 @@ def test_what_was_kept_and_is_no_question_any_more_is_passed_over():
 
 
 def test_every_sign_of_the_pictures_is_in_the_legend():
-    signs = "".join(sign for sign, _ in LEGEND)
+    signs = "".join(sign for sign, _ in SIGNS)
     drawn = "".join(text for text in fields(UNICODE).values())
     assert {*drawn} - {*" ╵╷╴╯╶╰╭│┴┬"} <= {*signs}, "the lines that are left out are corners of those that are there"
     for sign in ("~", "bc", "_", "!"):
@@ -138,7 +138,7 @@ async def test_f1_goes_on_to_the_legend(user):
         await user.pilot.pause()
     await user.settle()
     assert "to the signs of the pictures" in user.text
-    for sign, said in LEGEND:
+    for sign, said in SIGNS:
         assert sign in user.text
         assert " ".join(said.split()[:3]) in user.text
 
@@ -197,15 +197,15 @@ def test_the_keys_that_a_dialog_names_can_be_clicked(key):
     asyncio.run(using(close, *SHUFFLE))
 
 
-@pytest.mark.parametrize("typed", ["count", "class", "predictions", "tally", "class count"])
-def test_counting_a_class_is_found_by_any_of_its_words(typed):
+@pytest.mark.parametrize("typed", ["exercises", "drill", "without end", "end drill", "drill exercises"])
+def test_exercises_are_found_by_any_of_its_words(typed):
     async def look(user):
         await user.press("ctrl+p")
         await user.type(typed)
         await user.pilot.pause(0.3)
         await user.press("enter")
         await user.settle()
-        assert isinstance(user.app.screen, Tally)
+        assert isinstance(user.app.screen, Drilling)
 
     asyncio.run(using(look, "reshape", "2,3,4", "0,-1"))
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core.commands import split
-from shapecalc.tui.outcome import answer_question
-from shapecalc.tui.question import command, question_of
-from shapecalc.tui.screens.help import Help
+from shapecalc.tui.question import answer_question, command, question_of
+from shapecalc.tui.screens.dialogs import Help
 from tests.invented import invented
 from tests.tui.driven import driven
 
@@ -44,10 +43,10 @@ def test_only_the_dialect_that_has_a_parameter_has_a_field_for_it():
 
 def test_a_flag_that_is_neither_yes_nor_no_is_told_at_once():
     question = question_of(["squeeze", "2,1,3"]).with_text("reverse", "x")
-    outcome = answer_question(question, "reverse")
-    assert outcome.problem.message == "reverse is 0 or 1, not 'x'"
-    assert outcome.problem.argument == "reverse"
-    assert not outcome.typing
+    result = answer_question(question, "reverse")
+    assert result.problem.message == "reverse is 0 or 1, not 'x'"
+    assert result.problem.argument == "reverse"
+    assert not result.typing
 
 
 def test_a_word_of_one_dialect_can_be_typed_letter_by_letter():

@@ -10,11 +10,10 @@ import pytest
 from shapecalc.core.commands import split
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
-from shapecalc.tui import story
 from shapecalc.tui.app import ShapecalcApp
-from shapecalc.tui.masking import WOULD_SHOW, masked
-from shapecalc.tui.outcome import answer_question
-from shapecalc.tui.question import FIRST, Question, question_of
+from shapecalc.tui.explore_text import WOULD_SHOW, flow_text, picture_text, sentence
+from shapecalc.tui.question import FIRST, Question, answer_question, question_of
+from shapecalc.tui.screens.dialogs import hide_output
 from shapecalc.tui.state import State
 from shapecalc.view.code import TARGETS, code
 from tests.tui.driven import driven, using
@@ -316,7 +315,7 @@ async def test_code_hides_the_output(user):
 def test_no_code_gives_a_hidden_size_away(line, size, target):
     answer = answer_question(question_of(split(line))).answer
     try:
-        text = masked(code(answer, target).text, answer)
+        text = hide_output(code(answer, target).text, answer)
     except ShapeError:
         assert line.startswith(("rearrange", "split", "view"))
         return
@@ -329,7 +328,11 @@ def test_every_example_can_be_predicted_from_the_first_step_to_the_last(op):
     for shape, arguments in OPS[op].vectors:
         state = State(Question(op, {"input": shape} | {name: str(value) for name, value in arguments.items()}), 0)
         for _ in range(100):
-            texts = [story.flow_text(state, 78, 7), story.picture_text(state, None, 78, 7), story.sentence(state, 78)]
+            texts = [
+                flow_text(state, 78, 7),
+                picture_text(state, None, 78, 7),
+                sentence(state, 78),
+            ]
             assert all(len(line) <= 78 for text in texts for line in text.plain.split("\n"))
             if state.asking:
                 typed(state, str(state.predictions.cells[state.hole].dim))

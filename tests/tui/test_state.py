@@ -15,10 +15,9 @@ from shapecalc.core.ops.op import Holds, Param
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.resolve import resolve
-from shapecalc.tui import story
+from shapecalc.tui import explore_text
 from shapecalc.tui.keys import KEYS, keys_line
-from shapecalc.tui.outcome import answer_question, caret
-from shapecalc.tui.question import FIRST, command, question_of
+from shapecalc.tui.question import FIRST, answer_question, caret, command, question_of
 from shapecalc.tui.screens.compare import Row, nearest, rows
 from shapecalc.tui.state import State
 
@@ -71,9 +70,9 @@ def test_what_can_still_become_right_is_being_typed(text):
 
 @pytest.mark.parametrize("text", ["2,x]", "2,,3", "--", "2;3", "[2)"])
 def test_what_cannot_become_right_is_told_while_it_is_typed(text):
-    outcome = answer_question(FIRST.with_op("reshape").with_text("target", text), "target")
-    assert outcome.problem is not None
-    assert not outcome.typing
+    result = answer_question(FIRST.with_op("reshape").with_text("target", text), "target")
+    assert result.problem is not None
+    assert not result.typing
 
 
 def test_carets_are_of_the_field_that_is_wrong():
@@ -117,12 +116,12 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("line", "said"), SENTENCES)
 def test_what_is_said_under_a_whole_answer_is_of_its_own_stages(line, said):
-    assert story.sentence(State(question_of(split(line))), 78).plain == said
+    assert explore_text.sentence(State(question_of(split(line))), 78).plain == said
 
 
 def test_one_element_is_one_element():
     question = question_of(["reshape", "1", "1,1"])
-    assert " 1 element   answer 1,1" in story.title(question, answer_question(question), 78).plain
+    assert " 1 element   answer 1,1" in explore_text.title(question, answer_question(question), 78).plain
 
 
 @pytest.mark.parametrize("words", [["reshap", "2", "2"], ["reshape", "2", "2", "2"], ["chain", "a", "b"], ["foo"]])
@@ -133,10 +132,10 @@ def test_what_asks_nothing_is_refused(words):
 
 def test_the_last_answer_stays_while_what_is_typed_is_none():
     state = State(FIRST)
-    good = state.good
+    good = state.answer
     state.ask(FIRST.with_text("input", "2,3,4x"), "input")
-    assert state.good is good
-    assert state.outcome.answer is None
+    assert state.answer is good
+    assert state.result.answer is None
     assert not state.works("compare")
 
 
@@ -180,7 +179,7 @@ def test_the_cursor_of_the_grid_goes_from_row_to_row_and_stops_at_the_corners(ke
 def test_the_title_keeps_the_answer_and_its_width(width):
     for words in ("reshape 2,3,4 5,-1", "shuffle 2,3,4 --to 0,-1", "reshape N,C,H,W 0,-1,64"):
         question = question_of(split(words))
-        text = story.title(question, answer_question(question), width)
+        text = explore_text.title(question, answer_question(question), width)
         assert text.cell_len == width
         assert width < 40 or "refused: indivisible" in text.plain or "answer " in text.plain
 

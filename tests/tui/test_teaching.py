@@ -16,9 +16,7 @@ from shapecalc.teaching.judging import prediction_text, right_prediction
 from shapecalc.teaching.lessons import Course, lessons, own_lessons
 from shapecalc.tui.keys import KEYS
 from shapecalc.tui.question import question_of
-from shapecalc.tui.screens import drill
-from shapecalc.tui.screens.drill import Drilling
-from shapecalc.tui.screens.lessons import Lessons
+from shapecalc.tui.screens.lessons import Drilling, Lessons
 from tests.tui.driven import driven, using
 
 pytestmark = pytest.mark.sessions(5)
@@ -344,7 +342,7 @@ def test_notes_are_shown_by_a_key_and_from_the_start_if_they_are_asked_for():
 
 @pytest.fixture(autouse=True)
 def seeded(monkeypatch):
-    monkeypatch.setattr(drill, "new_seed", lambda: "1")
+    monkeypatch.setattr("shapecalc.tui.screens.lessons.new_seed", lambda: "1")
 
 
 @driven(lesson=True)

@@ -8,11 +8,10 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from shapecalc.view.flow import flow
+from shapecalc.view.canvas import ASCII, UNICODE
+from shapecalc.view.flow import flow, rail, strip
 from shapecalc.view.grid import grid
 from shapecalc.view.pictures import explain, picture
-from shapecalc.view.rail import rail, strip
-from shapecalc.view.strokes import ASCII, UNICODE
 from tests.view.questions import answer_to
 
 GOLDEN = Path(__file__).parent / "golden"

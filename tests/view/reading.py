@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UNICODE, UP
+from shapecalc.view.canvas import DOWN, LEFT, RIGHT, UNICODE, UP
 
 DIRECTIONS = {char: place for place, char in enumerate(UNICODE.lines) if char != " "}
 DIRECTIONS |= {UNICODE.joint: UP | DOWN | LEFT | RIGHT, UNICODE.size: LEFT | RIGHT, UNICODE.arrow: LEFT | RIGHT}

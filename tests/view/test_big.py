@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shapecalc as sc
-from shapecalc.view.big import big
-from shapecalc.view.figures import GLYPHS, Scale, figures, figures_width
-from shapecalc.view.tally import Bar, bars
+from shapecalc.view.big import GLYPHS, Scale, big, figures, figures_width
 
 SIZES = [(118, 37), (78, 21), (198, 57), (58, 15), (20, 5)]
 ANSWERS = [
@@ -87,16 +85,3 @@ def test_every_figure_is_of_one_size_and_differs_from_the_others(scale):
         assert [len(line) for line in lines] == [scale.columns - gap] * scale.rows
     assert len({*drawn.values()}) == len(drawn)
     assert figures_width("1234", scale) == len(figures("1234", scale)[0])
-
-
-def test_bars_are_as_long_as_their_counts():
-    lines = bars([Bar("4,2,3", 14), Bar("4,3,2", 7), Bar("2", 0)], width=40, height=8).plain.split("\n")
-    assert [line.count("█") for line in lines[1::2]] == [34, 17, 0]
-    assert [line.split()[-1] for line in lines[1::2]] == ["14", "7", "0"]
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_bars_fit_their_room(size):
-    width, height = size
-    text = bars([Bar("4,2,3", 999999), Bar("N,C*H*W/64,64", 1), Bar("2", None)], width=width, height=height)
-    assert max(map(len, text.plain.split("\n"))) <= max(width, 30)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.style import Style
 
-from shapecalc.view.canvas import Canvas
-from shapecalc.view.strokes import DOWN, LEFT, RIGHT, UNICODE, UP
+from shapecalc.view.canvas import DOWN, LEFT, RIGHT, UNICODE, UP, Canvas
 
 LIT = Style(reverse=True)
 

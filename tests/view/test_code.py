@@ -19,8 +19,7 @@ from shapecalc.core.text import read_dims
 from shapecalc.core.values import read_sizes
 from shapecalc.engine import run
 from shapecalc.view.code import TARGETS, code
-from shapecalc.view.code.sizes import given_name
-from shapecalc.view.code.written import shapes_of
+from shapecalc.view.code.dims import given_name, shapes_of
 from tests.core.test_imports import HEAVY, loaded
 from tests.plans import LARGEST, answer_to, plans, requested_answers, size
 from tests.sampling import examples
@@ -289,6 +288,26 @@ def test_any_chain_of_names_does_the_same_for_any_sizes(target, answer, drawn):
     assert same(found, run(concrete, x).array), written.text
 
 
+TILED = {
+    "numpy": "y = np.tile(x, (2, 3, 2))",
+    "torch": "y = x.repeat(2, 3, 2)",
+    "jax": "y = jnp.tile(x, (2, 3, 2))",
+    "tensorflow": "y = tf.tile(x, (2, 3, 2))",
+    "paddle": "y = paddle.tile(x, [2, 3, 2])",
+    "onnx": '    helper.make_node("Tile", ["x", "repeats1"], ["y"]),',
+    "openvino": "y = ops.tile(x, [2, 3, 2])",
+}
+
+
+@pytest.mark.parametrize("target", TILED)
+def test_a_tile_is_the_call_of_the_framework(target):
+    answer = answer_to("shapecalc tile 2,3,4 2,3,2")
+    assert TILED[target] in code(answer, target).text.splitlines()
+    for line in ("tile 2,3,4 2,3,2", "tile 2,3 4,1,3 -d torch", "tile 2,3 2 -d numpy", "tile 2,1 0,3", "tile 1,3 4,1"):
+        if target != "openvino" or "0" not in line:  # OpenVINO 2026.4.1 fails at some empty tensors
+            check(answer_to(f"shapecalc {line}"), target)
+
+
 LAYERS = [
     ("2,3,4 | transpose 1,2,0 | transpose 2,0,1", 0),
     ("2,3,4 | transpose 1,2,0 | transpose 1,2,0", 1),
@@ -437,6 +456,8 @@ REFUSED = [
     ("split N,C 0 2000", "onnx", "usage: a Split into 2000 parts (give the sizes with --where)"),
     ("roll N,3 3000000001 0", "tensorflow", "usage: a roll by 3000000001 is not written as tensorflow code (give a"),
     ("flip 2,2,2,2,2,2,2,2,2 0 -d numpy", "tensorflow", "usage: a slice of 9 dims is not written as tensorflow code"),
+    ("tile 2,2,2,2,2,2,2,2 2,1,1,1,1,1,1,1", "paddle", "usage: a tile of 8 dims is not written as paddle code: it"),
+    ("tile 2,3 2,1 --opset 5", "onnx", "usage: tile is not written for opsets before 6 (use --opset 6 or later)"),
     ("select 2,2,2,2,2,2,2 1 0", "paddle", "usage: a slice of 7 dims is not written as paddle code"),
     ("roll 2,3 1 0", "onnx", "usage: onnx has no operator that rolls"),
     ("flip N,3 0", "tensorrt", "usage: flip of sizes with names is not written as tensorrt code (give the sizes"),

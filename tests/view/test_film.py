@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from shapecalc.core.moves import Slice
 from shapecalc.engine.execute import run
-from shapecalc.view.film.board import AFTER, BEFORE
+from shapecalc.view.canvas import UNICODE, clip
+from shapecalc.view.film.files import screen
 from shapecalc.view.film.frames import picture_at, tracks
-from shapecalc.view.film.scenes import LEAST_HEIGHT, film_of
-from shapecalc.view.film.screen import screen
+from shapecalc.view.film.scenes import AFTER, BEFORE, LEAST_HEIGHT, film_of
 from shapecalc.view.layout import layouts
-from shapecalc.view.strokes import UNICODE, clip
 from tests.sampling import examples
 from tests.strategies import factorisations, permutations
 from tests.view.questions import answer_to, answers

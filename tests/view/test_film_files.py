@@ -15,21 +15,24 @@ from PIL import Image, ImageDraw, ImageFont
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import fields
-from shapecalc.view import pixels
-from shapecalc.view.film import FORMATS, film_file
-from shapecalc.view.film.cast import cast, txt
+from shapecalc.view import files
+from shapecalc.view.canvas import UNICODE, contrast
+from shapecalc.view.files import CONTRAST, ENDINGS, still, still_text
+from shapecalc.view.film.files import (
+    FORMATS,
+    LARGEST,
+    LOOKS,
+    film_file,
+    gif,
+    ink_of,
+    moment,
+    moving,
+    page,
+    page_of,
+    terminal_styles,
+)
 from shapecalc.view.film.frames import Film, Frame, Sprite, moments
-from shapecalc.view.film.gif import gif
-from shapecalc.view.film.looks import LOOKS, ink_of, page_of, terminal_styles
-from shapecalc.view.film.page import page
 from shapecalc.view.film.scenes import film_of
-from shapecalc.view.film.screen import screen
-from shapecalc.view.film.svg import LARGEST, moving
-from shapecalc.view.film.svg import still as moment
-from shapecalc.view.ink import contrast
-from shapecalc.view.notebook import CONTRAST
-from shapecalc.view.still import ENDINGS, still, still_text
-from shapecalc.view.strokes import UNICODE
 from tests.cli.browser import WHY_NOT, opened
 from tests.view.film_picture import FILM, LINE, made
 from tests.view.questions import answer_to
@@ -123,7 +126,7 @@ def test_a_gif_stands_for_whole_hundredths_and_as_long_as_the_film():
 def test_words_stand_in_pixels_as_far_apart_as_their_blanks_say():
     film = film_of(SMALL)
     drawn = moment(film, [Sprite(0, 0, "ab      cd")], "light")
-    grey = Image.open(BytesIO(pixels.png(drawn, 1))).convert("L")
+    grey = Image.open(BytesIO(files.png(drawn, 1))).convert("L")
     inked = [x for x in range(grey.width) if grey.crop((x, 0, x + 1, 40)).getextrema()[0] < 128]
     gap = max(end - start for start, end in pairwise(inked))
     assert gap >= 6 * 8, "blanks are not to be one blank"
@@ -139,13 +142,13 @@ def test_pixels_hold_ink_which_they_would_not_without_the_font(monkeypatch, tmp_
     data = still(SHUFFLE, "x.png", theme="light")
     assert dark_pixels(data) > 5000
     (tmp_path / "empty.ttf").write_bytes(b"")
-    monkeypatch.setattr(pixels, "FONT", tmp_path / "empty.ttf")
+    monkeypatch.setattr(files, "FONT", tmp_path / "empty.ttf")
     assert dark_pixels(still(SHUFFLE, "x.png", theme="light")) == 0
 
 
 @pytest.mark.parametrize("char", sorted({*"".join(fields(UNICODE).values()), *map(chr, range(33, 127)), *"┃║■●━─"}))
 def test_the_font_has_what_pictures_are_made_of(char):
-    font = ImageFont.truetype(str(pixels.FONT), 40)
+    font = ImageFont.truetype(str(files.FONT), 40)
     drawn = []
     for each in (char, "\uffff"):
         image = Image.new("L", (60, 60))
@@ -168,43 +171,6 @@ def test_every_word_can_be_read_on_every_page(name):
         style = terminal_styles(paper)[name]
         assert "#" not in style or contrast(rgb(style), paper) >= CONTRAST
         assert "red" not in style
-
-
-def lines_of(film, sprites):
-    """Return the lines of a moment of a film, all as long as they are seen."""
-    lines = [line.rstrip() for line in screen(film, sprites).plain.split("\n")]
-    return lines + [""] * (film.height - len(lines))
-
-
-def test_a_terminal_replays_every_moment_of_a_cast():
-    pyte = pytest.importorskip("pyte", reason="pyte is not installed, which replays a cast")
-    film = film_of(SHUFFLE)
-    header, *events = map(json.loads, cast(film).decode().splitlines())
-    assert header == {"version": 2, "width": film.width, "height": film.height, "title": film.title}
-    assert [kind for _, kind, _ in events] == ["o"] * len(events)
-    assert [second for second, _, _ in events] == sorted(second for second, _, _ in events)
-    terminal, second = pyte.Screen(film.width, film.height), 0
-    stream = pyte.Stream(terminal)
-    for sprites, hundredths in moments(film):
-        while events and events[0][0] <= second / 100 + 1e-9:
-            stream.feed(events.pop(0)[2])
-        assert [line.rstrip() for line in terminal.display] == lines_of(film, sprites)
-        second += hundredths
-    assert len(events) == 1
-    assert events[0][0] == pytest.approx(second / 100)
-
-
-def test_a_cast_of_hostile_words_is_json_with_no_line_too_many(hostile):
-    for line in cast(hostile).decode().split("\n")[:-1]:
-        json.loads(line)
-
-
-def test_a_text_has_every_frame():
-    film = film_of(SHUFFLE)
-    parts = re.split(r"^--- frame (\d+) of \d+, ([\d.]+) s ---\n", txt(film).decode(), flags=re.M)
-    assert [int(number) for number in parts[1::3]] == [*range(1, len(film.frames) + 1)]
-    for text, frame in zip(parts[3::3], film.frames, strict=True):
-        assert text.rstrip().split("\n") == "\n".join(lines_of(film, frame.sprites.values())).rstrip().split("\n")
 
 
 class Page(HTMLParser):
@@ -329,12 +295,9 @@ def test_names_that_are_no_pictures_are_refused(name):
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-def test_a_theme_is_light_or_dark_where_there_are_colours(ending):
+def test_a_theme_is_light_or_dark(ending):
     with pytest.raises(ShapeError, match="there is no theme 'blue'"):
         film_file(SMALL, f"x{ending}", "blue")
-    if ending in (".cast", ".txt"):
-        with pytest.raises(ShapeError, match="and no theme"):
-            film_file(SMALL, f"x{ending}", "dark")
 
 
 @pytest.mark.parametrize(("name", "package"), [("x.png", "resvg_py"), ("x.gif", "PIL")])

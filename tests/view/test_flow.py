@@ -6,11 +6,9 @@ import pytest
 
 from shapecalc.core.layout import Group
 from shapecalc.core.ops import step_rules
-from shapecalc.view.flow import flow
-from shapecalc.view.marks import COLOURS, input_marks, letter, recut
-from shapecalc.view.rail import rail
-from shapecalc.view.strokes import ASCII, UNICODE, strokes_for
-from shapecalc.view.wires import wiring
+from shapecalc.view.canvas import ASCII, UNICODE, strokes_for
+from shapecalc.view.flow import flow, rail, wiring
+from shapecalc.view.layout import COLOURS, input_marks, letter, recut
 from tests.view.questions import answer_to
 
 SHUFFLE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"

@@ -15,13 +15,12 @@ from shapecalc.core.examples import example_sizes
 from shapecalc.core.follow import follow, index_text
 from shapecalc.core.moves import Slice
 from shapecalc.core.problem import ShapeError
-from shapecalc.view.flow import flow
+from shapecalc.view.canvas import ASCII, UNICODE, clip
+from shapecalc.view.files import HEIGHT, still_text
+from shapecalc.view.flow import flow, rail, strip
 from shapecalc.view.grid import grid, journey_of
 from shapecalc.view.layout import layouts
 from shapecalc.view.pictures import explain, main_step, picture
-from shapecalc.view.rail import rail, strip
-from shapecalc.view.still import HEIGHT, still_text
-from shapecalc.view.strokes import ASCII, UNICODE, clip
 from tests.sampling import examples
 from tests.view.questions import answer_to, answers
 

@@ -9,11 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shapecalc.core.problem import ShapeError
+from shapecalc.view.canvas import UNICODE
 from shapecalc.view.code import code
 from shapecalc.view.flow import flow
 from shapecalc.view.layout import layouts
-from shapecalc.view.rulers import rulers
-from shapecalc.view.strokes import UNICODE
+from shapecalc.view.pictures import rulers
 from tests.sampling import examples
 from tests.view.questions import answer_to
 
@@ -76,7 +76,7 @@ def test_all_say_the_same_of_a_request(line):
     said = mixing(
         answer.steps[-1].why,
         flow(answer, width=200).plain,
-        rulers(answer, layout, width=100, height=24, strokes=UNICODE).plain,
+        rulers(answer, layout, 0, width=100, height=24, strokes=UNICODE).plain,
         pattern,
     )
     assert len({*said}) == 1, said
@@ -117,5 +117,5 @@ def test_a_chain_whose_axes_all_stay_axes_of_the_input_has_a_pattern(line):
 )
 def test_what_the_rulers_conclude(line, said):
     answer = answer_to(line)
-    drawn = rulers(answer, layouts(answer)[-1], width=100, height=24, strokes=UNICODE).plain
+    drawn = rulers(answer, layouts(answer)[-1], 0, width=100, height=24, strokes=UNICODE).plain
     assert said in [text.strip() for text in drawn.split("\n")]

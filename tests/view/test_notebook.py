@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 import shapecalc as sc
-from shapecalc.view.ink import contrast
-from shapecalc.view.notebook import CONTRAST, MOST_LINES
+from shapecalc.view.canvas import contrast
+from shapecalc.view.files import CONTRAST, MOST_LINES
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 

@@ -14,8 +14,8 @@ import pytest
 from shapecalc.core.rules import COPIED_ZERO
 from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
-from shapecalc.view.layout import INFERS, layouts, regroups
-from shapecalc.view.pictures import picture
+from shapecalc.view.layout import INFERS, layouts
+from shapecalc.view.pictures import PICTURES, explain, picture, regroups
 from tests.sampling import some_and_rest
 from tests.view.questions import answer_to
 from tests.view.reading import bars_of, columns_of, joined, lanes_joined, rulers_of, tables_of
@@ -272,3 +272,16 @@ def test_the_requests_are_of_every_kind():
     assert sum(each.refused for each in asked) > 20
     assert sum(" mix into " in step.why for each in asked for step in answer_to(each.line).steps) > 20
     assert max(array.ndim for each in asked for array in each.arrays) >= 8
+
+
+@pytest.mark.parametrize("kind", PICTURES, ids=lambda kind: kind.draw.__name__)
+def test_everything_has_every_kind_of_picture(kind):
+    shown = set()
+    for line in ("reshape 2,3,4 0,-1", "reshape 2,3,4 -1,0,2", "reshape 2,3,4 5,-1"):
+        answer = answer_to(line)
+        everything = explain(answer).plain
+        for layout in layouts(answer):
+            for at, step in [*zip(layout.numbers, layout.stage.steps, strict=False), (len(answer.steps), None)]:
+                if picture(answer, at).plain in everything:
+                    shown.add(next(each for each in PICTURES if each.is_of(layout, step)).draw)
+    assert kind.draw in shown

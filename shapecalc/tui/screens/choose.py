@@ -7,30 +7,21 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.text import visible
-from shapecalc.tui import story
-from shapecalc.tui.choices import Choices
-from shapecalc.tui.fields import Field, Fields
-from shapecalc.tui.key_words import KeyWords
-from shapecalc.tui.outcome import answer_question
-from shapecalc.tui.question import ASKABLE, Question
+from shapecalc.tui.explore_text import title
+from shapecalc.tui.question import ASKABLE, SETTINGS, SWITCH_WORDS, Question, answer_question
+from shapecalc.tui.widgets import Choices, Dialog, Field, Fields, KeyWords
 
 CHAIN_SUMMARY = "Several ops in a row."
-SWITCH_SETTINGS = {"as the dialect has it": None, "on": True, "off": False}
-"""What can be chosen for a switch."""
-TYPED = ("opset", "dtype", "where")
-"""The settings that are typed."""
 
 
-class Choose(ModalScreen[Question | None]):
+class Choose(Dialog[Question | None]):
     """Lists of operators and dialects, and the settings of the dialect."""
 
-    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "take", "take")]
 
     def __init__(self, question: Question, setting: str = "", hidden: str = "") -> None:
@@ -49,8 +40,8 @@ class Choose(ModalScreen[Question | None]):
             with Horizontal(id="lists"):
                 yield Choices(*(Option(name, id=name) for name in ASKABLE), id="op")
                 yield Choices(id="dialect")
-                yield Choices(*(Option(said, id=f"s{n}") for n, said in enumerate(SWITCH_SETTINGS)), id="switch")
-            yield Fields(*(Field(name, str(self.question.settings.get(name, ""))) for name in TYPED))
+                yield Choices(*map(Option, SWITCH_WORDS.values()), id="switch")
+            yield Fields(*(Field(name, str(self.question.settings.get(name, ""))) for name in SETTINGS))
             yield Static("", id="about", markup=False)
             yield Static("", id="preview", markup=False)
             yield KeyWords("tab goes on, enter takes it, escape changes nothing")
@@ -90,7 +81,7 @@ class Choose(ModalScreen[Question | None]):
         """Set the dialect's switch."""
         name = self.question.switch
         if name is not None and not _is_past(event):
-            self.question = self.question.with_setting(name, [*SWITCH_SETTINGS.values()][event.option_index])
+            self.question = self.question.with_setting(name, [*SWITCH_WORDS][event.option_index])
         self._preview()
 
     @on(Input.Changed)
@@ -123,15 +114,15 @@ class Choose(ModalScreen[Question | None]):
         listed.border_title = name or "no switch"
         chosen = None if name is None else self.question.settings.get(name)
         with self.prevent(OptionList.OptionHighlighted):
-            listed.highlighted = [*SWITCH_SETTINGS.values()].index(chosen)  # type: ignore[arg-type]
+            listed.highlighted = [*SWITCH_WORDS].index(chosen)  # type: ignore[arg-type]
 
     def _preview(self) -> None:
         op = self.question.op
         self.query_one("#about", Static).update(OPS[op].summary if op in OPS else CHAIN_SUMMARY)
-        outcome = answer_question(self.question)
-        text = story.title(self.question, outcome, max(20, self.query_one("#preview").size.width), self.hidden)
-        if outcome.problem:
-            text = Text.assemble(text, "\n", (visible(outcome.problem.message), "red"))
+        result = answer_question(self.question)
+        text = title(self.question, result, max(20, self.query_one("#preview").size.width), self.hidden)
+        if result.problem:
+            text = Text.assemble(text, "\n", (visible(result.problem.message), "red"))
         self.query_one("#preview", Static).update(text)
 
 

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import DataTable, Static
 
 from shapecalc.core.answers import Trace
+from shapecalc.core.dims import Shape
 from shapecalc.core.ops import OPS, dialects_with
-from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text, visible
-from shapecalc.tui.asking import HIDDEN
-from shapecalc.tui.key_words import KeyWords
-from shapecalc.tui.outcome import Outcome, answer_question
-from shapecalc.tui.question import Question
-from shapecalc.view.steps import setting_text
-from shapecalc.view.strokes import UNICODE, clip
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shapecalc.core.dims import Shape
+from shapecalc.tui.explore_text import HIDDEN
+from shapecalc.tui.question import Question, Result, answer_question
+from shapecalc.tui.widgets import Dialog, KeyWords
+from shapecalc.view.canvas import UNICODE, clip
+from shapecalc.view.story import setting_text
 
 HEADS = ("dialect", "setting", "answer")
 """The heads of the columns, after that of the mark."""
@@ -33,19 +28,20 @@ LEAST_SETTING, LEAST_ANSWER = 8, 14
 """The cells that these columns keep where there is little room."""
 
 
-class Row(Record):
+@dataclass(frozen=True, slots=True)
+class Row:
     """One dialect with one setting of its switch, and what it says."""
 
     question: Question
     setting: str
-    outcome: Outcome
+    result: Result
     covered: bool = False
     """Whether its answer is not to be seen."""
 
     @property
     def options(self) -> Mapping[str, object]:
         """The settings in force; empty if the question could not be read."""
-        return self.outcome.answer.options if isinstance(self.outcome.answer, Trace) else {}
+        return self.result.answer.options if isinstance(self.result.answer, Trace) else {}
 
     @property
     def texts(self) -> tuple[str, str, str]:
@@ -55,11 +51,11 @@ class Row(Record):
     @property
     def answer_text(self) -> str:
         """The answer in a word: the output shape with its conditions, or the rule that refuses."""
-        answer = self.outcome.answer
+        answer = self.result.answer
         if answer is not None and answer.output is not None:
             conditions = " and ".join(condition.words for condition in answer.conditions)
             return shape_text(answer.output) + (f" when {conditions}" if conditions else "")
-        return f"refused: {self.outcome.problem.rule}" if self.outcome.problem else "refused"
+        return f"refused: {self.result.problem.rule}" if self.result.problem else "refused"
 
 
 def rows(question: Question) -> list[Row]:
@@ -84,9 +80,9 @@ def rows(question: Question) -> list[Row]:
     return found
 
 
-def output_of(outcome: Outcome) -> Shape | None:
+def output_of(result: Result) -> Shape | None:
     """Return the output shape; None if the question is refused."""
-    return outcome.answer.output if outcome.answer is not None else None
+    return result.answer.output if result.answer is not None else None
 
 
 def nearest(rows: list[Row], here: Row) -> int:
@@ -95,10 +91,9 @@ def nearest(rows: list[Row], here: Row) -> int:
     return next((place for place in places if rows[place].options == here.options), places[0])
 
 
-class Compare(ModalScreen[Question | None]):
+class Compare(Dialog[Question | None]):
     """A table of answers."""
 
-    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape,f4", "dismiss", "close")]
 
     def __init__(self, question: Question, *, hides: bool = False) -> None:
@@ -108,7 +103,7 @@ class Compare(ModalScreen[Question | None]):
         self.rows = rows(question)
         if hides:
             here = output_of(answer_question(question))
-            self.rows = [replace(row, covered=output_of(row.outcome) == here) for row in self.rows]
+            self.rows = [replace(row, covered=output_of(row.result) == here) for row in self.rows]
 
     def compose(self) -> ComposeResult:
         """Put the table under a line that says what to do with it."""

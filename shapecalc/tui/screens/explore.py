@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
 
@@ -11,28 +12,44 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.message import Message
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
-from shapecalc.tui import story
-from shapecalc.tui.asking import hidden_text
-from shapecalc.tui.clipboard import copy
-from shapecalc.tui.fields import Field, Fields, TextField
+from shapecalc.teaching.progress import Progress
+from shapecalc.tui.explore_text import (
+    WOULD_SHOW,
+    flow_height,
+    flow_text,
+    hidden_text,
+    picture_text,
+    reason_text,
+    sentence,
+    title,
+)
 from shapecalc.tui.keys import BESIDE, COMPARING, FOLLOWING, KEYS, keys_line
-from shapecalc.tui.outcome import caret, element_reader
-from shapecalc.tui.question import Question, command
-from shapecalc.tui.screens.dialogs import WithDialogs
-from shapecalc.tui.state import ARROWS, State
-from shapecalc.tui.texts import ClickableText, Enlarge, FocusableText, MarkClicked, Pane
+from shapecalc.tui.question import CHAIN, CLOSED, Question, caret, command, element_reader, may_open_files, question_of
+from shapecalc.tui.state import ARROWS, State, first_difference
 from shapecalc.tui.themes import theme_after
+from shapecalc.tui.widgets import (
+    ClickableText,
+    Enlarge,
+    Field,
+    Fields,
+    FocusableText,
+    MarkClicked,
+    Pane,
+    TextField,
+    copy,
+)
 from shapecalc.view.canvas import stack
-from shapecalc.view.rail import rail, strip
+from shapecalc.view.flow import rail, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.teaching.progress import Progress
+    from shapecalc.teaching.lessons import Course
 
 CALM = 0.05
 """Seconds without a picture after which the next key is drawn at once; a held key is drawn as often as it can be."""
@@ -42,20 +59,23 @@ LINES = 2
 """Those of them that are drawn across, where the screen is not low."""
 
 
-class Explore(WithDialogs):
+class Explore(Screen[None]):
     """One question, answered at every key stroke, and stepped through."""
 
     BLANK = True
     AUTO_FOCUS = ""
     BINDINGS = [Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS]
 
-    class Asked(Message):
+    @dataclass
+    class QuestionShown(Message):
         """A question is on the screen, or was there until now."""
 
-        def __init__(self, line: str, at: int, *, for_good: bool = False) -> None:
-            """Keep its command line, the place in its answer, and whether nothing more is typed in it."""
-            super().__init__()
-            self.line, self.at, self.for_good = line, at, for_good
+        line: str
+        """Its command line."""
+        at: int
+        """The step of its answer that is stood at."""
+        for_good: bool = False
+        """Whether nothing more is typed in it."""
 
     def __init__(
         self, question: Question, step: int | None = 0, progress: Progress | None = None, *, big: bool = False
@@ -64,8 +84,14 @@ class Explore(WithDialogs):
 
         If it is `big`, the step is drawn in large figures.
         """
-        super().__init__(State(question, step), progress)
+        super().__init__()
+        self.state = State(question, step)
         self.state.big = big
+        self.progress = progress
+        self.course: Course | None = None
+        """The lessons that it was opened with; None for those of the program."""
+        self._lesson = ""
+        """The id of the lesson whose question was taken to the main screen; empty if none was."""
         self._due = False
         self._shown = 0.0
         self._in_use: Widget | None = None
@@ -115,13 +141,13 @@ class Explore(WithDialogs):
 
     def move_carets(self) -> None:
         """Keep the carets under what they are about."""
-        if self.state.outcome.problem is not None:
+        if self.state.result.problem is not None:
             self.show_soon()
 
     @on(TextField.CodePasted)
     async def ask_code(self, event: TextField.CodePasted) -> None:
         """Ask the chain that a pasted line of code is, of the input that stands there."""
-        from shapecalc.tui.pasted_code import chain_of
+        from shapecalc.tui.question import chain_of
 
         try:
             question, notes = chain_of(event.text, self.state.question)
@@ -158,8 +184,7 @@ class Explore(WithDialogs):
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new size, or ask for a larger one."""
-        width, height = Enlarge.LEAST
-        small = event.size.width < width or event.size.height < height
+        small = Enlarge.is_needed(event.size)
         if small and not self.has_class("-small"):
             self._in_use = self.focused
         self.set_class(small, "-small")
@@ -274,19 +299,19 @@ class Explore(WithDialogs):
 
     def action_copy(self) -> None:
         """Copy the command line, and show it."""
-        copy(self, command(self.state.question, self.state.outcome.answer))
+        copy(self, command(self.state.question, self.state.result.answer))
 
     def action_picture(self) -> None:
         """Save a picture of the screen in the folder one is in; from a browser, where it keeps its downloads."""
-        from shapecalc.tui.snapshots import save_picture
+        from shapecalc.tui.screens.files import save_screen
 
-        save_picture(self)
+        save_screen(self, as_text=False)
 
     def action_text(self) -> None:
         """Copy the screen as text, without notifications, and save it; from a browser, where it keeps its downloads."""
-        from shapecalc.tui.snapshots import save_text
+        from shapecalc.tui.screens.files import save_screen
 
-        save_text(self)
+        save_screen(self, as_text=True)
 
     def action_theme(self) -> None:
         """Go on to the next theme."""
@@ -294,13 +319,13 @@ class Explore(WithDialogs):
 
     def action_done(self) -> None:
         """Quit, and leave the answer to be printed."""
-        self.app.exit(self.state.outcome)
+        self.app.exit(self.state.result)
 
     async def ask_anew(self, question: Question) -> None:
         """Ask a question that other fields may belong to."""
-        if self.state.outcome.answer is not None:
-            line = command(self.state.question, self.state.outcome.answer)
-            self.post_message(self.Asked(line, self.state.at, for_good=True))
+        if self.state.result.answer is not None:
+            line = command(self.state.question, self.state.result.answer)
+            self.post_message(self.QuestionShown(line, self.state.at, for_good=True))
         self.state.ask(question)
         await self._show_fields()
 
@@ -321,6 +346,130 @@ class Explore(WithDialogs):
         """Let only those keys act that would do something."""
         return self.state.works(f"step({parameters[0]})" if action == "step" else action)
 
+    # The dialogs. Each is imported when it is asked for, so that the first picture is there sooner.
+
+    @on(TextField.Diagnosed)
+    def show_diagnosis(self, event: TextField.Diagnosed) -> None:
+        """Show what a pasted error message means."""
+        from shapecalc.tui.screens.dialogs import DoctorScreen
+
+        self.app.push_screen(DoctorScreen(event.diagnosis), self._take_question)
+
+    def action_choose(self, setting: str = "") -> None:
+        """Choose the operator, the dialect and its settings, beginning with a setting if one is named."""
+        from shapecalc.tui.screens.choose import Choose
+
+        self.app.push_screen(Choose(self.state.question, setting, hidden_text(self.state)), self._take_question)
+
+    def action_files(self) -> None:
+        """Choose an array of a file as the input."""
+        from shapecalc.tui.screens.files import Files
+
+        if may_open_files():
+            self.app.push_screen(Files("."), self._take_file)
+        else:
+            self.notify(CLOSED, markup=False)
+
+    async def _take_file(self, path: str | None) -> None:
+        if path is not None:
+            await self.ask_anew(self.state.question.with_text("input", path))
+
+    def action_compare(self) -> None:
+        """Ask the same under every dialect."""
+        from shapecalc.tui.screens.compare import Compare
+
+        self.app.push_screen(Compare(self.state.question, hides=self.state.hides), self._take_row)
+
+    def action_equiv(self) -> None:
+        """Compare with another chain, once the answer is not hidden."""
+        from shapecalc.tui.screens.chains import Equiv
+
+        if self.state.hides:
+            self.notify(WOULD_SHOW, markup=False)
+        elif (answer := self.state.result.answer) is not None:
+            self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._keep_second_chain)
+
+    def action_simplify(self) -> None:
+        """Show the shortest chain that does the same, once the answer is not hidden."""
+        from shapecalc.tui.screens.chains import Simplify
+
+        if self.state.hides:
+            self.notify(WOULD_SHOW, markup=False)
+        elif (answer := self.state.result.answer) is not None:
+            self.app.push_screen(Simplify(answer), self._take_chain)
+
+    def action_film(self) -> None:
+        """Play the request as a film, from the step at hand; it asks about the dims that are hidden."""
+        from shapecalc.tui.screens.film import FilmScreen
+
+        state = self.state
+        if state.answer is not None:
+            hidden = {state.predictions.cells[hole].step for hole in state.holes}
+            self.app.push_screen(FilmScreen(state.answer, None if state.settled else state.at, hidden))
+
+    def action_save(self, kind: str) -> None:
+        """Write the film or the picture of the step into a file; a browser gets it where it keeps its downloads."""
+        from shapecalc.tui.screens.files import Save, Saved, deliver
+
+        if self.state.answer is not None:
+            saved = Saved(kind, self.state.answer, None if self.state.at >= self.state.last else self.state.at + 1)
+            deliver(self.app, saved) if self.app.is_web else self.app.push_screen(Save(saved))
+
+    def action_lessons(self) -> None:
+        """Take a lesson."""
+        from shapecalc.tui.screens.lessons import Lessons
+
+        screen = Lessons(self.progress, self.course, self._lesson)
+
+        async def take(question: Question | None) -> None:
+            self._lesson = screen.lesson.id if screen.lesson and question else ""
+            await self._take_question(question)
+
+        self.app.push_screen(screen, take)
+
+    def action_drill(self) -> None:
+        """Take exercises of all topics."""
+        from shapecalc.tui.screens.lessons import Drilling
+
+        self.app.push_screen(Drilling(progress=self.progress), self._take_question)
+
+    def action_code(self) -> None:
+        """Show code that does the same."""
+        from shapecalc.tui.screens.dialogs import CodeScreen
+
+        if self.state.answer is not None:
+            self.app.push_screen(CodeScreen(self.state.answer, hides=self.state.hides))
+
+    def action_help(self) -> None:
+        """Explain what has the focus, and every key."""
+        from shapecalc.tui.screens.dialogs import Help
+
+        self.app.push_screen(Help(str(self.focused.id) if self.focused else "", self.state.question.op))
+
+    # What is taken from them
+
+    async def _take_question(self, question: Question | None) -> None:
+        if question is not None:
+            await self.ask_anew(question)
+
+    async def _take_chain(self, text: str | None) -> None:
+        """Ask about the short form of a chain, held against what the chain was held against."""
+        if text is not None:
+            await self.ask_anew(replace(question_of([CHAIN, text]), second_chain=self.state.question.second_chain))
+
+    def _keep_second_chain(self, text: str | None) -> None:
+        self.state.question = replace(self.state.question, second_chain=text or "")
+
+    async def _take_row(self, question: Question | None) -> None:
+        """Switch to a row of the comparison, at the first step that differs from the answer before."""
+        before = self.state.answer
+        if question is None:
+            return
+        await self.ask_anew(question)
+        if before is not None and self.state.answer is not None:
+            self.state.go(first_difference(before, self.state.answer))
+            self.show_soon()
+
     # What is shown
 
     def show_soon(self) -> None:
@@ -336,34 +485,34 @@ class Explore(WithDialogs):
         if not self.is_attached or self.has_class("-small"):
             return
         state, width = self.state, self.app.size.width - 2
-        asked = command(state.question, state.outcome.answer)
+        asked = command(state.question, state.result.answer)
         line = Text(visible(f"$ {asked}"), no_wrap=True, overflow="ellipsis")
         works = frozenset(key.action for key in KEYS if state.works(key.action))
-        self._put("title", story.title(state.question, state.outcome, width, hidden_text(state)))
+        self._put("title", title(state.question, state.result, width, hidden_text(state)))
         self._put("reason", self._reason_text(width))
-        self._put("sentence", story.sentence(state, width))
+        self._put("sentence", sentence(state, width))
         self._put("command", line)
         follows = state.gridded and isinstance(self.focused, Pane)
         of_grid = (FOLLOWING, COMPARING) if follows and state.twin else (FOLLOWING,) if follows else ()
         self._put("keys", keys_line(works, width, focused=of_grid))
-        self.set_class(state.outcome.answer is None, "-stale")
+        self.set_class(state.result.answer is None, "-stale")
         self._put_answer(width)
-        if state.outcome.answer is not None:
-            self.app.post_message(self.Asked(asked, state.at))
+        if state.result.answer is not None:
+            self.app.post_message(self.QuestionShown(asked, state.at))
         self._shown = monotonic()
 
     def _put_answer(self, width: int) -> None:
         """Draw the flow, the rail and the picture of the last answer there was."""
-        state, answer = self.state, self.state.good
+        state, answer = self.state, self.state.answer
         if answer is None:
             for name in ("flow", "rail"):
                 self._put(name, Text())
             return
         at = None if state.settled or (state.hides_refusal and state.at >= state.last) else state.at
         beside = BESIDE_PICTURES - LINES - 1 if self.has_class("-low") else BESIDE_PICTURES
-        self._put("flow", story.flow_text(state, width, story.flow_height(state, width, self.app.size.height - beside)))
+        self._put("flow", flow_text(state, width, flow_height(state, width, self.app.size.height - beside)))
         self._put("rail", stack([rail(answer, at, width=width), strip(answer, at, width=width)]))
-        self.query_one(Pane).draw(partial(story.picture_text, state, element_reader(state.outcome.source)))
+        self.query_one(Pane).draw(partial(picture_text, state, element_reader(state.result.source)))
 
     def _put(self, name: str, text: Text) -> None:
         self.query_one(f"#{name}", ClickableText).put(text)
@@ -371,16 +520,16 @@ class Explore(WithDialogs):
     def _reason_text(self, width: int) -> Text:
         """Return what is wrong, with carets under the characters at fault."""
         state = self.state
-        problem = None if state.outcome.typing or state.hides_refusal else state.outcome.problem
+        problem = None if state.result.typing or state.hides_refusal else state.result.problem
         if problem is None:
             return Text()
-        place = caret(state.question, state.outcome)
+        place = caret(state.question, state.result)
         found = self.query(f"#field-{place[0]}") if place else None
         if place is None or not found:
-            return story.reason_text(problem, 0, 0, width)
+            return reason_text(problem, 0, 0, width)
         field = found.first(Input)
         start, room = field.content_region.x - 1, field.content_region.width
         ends = [cell_len(field.value[:end]) - round(field.scroll_offset.x) for end in place[1:]]
         left, right = (max(0, min(end, room)) for end in ends)
         left = min(left, room - 1)
-        return story.reason_text(problem, start + left, max(1, right - left), width)
+        return reason_text(problem, start + left, max(1, right - left), width)

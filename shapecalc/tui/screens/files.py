@@ -1,41 +1,96 @@
-"""^O: the arrays in folders and files; enter takes one as the input."""
+"""Files: the arrays that are chosen as the input, and what is saved."""
 
 from __future__ import annotations
 
-from os.path import relpath
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from io import StringIO
+from itertools import islice
+from os.path import isdir, relpath
 from pathlib import Path
+from typing import Any
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
-from textual.screen import ModalScreen
-from textual.widgets import OptionList, Static
+from textual.screen import Screen
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from shapecalc.core.text import visible
-from shapecalc.tui.arrays import MOST, Place, about, places_in
-from shapecalc.tui.choices import Choices
-from shapecalc.tui.key_words import KeyWords
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import is_file, shape_text, visible
+from shapecalc.engine.headers import found_in
+from shapecalc.engine.whole_files import whole_file, write_whole
+from shapecalc.tui.widgets import SENT, Choices, Dialog, KeyWords, TextField
+from shapecalc.view.files import ENDINGS, still
+from shapecalc.view.film.files import FORMATS, film_file
+
+MOST = 1000
+"""The most names that are listed of a folder or a file."""
+HOLDS_SEVERAL = (".npz", ".safetensors")
+"""The endings of files that hold several arrays, each with a name."""
+FILM = "film"
 
 
-class Files(ModalScreen[str | None]):
-    """A list of folders and arrays, and what the one under the cursor holds."""
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A folder, a file, or an array in a file, by the name that an input has for it."""
 
-    CSS_PATH = "dialogs.tcss"
+    name: str
+    path: str
+    opens: bool
+    """Whether there is something to list in it."""
+
+
+def entries_in(path: str) -> list[Entry]:
+    """Return what a folder or a file of several arrays holds, folders first; raise `OSError` if it cannot be read."""
+    if path.endswith(HOLDS_SEVERAL):
+        return [Entry(found.name.removeprefix(path), found.name, False) for found in islice(found_in(path), MOST)]
+    entries = [Entry("..", str(Path(path).resolve().parent), True)]
+    inside = sorted(each for each in Path(path).iterdir() if not each.name.startswith("."))
+    entries += [Entry(f"{each.name}/", str(each), True) for each in inside if _is_folder(each)]
+    files = (each for each in inside if is_file(each.name) and not _is_folder(each))
+    return (entries + [Entry(each.name, str(each), each.name.endswith(HOLDS_SEVERAL)) for each in files])[:MOST]
+
+
+def _is_folder(path: str | Path) -> bool:
+    return isdir(path)  # noqa: PTH112 - it never raises
+
+
+def about(entry: Entry) -> str:
+    """Return what is said of an entry: the shape and the type of an array, or how many there are.
+
+    >>> about(Entry("gone.npy", "gone.npy", False))
+    'no such file or directory'
+    """
+    if _is_folder(entry.path):
+        return "a folder"
+    found = list(islice(found_in(entry.path), MOST))
+    if entry.opens and len(found) != 1:
+        return f"{len(found)} arrays"
+    return found[0].problem or f"{found[0].dtype or 'structured'} {shape_text(found[0].shape)}"
+
+
+class Files(Dialog[str | None]):
+    """^O: a list of folders and arrays, and what the one under the cursor holds."""
+
     BINDINGS = [Binding("escape,ctrl+o", "dismiss", "close"), Binding("backspace", "leave", "up")]
 
     def __init__(self, path: str) -> None:
         """Open at a folder."""
         super().__init__()
         self.path = path
-        self.places: list[Place] = []
+        self.entries: list[Entry] = []
 
     def compose(self) -> ComposeResult:
         """Put the list under the folder's name, and what is said of its lines under it."""
         with Vertical(classes="dialog"):
             yield Static("", id="folder", markup=False)
-            yield Choices(id="places")
+            yield Choices(id="entries")
             yield Static("", id="about", markup=False)
             yield KeyWords("enter takes an array or opens a folder, escape closes")
 
@@ -47,33 +102,146 @@ class Files(ModalScreen[str | None]):
     def show(self, path: str) -> None:
         """List a folder or a file; where it cannot be read, say why and stay."""
         try:
-            places = places_in(path)
+            entries = entries_in(path)
         except OSError as error:
             self.query_one("#about", Static).update(visible(f"{path}: {error.strerror}"))
             return
-        self.path, self.places = path, places
-        first = f"the first {MOST} of " if len(places) == MOST else ""
+        self.path, self.entries = path, entries
+        first = f"the first {MOST} of " if len(entries) == MOST else ""
         self.query_one("#folder", Static).update(visible(f"{first}{Path(path).resolve()}"))
         listed = self.query_one(Choices)
-        listed.clear_options().add_options([Option(visible(place.name)) for place in places])
-        listed.highlighted = 0 if places else None
+        listed.clear_options().add_options([Option(visible(entry.name)) for entry in entries])
+        listed.highlighted = 0 if entries else None
 
     @on(OptionList.OptionHighlighted)
     def look(self, event: OptionList.OptionHighlighted) -> None:
         """Say what is under the cursor."""
-        self.query_one("#about", Static).update(visible(about(self.places[event.option_index])))
+        self.query_one("#about", Static).update(visible(about(self.entries[event.option_index])))
 
     @on(OptionList.OptionSelected)
     def take(self, event: OptionList.OptionSelected) -> None:
-        """Open what holds something, or close with the name of an array."""
-        place = self.places[event.option_index]
-        self.show(place.path) if place.opens else self.dismiss(_shortest(place.path))
+        """Open what holds something, or close with the shortest name of an array from the folder one is in."""
+        entry = self.entries[event.option_index]
+        if entry.opens:
+            self.show(entry.path)
+        else:
+            self.dismiss(min(entry.path, relpath(entry.path), key=len))
 
     def action_leave(self) -> None:
         """Go to the folder above."""
         self.show(str(Path(self.path).resolve().parent))
 
 
-def _shortest(path: str) -> str:
-    """Return the shortest name of a file from the folder one is in."""
-    return min(path, relpath(path), key=len)
+# What is saved
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A film, or the picture of a step, of an answer."""
+
+    kind: str
+    """`film` or `picture`."""
+    answer: Trace | Chain
+    step: int | None
+    """The step of the picture, from 1; None for the whole answer."""
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """The endings that its file may have."""
+        return tuple(FORMATS) if self.kind == FILM else ENDINGS
+
+    def contents(self, name: str) -> bytes:
+        """Return the contents of a file of that name; raise `ShapeError` (usage, file) if there are none."""
+        if self.kind == FILM:
+            return film_file(self.answer, name)[1]
+        return still(self.answer, name, self.step)
+
+    def write(self, name: str) -> None:
+        """Write it into a new file; raise `ShapeError` (usage, file) or `OSError` if that cannot be done."""
+        write_whole(Path(name), self.contents(name))
+
+
+def deliver(app: App[Any], saved: Saved) -> None:
+    """Hand an SVG to the browser, which keeps it where it keeps its downloads."""
+    name = f"shapecalc-{saved.kind}.svg"
+    app.deliver_text(StringIO(saved.contents(name).decode()), save_filename=name)
+
+
+class Save(Dialog[None]):
+    """A field for the name, and what is wrong with it."""
+
+    BINDINGS = [Binding("escape", "dismiss", "close")]
+
+    def __init__(self, saved: Saved) -> None:
+        """Ask for the name of the file of a film or a picture."""
+        super().__init__()
+        self.saved = saved
+        self._writing = False
+
+    def compose(self) -> ComposeResult:
+        """Put what names may end in over the field."""
+        with Vertical(classes="dialog"):
+            yield Static(f"Save the {self.saved.kind} as a file that ends in {', '.join(self.saved.endings)}")
+            yield TextField(f"shapecalc-{self.saved.kind}.svg", id="name")
+            yield Static("enter saves it, escape closes", id="words", markup=False)
+
+    def on_mount(self) -> None:
+        """Begin in the field."""
+        self.query_one(TextField).focus()
+
+    @on(Input.Submitted)
+    async def save(self, event: Input.Submitted) -> None:
+        """Write the file and close, or say why not."""
+        if self._writing:
+            return
+        name, words = event.value.strip(), self.query_one("#words", Static)
+        self._writing = True
+        words.update("writing ...")
+        try:
+            await asyncio.to_thread(self.saved.write, name)
+        except ShapeError as error:
+            words.update(visible(f"{error.problem.message}. {error.problem.hint}".strip()))
+        except OSError as error:
+            words.update(visible(str(error)))
+        else:
+            self.dismiss()
+            self.app.notify(visible(name), title="saved", markup=False)
+        self._writing = False
+
+
+def save_screen(screen: Screen[Any], *, as_text: bool) -> None:
+    """Save the screen without notifications, as a picture or as text; from a browser, where it keeps its downloads.
+
+    The app takes its notifications away in its turn.
+    """
+    screen.app.clear_notifications()
+    screen.app.call_later(screen.call_after_refresh, partial(_save_text if as_text else _save_picture, screen))
+
+
+def _save_picture(screen: Screen[Any]) -> None:
+    if screen.app.is_web:
+        screen.app.deliver_screenshot()
+    else:
+        _save(screen, screen.app.export_screenshot(), "svg")
+
+
+def _save_text(screen: Screen[Any]) -> None:
+    """Copy the screen as text, and save it."""
+    text = "".join(f"{strip.text.rstrip()}\n" for strip in screen._compositor.render_strips())
+    screen.app.copy_to_clipboard(text)
+    if screen.app.is_web:
+        screen.app.deliver_text(StringIO(text))
+    else:
+        _save(screen, text, "txt", f"; {SENT}")
+
+
+def _save(screen: Screen[Any], content: str, ending: str, also: str = "") -> None:
+    """Write a file whose name has the time and an ending, and tell that name, or why there is none."""
+    name = f"shapecalc_{datetime.now():%Y-%m-%dT%H_%M_%S_%f}.{ending}"
+    try:
+        with whole_file(Path(name)) as file:
+            file.write(content.encode())
+    except OSError as error:
+        screen.notify(f"{name}: {error.strerror}", title="not saved", severity="error", markup=False)
+    else:
+        screen.notify(f"{name}{also}", title="saved", markup=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from time import monotonic
 
 from rich.style import Style
@@ -10,24 +11,20 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
-from textual.geometry import Region
-from textual.screen import ModalScreen
-from textual.strip import Strip
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import Input, Label
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.tui.fields import AnswerField
-from shapecalc.tui.player import Player
-from shapecalc.tui.texts import ClickableText, Enlarge, MarkClicked
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import read_shape
+from shapecalc.tui.widgets import AnswerField, ClickableText, Dialog, Enlarge, FocusableText, MarkClicked
+from shapecalc.view.film.files import screen
+from shapecalc.view.film.frames import Ask, Film, Sprite, frame_at, picture_at
 from shapecalc.view.film.scenes import film_of
-from shapecalc.view.film.screen import screen
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)
+JUST_BEFORE = 1e-6
+"""Seconds before a frame begins, at which the one before is whole."""
 RATE = 36
 """Pictures in a second while it plays: some come late, and 30 are wanted."""
 KEYS = (
@@ -40,6 +37,140 @@ KEYS = (
     ("dismiss", "esc", "close"),
 )
 """What works beside the film: the action, the key as it is shown, and what it does."""
+
+
+class Player:
+    """A film and the second that is shown: where it stands, how fast it goes, where it stops to ask. It draws nothing.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.film.scenes import film_of
+    >>> player = Player(film_of(sc.reshape((2, 3), (0, -1))))
+    >>> player.asks = True
+    >>> player.toggle(), player.tick(60)
+    (None, None)
+    >>> player.question.question, player.playing
+    ('What does output dim 0, asked for as 0, become?', False)
+    >>> player.is_right("3"), player.is_right("2"), player.question
+    (False, True, None)
+    """
+
+    def __init__(self, film: Film, hidden: Collection[int] = ()) -> None:
+        """Stand at the beginning. It asks about the steps that are `hidden`, and about no others if there are some."""
+        self.film, self.starts = film, film.starts
+        self.second, self.speed, self.playing = 0.0, 1.0, False
+        self.asks = bool(hidden)
+        """Whether it stops before a dim is filled, and asks for it."""
+        shown = [frame for frame in film.frames if hidden and frame.step is not None and frame.step not in hidden]
+        self._known = {(frame.step, frame.asks) for frame in shown}
+        """What is not asked, or not again: the steps with the questions."""
+
+    @property
+    def frame(self) -> int:
+        """The number of the frame that is shown."""
+        return frame_at(self.starts, self.second)
+
+    @property
+    def picture(self) -> tuple[Sprite, ...]:
+        """The words that are seen now."""
+        return picture_at(self.film, self.starts, self.second)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether there is nothing more to play."""
+        return self.second >= self.film.seconds - JUST_BEFORE
+
+    @property
+    def question(self) -> Ask | None:
+        """What is asked now; None if nothing is."""
+        following = self.frame + 1
+        stands = following < len(self.film.frames) and self.second >= self.starts[following] - 2 * JUST_BEFORE
+        return self._asked(following) if stands else None
+
+    def _asked(self, frame: int) -> Ask | None:
+        """Return what is asked before a frame; None if it was answered, or if nothing is to be asked."""
+        asking = self.film.frames[frame]
+        return asking.asks if self.asks and (asking.step, asking.asks) not in self._known else None
+
+    def _reached(self, second: float) -> float:
+        """Return a second, or that before which something is asked on the way there."""
+        for frame in range(self.frame + 1, len(self.film.frames)):
+            if self.starts[frame] <= second and self._asked(frame):
+                return self.starts[frame] - JUST_BEFORE
+        return second
+
+    def tick(self, seconds: float) -> None:
+        """Go on for so long, up to the next question or the end."""
+        if not self.playing:
+            return
+        self.second = self._reached(min(self.second + seconds * self.speed, self.film.seconds))
+        self.playing = not self.at_end and self.question is None
+
+    def toggle(self) -> None:
+        """Play, or stop; at the end, play again from the beginning."""
+        self.second = 0.0 if self.at_end else self.second
+        self.playing = not self.playing and self.question is None
+
+    def go(self, second: float) -> None:
+        """Stand at a second, or at the end; no further than where something is asked."""
+        self.second = self._reached(max(0.0, min(second, self.film.seconds)))
+
+    def show(self, frame: int) -> None:
+        """Stand at the end of a frame, where it is whole; no further than where something is asked."""
+        frame = max(0, min(frame, len(self.film.frames) - 1))
+        self.playing = False
+        self.go(self.starts[frame + 1] - JUST_BEFORE)
+
+    def step(self, by: int) -> None:
+        """Go a frame on or back; on from a question, which gives its answer."""
+        if by > 0 and self.question is not None:
+            self.reveal()
+        self.show(self.frame + by * (by < 0 or not self.arriving))
+
+    def toggle_questions(self) -> None:
+        """Ask before each dim is filled, or ask no more."""
+        self.asks = not self.asks
+
+    @property
+    def arriving(self) -> bool:
+        """Whether words of the frame that is shown are still on their way, or stand for a moment."""
+        return self.second < self.starts[self.frame + 1] - 2 * JUST_BEFORE
+
+    def follow(self, other: Player) -> None:
+        """Stand, play and ask as another player of the same answer does, at the same frame."""
+        self.speed, self.playing, self.asks, self._known = other.speed, other.playing, other.asks, other._known
+        frame = min(other.frame, len(self.film.frames) - 1)
+        self.second = self.starts[frame] + min(other.second - other.starts[other.frame], self.film.frames[frame].arrive)
+
+    def show_step(self, step: int) -> None:
+        """Stand where a step begins, if it has a frame."""
+        found = [number for number, frame in enumerate(self.film.frames) if frame.step == step]
+        self.second = 0.0
+        self.go(self.starts[found[0]] if found else 0.0)
+
+    def hurry(self, by: int) -> None:
+        """Go on faster or slower, by so many speeds."""
+        place = SPEEDS.index(self.speed) + by
+        self.speed = SPEEDS[max(0, min(place, len(SPEEDS) - 1))]
+
+    def is_right(self, text: str) -> bool:
+        """Say whether a text is the answer to the question; the film may then go on."""
+        question = self.question
+        if question is None:
+            return False
+        try:
+            right = read_shape(text) == read_shape(question.answer)
+        except ShapeError:
+            return False
+        if right:
+            self.reveal()
+        return right
+
+    def reveal(self) -> None:
+        """Let the film go on past its question, answered or not."""
+        answered = self.film.frames[self.frame + 1]
+        self._known.add((answered.step, answered.asks))
+        self.second = min(self.starts[self.frame + 1], self.film.seconds)
+        self.playing = True
 
 
 class Scrubber(ClickableText):
@@ -61,37 +192,20 @@ class Scrubber(ClickableText):
         self.post_message(MarkClicked("part", max(0.0, min(1.0, (event.x - 3) / self.room))))
 
 
-class Stage(Widget, can_focus=True):
+class FilmPane(FocusableText):
     """Where the film is seen. Only lines that change are drawn: most pictures of a film change few."""
 
     player: Player | None = None
 
-    def __init__(self) -> None:
-        """Start empty."""
-        super().__init__()
-        self.lines: list[Text] = []
-
     def draw(self) -> None:
         """Show the moment."""
-        if self.player is None:
-            return
-        text = screen(self.player.film, self.player.picture, self.background_colors[1].rgb)
-        before, self.lines = self.lines, [*text.split("\n", allow_blank=True)]
-        kept = [old == new for old, new in zip(before, self.lines, strict=False)]
-        changed = [row for row in range(self.size.height) if row >= len(kept) or not kept[row]]
-        self.refresh(*[Region(0, row, self.size.width, 1) for row in changed])
-
-    def render_line(self, y: int) -> Strip:
-        """Return one line."""
-        line = self.lines[y] if y < len(self.lines) else Text()
-        strip = Strip(line.render(self.app.console, end="")).apply_style(self.rich_style)
-        return strip.adjust_cell_length(self.size.width, self.rich_style)
+        if self.player is not None:
+            self.put(screen(self.player.film, self.player.picture, self.background_colors[1].rgb))
 
 
-class FilmScreen(ModalScreen[None]):
+class FilmScreen(Dialog[None]):
     """One answer as a film in the whole terminal."""
 
-    CSS_PATH = "dialogs.tcss"
     BINDINGS = [
         Binding("escape,ctrl+r", "dismiss", "close"),
         Binding("space", "play", "play"),
@@ -118,7 +232,7 @@ class FilmScreen(ModalScreen[None]):
         """Put the scrubber and the keys under the film; the question takes the scrubber's place."""
         yield Enlarge(id="enlarge")
         with Vertical(id="all"):
-            yield Stage()
+            yield FilmPane("film")
             with Horizontal(id="question"):
                 yield Label("", id="asked", markup=False)
                 yield AnswerField(id="predicted")
@@ -128,22 +242,21 @@ class FilmScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """Start the clock; it stands still until the film plays."""
         self._clock = self.set_interval(1 / RATE, self.tick, pause=True)
-        self.query_one(Stage).focus()
+        self.query_one(FilmPane).focus()
         self.query_one("#question").display = False
 
     def on_resize(self, event: events.Resize) -> None:
         """Make the film anew for the room that there is, and stay at the same frame."""
-        width, height = Enlarge.LEAST
-        self.set_class(event.size.width < width or event.size.height < height, "-small")
+        self.set_class(Enlarge.is_needed(event.size), "-small")
         self.call_after_refresh(self.fit)
 
     def fit(self) -> None:
         """Make the film for the room there is."""
-        stage, old = self.query_one(Stage), self.player
-        if not stage.size.width:
+        pane, old = self.query_one(FilmPane), self.player
+        if not pane.size.width:
             return
-        film = film_of(self.answer, stage.size.width, stage.size.height)
-        self.player = stage.player = Player(film, self.hidden)
+        film = film_of(self.answer, pane.size.width, pane.size.height)
+        self.player = pane.player = Player(film, self.hidden)
         if old is None:
             self.player.show_step(-1 if self.step is None else self.step)
             self.action_play()
@@ -153,44 +266,35 @@ class FilmScreen(ModalScreen[None]):
 
     # What the user does
 
+    def _change(self, change: Callable[[Player], object]) -> None:
+        """Change what plays, once there is room for it, and show it."""
+        if self.player is not None:
+            change(self.player)
+            self.show()
+
     def action_play(self) -> None:
         """Play, or stop."""
-        if self.player is not None:
-            self.player.toggle()
-            self.show()
+        self._change(Player.toggle)
 
     def action_step(self, by: int) -> None:
         """Go a frame on or back; on from a question, which gives its answer."""
-        if self.player is None:
-            return
-        if by > 0 and self.player.question is not None:
-            self.player.reveal()
-        self.player.show(self.player.frame + by * (by < 0 or not self.player.arriving))
-        self.show()
+        self._change(lambda player: player.step(by))
 
     def action_rewind(self) -> None:
         """Go to the beginning."""
-        if self.player is not None:
-            self.player.show(0)
-            self.show()
+        self._change(lambda player: player.show(0))
 
     def action_last(self) -> None:
         """Go to the end."""
-        if self.player is not None:
-            self.player.show(len(self.player.film.frames))
-            self.show()
+        self._change(lambda player: player.show(len(player.film.frames)))
 
     def action_hurry(self, by: int) -> None:
         """Go faster or slower."""
-        if self.player is not None:
-            self.player.hurry(by)
-            self.show()
+        self._change(lambda player: player.hurry(by))
 
     def action_ask(self) -> None:
         """Ask before each dim is filled, or ask no more."""
-        if self.player is not None:
-            self.player.asks = not self.player.asks
-            self.show()
+        self._change(Player.toggle_questions)
 
     @on(Input.Submitted)
     def check(self, event: Input.Submitted) -> None:
@@ -209,9 +313,8 @@ class FilmScreen(ModalScreen[None]):
         """Go to the part of the film that was clicked, or do what the key does."""
         if event.kind == "key":
             await self.run_action(str(event.value))
-        elif self.player is not None and event.kind == "part":
-            self.player.go(float(str(event.value)) * self.player.film.seconds)
-            self.show()
+        elif event.kind == "part":
+            self._change(lambda player: player.go(float(str(event.value)) * player.film.seconds))
 
     # What is shown
 
@@ -223,7 +326,7 @@ class FilmScreen(ModalScreen[None]):
         player.tick(now - self._before)
         self._before = now
         if player.playing:
-            self.query_one(Stage).draw()
+            self.query_one(FilmPane).draw()
             self.query_one(Scrubber).draw(player)
         else:
             self.show()
@@ -236,7 +339,7 @@ class FilmScreen(ModalScreen[None]):
         self._before = monotonic()
         (self._clock.resume if player.playing else self._clock.pause)()
         self._show_question()
-        self.query_one(Stage).draw()
+        self.query_one(FilmPane).draw()
         self.query_one(Scrubber).draw(player)
         self.query_one("#keys", ClickableText).put(_keys_text(player, self.app.size.width))
 
@@ -248,7 +351,7 @@ class FilmScreen(ModalScreen[None]):
         if asking != row.display:
             row.display, self.query_one(Scrubber).display = asking, not asking
             field.value = ""
-            (field if asking else self.query_one(Stage)).focus()
+            (field if asking else self.query_one(FilmPane)).focus()
         if question is not None:
             self.query_one("#asked", Label).update(f"{question.question} ")
 

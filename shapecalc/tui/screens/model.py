@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
+from rich.cells import set_cell_size
+from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -11,26 +14,165 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from shapecalc.core.answers import Trace
+from shapecalc.core.fixing import answer
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
-from shapecalc.tui.fields import TextField
-from shapecalc.tui.model_list import ModelList
-from shapecalc.tui.model_text import list_text, node_text
-from shapecalc.tui.texts import Enlarge, Pane
+from shapecalc.models.report import (
+    Judged,
+    Report,
+    assumed_words,
+    fix_words,
+    name_of,
+    offends,
+    request_of,
+    shape_words,
+    verdict_words,
+)
+from shapecalc.models.verdicts import Fix
+from shapecalc.tui.explore_text import few_lines
+from shapecalc.tui.widgets import Enlarge, Pane, TextField
+from shapecalc.view.canvas import UNICODE, clip
+from shapecalc.view.flow import flow
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shapecalc.models.report import Report
-
-    Mend = Callable[[str], list[str]]
-    """What writes the model mended into a file, and returns what it did; raises `ShapeError`."""
-
+Mend = Callable[[str], list[str]]
+"""What writes the model mended into a file, and returns what it did; raises `ShapeError`."""
+MOST_WORDS = 3
+"""Lines of what is said of a node."""
+OFFENDS, MARKED = "! ", "▸"
+UNASKED = "no picture: a shape is not known"
+INSERTED = "no picture: the model computes the target then"
 KEYS = "j k move  / filter  n next offender  o offenders  f fix  w write  ^q quit"
 MOST_TOLD = 8
 """How many lines of what was done are told."""
 FILTER, WRITE = "names that hold ", "write the mended model to "
+
+
+class ModelList:
+    """A report, and the place in it: the nodes that are shown, the marked one, the fix that is looked at."""
+
+    def __init__(self, report: Report, at: int = 0) -> None:
+        """Mark the listed node of a number."""
+        self.report = report
+        self.at = at
+        """The place of the marked node among those that are shown."""
+        self.wanted = ""
+        """What the names that are shown hold."""
+        self.offending = False
+        """Whether offenders alone are shown."""
+        self.fixed = 0
+        """Which fix of the marked node is looked at, from 1; 0 if the node is seen as it is."""
+        self.shown: tuple[Judged, ...] = report.nodes
+
+    @property
+    def marked(self) -> Judged | None:
+        """The marked node; None if none is shown."""
+        return self.shown[self.at] if self.shown else None
+
+    @property
+    def fix(self) -> Fix | None:
+        """The fix that is looked at."""
+        return self.marked.fixes[self.fixed - 1] if self.marked and self.fixed else None
+
+    def move(self, by: int) -> None:
+        """Mark another node, as far as there are some."""
+        self._mark(max(0, min(self.at + by, len(self.shown) - 1)))
+
+    def go_to_offender(self) -> None:
+        """Mark the next offender; after the last one the first."""
+        after = [at for at, judged in enumerate(self.shown) if offends(judged)]
+        self._mark(next((at for at in after if at > self.at), after[0] if after else self.at))
+
+    def look_at_fix(self) -> None:
+        """Look at the next fix of the marked node; after the last one at the node as it is."""
+        self.fixed = (self.fixed + 1) % (len(self.marked.fixes) + 1) if self.marked else 0
+
+    def narrow(self, wanted: str, *, offending: bool) -> None:
+        """Show only nodes whose names hold a text, or only offenders; the marked node stays if it is shown."""
+        before, self.wanted, self.offending = self.marked, wanted, offending
+        self.shown = tuple(
+            judged
+            for judged in self.report.nodes
+            if wanted.lower() in name_of(judged.node).lower() and (not offending or offends(judged))
+        )
+        self._mark(next((at for at, judged in enumerate(self.shown) if judged is before), 0))
+
+    def trace(self) -> Trace | None:
+        """Return core's answer to the marked node, as it is or with the fix; None if core cannot be asked."""
+        if self.marked is None or (self.fix is not None and self.fix.target is None):
+            return None
+        request = request_of(self.marked, self.report, self.fix.target if self.fix else None)
+        try:
+            return answer(request) if request else None
+        except ShapeError:
+            return None
+
+    def _mark(self, at: int) -> None:
+        if at != self.at or (self.fixed and not (self.marked and self.fixed <= len(self.marked.fixes))):
+            self.fixed = 0
+        self.at = at
+
+
+def list_text(nodes: ModelList, width: int, height: int) -> Text:
+    """Return the rows around the marked node, under what the model is."""
+    offending = sum(map(offends, nodes.report.nodes))
+    name = visible(nodes.report.model.replace("\\", "/").rpartition("/")[2])
+    lines = [Text(_fitted(f"{name}  {offending} of {len(nodes.report.nodes)} offend", width), "bold")]
+    rows = max(1, height - 1)
+    first = max(0, min(nodes.at - rows // 2, len(nodes.shown) - rows))
+    shown = enumerate(nodes.shown[first : first + rows], first)
+    lines += [_row(judged, width, marked=at == nodes.at) for at, judged in shown]
+    return Text("\n").join(lines if nodes.shown else [*lines, Text("none is shown", "dim")])
+
+
+def _row(judged: Judged, width: int, *, marked: bool) -> Text:
+    """Return a node in one line: its name, and the shape that comes out."""
+    shape = visible(shape_words(judged.output))
+    room = max(8, width - 3 - min(len(shape), width // 2) - 2)
+    bad = offends(judged)
+    text = f"{MARKED if marked else ' '}{OFFENDS if bad else '  '}{_fitted(visible(name_of(judged.node)), room)}  "
+    return Text(_fitted(text + shape, width), f"{'bold red' if bad else ''}{' reverse' if marked else ''}".strip())
+
+
+def _fitted(text: str, width: int) -> str:
+    return set_cell_size(_short(text, width), width)
+
+
+def node_text(nodes: ModelList, width: int, height: int) -> Text:
+    """Return the marked node: its verdict, its flow or that of the fix that is looked at, and its fixes."""
+    judged = nodes.marked
+    if judged is None:
+        return Text()
+    head = f"{_short(visible(name_of(judged.node)), width // 2)}  {verdict_words(judged, nodes.report)}"
+    lines = [Text(set_cell_size(head, width).rstrip(), "bold red" if offends(judged) else "bold")]
+    asked = fix_words(nodes.fix) if nodes.fix else shape_words(judged.target) if judged.target is not None else ""
+    lines.append(Text(clip(f"{judged.node.op} {asked}".rstrip(), width, UNICODE)))
+    words = (nodes.fix and assumed_words(nodes.fix)) or judged.why
+    below = [*map(Text, few_lines(visible(words), width, MOST_WORDS)), *_fix_lines(nodes, judged, width)]
+    picture = _picture(nodes, width, max(3, height - len(lines) - len(below) - 2))
+    return Text("\n").join([*lines, Text(), *picture.split("\n"), Text(), *below])
+
+
+def _picture(nodes: ModelList, width: int, height: int) -> Text:
+    """Return the flow of what core answers; a line that says why there is none."""
+    trace = nodes.trace()
+    if trace is None:
+        return Text(clip(INSERTED if nodes.fix else UNASKED, width, UNICODE), "dim")
+    return flow(trace, width=width, height=height)
+
+
+def _fix_lines(nodes: ModelList, judged: Judged, width: int) -> list[Text]:
+    """Return a line for each fix; the one that is looked at is bold."""
+    lines = []
+    for number, fix in enumerate(judged.fixes, 1):
+        line = "  ".join(filter(None, ("f" if number == 1 else " ", fix_words(fix), fix.how)))
+        lines.append(Text(clip(line, width, UNICODE), "bold" if nodes.fixed == number else ""))
+    return lines
+
+
+def _short(text: str, width: int) -> str:
+    """Return a text that is no longer than a width: its end, since names of nodes begin alike."""
+    return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 
 
 class ModelScreen(Screen[None]):
@@ -75,8 +217,7 @@ class ModelScreen(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Ask for a larger terminal, or draw for the new size."""
-        width, height = Enlarge.LEAST
-        self.set_class(event.size.width < width or event.size.height < height, "-small")
+        self.set_class(Enlarge.is_needed(event.size), "-small")
 
     def show(self) -> None:
         """Draw the list and the node."""
@@ -145,10 +286,10 @@ class ModelScreen(Screen[None]):
     def write(self, path: str) -> None:
         """Write the model mended, and tell what was done."""
         try:
-            said, title, severity = "\n".join(_few(self.mend(path))), "mended", "information"
+            text, title, severity = "\n".join(_few(self.mend(path))), "mended", "information"
         except ShapeError as error:
-            said, title, severity = visible(str(error.problem)), "not written", "error"
-        tell = partial(self.notify, said, title=title, severity=severity, markup=False, timeout=20)  # type: ignore[arg-type]
+            text, title, severity = visible(str(error.problem)), "not written", "error"
+        tell = partial(self.notify, text, title=title, severity=severity, markup=False, timeout=20)  # type: ignore[arg-type]
         self.app.call_from_thread(tell)
 
 

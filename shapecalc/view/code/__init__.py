@@ -6,31 +6,29 @@ asks for what was meant, and a warning says so.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.commands import command_line
 from shapecalc.core.lookup import lookup
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shapecalc.core.answers import Chain, Trace
-
+ARRAYS, GRAPHS, EINOPS = (f"shapecalc.view.code.{module}" for module in ("arrays", "graphs", "einops"))
 TARGETS = {
-    "numpy": "shapecalc.view.code.arrays",
-    "torch": "shapecalc.view.code.arrays",
-    "jax": "shapecalc.view.code.jax",
-    "tensorflow": "shapecalc.view.code.tensorflow",
-    "paddle": "shapecalc.view.code.paddle",
-    "onnx": "shapecalc.view.code.onnx",
-    "openvino": "shapecalc.view.code.openvino",
-    "tensorrt": "shapecalc.view.code.tensorrt",
-    "einops": "shapecalc.view.code.einops",
-    "command": "shapecalc.view.code.command",
+    "numpy": ARRAYS,
+    "torch": ARRAYS,
+    "jax": ARRAYS,
+    "tensorflow": ARRAYS,
+    "paddle": ARRAYS,
+    "onnx": GRAPHS,
+    "openvino": GRAPHS,
+    "tensorrt": GRAPHS,
+    "einops": EINOPS,
+    "command": "shapecalc.view.code",
 }
-"""The targets of code, each with the module that has a function of that name. A module is imported on first use."""
+"""The targets of code, each with the module that has its writer. A module is imported on first use."""
 
 
 class Code(Record):
@@ -59,5 +57,14 @@ def code(answer: Trace | Chain, target: str) -> Code:
 
 def writer(target: str) -> Callable[..., Code]:
     """Return the function that writes code for `target`; raise `ShapeError` (usage) if there is none."""
-    write: Callable[..., Code] = getattr(import_module(lookup(target, TARGETS, "kind of code")), target)
-    return write
+    writers: dict[str, Callable[..., Code]] = import_module(lookup(target, TARGETS, "kind of code")).WRITERS
+    return writers[target]
+
+
+def command(answer: Trace | Chain) -> Code:
+    """Return the command line that gives `answer`."""
+    return Code(command_line(answer))
+
+
+WRITERS = {"command": command}
+"""What writes the targets that need no module of their own."""

@@ -6,24 +6,26 @@ piece of, and where on it the piece lies.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from shapecalc.core.answers import Chain, Stage, Trace
 from shapecalc.core.conditions import Known, solved_names
-from shapecalc.core.dims import named_dim, product, quotient, rewrite, substitute
-from shapecalc.core.layout import EMPTY, Atom, cut, merge, without_zeros
+from shapecalc.core.dims import Dim, Shape, named_dim, product, quotient, rewrite, substitute
+from shapecalc.core.layout import EMPTY, Atom, Atoms, cut, merge, without_zeros
 from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
-from shapecalc.view.code.folding import parts_of
-from shapecalc.view.code.sizes import Readings, given_warnings, size_text
-from shapecalc.view.code.written import general_warnings, shape_after, shapes_of, title
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from shapecalc.core.answers import Chain, Stage, Trace
-    from shapecalc.core.dims import Dim, Shape
-    from shapecalc.core.layout import Atoms
+from shapecalc.view.code.dims import (
+    Readings,
+    calls_of,
+    general_warnings,
+    given_warnings,
+    shape_after,
+    shapes_of,
+    size_text,
+    title,
+)
 
 ALPHABET = 26
 
@@ -38,19 +40,19 @@ def einops(answer: Trace | Chain) -> Code:
     y = rearrange(x, "a (b1 b2) c -> a b2 b1 c", b1=3)
     """
     pattern, readings = Pattern(answer), Readings(answer.input)
-    for part in parts_of(answer):
-        pattern.move(part.stage)
+    for call in calls_of(answer, tiles=False):
+        pattern.move(call.stage)
     rows = pattern.rows()
     sources, repeated = rows[: len(answer.input)], rows[len(answer.input) :]
     names = _names(rows)
-    call = "repeat" if repeated else "rearrange"
+    name = "repeat" if repeated else "rearrange"
     sides = [" ".join(_axis(axis, names) for axis in axes) for axes in (sources, map(merge, pattern.axes))]
-    told = [piece for axis in sources for piece in _told(axis, readings)] + [
+    lengths_of = [piece for axis in sources for piece in _told(axis, readings)] + [
         piece for axis in repeated for piece in axis
     ]
-    lengths = "".join(f", {names[piece]}={size_text(readings.read(_size(piece)))}" for piece in told)
-    line = f'y = {call}(x, "{sides[0]} -> {sides[1]}"{lengths})'
-    text = "\n".join([f"from einops import {call}", title(answer), line])
+    lengths = "".join(f", {names[piece]}={size_text(readings.read(_size(piece)))}" for piece in lengths_of)
+    line = f'y = {name}(x, "{sides[0]} -> {sides[1]}"{lengths})'
+    text = "\n".join([f"from einops import {name}", title(answer), line])
     return Code(text, (*general_warnings(answer, "einops"), *given_warnings(text, answer)))
 
 
@@ -60,8 +62,8 @@ class Pattern:
     def __init__(self, answer: Trace | Chain) -> None:
         """Start with every axis whole and in its place."""
         self.solved = solved_names(answer.conditions)
-        said = [quotient(each.left, each.right) for each in answer.conditions if each.relation == "%"]
-        self.whole = self._solve([dim for shape in (*shapes_of(answer), said) for dim in shape])
+        multiples = [quotient(each.left, each.right) for each in answer.conditions if each.relation == "%"]
+        self.whole = self._solve([dim for shape in (*shapes_of(answer), multiples) for dim in shape])
         self.units: list[Dim] = []
         self.axes = [self._whole(dim) for dim in without_zeros(self._solve(answer.input))]
 
@@ -143,3 +145,6 @@ def _told(axis: Atoms, readings: Readings) -> Atoms:
 def _mixing_error(stage: Stage) -> ShapeError:
     old, new = (brief(shape_text(shape)) for shape in (stage.before, shape_after(stage)))
     return misuse(f"einops has no pattern from {old} to {new}: the reshape mixes axes")
+
+
+WRITERS = {"einops": einops}

@@ -1,33 +1,506 @@
-"""An answer as a film: its stages in turn, the steps of each, and what it does to the elements in memory."""
+"""An answer as a film: its stages in turn, the steps of each, and what it does to the elements in memory.
+
+A copied 0 glides down from its index, and -1 fills from the budget. A reshape moves only bars; anything else picks
+elements up and writes them anew.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import prod
+from textwrap import wrap
 
+from shapecalc.core.answers import Chain, Kind, Step, Trace
 from shapecalc.core.commands import command_line
-from shapecalc.core.moves import Reshape, Slice
+from shapecalc.core.dims import Dim
+from shapecalc.core.moves import Permute, Reshape, Slice, index_before, ravel, unravel
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import brief, dim_text, shape_text, visible
-from shapecalc.view.budget import budget_of
-from shapecalc.view.film.board import BEFORE, LABELS, LEAST_COLUMN, PART, RAIL, SUM, TITLE, Board
-from shapecalc.view.film.carrying import carry, lay_memory
-from shapecalc.view.film.frames import Film
-from shapecalc.view.film.settling import cell_look, cell_text, has_room, open_stage, question_about, settle
+from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED
+from shapecalc.core.text import brief, dim_text, number_text, shape_text, visible
+from shapecalc.view.canvas import UNICODE, clip
+from shapecalc.view.film.frames import DOTS, Ask, Film, Frame, Sprite, Tape, cuts, partners, positions, strides, tape_of
 from shapecalc.view.grid import Journey, journey_of
-from shapecalc.view.layout import Layout, input_cells, layouts
-from shapecalc.view.steps import shown_name
-from shapecalc.view.strokes import UNICODE
+from shapecalc.view.hints import shown_name
+from shapecalc.view.layout import COLOURS, INFERS, Cell, Layout, input_cells, layouts, mark_text
+from shapecalc.view.pictures import budget_of, division
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Chain, Trace
+Index = tuple[int, ...]
+TITLE, RAIL, INDEX, BEFORE, ASKED, AFTER, SUM, PART, HEAD = 0, 1, 3, 4, 5, 6, 7, 8, 9
+"""The rows from the top: of the stage's dims, of a -1 and what it is made of, and over the first tape.
 
+The last three are further down if there is room for empty rows before the first and the last of them: see `Board.row`.
+"""
+SENTENCE_ROWS, LOW = 3, 20
+"""Lines of what is said, over the note at the bottom; one less where the film has fewer rows than the second number."""
+LABELS = 8
+"""The cells of the words before the dims."""
+LEAST_COLUMN = 6
+PACE = 18
+"""Characters that are read in a second."""
+LEAST_HOLD = 0.7
+MOST_PIECES = 24
+"""The most pieces that a -1 is filled with one by one."""
+MOST_FILLS = 8
+"""The most frames that fill a -1."""
+LONGEST_BAR = 48
+SHORTEST_BAR = 8
+BAR_GAP = 3
+FALLING = 0.35
+"""Seconds in which a piece of the budget falls."""
+MOST_SINGLE = 6
+"""The most elements that are picked up one by one; those after them a row at a time."""
+MOST_PICKS = 12
+"""The most rows that are picked up one by one; of more, blocks of rows are."""
+MOST_LISTED = 8
+"""The most cells that a sentence lists."""
+PICKING, RESTING = 0.55, 0.35
+"""Seconds in which an element is carried, and for which it then stays lit."""
 WIDTH, HEIGHT = 80, 24
 """The room of a film in character cells: what every terminal has."""
 LEAST_HEIGHT = 16
 MOST_ELEMENTS = 1 << 63
 LAST = 3.5
 """Seconds for which the last frame stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """A move that writes elements to another memory."""
+
+    journey: Journey
+    place: int
+    """The point of the journey that it leads from."""
+    source: Tape
+    target: Tape
+    read: int
+    """The number of the memory that is read."""
+
+    def origin(self, index: Index) -> Index:
+        """Return where the element at an index of the target is read."""
+        found: Index = index_before(index, self.source.shape, self.journey.moves[self.place])
+        return found
+
+
+class Board:
+    """What stands where now, and the frames that were made of it."""
+
+    def __init__(self, width: int, height: int, column: int) -> None:
+        """Start empty; a dim has `column` cells."""
+        self.width, self.height, self.column = width, height, column
+        self.sentence_rows = SENTENCE_ROWS - (height < LOW)
+        self.tape_rows = max(1, (height - HEAD - 2 - (height >= LOW) - self.sentence_rows - 1) // 2)
+        """The rows that each of two tapes may have."""
+        self.gaps = self.between = 0
+        """The empty rows over what is made of a -1 and under it, and between two tapes."""
+        self.sprites: dict[str, Sprite] = {}
+        self.frames: list[Frame] = []
+        self._asks: Ask | None = None
+        """What is asked before the frame that is made next."""
+        self._last: dict[str, Sprite] = {}
+        self.memory = 0
+        """The number of the memory that the elements lie in; another one is written where they move."""
+        self.tape: Tape | None = None
+        self.notes: list[str] = []
+
+    def fit(self, rows: int, tapes: int) -> None:
+        """Give so many tapes so many rows each, and do with as little height as they need."""
+        needed = HEAD + tapes * (rows + 1) + 1 + self.sentence_rows + 1
+        spare = max(0, self.height - needed)
+        self.between = min(tapes - 1, spare) if tapes else 0
+        self.gaps = min(2, spare - self.between)
+        self.tape_rows, self.height = rows, min(self.height, needed + self.between + self.gaps)
+
+    def row(self, row: int) -> int:
+        """Return where the row of a -1, of what it is made of or over the first tape is."""
+        return row + (self.gaps if row == HEAD else self.gaps // 2)
+
+    @property
+    def columns(self) -> int:
+        """How many dims there is room for."""
+        return max(1, (self.width - LABELS - 2) // self.column)
+
+    def x(self, dim: int) -> int:
+        """Return where a dim's column begins."""
+        return LABELS + dim * self.column
+
+    def put(self, key: str, x: float, y: float, text: str, look: str = "ink") -> None:
+        """Let a word stand at a place, over what stands there."""
+        self.sprites.pop(key, None)
+        if text:
+            self.sprites[key] = Sprite(x, y, clip(visible(text), max(1, self.width - int(x)), UNICODE), look)
+
+    def put_dim(self, key: str, dim: int, y: int, text: str, look: str = "ink") -> None:
+        """Let a word stand in the column of a dim, if there is room for that column; dots stand for those without."""
+        if dim < self.columns:
+            self.put(key, self.x(dim), y, clip(text, self.column - 1, UNICODE), look)
+        elif dim == self.columns:
+            self.put(key, self.x(dim), y, UNICODE.dots, "quiet")
+            self.note(f"dims from {dim} on have no room")
+
+    def glide(self, key: str, start: tuple[float, float]) -> None:
+        """Let the word under a key come from a place in the frame that is made next."""
+        if key in self.sprites and key not in self._last:
+            self._last[key] = Sprite(*start, "")
+
+    def drop(self, *starts: str) -> None:
+        """Take away the words whose keys start so."""
+        self.sprites = {key: sprite for key, sprite in self.sprites.items() if not key.startswith(starts)}
+
+    def remove(self, key: str) -> None:
+        """Take away the word under a key, if there is one."""
+        self.sprites.pop(key, None)
+
+    def light(self, keys: Iterable[str], look: str = "lit") -> None:
+        """Give words other looks."""
+        for key in keys:
+            if key in self.sprites:
+                self.sprites[key] = replace(self.sprites[key], look=look)
+
+    def reword(self, key: str, text: str) -> None:
+        """Put another word in the place of the one under a key, if there is one."""
+        if key in self.sprites:
+            self.sprites[key] = replace(self.sprites[key], text=text)
+
+    def note(self, text: str) -> None:
+        """Keep what the film leaves out or takes; frames show it at the bottom."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def ask(self, asks: Ask | None) -> None:
+        """Have something asked before the frame that is made next."""
+        self._asks = asks
+
+    def frame(self, sentence: str, step: int | None, *, arrive: float = 0.8, hold: float | None = None) -> None:
+        """Make a frame of what stands there now, with what is said of it."""
+        lines, rows = wrap(visible(sentence), self.width) or [""], self.sentence_rows
+        if len(lines) > rows:
+            lines[rows - 1 :] = [clip(" ".join(lines[rows - 1 :]), self.width, UNICODE)]
+        for number in range(rows):
+            self.put(f"say{number}", 0, self.height - 1 - rows + number, "".join(lines[number : number + 1]))
+        self.put("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
+        self._last = dict(self.sprites)
+        rest = max(LEAST_HOLD, len(sentence) / PACE) if hold is None else hold
+        self.frames.append(Frame(self._last, sentence, step, arrive, rest, self._asks))
+        self._asks = None
+
+
+def cell_text(cell: Cell) -> str:
+    """Return a dim with its mark, if it has one; a hole for one that was not settled."""
+    marked = f"{mark_text(cell.mark, UNICODE)} " if cell.mark else ""
+    return UNICODE.hole if cell.dim is None else f"{marked}{cell.dim}"
+
+
+def cell_look(cell: Cell) -> str:
+    """Return the looks of a dim: the colour of the outermost axis that it holds."""
+    axis = cell.mark[0].axis if cell.mark else None
+    return "ink" if axis is None else f"axis{axis % len(COLOURS)}"
+
+
+def open_stage(board: Board, layout: Layout, number: int, sentence: str) -> None:
+    """Make the frame in which a stage begins: its dims, what is asked for, and holes for what they become.
+
+    The dims of a stage have its number in their keys; those that it makes have the next, and glide up after it.
+    """
+    board.drop("index", "asked", "label", "hole", "sum", "part", "piece", f"dim{number - 1}.")
+    ranks = max(len(layout.before), len(layout.cells))
+    for dim in range(ranks):
+        board.put_dim(f"index{dim}", dim, INDEX, str(dim), "quiet")
+    for axis, cell in enumerate(layout.before):
+        board.put_dim(f"dim{number}.{axis}", axis, BEFORE, cell_text(cell), cell_look(cell))
+    for dim, token in enumerate(_asked_texts(layout)):
+        board.put_dim(f"asked{dim}", dim, ASKED, token)
+    for dim in range(len(layout.cells)):
+        board.put_dim(f"hole{dim}", dim, AFTER, UNICODE.hole, "quiet")
+    rows = [("index", INDEX), ("have", BEFORE), ("becomes", AFTER)] + [("asked", ASKED)] * bool(_asked_texts(layout))
+    for text, row in rows:
+        board.put(f"label{row}", 0, row, text, "quiet")
+    board.frame(sentence, None if not layout.numbers else layout.numbers.start)
+
+
+def _asked_texts(layout: Layout) -> list[str]:
+    """Return what was asked for each dim of a stage's output, if that is how the stage was asked."""
+    asked = [str(token) for token in layout.stage.asked]
+    return asked if len(asked) == len(layout.cells) else []
+
+
+def has_room(board: Board, step: Step, outs: list[int]) -> bool:
+    """Say whether there is room for what a step does; a -1 has some of its own."""
+    return min((*outs, *step.sources), default=0) < board.columns or step.rule in INFERS
+
+
+def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs: list[int]) -> None:
+    """Make the frames of one step that settles some dims or lets one go."""
+    lit = [f"dim{number}.{axis}" for axis in step.sources] + [f"asked{out}" for out in outs]
+    if step.rule == COPIED_ZERO or layout.stage.kind is Kind.PERMUTE:
+        lit += [f"index{axis}" for axis in step.sources]
+    kept = {key: board.sprites[key].look for key in lit if key in board.sprites}
+    board.light(lit)
+    if step.rule in INFERS and outs:
+        _infer(board, layout, number, at, step, outs[0])
+    else:
+        if step.rule == DROPPED_ONE:
+            board.put_dim(f"dim{number}.{step.sources[0]}", step.sources[0], BEFORE, f"({step.value})", "lit")
+        for out in outs:
+            source = min(step.sources[0], board.columns) if step.sources else out
+            _fill(board, layout, number, out, (board.x(source), BEFORE if step.sources else ASKED))
+        board.ask(question_about(layout, outs))
+        board.frame(step.why, at)
+    kept |= {f"dim{number + 1}.{out}": cell_look(layout.cells[out]) for out in outs}
+    for key, look in kept.items():
+        board.light([key], look)
+
+
+def _fill(board: Board, layout: Layout, number: int, out: int, start: tuple[float, float]) -> None:
+    """Let a dim come from a place into its hole."""
+    cell, key = layout.cells[out], f"dim{number + 1}.{out}"
+    board.remove(f"hole{out}")
+    board.put_dim(key, out, AFTER, cell_text(cell), "lit")
+    board.glide(key, start)
+
+
+def question_about(layout: Layout, outs: list[int]) -> Ask | None:
+    """Return what can be asked before dims are filled; None if they need no finding."""
+    asked, dims = _asked_texts(layout), [str(cell.dim) for cell in layout.cells]
+    sought = [out for out in outs if not (layout.cuts and asked and asked[out] == dims[out])]
+    if not sought:
+        return None
+    answer = ",".join(dims[out] for out in sought)
+    if len(sought) == 1:
+        token = f", asked for as {asked[sought[0]]}," if asked else ""
+        return Ask(f"What does output dim {sought[0]}{token} become?", answer)
+    run = sought == [*range(sought[0], sought[-1] + 1)]
+    named = f"{sought[0]} to {sought[-1]}" if run else ", ".join(map(str, sought))
+    return Ask(f"What do output dims {named} become?", answer)
+
+
+def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: int) -> None:
+    """Make the frames of a -1: the budget, how often the known dims fit in it, and what that makes."""
+    have = step.facts["have"] if step.rule in INFERS else 0
+    factors = " * ".join(str(cell.dim) for cell in layout.before) or "1"
+    total = f" = {dim_text(have)}" if isinstance(have, int) and len(layout.before) > 1 else ""
+    divided = f"-1      {division(layout, step)} ="
+    board.put("sum", 0, board.row(SUM), f"have    {factors}{total}")
+    board.put("part", 0, board.row(PART), f"{divided} {UNICODE.hole}")
+    bar = _put_budget(board, have) if step.rule == INFERRED else None
+    board.frame("-1 is the elements divided by the known dims.", at)
+    board.ask(question_about(layout, [out]))
+    if bar and isinstance(step.value, int):
+        _fill_bar(board, bar, step.value, at)
+    board.put("part", 0, board.row(PART), f"{divided} {dim_text(step.dim)}")
+    _fill(board, layout, number, out, (len(board.sprites["part"].text) - 1, board.row(PART)))
+    board.frame(step.why, at)
+
+
+def _put_budget(board: Board, have: Dim) -> tuple[int, int] | None:
+    """Draw the elements that there are as a bar; return where it begins and how long it is, None if it cannot be."""
+    start = max(len(board.sprites["sum"].text), len(board.sprites["part"].text)) + BAR_GAP
+    room = min(LONGEST_BAR, board.width - start)
+    if not isinstance(have, int) or have < 1 or room < SHORTEST_BAR:
+        return None
+    long = room // have * have or room
+    board.put("sumbar", start, board.row(SUM), UNICODE.block * long)
+    return start, long
+
+
+def _fill_bar(board: Board, bar: tuple[int, int], times: int, at: int) -> None:
+    """Make the frames in which pieces of the budget fall, one for each time that the known dims fit in it."""
+    start, long = bar
+    shown = times if times <= MOST_PIECES and times <= long else 1
+    each = -(-shown // MOST_FILLS)
+    for first in range(0, shown, each):
+        for piece in range(first, min(shown, first + each)):
+            left, right = (start + edge * long // shown for edge in (piece, piece + 1))
+            block = UNICODE.shade if piece % 2 else UNICODE.block
+            board.put(f"piece{piece}", left, board.row(PART), block * (right - left))
+            board.glide(f"piece{piece}", (left, board.row(SUM)))
+        count = min(shown, first + each) if shown == times else times
+        sentence = f"The known dims fit {number_text(count, 'time', 'times')}."
+        board.frame(sentence, at, arrive=FALLING, hold=FALLING / 2)
+
+
+def lay_memory(board: Board, journey: Journey) -> None:
+    """Put the input's elements on the tape, in no more rows than the tapes of the whole journey need."""
+    tapes = [_tape(board, journey, place, 0) for place in range(len(journey.points))]
+    gathers = any(not isinstance(move, Reshape) for move in journey.moves)
+    board.fit(max(tape.bottom for tape in tapes), 2 if gathers else 1)
+    board.tape = _tape(board, journey, 0, board.row(HEAD) + 1)
+    _put_head(board, board.tape, "memory")
+    _put_cells(board, board.tape, [*range(board.tape.shown)])
+    _put_bars(board, board.tape)
+
+
+def _tape(board: Board, journey: Journey, place: int, top: int) -> Tape:
+    """Return the tape of a point of a journey, as tall as all bars need that it will have."""
+    longest = len(str(max(0, prod(journey.points[0].shape) - 1)))
+    moves = journey.moves[place:]
+    kept = next((at for at, move in enumerate(moves) if not isinstance(move, Reshape)), len(moves))
+    layers = max(len(cuts(point.shape)) for point in journey.points[place : place + kept + 1])
+    return tape_of(journey.points[place].shape, longest, board.width, top, board.tape_rows, layers)
+
+
+def _put_head(board: Board, tape: Tape, name: str, more: str = "") -> None:
+    """Write over a tape what it is: its shape, its strides, and which of its cells are left out."""
+    name = f"{name} {shape_text(tape.shape)}"
+    if tape.shown < tape.count:
+        name += f", first {tape.shown} of {tape.count} cells"
+        board.note("of large memories the first cells are shown")
+    text = f"{name}, strides {shape_text(strides(tape.shape))}{more}" if tape.count else f"{name}: no elements"
+    board.put(f"head{board.memory}", 0, tape.top - 1, text, "quiet")
+
+
+def _put_cells(board: Board, tape: Tape, values: Sequence[int]) -> None:
+    """Put numbers into the cells of a tape, and dots after them if cells are left out."""
+    for cell, value in enumerate(values):
+        board.put(_cell_key(board, cell), *tape.place(cell), _cell_text(tape, value))
+    _put_dots(board, tape)
+
+
+def _put_dots(board: Board, tape: Tape) -> None:
+    if 0 < tape.shown < tape.count:
+        board.put(f"dots{board.memory}", *tape.place(tape.count), DOTS, "quiet")
+
+
+def _cell_key(board: Board, cell: int) -> str:
+    return f"cell{board.memory}.{cell}"
+
+
+def _cell_text(tape: Tape, value: int) -> str:
+    return str(value).rjust(tape.pitch - 1)
+
+
+def _put_bars(board: Board, tape: Tape) -> None:
+    """Put the bars of a tensor between the cells of its tape."""
+    for layer in range(max(tape.tall, len(cuts(tape.shape)))):
+        for place in positions(tape.shape, layer, tape.shown):
+            bar = tape.bar(place, layer)
+            board.put(f"bar{board.memory}.{layer}.{place}", bar.x, bar.y, bar.text, bar.look)
+
+
+def carry(board: Board, journey: Journey, place: int, sentence: str, step: int | None) -> None:
+    """Make the frames of a move, from point `place` of a journey to the next."""
+    move, shape = journey.moves[place], journey.points[place + 1].shape
+    if isinstance(move, Reshape):
+        _recut(board, shape, sentence, step)
+    else:
+        _gather(board, journey, place, sentence, step)
+
+
+def _recut(board: Board, shape: Index, sentence: str, step: int | None) -> None:
+    """Make the frames in which bars move between cells that stay where they are."""
+    old = board.tape
+    if old is None:
+        return
+    new = replace(old, shape=shape)
+    layers = max(1, len(cuts(old.shape)), len(cuts(shape)))
+    board.drop("bar")
+    for layer in range(layers):
+        had, get = (positions(each, layer, old.shown) for each in (old.shape, shape))
+        for number, (start, end) in enumerate(partners(had, get)):
+            key, bar, came = f"bar{board.memory}.{layer}.{start}~{number}", new.bar(end, layer), old.bar(start, layer)
+            board.put(key, bar.x, bar.y, bar.text, bar.look)
+            board.glide(key, (came.x, came.y))
+    _put_head(board, new, "memory", ": no element moves")
+    board.light([key for key in board.sprites if key.startswith("bar")], "bold")
+    board.frame(sentence, step, arrive=1.5)
+    board.drop("bar")
+    board.tape = new
+    _put_head(board, new, "memory")
+    _put_bars(board, new)
+
+
+def _gather(board: Board, journey: Journey, place: int, sentence: str, step: int | None) -> None:
+    """Make the frames in which elements are picked up and written to another memory, in its order."""
+    source = board.tape
+    if source is None:
+        return
+    target = _tape(board, journey, place + 1, source.top + board.tape_rows + board.between + 1)
+    gathering = Gathering(journey, place, source, target, board.memory)
+    board.memory += 1
+    _put_head(board, target, "written", _read_strides(gathering))
+    _put_bars(board, target)
+    _put_dots(board, target)
+    board.frame(sentence, step)
+    for cells in picks(target):
+        _pick(board, gathering, cells, step)
+    _lift(board, gathering, sentence, step)
+
+
+def _pick(board: Board, gathering: Gathering, cells: range, step: int | None) -> None:
+    """Make the frame in which some elements are carried to their cells."""
+    source, target, journey = gathering.source, gathering.target, gathering.journey
+    written = [unravel(cell, target.shape) for cell in cells]
+    read = [gathering.origin(index) for index in written]
+    froms = [ravel(index, source.shape) for index in read]
+    lit = [f"cell{gathering.read}.{cell}" for cell in froms]
+    board.light(lit)
+    for cell, index, came in zip(cells, written, froms, strict=True):
+        value = ravel(journey.source(gathering.place + 1, index), journey.points[0].shape)
+        board.put(_cell_key(board, cell), *target.place(cell), _cell_text(target, value), "lit")
+        board.glide(_cell_key(board, cell), source.place(came))
+    mapping = f"out{span_text(written, target.shape)} = in{span_text(read, source.shape)}"
+    board.put("part", 0, board.row(PART), mapping, "bold")
+    sentence = f"{_cells_text(cells)} {'takes' if len(cells) == 1 else 'take'} what is in {_cells_text(froms)}."
+    board.frame(sentence.capitalize(), step, arrive=PICKING, hold=RESTING)
+    board.light([*lit, *(_cell_key(board, cell) for cell in cells)], "ink")
+
+
+def span_text(indices: Sequence[Index], shape: Index) -> str:
+    """Return the indices of some elements in one: a colon where an axis is passed through whole.
+
+    >>> span_text([(0, 1)], (2, 3)), span_text([(0, 0), (0, 1)], (2, 2)), span_text([(0, 1), (0, 2)], (2, 4))
+    ('[0,1]', '[0,:]', '[0,1..2]')
+    """
+    texts = []
+    for axis, size in enumerate(shape):
+        places = {index[axis] for index in indices}
+        least, most = min(places), max(places)
+        texts.append(str(least) if least == most else ":" if len(places) == size else f"{least}..{most}")
+    return f"[{','.join(texts)}]"
+
+
+def _cells_text(cells: Sequence[int]) -> str:
+    """Return cells in words: one, a run of them, or the first few."""
+    if len(cells) == 1:
+        return f"cell {cells[0]}"
+    if [*cells] == [*range(cells[0], cells[-1] + 1)]:
+        return f"cells {cells[0]} to {cells[-1]}"
+    listed = ", ".join(map(str, cells[:MOST_LISTED]))
+    return f"cells {listed}" + (f" {DOTS}" if len(cells) > MOST_LISTED else "")
+
+
+def _lift(board: Board, gathering: Gathering, sentence: str, step: int | None) -> None:
+    """Make the frame in which the memory that was written takes the place of the one that was read."""
+    board.drop("bar", "part", f"cell{gathering.read}.", f"head{gathering.read}", f"dots{gathering.read}")
+    board.tape = tape = replace(gathering.target, top=gathering.source.top)
+    for cell in range(tape.shown):
+        key = _cell_key(board, cell)
+        board.put(key, *tape.place(cell), board.sprites[key].text)
+    _put_dots(board, tape)
+    _put_head(board, tape, "memory")
+    _put_bars(board, tape)
+    board.frame(sentence, step)
+
+
+def _read_strides(gathering: Gathering) -> str:
+    """Return in what strides the memory is read, for a move that says so."""
+    own, move = strides(gathering.source.shape), gathering.journey.moves[gathering.place]
+    return f"; read in strides {shape_text(own[axis] for axis in move.axes)}" if isinstance(move, Permute) else ""
+
+
+def picks(tape: Tape) -> list[range]:
+    """Return the cells that are written together: the first ones one by one, then rows, then blocks if there are many.
+
+    >>> picks(tape_of((2, 3), 1, 40, 0, 3, 1))
+    [range(0, 1), range(1, 2), range(2, 3), range(3, 6)]
+    """
+    steps = [step for step in cuts(tape.shape) if step < tape.shown] or [max(1, tape.shown)]
+    row, single = steps[0], min(steps[0], MOST_SINGLE)
+    rows = -(-tape.shown // row)
+    block = next((step for step in steps if tape.shown <= step * MOST_PICKS), row * -(-rows // MOST_PICKS))
+    ends = [*range(1, single + 1), row, *range(row, min(block, tape.shown), row), *range(block, tape.shown, block)]
+    ends = sorted({end for end in (*ends, tape.shown) if end <= tape.shown})
+    return [range(start, end) for start, end in zip([0, *ends], ends, strict=False) if start < end]
 
 
 def film_of(answer: Trace | Chain, width: int = WIDTH, height: int = HEIGHT) -> Film:
@@ -139,13 +612,13 @@ def _end(board: Board, answer: Trace | Chain, made: tuple[Layout, ...]) -> None:
     if problem is None:
         _put_rail(board, made, len(made) + 1)
         when = " and ".join(condition.words for condition in answer.conditions)
-        said = f"The answer is {brief(shape_text(answer.output or ()))}" + (f", when {when}." if when else ".")
-        board.frame(said, None, hold=LAST)
+        sentence = f"The answer is {brief(shape_text(answer.output or ()))}" + (f", when {when}." if when else ".")
+        board.frame(sentence, None, hold=LAST)
         return
     _put_fault(board, made[-1] if made else None)
-    board.put("refused", 0, board.height - 2 - board.said, f"{UNICODE.fail} refused: {problem.rule}", "bad")
-    said = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
-    board.frame(said, len(answer.steps), hold=2 * LAST)
+    board.put("refused", 0, board.height - 2 - board.sentence_rows, f"{UNICODE.fail} refused: {problem.rule}", "bad")
+    sentence = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
+    board.frame(sentence, len(answer.steps), hold=2 * LAST)
 
 
 def _put_fault(board: Board, layout: Layout | None) -> None:

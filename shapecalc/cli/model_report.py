@@ -1,0 +1,621 @@
+"""Models as front ends ask for them and show them: options read, reports as lines, layers of TensorRT, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import join
+
+from shapecalc.cli.checking.reports import annotation, brief_end
+from shapecalc.core.answers import Request
+from shapecalc.core.commands import command_pieces, texts_of
+from shapecalc.core.dims import Monomial
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.record import FrozenDict, replace
+from shapecalc.core.text import brief, number_text, read_target, shape_text, tokens, visible
+from shapecalc.core.values import read_sizes
+from shapecalc.doctor.reading import Reading
+from shapecalc.models.file import read_model
+from shapecalc.models.fit_dims import NamedShape, Sum
+from shapecalc.models.input_sizes import SizeOptions
+from shapecalc.models.judge import judged_model, near, runs_of, uncollected
+from shapecalc.models.operators import LISTED
+from shapecalc.models.propagate import Stop
+from shapecalc.models.report import (
+    Fixed,
+    Input,
+    Judged,
+    Report,
+    assumed_words,
+    fix_words,
+    found_node,
+    name_of,
+    offends,
+    only_size,
+    request_of,
+    shape_words,
+    stop_lines,
+    verdict_words,
+    worst_first,
+)
+from shapecalc.models.verdicts import NO_TURN, Fix, Verdict
+from shapecalc.view.code import writer
+
+Row = tuple[str, str, str]
+"""A label, a text, and what is said of it."""
+Plain = dict[str, object]
+COLUMNS = ("#", "node", "op", "input", "target", "output", "batch")
+FROM = {
+    "initializer": "from the initializer {}",
+    "Constant": "from the Constant {}",
+    "computed": "computed by the model: {}",
+    "folded": "folded from {}",
+    "external": "from the external file of {}",
+    "attribute": "an attribute",
+    "none": "",
+}
+"""Where a target comes from, around the name of its tensor."""
+FAILING = (Verdict.FAILS, Verdict.ONLY)
+UNCHANGED = "there was nothing to mend"
+"""Why a model that is written as it was is not proved."""
+MOST_STOPS = 8
+"""Of how many nodes that stop and are not listed the table says why."""
+LONGEST_CELL, LONGEST_TEXT = 60, 400
+"""The most characters of a cell of the table, and of a text elsewhere."""
+WRITTEN = ("initializer", "Constant", "attribute", "folded")
+"""Where a target comes from that is the same at every size."""
+LONGEST_RUN = 32
+"""The most nodes in a row of which the fewest layers are looked for."""
+LARGEST_BATCH = 4096
+"""The largest batch that is judged."""
+MOST_DIGITS = 9
+
+
+def size_options(batch: str | None, shapes: Iterable[str], where: str | None) -> SizeOptions:
+    """Return what `--batch`, `--set` and `--where` ask for; raise `ShapeError` (usage) for what cannot be read.
+
+    >>> size_options("N,1,4", ["x=N,3,8"], "H=640").shapes
+    {'x': ('N', 3, 8)}
+    """
+    name, sizes = _batch(batch) if batch is not None else (None, SizeOptions().sizes)
+    taken: dict[str, tuple[int | str, ...]] = {}
+    for text in shapes:
+        input, shape = _input_shape(text)
+        if input in taken:
+            raise misuse(f"{visible(brief(input))} is given two shapes", argument="set")
+        taken[input] = shape
+    where_sizes = FrozenDict(read_sizes(where)) if where is not None else FrozenDict()
+    for other, size in where_sizes.items():
+        if not 0 < size < 10**MOST_DIGITS:
+            said = f"{visible(brief(other))} is {brief(str(size))}, and a size is from 1 to {10**MOST_DIGITS - 1}"
+            raise misuse(said, argument="where")
+    return SizeOptions(name, sizes, FrozenDict(taken), where_sizes)
+
+
+def _batch(text: str) -> tuple[str | None, tuple[int, ...]]:
+    """Return the batch's name and the sizes to judge, of which there are two or more."""
+    words = [word.strip() for word in text.split(",")]
+    is_name = words[0].isprintable() and not words[0].lstrip("+-")[:1].isdigit()
+    name = words.pop(0) if words[0] and is_name else None
+    sizes = [_size(word) for word in words]
+    if words and len({*sizes}) < 2:
+        raise misuse("one size is not enough: write two sizes or more", "write N,1,8", argument="batch")
+    return name, tuple(sorted({*sizes})) or SizeOptions().sizes
+
+
+def _size(word: str) -> int:
+    if word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS and 0 < int(word) <= LARGEST_BATCH:
+        return int(word)
+    shown = visible(brief(word))
+    raise misuse(f"'{shown}' is not a batch size from 1 to {LARGEST_BATCH}", "write N or N,1,2,8", argument="batch")
+
+
+def _input_shape(text: str) -> tuple[str, tuple[int | str, ...]]:
+    """Return the input and the shape that `INPUT=N,3,H,W` gives it."""
+    input, sign, shape = text.rpartition("=")
+    if not sign or not input:
+        raise misuse(f"'{visible(brief(text))}' is not INPUT=SHAPE", "write images=N,3,H,W", argument="set")
+    words = [token.text for token in tokens(shape, "set")] if shape.strip() not in ("", "[]") else []
+    return input, tuple([_dim(word) for word in words])
+
+
+def _dim(word: str) -> int | str:
+    """Return a dim of `--set`: a number or one name."""
+    if word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS:
+        return int(word)
+    if word.isidentifier():
+        return word
+    raise misuse(f"'{visible(brief(word))}' is neither a size nor a name", "write images=N,3,H,W", argument="set")
+
+
+def targets_of(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Return the targets that `--fix-as` gives to nodes; raise `ShapeError` (usage) for what cannot be read.
+
+    >>> targets_of(["/Reshape=0,-1,85"])
+    {'/Reshape': (0, -1, 85)}
+    """
+    targets: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        node, sign, target = text.rpartition("=")
+        if not sign or not node:
+            raise misuse(f"'{visible(brief(text))}' is not NODE=TARGET", "write /Reshape=0,-1,85", argument="fix_as")
+        dims = read_target(target)
+        if node in targets:
+            raise misuse(f"{visible(brief(node))} is given two targets", argument="fix_as")
+        targets[node] = tuple([dim for dim in dims if isinstance(dim, int)])
+        if len(targets[node]) < len(dims):
+            raise misuse(f"a target in a file is made of numbers, not '{visible(brief(target))}'", argument="fix_as")
+    return targets
+
+
+def report_of(file: str, options: SizeOptions, names: Iterable[str] = ()) -> Report:
+    """Return the report of a model, which says of the named nodes also what fails below them.
+
+    Raises `ShapeError`: file if it cannot be used, usage for what it does not have.
+    """
+    with uncollected():
+        found = judged_model(read_model(file), options)
+        return near(found, found.report(file), names)
+
+
+def report_with_runs(file: str, options: SizeOptions) -> tuple[Report, list[list[Judged]]]:
+    """Return the report of a model, and its runs of nodes that only turn and cut; raise `ShapeError`: file, usage."""
+    found = judged_model(read_model(file), options)
+    report = found.report(file)
+    return report, runs_of(found.walk.model, report.nodes)
+
+
+def stops_left(report: Report, options: SizeOptions) -> tuple[Stop, ...]:
+    """Return the nodes that are not listed and stop in what was written of a model; raise `ShapeError` (file).
+
+    A proof shows that there are none.
+    """
+    if not report.stops or report.fixed is None or report.fixed.proved:
+        return ()
+    return report.stops if report.fixed.path is None else report_of(report.fixed.path, options).stops
+
+
+def mended_report(
+    file: str, options: SizeOptions, out: str, targets: Mapping[str, tuple[int, ...]], *, force: bool, prove: bool
+) -> Report:
+    """Write a model mended and return its report; `targets` go before the best fixes of the nodes that they name.
+
+    Raises `ShapeError`: file if a file cannot be used, usage for a node that there is not or that does not offend.
+    """
+    found = judged_model(read_model(file), options)
+    report = found.report(file)
+    chosen: dict[str, Fix] = {}
+    for text, target in targets.items():
+        judged = found_node(report, text)
+        if not offends(judged):
+            raise misuse(f"{visible(name_of(judged.node))} does not offend, so it stays as it is", argument="fix_as")
+        chosen[judged.node.path] = Fix(target, None, "")
+    from shapecalc.models.write import written
+
+    try:
+        return written(found, report, Path(out), chosen, force=force, prove=prove)
+    except FileExistsError:
+        reason = "it exists; --force writes over it"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    raise ShapeError(Problem(FILE, f"{out}: {reason[:1].lower()}{reason[1:]}", argument="out"))
+
+
+def printable(line: str) -> str:
+    r"""Return a line with control characters escaped, and so that GitHub does not take it for a command.
+
+    >>> printable("::error::x"), printable("a\nb")
+    ('\\x3a:error::x', 'a\\nb')
+    """
+    line = visible(line)
+    return f"\\x3a{line.lstrip()[1:]}" if line.lstrip().startswith("::") else line
+
+
+def table_lines(report: Report, nodes: Sequence[Judged]) -> list[str]:
+    """Return the model in one line, a row for each of some nodes, and what they come to."""
+    words: dict[int, str] = {}
+    rows = [COLUMNS, *[_row(judged, report, words) for judged in nodes]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    line = "  ".join([f"{{:>{widths[0]}}}", *[f"{{:<{width}}}" for width in widths[1:]]])
+    table = [line.format(*row).rstrip() for row in rows]
+    lines = [_title(report, len(nodes)), *[f"  {line}" for line in table if nodes], *_conclusion(report)]
+    return [printable(line) for line in lines]
+
+
+def _row(judged: Judged, report: Report, words: dict[int, str]) -> tuple[str, ...]:
+    """Return the cells of a node; `words` keeps the texts of shapes, most of which stand in two rows."""
+    node, shapes = judged.node, (judged.input, judged.target, judged.output)
+    for shape in shapes:
+        if id(shape) not in words:
+            words[id(shape)] = _cut(shape_words(shape), LONGEST_CELL)
+    input, target, output = [words[id(shape)] for shape in shapes]
+    asked = target if judged.target is not None or judged.target_from != "none" else ""
+    place, name = _cut(visible(node.path), LONGEST_CELL), _cut(visible(node.name), LONGEST_CELL)
+    return place, name, node.op, input, asked, output, verdict_words(judged, report)
+
+
+def _title(report: Report, shown: int) -> str:
+    """Return what the model is, and with which shapes and sizes it was judged."""
+    opset = ", ".join(f"{domain} {number}".removeprefix("ai.onnx ") for domain, number in report.opset.items())
+    inputs = "  ".join(f"{each.name} ({_taken(each.taken)})" for each in report.inputs)
+    declared = f"declared {report.batch} = {report.declared_batch}, " if report.declared_batch is not None else ""
+    judged = f"{declared}judged at {report.batch} = {', '.join(map(str, report.sizes))}"
+    assumed = ", ".join(f"{name} = {size}" for name, size in report.assumed.items())
+    held = f"opset {opset}, {number_text(report.node_count, 'node', 'nodes')}, {shown} shown"
+    names = ", ".join(f"{name} is {written}" for name, written in report.names.items())
+    parts = [f"{report.model}  {held}", inputs, judged, f"taken: {assumed}" if assumed else "", names]
+    return "   ".join(part for part in parts if part)
+
+
+def _taken(dims: Iterable[object] | None) -> str:
+    return "no shape" if dims is None else ",".join("?" if dim is None else str(dim) for dim in dims) or "[]"
+
+
+def _conclusion(report: Report) -> Iterator[str]:
+    """Yield what the nodes come to, and what to do next."""
+    offenders = worst_first(report.nodes)
+    unknown = sum(judged.verdict is Verdict.UNKNOWN for judged in report.nodes)
+    counted = _counted(report, offenders)
+    told = f"{', '.join(counted)}." if counted else f"No listed node breaks at another {report.batch}."
+    told += f" {unknown} cannot be judged." if unknown else ""
+    first = _first_failure(report)
+    if first and len(offenders) + len(report.stops) > 1:
+        told += f" The runtime would have named {first} alone."
+    yield told
+    yield from stop_lines(report, report.stops[:MOST_STOPS])
+    declared = report.declared_batch
+    said = f"The file declares {report.batch} = {declared}, and --fix frees it." if declared is not None else ""
+    said = "What is below an offender is judged as if that one were mended." if offenders else said
+    if said:
+        yield f"{said}   Next: {join(['shapecalc', 'model', report.model, '--fix', '-o', 'fixed.onnx'])}"
+
+
+def _counted(report: Report, offenders: Sequence[Judged]) -> list[str]:
+    """Return how many nodes offend in each way."""
+    size = only_size(report)
+    elsewhere = f"at {report.batch} {f'> {size}' if size == min(report.sizes) else f'other than {size}'}"
+    said = {
+        Verdict.FAILS: ("fails", "fail", f"at {report.batch} = {size} already"),
+        Verdict.ONLY: ("fails", "fail", elsewhere),
+        Verdict.SCRAMBLES: ("mixes", "mix", "the samples without an error"),
+        Verdict.SWALLOWS: ("puts", "put", "the batch elsewhere without an error"),
+    }
+    counts = {verdict: sum(judged.verdict is verdict for judged in offenders) for verdict in said}
+    lines = [
+        f"{number_text(count, *said[verdict][:2])} {said[verdict][2]}" for verdict, count in counts.items() if count
+    ]
+    return lines + _stopping(len(report.stops))
+
+
+def _stopping(count: int) -> list[str]:
+    return [number_text(count, "node that is not listed stops", "nodes that are not listed stop")] if count else []
+
+
+def _first_failure(report: Report) -> str:
+    """Return the node that a runtime names: the first offender, if it fails. One that does not may make others fail."""
+    first = next((judged for judged in report.nodes if offends(judged)), None)
+    places = [_place(stop.node.path) for stop in report.stops]
+    if first is None or first.verdict not in FAILING or min([_place(first.node.path), *places]) in places:
+        return ""
+    return name_of(first.node)
+
+
+def _place(path: str) -> tuple[int, ...]:
+    """Return the places of a node and of those that hold it."""
+    return tuple([int(part) for part in path.split("/") if part.isdecimal()])
+
+
+def node_lines(report: Report, judged: Judged) -> list[str]:
+    """Return everything that is told of one node."""
+    node, (read, _) = judged.node, judged.tensors
+    head = f"{name_of(node)}  {node.op}{'' if judged.version is None else f' {judged.version}'}"
+    rows = [*_shape_rows(judged), *_batch_rows(report, judged), *_fix_rows(judged)]
+    lines = [f"{head}   in  {read[0] if read else ''}   ({_cut(shape_words(judged.input))})"]
+    lines += [*_labelled(rows), *_labelled(_try_rows(report, judged))]
+    return [printable(line) for line in lines]
+
+
+def _cut(text: str, most: int = LONGEST_TEXT) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _labelled(rows: Iterable[Row]) -> list[str]:
+    """Return rows as lines, with what is said of their texts in one column; a minus stands before the column."""
+    signed = [(label, _cut(text if text[:1] == "-" else f" {text}"), said) for label, text, said in rows]
+    width = max((len(text) for _, text, said in signed if said), default=0)
+    return [
+        f"  {label.ljust(6)} {text.ljust(width) if said else text}  {said}".rstrip() for label, text, said in signed
+    ]
+
+
+def _shape_rows(judged: Judged) -> Iterator[Row]:
+    """Yield the rows of what is asked for, and of what comes out."""
+    read = judged.tensors[0]
+    if judged.target_from != "none":
+        origin = FROM[judged.target_from].format(read[1] if len(read) > 1 else "shapes").strip()
+        yield "target", shape_words(judged.target), origin
+    yield "output", shape_words(judged.output), ""
+    if judged.value is not None:
+        yield "value", shape_words(judged.value), ""
+    for condition in judged.conditions:
+        yield "when", condition, ""
+
+
+def _batch_rows(report: Report, judged: Judged) -> Iterator[Row]:
+    """Yield the rows of the verdict, of what stands above, and of an empty batch."""
+    words = verdict_words(judged, report)
+    yield "batch", f"{words}: {judged.why}" if judged.why else words, ""
+    if judged.blocked_by is not None:
+        yield "", f"as it is once #{judged.blocked_by} is mended", ""
+    if judged.empty == "refused":
+        yield "", f"{report.batch} = 0 is refused", ""
+
+
+def _fix_rows(judged: Judged) -> Iterator[Row]:
+    """Yield a row for each way to mend it."""
+    for number, fix in enumerate(judged.fixes):
+        said = "; ".join(filter(None, (fix.how, assumed_words(fix))))
+        yield "   or" if number else "fix", fix_words(fix), said
+
+
+def _try_rows(report: Report, judged: Judged) -> Iterator[Row]:
+    """Yield the command lines that show a node's steps and its picture, if core can be asked."""
+    request = request_of(judged, report)
+    if request is None:
+        return
+    words = [text for _, text in command_pieces(request.op, texts_of(replace(request, written={})))]
+    named = judged.node.name and [each.node.name for each in report.nodes].count(judged.node.name) == 1
+    name = judged.node.name if named else f"#{judged.node.path}"
+    if sum(map(len, words)) < LONGEST_TEXT:
+        yield "try", join(["shapecalc", *words, "--explain"]), "the steps"
+        yield "", join(["shapecalc", "tui", "--model", report.model, "--node", name]), "the picture"
+
+
+def fixed_lines(report: Report, fixed: Fixed, stops: Iterable[Stop]) -> list[str]:
+    """Return what was mended, inputs among it, what was left, nodes that still stop too, and what was proved."""
+    pairs = [(f"input {each.name}", _taken(each.declared), _taken(each.taken)) for each in fixed.freed]
+    pairs += [(name_of(judged.node), shape_words(judged.target), fix_words(fix)) for judged, fix in fixed.mended]
+    widths = [max((len(visible(pair[at])) for pair in pairs), default=0) for at in (0, 1)]
+    lines = [f"mended  {visible(a).ljust(widths[0])}  {b.ljust(widths[1])} to {c}" for a, b, c in pairs]
+    lines += [f"left    {name_of(judged.node)}  {judged.verdict.value}: {judged.why}" for judged in fixed.left]
+    lines += [f"left    {line}" for line in stop_lines(report, stops)]
+    if fixed.why == UNCHANGED:
+        return [*map(printable, lines), printable(f"{UNCHANGED}. Wrote {fixed.path}, unchanged")]
+    proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}[
+        fixed.proved
+    ]
+    wrote = f" Wrote {fixed.path}" if fixed.path is not None else ""
+    return [printable(line) for line in [*lines, f"{proof}{f': {fixed.why}' if fixed.why else ''}.{wrote}"]]
+
+
+def lint_lines(
+    report: Report, nodes: Iterable[Judged], stops: Iterable[Stop], *, strict: bool, github: bool
+) -> list[str]:
+    """Return a line for each offender, worst first, then for each node that stops and is not listed."""
+    lines = [f"{name_of(judged.node)}: {_offence(judged, report)}" for judged in worst_first(nodes, strict=strict)]
+    lines += stop_lines(report, stops)
+    if github:
+        return [annotation(report.model, line) for line in lines]
+    return [printable(f"{report.model}: {line}") for line in lines]
+
+
+def _offence(judged: Judged, report: Report) -> str:
+    """Return what a node does, and what to write in place of its target."""
+    way = f"{_brief_shape(judged.input)} to {_brief_shape(judged.output)}"
+    match judged.verdict:
+        case Verdict.SWALLOWS:
+            said = f"swallows the batch: {way}"
+        case Verdict.SCRAMBLES:
+            said = f"scrambles the batch: {way}"
+        case Verdict.ONLY if judged.target is not None and judged.target_from in WRITTEN:
+            said = f"only {report.batch} = {only_size(report)}: {_brief_shape(judged.target)} is constant"
+        case Verdict.ONLY:
+            said = f"only {report.batch} = {only_size(report)}: {judged.why}"
+        case _:
+            said = f"{judged.verdict.value}: {judged.why}"
+    for fix in judged.fixes[:1]:
+        inserted = f"--fix inserts {', '.join(fix.inserts)}"
+        said += f"; {inserted if fix.target is None else f'write {_brief_shape(fix.target)}'}"
+        said += f", if {fix.assumes}" if fix.assumes.startswith(NO_TURN) else ""
+    return said
+
+
+def _brief_shape(shape: NamedShape | None) -> str:
+    return brief_end(shape_words(shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """A run of nodes, and the code of its layers."""
+
+    nodes: tuple[Judged, ...]
+    code: str
+    """Empty if there is none."""
+    notes: tuple[str, ...]
+    """What limits the code, or why there is none."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return the JSON object of the run."""
+        return {
+            "nodes": [judged.node.path for judged in self.nodes],
+            "code": self.code or None,
+            "notes": [*self.notes],
+        }
+
+    def lines(self) -> list[str]:
+        """Return the run as lines to read."""
+        names = " ".join(name_of(judged.node) for judged in self.nodes)
+        count = f"{number_text(self.code.count('add_shuffle'), 'Shuffle', 'Shuffles')}" if self.code else "no layers"
+        lines = [f"{names}: {count}", *[f"  {line}" for line in self.code.splitlines()]]
+        return [printable(line) for line in [*lines, *[f"  {note}" for note in self.notes]]]
+
+
+def layers_of(run: Sequence[Judged], report: Report, dialect: str) -> Layers:
+    """Return the layers of a run, with its offenders mended by their best fixes."""
+    nodes = tuple(run)
+    if len(nodes) > LONGEST_RUN:
+        return Layers(nodes[:LONGEST_RUN], "", (f"{len(nodes)} nodes in a row are more than {LONGEST_RUN}",))
+    requests = [_request(judged, report) for judged in run]
+    known = [request for request in requests if request is not None]
+    if len(known) < len(requests):
+        return Layers(nodes, "", ("a shape or a target is not known",))
+    stages = [(request.op, _options(request)) for request in known]
+    try:
+        chain = answer_chain(shape_text(known[0].input), stages, {})
+        if chain.problem:
+            raise ShapeError(chain.problem)
+        code = writer(dialect)(chain)
+    except ShapeError as error:
+        return Layers(nodes, "", (error.problem.message,))
+    holds = tuple(f"holds when {condition.words}" for condition in chain.conditions)
+    return Layers(nodes, code.text, (*holds, *code.warnings))
+
+
+def _request(judged: Judged, report: Report) -> Request | None:
+    """Return the request of a node as it stands, or of an offender with its best fix; None if it is not known."""
+    if not offends(judged):
+        return request_of(judged, report)
+    target = judged.fixes[0].target if judged.fixes else None
+    return None if target is None else request_of(judged, report, target)
+
+
+def _options(request: Request) -> dict[str, object]:
+    options = {**texts_of(replace(request, written={})), "input": None}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def report_object(report: Report, nodes: Iterable[Judged]) -> Plain:
+    """Return the object of a model, with those of its nodes that are to be shown."""
+    return {
+        "model": report.model,
+        "opset": dict(report.opset),
+        "batch": report.batch,
+        "declared_batch": report.declared_batch,
+        "sizes": [*report.sizes],
+        "assumed": dict(report.assumed),
+        "names": dict(report.names),
+        "inputs": [_input_object(each) for each in report.inputs],
+        "nodes": [node_object(judged) for judged in nodes],
+        "stops": [
+            {"path": stop.node.path, "op": stop.node.op, "why": stop.why, "cause": stop.cause} for stop in report.stops
+        ],
+        "summary": summary_of(report),
+        "fixed": report.fixed and _fixed_object(report.fixed),
+    }
+
+
+def node_object(judged: Judged) -> Plain:
+    """Return the object of one node."""
+    node, (read, made) = judged.node, judged.tensors
+    axes = {"in": _listed(judged.batch_in), "out": _listed(judged.batch_out)}
+    return {
+        "path": node.path,
+        "name": node.name,
+        "op": node.op,
+        "version": judged.version,
+        "tensors": {"in": [*read], "out": [*made]},
+        "input": _dims(judged.input),
+        "target": _dims(judged.target),
+        "target_from": judged.target_from,
+        "output": _dims(judged.output),
+        "value": _dims(judged.value),
+        "conditions": [*judged.conditions],
+        "verdict": judged.verdict.value,
+        "runs": {str(size): ran for size, ran in judged.runs.items()},
+        "empty": judged.empty,
+        "blocked_by": judged.blocked_by,
+        "batch_axis": axes,
+        "why": judged.why,
+        "fixes": [_fix_object(fix) for fix in judged.fixes],
+    }
+
+
+def summary_of(report: Report) -> dict[str, int]:
+    """Return how many nodes have each verdict, and how many others stop."""
+    counts: dict[str, int] = {}
+    for judged in report.nodes:
+        counts[judged.verdict.value] = counts.get(judged.verdict.value, 0) + 1
+    return counts | ({"stops": len(report.stops)} if report.stops else {})
+
+
+def _fix_object(fix: Fix) -> Plain:
+    """Return the object of a fix; of one that inserts operators, with these."""
+    plain: Plain = {"target": _listed(fix.target), "allowzero": fix.allowzero, "assumes": fix.assumes}
+    return plain | ({"inserts": [*fix.inserts]} if fix.inserts else {})
+
+
+def _fixed_object(fixed: Fixed) -> Plain:
+    mended = [
+        {"path": judged.node.path, "from": _dims(judged.target), **_fix_object(fix)} for judged, fix in fixed.mended
+    ]
+    left = [judged.node.path for judged in fixed.left]
+    freed = [_input_object(each) for each in fixed.freed]
+    done = {"path": fixed.path, "mended": mended, "freed": freed, "left": left}
+    return done | {"proved": fixed.proved, "why": fixed.why}
+
+
+def _input_object(input: Input) -> Plain:
+    return {"name": input.name, "declared": _listed(input.declared), "taken": _listed(input.taken)}
+
+
+def _listed(values: Iterable[object] | None) -> list[object] | None:
+    return None if values is None else [*values]
+
+
+def _dims(shape: NamedShape | None) -> list[object] | None:
+    """Return a shape: numbers as they are, names and sums as texts, None where nobody knows."""
+    return None if shape is None else [str(dim) if isinstance(dim, Monomial | Sum) else dim for dim in shape]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedNodes:
+    """What a model tells of the nodes that messages name."""
+
+    lines: tuple[str, ...]
+    """The nodes in full, each once and after an empty line."""
+    objects: tuple[dict[str, object] | None, ...]
+    """The object of each message's node; None if it names none, or none that is listed."""
+
+
+def named_nodes(messages: Sequence[Reading], file: str) -> NamedNodes:
+    """Return what a model tells of the nodes that messages name; raise `ShapeError` (file) if it cannot be used.
+
+    A message without a name is about the node that has its shapes, if there is one alone.
+    """
+    report = report_of(file, SizeOptions(), [read.node for read in messages if read.node is not None])
+    lines: dict[str, None] = {}
+    objects: list[dict[str, object] | None] = []
+    for read in messages:
+        said, judged = _node_of_message(report, read)
+        shown = node_lines(report, judged) if judged else []
+        lines["\n".join(["", *([printable(f"{report.model}: {said}")] if said else []), *shown])] = None
+        objects.append(None if judged is None else node_object(judged))
+    return NamedNodes(tuple(lines), tuple(objects))
+
+
+def _node_of_message(report: Report, read: Reading) -> tuple[str, Judged | None]:
+    """Return what is to be said of the node of a message, and the node to show."""
+    if read.node is None:
+        alike = [judged for judged in report.nodes if _fits(judged, read)]
+        if len(alike) != 1:
+            return "the message names no node", None
+        return f"the message names no node, and {name_of(alike[0].node)} alone has its shapes", alike[0]
+    try:
+        return "", found_node(report, read.node)
+    except ShapeError as error:
+        path = report.above.get(read.node)
+        return error.problem.message, next((each for each in report.nodes if each.node.path == path), None)
+
+
+def _fits(judged: Judged, read: Reading) -> bool:
+    """Say whether a node has the shapes of a message, in which zeros may be replaced by what they copy."""
+    input, target = judged.input, judged.target
+    if LISTED[judged.node.op].op != read.op or not read.target or not read.input or input is None or target is None:
+        return False
+    if len(input) != len(read.input) or len(target) != len(read.target):
+        return False
+    copied = [size if size != 0 or at >= len(read.input) else read.input[at] for at, size in enumerate(target)]
+    same_input = [dim == size for dim, size in zip(input, read.input, strict=True) if isinstance(dim, int)]
+    return all(same_input) and copied == [*read.target]

@@ -1,0 +1,493 @@
+"""Where the samples of the batch lie in a tensor, at one size of the batch, and where a node takes them.
+
+A tensor that the batch does not reach has no mark. In any other either one axis holds the samples apart, or they are
+lost from sight. Axes of size 1 hold nothing apart, so marks are for batches of 2 and more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate, pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+Sizes = tuple[int, ...]
+"""A shape in numbers."""
+LONGEST_AXIS = 1 << 20
+"""The longest axis whose positions are looked at one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchAxis:
+    """Position `i` of an axis holds nothing but sample `i // inner % batch`."""
+
+    axis: int
+    inner: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The batch reaches the tensor, and no axis is known to hold the samples apart."""
+
+    why: str
+    certain: bool = False
+    """Whether it is known that none does."""
+
+
+Mark = BatchAxis | Lost | None
+"""None where the batch does not reach."""
+
+
+def batch_place(mark: Mark, shape: Sizes, batch: int) -> tuple[int, str] | None:
+    """Return the axis that carries the batch, and whether as a whole, as its slow part or its fast part.
+
+    None if none does, or if the batch lies between two parts of an axis.
+
+    >>> [batch_place(BatchAxis(axis, inner), (12, 12), 3) for axis, inner in ((0, 4), (1, 1), (1, 2))]
+    [(0, 'major'), (1, 'minor'), None]
+    """
+    if not isinstance(mark, BatchAxis):
+        return None
+    whole = batch * mark.inner
+    if shape[mark.axis] == whole:
+        return mark.axis, "whole" if mark.inner == 1 else "major"
+    return (mark.axis, "minor") if mark.inner == 1 else None
+
+
+def regrouped(mark: BatchAxis, before: Sizes, after: Sizes, batch: int) -> Mark:
+    """Return the mark once the elements, in their order, have another shape.
+
+    Both shapes are read as if their sizes of 0 were 1: an empty tensor still has its axes.
+
+    >>> regrouped(BatchAxis(0, 1), (3, 4, 5), (1, 60), 3), regrouped(BatchAxis(0, 1), (3, 8), (8, 3), 3)
+    (BatchAxis(axis=1, inner=20), Lost(why='no axis separates the samples any more', certain=True))
+    """
+    kept = mark.axis + 1
+    if before[:kept] == after[:kept]:
+        return mark
+    unit = mark.inner * _volume(before[kept:])
+    below = 1
+    for axis in range(len(after) - 1, -1, -1):
+        above = below * (after[axis] or 1)
+        if unit % below == 0 and above % (unit * batch) == 0:
+            return BatchAxis(axis, unit // below)
+        below = above
+    return Lost("no axis separates the samples any more", certain=True)
+
+
+def _volume(shape: Sizes) -> int:
+    return prod([size or 1 for size in shape])
+
+
+def together(marks: Iterable[Mark]) -> Mark:
+    """Return the mark of a tensor each of whose elements is made of those at the same place in several others."""
+    found: Mark = None
+    for mark in marks:
+        if isinstance(mark, Lost):
+            return mark
+        if mark is not None and found not in (None, mark):
+            return Lost("samples that lie on different axes meet")
+        found = mark or found
+    return found
+
+
+def positions(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
+    """Return the sample that each position of the marked axis holds.
+
+    >>> positions(BatchAxis(0, 2), 8, 2)
+    array([0, 0, 1, 1, 0, 0, 1, 1])
+    """
+    return np.arange(size) // mark.inner % batch
+
+
+def mark_of(axis: int, samples: np.ndarray, batch: int) -> Mark:
+    """Return the mark of an axis whose positions hold these samples; -1 stands where one holds none.
+
+    >>> import numpy as np
+    >>> mark_of(0, np.array([0, 1, -1, -1]), 2), mark_of(0, np.array([1, 0]), 2)
+    (BatchAxis(axis=0, inner=1), Lost(why='the samples change places', certain=False))
+    """
+    size = len(samples)
+    for inner in range(1, size // batch + 1):
+        if size % (inner * batch) == 0:
+            agree = (positions(BatchAxis(axis, inner), size, batch) == samples) | (samples < 0)
+            if agree.all():
+                return BatchAxis(axis, inner)
+    return Lost("the samples change places")
+
+
+@dataclass(slots=True)
+class NodeAtSize:
+    """A node at one size of the batch."""
+
+    op: str
+    domain: str
+    opset: int
+    attributes: Mapping[str, Any]
+    batch: int
+    marks: Sequence[Mark]
+    """The marks of its inputs."""
+    inputs: Sequence[Sizes | None]
+    outputs: Sequence[Sizes | None]
+    elements: Callable[[int], Any]
+    """Returns the elements of an input by its number; None if they are not known."""
+    absent: Sequence[int] = ()
+    """The places of optional inputs that are left out."""
+
+    def rank(self, at: int) -> int:
+        """Return the rank of an input whose shape is known."""
+        shape = self.inputs[at]
+        assert shape is not None
+        return len(shape)
+
+    def rank_out(self, to: int = 0) -> int:
+        """Return the rank of an output whose shape is known."""
+        shape = self.outputs[to]
+        assert shape is not None
+        return len(shape)
+
+    def axis(self, default: int, rank: int) -> int:
+        """Return the attribute `axis`, counted from the left."""
+        axis: int = self.attributes.get("axis", default)
+        return axis + rank if axis < 0 else axis
+
+    def numbers(self, name: str, at: int) -> tuple[int, ...] | None:
+        """Return whole numbers that are an attribute in old opsets and an input in new ones; None if not known."""
+        if name in self.attributes:
+            given = self.attributes[name]
+            return tuple(given) if isinstance(given, tuple) else (given,)
+        found = self.elements(at)
+        return None if found is None else tuple(found.ravel().tolist())
+
+    def lacks(self, at: int) -> bool:
+        """Say whether an optional input is left out."""
+        return at >= len(self.inputs) or at in self.absent
+
+
+Route = Callable[[NodeAtSize, int, int, int], int | None]
+"""Which axis of a node's output holds what an axis of its input held, by the input's number, the axis, the output's.
+
+None where one element of the output is made of many along the input's axis, or where nobody can say. Source: the ONNX
+operator documents.
+"""
+Move = Callable[[NodeAtSize, int], Mark]
+"""The mark of an output of a node that moves elements along the marked axis."""
+
+
+def aligned(node: NodeAtSize, at: int, axis: int, to: int) -> int | None:
+    """Return the axis at the same distance from the right: that is how shapes are broadcast."""
+    return axis + node.rank_out(to) - node.rank(at)
+
+
+def first_input(*axes: int) -> Route:
+    """Return the route of an op that takes what lies along these axes of its first input one by one."""
+
+    def route(_node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+        return axis if at == 0 and axis in axes else None
+
+    return route
+
+
+def every_input(*axes: int) -> Route:
+    """Return the route of an op that takes what lies along these axes of all its inputs one by one."""
+
+    def route(_node: NodeAtSize, _at: int, axis: int, _to: int) -> int | None:
+        return axis if axis in axes else None
+
+    return route
+
+
+def unless_mixed(first_lost: int, last_lost: int | None = None) -> Route:
+    """Return the route of an op that mixes some axes of its first input, counted as slices count."""
+
+    def route(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+        mixed = range(node.rank(0))[first_lost:last_lost]
+        return axis if at == 0 and axis not in mixed else None
+
+    return route
+
+
+def softmax(node: NodeAtSize, at: int, axis: int, to: int) -> int | None:
+    """Route a Softmax; before opset 13 it mixes its axis and all behind it."""
+    if node.opset >= 13:
+        return except_axis(-1)(node, at, axis, to)
+    return axis if axis < node.axis(1, node.rank(at)) else None
+
+
+def except_axis(default: int) -> Route:
+    """Return the route of an op that mixes what lies along its attribute `axis`."""
+
+    def route(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+        return axis if at == 0 and axis != node.axis(default, node.rank(0)) else None
+
+    return route
+
+
+def before_axis(default: int) -> Route:
+    """Return the route of an op that mixes its attribute `axis` and all axes behind it."""
+
+    def route(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+        return axis if at == 0 and axis < node.axis(default, node.rank(0)) else None
+
+    return route
+
+
+def cumulated(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+    """Route what sums along the axis that its second input names."""
+    along = node.numbers("axis", 1)
+    return axis if at == 0 and along and axis != along[0] % node.rank(0) else None
+
+
+def reduced(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+    """Route what reduces over axes, which are an attribute in old versions and an input in new ones."""
+    if at:
+        return None
+    axes, rank = node.numbers("axes", 1), node.rank(0)
+    if axes is None and not ("axes" in node.attributes or node.lacks(1)):
+        return None
+    if not axes:
+        return axis if node.attributes.get("noop_with_empty_axes") else None
+    return _without({each % rank for each in axes}, axis, node)
+
+
+def largest(node: NodeAtSize, _at: int, axis: int, _to: int) -> int | None:
+    """Route what looks for the place of an extreme along an axis."""
+    return _without({node.axis(0, node.rank(0))}, axis, node)
+
+
+def _without(mixed: set[int], axis: int, node: NodeAtSize) -> int | None:
+    if axis in mixed:
+        return None
+    return axis if node.attributes.get("keepdims", 1) else axis - sum(each < axis for each in mixed)
+
+
+def normalized(node: NodeAtSize, _at: int, axis: int, _to: int) -> int | None:
+    """Route what normalizes over its attribute `axes`."""
+    mixed = node.attributes.get("axes", (0, 2, 3))
+    return axis if axis not in {each % node.rank(0) for each in mixed} else None
+
+
+def batch_normalized(node: NodeAtSize, at: int, axis: int, to: int) -> int | None:
+    """Route a BatchNormalization, which mixes samples only in training."""
+    return axis if at == to == 0 and not node.attributes.get("training_mode") else None
+
+
+def multiplied(second: int = 1) -> Route:
+    """Return the route of `(..., m, k)` times `(..., k, n)`; `second` is the place of the second matrix.
+
+    The fused operator may turn the last two axes of each; one that turns its leading axes too is not followed.
+    """
+
+    def route(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+        if at not in (0, second) or node.rank(at) == 1 or _turned(node, "transBatchA", "transBatchB"):
+            return None
+        from_end = axis - node.rank(at)
+        if from_end >= -2 and _turned(node, "transB" if at else "transA"):
+            from_end = -3 - from_end
+        stacked = max(2, node.rank(0), node.rank(second)) - 2
+        if from_end < -2:
+            return stacked + 2 + from_end
+        if from_end == (-1 if at == 0 else -2):
+            return None
+        return stacked if at == 0 else node.rank_out() - 1
+
+    return route
+
+
+def _turned(node: NodeAtSize, *names: str) -> bool:
+    return any(node.attributes.get(name) for name in names)
+
+
+def gemm(node: NodeAtSize, at: int, axis: int, to: int) -> int | None:
+    """Route the rows of the first matrix and the columns of the second, whichever is turned."""
+    if at == 2:
+        return aligned(node, at, axis, to)
+    turned = node.attributes.get("transB" if at else "transA", 0)
+    return at if (axis ^ int(bool(turned))) == at else None
+
+
+def convolved(weights: int = 1) -> Route:
+    """Return the route of a convolution; `weights` is the place of its kernels.
+
+    It keeps the batch, and an axis along which its kernels read one element at a time.
+    """
+
+    def route(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+        if at or axis < 2:
+            return 0 if at == axis == 0 else None
+        kernel = node.inputs[weights]
+        reads_one = kernel is not None and axis < len(kernel) and kernel[axis] == 1
+        padded = any((*node.attributes.get("pads", ()), node.attributes.get("auto_pad", b"NOTSET") != b"NOTSET"))
+        steps = {*node.attributes.get("strides", (1,))} == {1}
+        return axis if reads_one and not padded and steps else None
+
+    return route
+
+
+def resized(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+    """Route the axes that a Resize leaves as long as they were."""
+    before, after = node.inputs[0], node.outputs[0]
+    crops = node.attributes.get("coordinate_transformation_mode") == b"tf_crop_and_resize"
+    return axis if at == 0 and before and after and before[axis] == after[axis] and not crops else None
+
+
+def padded(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+    """Route the axes that get no padding."""
+    pads = node.numbers("pads", 1) or node.numbers("paddings", 1)
+    if at or not pads or not node.lacks(3):
+        return None
+    return axis if pads[axis] == pads[axis + len(pads) // 2] == 0 else None
+
+
+def summed(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+    """Route the letters of an Einsum."""
+    equation = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if not arrow or "." in equation or at >= len(terms) or axis >= len(terms[at]):
+        return None
+    letter = terms[at][axis]
+    return right.find(letter) if terms[at].count(letter) == right.count(letter) == 1 else None
+
+
+def recurrent(node: NodeAtSize, at: int, axis: int, to: int) -> int | None:
+    """Route the batch of an LSTM, a GRU or an RNN; `layout` 1 has it first."""
+    first = bool(node.attributes.get("layout", 0))
+    carries = {0: 0 if first else 1, 4: 0, 5: 0 if first else 1, 6: 0 if first else 1}
+    if carries.get(at) != axis:
+        return None
+    return 0 if first else 2 if to == 0 else 1
+
+
+def one_hot(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+    """Route the axes of indices around the new one."""
+    return None if at else axis + (axis >= node.axis(-1, node.rank_out()))
+
+
+def gathered_elements(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+    """Route what gathers along one axis: the indices have the shape of the output."""
+    return axis if at == 1 or axis != node.axis(0, node.rank(0)) else None
+
+
+def scattered_elements(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+    """Route what scatters along one axis."""
+    return axis if at == 0 or axis != node.axis(0, node.rank(0)) else None
+
+
+def gathered_nd(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+    """Route the leading axes that stay whole."""
+    kept = node.attributes.get("batch_dims", 0) if at == 0 else node.rank(1) - 1
+    return axis if axis < kept else None
+
+
+def reverse_sequence(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
+    """Route what reverses along one axis, and has the batch on another."""
+    batch_axis: int = node.attributes.get("batch_axis", 1)
+    if at:
+        return batch_axis
+    return axis if axis != node.attributes.get("time_axis", 0) else None
+
+
+def transposed(node: NodeAtSize, _at: int, axis: int, _to: int) -> int | None:
+    """Route the axes of a Transpose."""
+    perm = node.attributes.get("perm", tuple(range(node.rank(0)))[::-1])
+    return perm.index(axis) if axis in perm else None
+
+
+def reshape_mark(node: NodeAtSize, to: int) -> Mark:
+    """Return the mark once the elements, in their order, have the shape of the output."""
+    mark, before, after = node.marks[0], node.inputs[0], node.outputs[to]
+    if any(node.marks[1:]) or not isinstance(mark, BatchAxis) or before is None or after is None:
+        return Lost(f"the elements decide what {node.op} does")
+    return regrouped(mark, before, after, node.batch)
+
+
+def repeat_mark(node: NodeAtSize, _to: int) -> Mark:
+    """Return the mark of what is repeated; new axes stand in front."""
+    mark = node.marks[0]
+    if any(node.marks[1:]) or not isinstance(mark, BatchAxis):
+        return Lost(f"the elements decide what {node.op} does")
+    return BatchAxis(mark.axis + node.rank_out() - node.rank(0), mark.inner)
+
+
+def join_mark(node: NodeAtSize, _to: int) -> Mark:
+    """Return the mark of a Concat: of the places along its axis if they are the samples' own."""
+    along = node.axis(1, node.rank_out())
+    if not any(isinstance(mark, BatchAxis) and mark.axis == along for mark in node.marks):
+        return together(node.marks)
+    if any(isinstance(mark, BatchAxis) and mark.axis != along for mark in node.marks):
+        return Lost("samples that lie on different axes meet")
+    import numpy as np
+
+    parts = []
+    for shape, mark in zip(node.inputs, node.marks, strict=True):
+        if shape is None or shape[along] > LONGEST_AXIS:
+            return Lost("no shape")
+        size = shape[along]
+        parts.append(positions(mark, size, node.batch) if isinstance(mark, BatchAxis) else np.full(size, -1))
+    return mark_of(along, np.concatenate(parts), node.batch)
+
+
+def _places(node: NodeAtSize, along: int, chosen: Callable[[np.ndarray], np.ndarray | None]) -> Mark:
+    """Return the mark after places along an axis are chosen; a mark on another axis stays."""
+    mark, shape = node.marks[0], node.inputs[0]
+    if not isinstance(mark, BatchAxis) or mark.axis != along:
+        return mark
+    if shape is None or shape[along] > LONGEST_AXIS:
+        return Lost("no shape")
+    samples = chosen(positions(mark, shape[along], node.batch))
+    if samples is None or not len(samples):
+        return Lost(f"nobody can say which samples {node.op} takes")
+    return mark_of(along, samples, node.batch)
+
+
+def split_mark(node: NodeAtSize, to: int) -> Mark:
+    """Return the mark of one part of a Split."""
+    along = node.axis(0, node.rank(0))
+    sizes = [shape[along] if shape else None for shape in node.outputs]
+    if None in sizes:
+        return _places(node, along, lambda _samples: None)
+    start, end = list(pairwise(accumulate(sizes, initial=0)))[to]
+    return _places(node, along, lambda samples: samples[start:end])
+
+
+def slice_mark(node: NodeAtSize, _to: int) -> Mark:
+    """Return the mark of a Slice, which may take some samples alone."""
+    starts, ends = node.numbers("starts", 1), node.numbers("ends", 2)
+    mark, rank = node.marks[0], node.rank(0)
+    if any(node.marks[1:]) or starts is None or ends is None or not isinstance(mark, BatchAxis):
+        return Lost(f"nobody can say which samples {node.op} takes")
+    axes = tuple(range(len(starts))) if _left_out(node, "axes", 3) else node.numbers("axes", 3)
+    steps = (1,) * len(starts) if _left_out(node, "steps", 4) else node.numbers("steps", 4)
+    if axes is None or steps is None:
+        return Lost(f"nobody can say which samples {node.op} takes")
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        if axis % rank == mark.axis:
+            return _places(node, mark.axis, partial(_cut, start, end, step))
+    return mark
+
+
+def _left_out(node: NodeAtSize, name: str, at: int) -> bool:
+    return name not in node.attributes and node.lacks(at)
+
+
+def _cut(start: int, end: int, step: int, samples: np.ndarray) -> np.ndarray:
+    """Return a slice with ONNX's bounds, in which an end below 0 may lie in front of all."""
+    return samples[slice(start, None if step < 0 and end < -len(samples) else end, step)]
+
+
+def gather_mark(node: NodeAtSize, _to: int) -> Mark:
+    """Return the mark of a Gather: of its indices, or of the places that they choose."""
+    along = node.axis(0, node.rank(0))
+    data, indices = node.marks[:2]
+    if isinstance(indices, BatchAxis):
+        return together([BatchAxis(indices.axis + along, indices.inner), *([Lost("samples meet")] if data else [])])
+    taken = node.elements(1)
+    if isinstance(data, BatchAxis) and data.axis > along:
+        shape = node.inputs[1]
+        return Lost("no shape") if shape is None else BatchAxis(data.axis + len(shape) - 1, data.inner)
+    return _places(node, along, lambda samples: samples[taken] if taken is not None and taken.ndim == 1 else None)

@@ -1,0 +1,232 @@
+"""Which dims of a model's inputs vary, what they are called, and at which numbers the model is walked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, count, islice
+
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.text import brief, visible
+from shapecalc.models.file import Declared, Model
+from shapecalc.models.lanes import InputShapes, Lane
+
+Dims = list[int | str] | None
+LADDER = (64, 224, 128, 8)
+"""The sizes to try for free dims that nobody gives one."""
+HELD_BACK = (5, 7, 11, 13, 17)
+"""The batch sizes that only check names."""
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+LONGEST_NAME = 40
+MOST_SUMS = 12
+"""How many sums of dims are tried."""
+
+
+NONE: FrozenDict = FrozenDict()
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOptions:
+    """What the options ask for."""
+
+    batch: str | None = None
+    """The batch's name; None to take the first dim of the first input."""
+    sizes: tuple[int, ...] = (1, 2, 3)
+    """The sizes to judge; the declared one is added."""
+    shapes: Mapping[str, tuple[int | str, ...]] = NONE
+    """Shapes of inputs by name, from `--set`."""
+    where: Mapping[str, int] = NONE
+    """Sizes of other free dims by name, from `--where`."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputSizes:
+    """One way to take the inputs."""
+
+    batch: str
+    declared: int | None
+    """The batch that the file declares as a number; None if it is free, or named by a given shape."""
+    inputs: InputShapes
+    names: Mapping[str, str]
+    """What the file writes for a name that core cannot read."""
+    assumed: Mapping[str, int]
+    """The sizes of other free dims that nobody gave."""
+    lanes: tuple[Lane, ...]
+
+
+def choices(model: Model, options: SizeOptions) -> Iterator[InputSizes]:
+    """Yield the ways to take a model's inputs, the likeliest first: the first that resolves is right.
+
+    Raises `ShapeError` (usage) for an input or a name that the model does not have, and for sizes that cannot be.
+    """
+    judged = _judged_sizes(options)
+    naming = _Naming(model.inputs, options)
+    naming.find_batch(options.batch)
+    for shapes in naming.guesses():
+        free = [*dict.fromkeys(dim for dims in shapes for dim in dims or () if isinstance(dim, str))]
+        others = [name for name in free if name != naming.batch]
+        _check_known(options.where, others, naming.batch)
+        ladder = LADDER if any(name not in options.where for name in others) else LADDER[:1]
+        for size in ladder:
+            yield naming.choice(shapes, others, judged, options.where, size, {})
+        for sums in _sums(others, options.where):
+            yield naming.choice(shapes, others, judged, options.where, LADDER[0], sums)
+
+
+def _judged_sizes(options: SizeOptions) -> tuple[int, ...]:
+    """Return the sizes to judge."""
+    sizes = tuple(sorted({*options.sizes}))
+    if len(sizes) < 2 or sizes[0] < 1:
+        raise misuse("the batch is judged at two sizes or more, each of at least 1", argument="batch")
+    return sizes
+
+
+def _check_known(where: Mapping[str, int], others: Sequence[str], batch: str) -> None:
+    for name in where:
+        if name not in others:
+            known = f"it has {', '.join(others)}" if others else f"it has none beside the batch {batch}"
+            raise misuse(f"no free dim is called {visible(brief(name))}", known, argument="where")
+
+
+def _sums(others: Sequence[str], where: Mapping[str, int]) -> Iterator[dict[str, tuple[str, str]]]:
+    """Yield guesses that one free dim is the sum of two others, as a mask's is that of past and new tokens."""
+    open_ = [name for name in others if name not in where]
+    pairs = ((name, pair) for name in reversed(open_) for pair in combinations([o for o in others if o != name], 2))
+    for name, pair in islice(pairs, MOST_SUMS):
+        yield {name: pair}
+
+
+class _Naming:
+    """The dims of the inputs with the names that core can read."""
+
+    def __init__(self, inputs: Sequence[Declared], options: SizeOptions) -> None:
+        self.inputs, self.batch = inputs, "N"
+        self.declared: int | None = None
+        self.names: dict[str, str] = {}
+        self._readable: dict[str, str] = {}
+        self._used = {dim for each in inputs for dim in each.dims or () if isinstance(dim, str)}
+        self._used |= {dim for dims in options.shapes.values() for dim in dims if isinstance(dim, str)}
+        self.given = _given(inputs, options.shapes)
+        self.shapes: list[Dims] = [self._dims(self.given.get(each.name, each.dims)) for each in inputs]
+
+    def _dims(self, dims: Sequence[int | str | None] | None) -> Dims:
+        return None if dims is None else [dim if isinstance(dim, int) else self._name(dim) for dim in dims]
+
+    def _name(self, written: str | None) -> str:
+        """Return the name of a dim that is written so: itself if core can read it, otherwise d0, d1 ..."""
+        if written is None:
+            return self.fresh(f"d{number}" for number in count())
+        if written.isidentifier() and written.isascii() and len(written) <= LONGEST_NAME:
+            return written
+        if written not in self._readable:
+            self._readable[written] = name = self.fresh(f"d{number}" for number in count())
+            self.names[name] = written
+        return self._readable[written]
+
+    def fresh(self, wanted: Iterable[str]) -> str:
+        """Return the first of these names that no dim has, and keep it."""
+        name = next(name for name in wanted if name not in self._used)
+        self._used.add(name)
+        return name
+
+    def find_batch(self, wanted: str | None) -> None:
+        """Find the batch: the dim of that name, or the first dim of the first input, freed if it is a number."""
+        wanted = self._readable.get(wanted, wanted) if wanted else None
+        if wanted and not wanted.isidentifier():
+            raise misuse(f"no dim is called '{visible(brief(wanted))}'", "write N or N,1,2,8", argument="batch")
+        if wanted and any(wanted in (dims or ()) for dims in self.shapes):
+            self.batch = wanted
+            return
+        place = next((at for at, dims in enumerate(self.shapes) if dims), None)
+        if place is None:
+            self.batch = wanted or self.fresh(("N", "B", "batch", *(f"N{number}" for number in range(1000))))
+            return
+        dims = self.shapes[place] or []
+        is_given = self.inputs[place].name in self.given
+        first = next((dim for dim in dims if isinstance(dim, str)), dims[0]) if is_given else dims[0]
+        if isinstance(first, str) and wanted is None:
+            unnamed = first not in self._readable.values() and (self.inputs[place].dims or (0,))[0] is None
+            self.batch = self.fresh(("N", "B", "batch", first + "_")) if unnamed and not is_given else first
+        else:
+            first_choice = [] if wanted is None else [wanted]
+            self.batch = self.fresh((*first_choice, "N", "B", "batch", *(f"N{number}" for number in range(1000))))
+        if isinstance(first, int):
+            self.declared = None if is_given else first
+            dims[dims.index(first)] = self.batch
+        else:
+            self.shapes = [self._renamed(each, {first}) for each in self.shapes]
+
+    def _renamed(self, dims: Dims, names: set[str]) -> Dims:
+        return None if dims is None else [self.batch if dim in names else dim for dim in dims]
+
+    def guesses(self) -> Iterator[list[Dims]]:
+        """Yield the inputs' shapes: with the batch in axis 0 of all free there, as declared, or of its size."""
+        firsts = [(each.name, dims[0]) for each, dims in zip(self.inputs, self.shapes, strict=True) if dims]
+        twins: set[str] = set()
+        if firsts and firsts[0][1] == self.batch:
+            free = {dim for name, dim in firsts[1:] if isinstance(dim, str) and name not in self.given}
+            twins = free - {self.batch}
+        if twins:
+            yield [self._renamed(dims, twins) for dims in self.shapes]
+        yield self.shapes
+        if self.declared is not None:
+            yield [[self.batch, *dims[1:]] if dims and dims[0] == self.declared else dims for dims in self.shapes]
+
+    def choice(
+        self,
+        shapes: list[Dims],
+        others: Sequence[str],
+        judged: Sequence[int],
+        where: Mapping[str, int],
+        size: int,
+        sums: Mapping[str, tuple[str, str]],
+    ) -> InputSizes:
+        """Return a way to take the inputs: these shapes, other free dims of this size, but for those of sums."""
+        written = {name: terms for name in others if (terms := self._terms(name, others))}
+        totals = {**written, **sums}
+        base = {name: where.get(name, size) for name in others if name not in totals}
+        sizes = sorted({*judged, self.declared or 1})
+        held_back = [each for each in HELD_BACK if each not in sizes]
+        lanes = [self._lane(each, base, totals, judged=True) for each in sizes]
+        lanes.append(self._lane(held_back[0], base, totals, judged=False))
+        if others:
+            for batch, first in zip(held_back[1:3], (0, 3), strict=False):
+                moved = {
+                    name: each + _stride(each) * PRIMES[(first + at) % len(PRIMES)]
+                    for at, (name, each) in enumerate(base.items())
+                }
+                lanes.append(self._lane(batch, moved, totals, judged=False))
+        lanes.append(self._lane(0, base, totals, judged=False))
+        assumed = {name: lanes[0].sizes[name] for name in others if name not in where}
+        inputs = tuple([None if dims is None else tuple(dims) for dims in shapes])
+        return InputSizes(self.batch, self.declared, inputs, FrozenDict(self.names), FrozenDict(assumed), tuple(lanes))
+
+    def _terms(self, name: str, others: Sequence[str]) -> tuple[str, ...]:
+        """Return the terms of a dim that the file writes as a sum of others and numbers; none if it is no such sum."""
+        terms = tuple([term.strip() for term in self.names.get(name, "").split("+")])
+        readable = [term.isdecimal() or (term in others and term != name) for term in terms]
+        return terms if len(terms) > 1 and all(readable) else ()
+
+    def _lane(self, batch: int, base: Mapping[str, int], totals: Mapping[str, Iterable[str]], *, judged: bool) -> Lane:
+        sizes = {self.batch: batch, **base}
+        for name, terms in totals.items():
+            sizes[name] = sum(int(term) if term.isdecimal() else base.get(term, 0) for term in terms)
+        return Lane(batch, FrozenDict(sizes), judged)
+
+
+def _given(inputs: Sequence[Declared], shapes: Mapping[str, tuple[int | str, ...]]) -> dict[str, tuple[int | str, ...]]:
+    """Return the shapes given for inputs; raise `ShapeError` (usage) for one that does not fit the model."""
+    ranks = {each.name: None if each.dims is None else len(each.dims) for each in inputs}
+    for name, dims in shapes.items():
+        if name not in ranks:
+            names = ", ".join(visible(brief(each)) for each in list(ranks)[:8])
+            raise misuse(f"no input is called {visible(brief(name))}", f"it has {names}", argument="set")
+        if ranks[name] not in (None, len(dims)):
+            raise misuse(f"input {visible(brief(name))} has {ranks[name]} dims, not {len(dims)}", argument="set")
+    return dict(shapes)
+
+
+def _stride(size: int) -> int:
+    """Return what a size may be moved by: models halve their images up to five times."""
+    return next(step for step in (32, 8, 1) if size % step == 0)

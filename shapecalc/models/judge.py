@@ -1,0 +1,254 @@
+"""A model judged: the sizes at which it resolves, its report in names, and what goes wrong around one of its nodes."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import FrozenDict
+from shapecalc.models.core_calls import CoreCalls, Visit, never_depends, reads_argument
+from shapecalc.models.file import Body, Model, Node, nodes_in, read_model
+from shapecalc.models.fit_dims import NamedShape, Namer
+from shapecalc.models.input_sizes import InputSizes, SizeOptions, choices
+from shapecalc.models.lanes import Shapes, Walk, same_in_all
+from shapecalc.models.operators import LISTED
+from shapecalc.models.propagate import SILENT, Judge, LeftAlone, NodeVerdict
+from shapecalc.models.report import Input, Judged, Report, found_node, name_of
+from shapecalc.models.walk import walked
+
+PLAIN = SizeOptions()
+
+
+def report_of(path: str | Path, options: SizeOptions = PLAIN) -> Report:
+    """Return what is told of the model in a file.
+
+    Raises `ShapeError`: file, for a file that cannot be used; usage, for options that do not fit the model.
+    """
+    with uncollected():
+        return judged_model(read_model(path), options).report(str(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A model that was walked and judged."""
+
+    sizes: InputSizes
+    """The first choice of sizes at which it resolves."""
+    walk: Walk
+    judge: Judge
+
+    def resolves(self) -> bool:
+        """Say whether nothing fails at the declared batch, and nothing that is not listed fails at any."""
+        first = self.sizes.declared or 1
+        place = next(at for at, lane in enumerate(self.sizes.lanes) if lane.batch == first)
+        return not self.judge.stops and all(visit.problems[place] is None for visit, _ in self.judge.judged)
+
+    def report(self, name: str) -> Report:
+        """Return the report; `name` is the path as it was given."""
+        sizes, model = self.sizes, self.walk.model
+        names = _Names(self.walk, self.judge.core)
+        nodes = [names.judged(*each) for each in self.judge.judged]
+        inputs = [Input(each.name, each.dims, taken) for each, taken in zip(model.inputs, sizes.inputs, strict=True)]
+        return Report(
+            name,
+            model.opset,
+            len(model.graph.nodes),
+            sizes.batch,
+            sizes.declared,
+            tuple([lane.batch for lane in sizes.lanes if lane.judged]),
+            sizes.assumed,
+            sizes.names,
+            tuple(inputs),
+            tuple(nodes),
+            tuple(self.judge.stops),
+        )
+
+
+def judged_model(model: Model, options: SizeOptions = PLAIN) -> Outcome:
+    """Return a model walked and judged; raise `ShapeError` (usage) for options that do not fit it."""
+    others = choices(model, options)
+    first = _walked(model, next(others))
+    if first.resolves():
+        return first
+    return next((found for choice in others if (found := _walked(model, choice)).resolves()), first)
+
+
+def _walked(model: Model, sizes: InputSizes, judge: Judge | None = None) -> Outcome:
+    judge = judge or Judge()
+    return Outcome(sizes, walked(model, sizes.lanes, sizes.inputs, sizes.batch, sizes.declared, judge), judge)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep the collector of circles off: a report is of many values and no circles, and is done with soon."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+class _Names:
+    """Says of listed nodes in names what the walk found in numbers."""
+
+    def __init__(self, walk: Walk, core: CoreCalls) -> None:
+        self._walk, self._names, self._core = walk, walk.model.names, core
+        self._namer = Namer(walk.lanes, walk.batch)
+        self._judged = [lane.batch for lane in walk.lanes if lane.judged]
+        self._runs: dict[tuple[str, ...], Mapping[int, str]] = {}
+
+    def judged(self, visit: Visit, found: NodeVerdict) -> Judged:
+        """Return what is told of a node."""
+        node, namer, names = visit.node, self._namer, self._names
+        input, target = namer.shape(visit.input), visit.call.target
+        arguments = self._arguments(visit)
+        output, conditions = self._answer(visit, input, arguments)
+        if found.runs not in self._runs:
+            self._runs[found.runs] = dict(zip(self._judged, found.runs, strict=False))
+        return Judged(
+            node=node,
+            version=visit.answers.version,
+            tensors=(tuple([names[each] for each in node.inputs]), tuple([names[each] for each in node.outputs])),
+            input=input,
+            target=None if arguments is None or target is None else arguments.get(target.name),
+            target_from=self._source(node),
+            output=output,
+            value=self._value(node) if visit.call.gives_sizes else None,
+            conditions=conditions,
+            verdict=found.verdict,
+            runs=self._runs[found.runs],
+            empty=found.empty,
+            blocked_by=found.blocked_by,
+            batch_in=found.batch_in,
+            batch_out=found.batch_out,
+            why=found.why,
+            fixes=found.fixes,
+        )
+
+    def _answer(
+        self, visit: Visit, input: NamedShape | None, arguments: Mapping[str, Any] | None
+    ) -> tuple[NamedShape | None, tuple[str, ...]]:
+        """Return the named output of a node as it stands, and the conditions under which it holds."""
+        output = self._namer.shape(visit.outputs)
+        fails = any(visit.problems)
+        if not fails and never_depends(visit.call, input, output):
+            return output, ()
+        answer = self._core.named(visit, input, arguments, self._walk.lanes)
+        if answer is None:
+            return output, ()
+        return (answer[0] if fails and not visit.call.gives_sizes else output), tuple(map(str, answer[1]))
+
+    def _arguments(self, visit: Visit) -> Mapping[str, Any] | None:
+        """Return core's arguments with names; None if they are not known."""
+        lanes = visit.arguments
+        first = next((each for each in lanes if each is not None), None)
+        if first is None or same_in_all(lanes):
+            return None if first is None else dict(first)
+        named = dict(first)
+        for name, value in first:
+            if isinstance(value, tuple):
+                shape = self._namer.shape(visit.named_argument(name))
+                if shape is None:
+                    return None
+                named[name] = shape
+        return named
+
+    def _value(self, node: Node) -> NamedShape | None:
+        """Return what a Shape returns."""
+        arrays = self._walk.values.get(node.outputs[0])
+        if arrays is None:
+            return None
+        shapes: Shapes = tuple([None if each is None else tuple(each.tolist()) for each in arrays])
+        return self._namer.shape(shapes)
+
+    def _source(self, node: Node) -> str:
+        """Return where the target of a node comes from."""
+        if not reads_argument(node):
+            return "attribute" if node.attributes else "none"
+        if len(node.inputs) < 2 or not node.inputs[1]:
+            return "none"
+        return self._walk.origins.get(node.inputs[1], "computed")
+
+
+def near(outcome: Outcome, report: Report, names: Iterable[str]) -> Report:
+    """Return a report that also says what fails below the named nodes, if they go wrong without an error.
+
+    Of those that are not listed it says which offender is next above them.
+    """
+    changed: dict[str, Judged] = {}
+    above: dict[str, str] = {}
+    for name in names:
+        try:
+            judged = found_node(report, name)
+        except ShapeError:
+            path = _offender_above(outcome, name)
+            if path is None:
+                continue
+            above[name] = path
+            judged = found_node(report, f"#{path}")
+        if judged.verdict in SILENT and (below := _what_fails_below(outcome, judged.node.path)):
+            changed[judged.node.path] = replace(judged, why=f"{judged.why}, {below}")
+    nodes = tuple([changed.get(each.node.path, each) for each in report.nodes]) if changed else report.nodes
+    return replace(report, nodes=nodes, above=FrozenDict(above))
+
+
+def _offender_above(outcome: Outcome, name: str) -> str | None:
+    """Return the path of the offender next above the node of a name; None if there is none."""
+    every = nodes_in((outcome.walk.model.graph,))
+    named = (node for node in every if name and name in (node.name, node.path, f"#{node.path}"))
+    left = [*islice(named, 1)]
+    met = {node.path for node in left}
+    for node in left:  # grows meanwhile
+        if node.path in outcome.judge.offenders:
+            return node.path
+        makers = [maker for tensor in node.reads if (maker := outcome.judge.maker(tensor)) is not None]
+        left += [maker for maker in makers if maker.path not in met]
+        met.update(maker.path for maker in makers)
+    return None
+
+
+def _what_fails_below(outcome: Outcome, path: str) -> str:
+    """Return what fails if the node of a path stays as it is; empty if nobody can say."""
+    judge = LeftAlone(path)
+    _walked(outcome.walk.model, outcome.sizes, judge)
+    if not judge.certain:
+        return ""
+    return "and nothing fails" if judge.first is None else f"and nothing fails before {name_of(judge.first)}"
+
+
+def runs_of(model: Model, nodes: Iterable[Judged]) -> list[list[Judged]]:
+    """Return the runs of two or more of some nodes, in file order."""
+    uses = Counter(_reads(model.graph))
+    open_runs: dict[int, list[Judged]] = {}
+    runs: list[list[Judged]] = []
+    for judged in nodes:
+        node = judged.node
+        if not LISTED[node.op].only_moves or not node.inputs or not node.outputs:
+            continue
+        run = open_runs.pop(node.inputs[0], None) if uses[node.inputs[0]] == 1 else None
+        if run is None:
+            run = []
+            runs.append(run)
+        run.append(judged)
+        open_runs[node.outputs[0]] = run
+    return [run for run in runs if len(run) > 1]
+
+
+def _reads(graph: Body) -> Iterator[int]:
+    """Yield the number of a tensor each time that a node reads it or that a graph gives it out."""
+    waiting = [graph]
+    while waiting:
+        body = waiting.pop()
+        yield from body.outputs
+        for node in body.nodes:
+            yield from node.inputs
+            waiting += node.bodies

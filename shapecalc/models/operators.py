@@ -1,0 +1,743 @@
+"""The operators of models, a row each: what each asks of core, its shape, its small values, its route of the batch.
+
+What is not said of an operator in its row is not known here: ONNX is asked for its shape, its elements are not known,
+and nobody can say where it takes the samples. Sources: the ONNX operator documents, and ContribOperators.md of ONNX
+Runtime for `com.microsoft`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import ceil, prod
+from typing import Any
+
+import numpy as np
+
+from shapecalc.core.text import brief
+from shapecalc.models import batch_axis as batch
+from shapecalc.models.batch_axis import Move, Route, Sizes
+from shapecalc.models.file import KINDS, MOST_ELEMENTS, MOST_FLOATS, Array, Node, elements
+from shapecalc.models.verdicts import Candidates, expands, flattens, reshapes
+
+Attributes = Mapping[str, Any]
+Value = Callable[..., Any]
+"""A node's first output, or a list of all, made of its attributes and its inputs as arrays (None for one left out).
+
+It raises `IndexError` for an index that its operator refuses, and other errors for what it does not know.
+"""
+InputSizes = Sequence[Sizes | None]
+SizeRule = Callable[[Node, InputSizes, Container[int]], str | None]
+"""Called with a node, the shapes of its inputs and the numbers of initializers; returns why it is refused.
+
+ONNX's inference does not refuse such sizes, or does not say in which input.
+"""
+Places = list[tuple[str, int, int]]
+"""The inputs that share a batch: name, place and the axis of the batch; the first is the data."""
+Partners = tuple[tuple[int, int], tuple[int, int], int]
+"""The place of an input and an axis of it, those of another, and how often the second size is in the first."""
+LARGEST_SIZE = 2**40
+"""A dim above which arithmetic of 64 bits is not asked."""
+STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
+"""The other inputs of recurrent operators that have a batch: name, place, and its axis unless `layout` has it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class AsFirst:
+    """The output has the shape and the element type of the first input, whatever the others are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """The inputs are broadcast, as NumPy does it since an opset; a comparison gives truth values."""
+
+    since: int = 7
+    compares: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """ONNX is asked."""
+
+    reads: bool = False
+    """Whether the outputs have sizes that are read from the elements of inputs."""
+    hands_on: bool = False
+    """Whether it refuses no size of a dim which its inference hands on: such a dim may have a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The shapes of the outputs are made here, and they have the element type of the first input."""
+
+    shapes: Callable[[Attributes, InputSizes, Sequence[Array | None]], InputSizes | None]
+    """Made of the attributes and of the inputs' shapes and elements; None for a shape that nobody knows.
+
+    None in place of all if ONNX is to be asked."""
+    otherwise: Inferred = Inferred()
+
+
+class Conditions(Enum):
+    """When core is asked under which conditions an answer holds."""
+
+    NEVER = "it runs at all sizes or at none"
+    UNLESS_EQUAL = "it runs at all sizes if it has as many elements before and after whatever they are"
+    WHERE_NAMED = "it runs at all sizes if no dim has a name"
+
+
+class Graphs(Enum):
+    """What an operator does with the graphs in its attributes."""
+
+    IF = "one of two is run"
+    LOOP = "its graph is run again and again, until a condition is false"
+    SCAN = "its graph is run for each part of its inputs"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of core's op, and where a node has it."""
+
+    name: str
+    attribute: str = ""
+    kind: type = tuple
+    """The type of the attribute; a tuple is of whole numbers, and it is what the node is said to ask for."""
+    input_since: int | None = None
+    """The opset since which it is the second input; None if it never is."""
+    default: Any = None
+    needed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CoreCall:
+    """What a listed operator asks of core."""
+
+    op: str
+    arguments: tuple[Argument, ...]
+    conditions: Conditions = Conditions.WHERE_NAMED
+    elements: Callable[[Array, Sizes, dict[str, Any]], Array] | None = None
+    """The elements of a small tensor after it, of those before, the new shape and the arguments."""
+    fixes: Candidates | None = None
+    only_moves: bool = False
+    """Whether it moves all elements of one input, and makes no others."""
+    repeats: bool = False
+    """Whether it repeats elements, as often as its argument says."""
+    gives_sizes: bool = False
+    """Whether core's answer is what the output holds, and not its shape."""
+    switch: str = ""
+    """The attribute that is a setting of core's op."""
+
+    @property
+    def target(self) -> Argument | None:
+        """The argument that is a node's target: a shape, a permutation, axes; None if it has none."""
+        return next((each for each in self.arguments if each.kind is tuple), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What is known of an operator."""
+
+    shape: AsFirst | Broadcast | Inferred | Given = Inferred()
+    value: Value | None = None
+    route: Route | None = None
+    """Where the batch goes, if each element of an output is made of those at one place along an axis."""
+    move: Move | None = None
+    """Where the batch goes, if elements are moved along its axis."""
+    takes: int | None = None
+    """How many inputs it takes elements of, if it asks the others for no more than a type or a size; None for all."""
+    alike: SizeRule | None = None
+    """The sizes that inputs must share."""
+    core: CoreCall | None = None
+    """What it asks of core; such operators are listed."""
+    graphs: Graphs | None = None
+    random: bool = False
+    """Whether it gives other numbers each time."""
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether it takes the elements of one place, as shapes are broadcast."""
+        return self.route is batch.aligned and self.takes is None
+
+
+def vector(array: Array | None) -> tuple[int, ...] | None:
+    """Return the numbers of an array of integers that is a vector or a scalar; None of any other."""
+    if array is None or array.ndim > 1 or array.dtype.kind != "i":
+        return None
+    return tuple(array.reshape(-1).tolist())
+
+
+def constant(attributes: Attributes) -> Array | None:
+    """Return the elements of a Constant node; None if they are many or not numbers."""
+    for name, value in attributes.items():
+        if name == "value":
+            return elements(value)
+        if name in ("value_int", "value_ints") and np.size(value) <= MOST_ELEMENTS:
+            return np.array(value, np.int64)
+        if name in ("value_float", "value_floats") and np.size(value) <= MOST_FLOATS:
+            return np.array(value, np.float32)
+    return None
+
+
+def _quotient(_: Attributes, a: Array, b: Array) -> Array:
+    """Return the quotient; that of whole numbers is cut off towards 0."""
+    if a.dtype.kind == "f":
+        return a / b
+    if not np.all(b):
+        raise ValueError("a whole number is divided by 0")
+    return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(a.dtype)
+
+
+def _remainder(attributes: Attributes, a: Array, b: Array) -> Array:
+    if a.dtype.kind != "f" and not np.all(b):
+        raise ValueError("a whole number is divided by 0")
+    return np.asarray((np.fmod if attributes.get("fmod") else np.mod)(a, b))
+
+
+def _gathered(attributes: Attributes, data: Array, indices: Array) -> Array:
+    return np.take(data, indices.astype(np.int64), axis=attributes.get("axis", 0))
+
+
+def _joined(attributes: Attributes, *parts: Array) -> Array:
+    return np.concatenate(parts, axis=attributes.get("axis", 1))
+
+
+def _sliced(attributes: Attributes, data: Array, *given: Array | None) -> Array:
+    """Return a slice. Source: Slice; since opset 10 starts, ends, axes and steps are inputs."""
+    if not given:
+        given = tuple(np.array(attributes[name]) if name in attributes else None for name in ("starts", "ends", "axes"))
+    starts, ends, axes, steps = (*given, None, None)[:4]
+    if starts is None or ends is None:
+        raise ValueError("no starts or no ends")
+    which = range(len(starts)) if axes is None else axes.tolist()
+    strides = [1] * len(starts) if steps is None else steps.tolist()
+    places: list[Any] = [slice(None)] * data.ndim
+    for axis, start, end, step in zip(which, starts.tolist(), ends.tolist(), strides, strict=True):
+        size = data.shape[axis]
+        if step < 0 and start < -size:
+            raise ValueError("a start in front of the first element")
+        low = end + size if -size <= end < 0 else end
+        places[axis] = slice(start, None if step < 0 and low < 0 else end, step)
+    return np.asarray(data[tuple(places)])
+
+
+def _row(_: Attributes, start: Array, limit: Array, step: Array) -> Array:
+    count = max(int(np.ceil((limit.item() - start.item()) / step.item())), 0)
+    if count > MOST_ELEMENTS:
+        raise ValueError("too many elements")
+    return (start + np.arange(count) * step).astype(start.dtype)
+
+
+def _filled(attributes: Attributes, shape: Array) -> Array:
+    sizes = tuple(shape.tolist())
+    value = elements(attributes["value"]) if "value" in attributes else np.zeros(1, np.float32)
+    if value is None or min(sizes, default=0) < 0 or prod(sizes) > MOST_ELEMENTS:
+        raise ValueError("too many elements")
+    return np.full(sizes, value.item(), value.dtype)
+
+
+def _cast(attributes: Attributes, data: Array) -> Array:
+    return data.astype(KINDS[attributes["to"]])
+
+
+def _extreme(function: Any) -> Value:
+    return lambda _, *parts: np.asarray(function.reduce(np.broadcast_arrays(*parts)))
+
+
+def _reduced(function: Any) -> Value:
+    """Return what reduces over axes, which are an attribute in old versions and an input in new ones."""
+
+    def reduce(attributes: Attributes, data: Array, axes: Array | None = None) -> Array:
+        chosen = attributes.get("axes") if axes is None else tuple(axes.tolist())
+        if not chosen and attributes.get("noop_with_empty_axes"):
+            return data
+        return np.asarray(function(data, axis=chosen or None, keepdims=bool(attributes.get("keepdims", 1)))).astype(
+            data.dtype
+        )
+
+    return reduce
+
+
+def _split(attributes: Attributes, data: Array, sizes: Array | None = None) -> list[Array]:
+    axis = attributes.get("axis", 0)
+    lengths = attributes.get("split") if sizes is None else sizes.tolist()
+    if lengths is None or sum(lengths) != data.shape[axis]:
+        raise ValueError("parts of unknown sizes")
+    return np.split(data, np.cumsum(lengths)[:-1].tolist(), axis=axis)
+
+
+def _scattered(attributes: Attributes, data: Array, indices: Array, updates: Array) -> Array:
+    if attributes.get("reduction", b"none") != b"none":
+        raise ValueError("updates that are combined")
+    made = data.copy()
+    made[tuple(np.moveaxis(indices, -1, 0))] = updates
+    return made
+
+
+def _summed_up(attributes: Attributes, data: Array, axis: Array) -> Array:
+    if attributes.get("exclusive") or attributes.get("reverse"):
+        raise ValueError("sums of another kind")
+    return np.cumsum(data, axis=int(axis.item()), dtype=data.dtype)
+
+
+def _clipped(attributes: Attributes, data: Array, least: Array | None = None, most: Array | None = None) -> Array:
+    low, high = (attributes.get(name, given) for name, given in (("min", least), ("max", most)))
+    return np.asarray(np.clip(data, low, high)).astype(data.dtype)
+
+
+def _raised(_: Attributes, a: Array, b: Array) -> Array:
+    return np.power(a.astype(np.float64), b).astype(a.dtype)
+
+
+def _by(function: Any) -> Value:
+    """Return what applies a function of NumPy to the inputs."""
+    return lambda _, *parts: np.asarray(function(*parts))
+
+
+def _like(function: Any) -> Value:
+    """Return what applies a function of NumPy, and keeps the element type."""
+    return lambda _, data, *parts: np.asarray(function(data, *parts)).astype(data.dtype)
+
+
+def count(_: Attributes, data: Array) -> Array:
+    """Return how many elements a tensor has."""
+    return np.array(data.size, np.int64)
+
+
+def _same_joined(node: Node, shapes: InputSizes, constants: Container[int]) -> str | None:
+    """Return in which two inputs that are joined an axis has different sizes."""
+    along = node.attributes.get("axis", 1)
+    axis = _differing_axis(shapes, along) if isinstance(along, int) else None
+    if axis is None:
+        return None
+    first = next(place for place, shape in enumerate(shapes) if shape is not None)
+    sizes = [None if shape is None else shape[axis] for shape in shapes]
+    other = next(place for place, size in enumerate(sizes) if size not in (None, sizes[first]))
+    named = []
+    for place in (first, other):
+        kind = "the constant " if node.inputs[place] in constants else ""
+        named.append(f"{sizes[place]} in {kind}{brief(node.proto.input[place])}")
+    return f"dim {axis} is {' and '.join(named)}"
+
+
+def _differing_axis(shapes: InputSizes, along: int) -> int | None:
+    """Return the first axis, beside that along which inputs are joined, on which they have different sizes.
+
+    >>> _differing_axis([(1, 2), (3, 2)], 1), _differing_axis([(1, 2), (1, 4)], -1), _differing_axis([(1, 2), None], 1)
+    (0, None, None)
+    """
+    known = [shape for shape in shapes if shape is not None]
+    if len({*map(len, known)}) != 1 or not -len(known[0]) <= along < len(known[0]):
+        return None
+    apart = [axis for axis, sizes in enumerate(zip(*known, strict=True)) if len({*sizes}) > 1]
+    return next((axis for axis in apart if axis != along % len(known[0])), None)
+
+
+def _same_gathered(node: Node, shapes: InputSizes, _: Container[int]) -> str | None:
+    return _outside(shapes[0], shapes[1], node.attributes.get("axis", 0)) if len(shapes) > 1 else None
+
+
+def _outside(data: Sizes | None, indices: Sizes | None, axis: int) -> str | None:
+    """Return why indices do not lie inside of what they gather from: they may be longer along the axis alone.
+
+    >>> _outside((1, 8), (2, 3), 1), _outside((2, 8), (2, 9), -1)
+    ('indices have 2 on axis 0, and data 1', None)
+    """
+    if data is None or indices is None or len(data) != len(indices):
+        return None
+    for place, (size, most) in enumerate(zip(indices, data, strict=True)):
+        if size > most and place != axis % len(data):
+            return f"indices have {size} on axis {place}, and data {most}"
+    return None
+
+
+def _sharing(places_of: Callable[[Attributes], Places]) -> SizeRule:
+    """Return the rule of an operator whose inputs share a batch."""
+
+    def rule(node: Node, shapes: InputSizes, _: Container[int]) -> str | None:
+        found: dict[str, int] = {}
+        for name, place, axis in places_of(node.attributes):
+            shape = shapes[place] if place < len(shapes) else None
+            if shape is not None and axis < len(shape):
+                found[name] = shape[axis]
+        batch = found.get("X")
+        for name, size in found.items():
+            if batch is not None and size != batch:
+                return f"{name} has a batch of {size}, and X one of {batch}"
+        return None
+
+    return rule
+
+
+def _recurrent_places(attributes: Attributes) -> Places:
+    first = bool(attributes.get("layout", 0))
+    return [("X", 0, 0 if first else 1), *[(name, at, 0 if first else axis) for name, at, axis in STATES]]
+
+
+def _sampled_places(_: Attributes) -> Places:
+    return [("X", 0, 0), ("grid", 1, 0)]
+
+
+def _matching(partners_of: Callable[[Attributes], Partners]) -> SizeRule:
+    """Return the rule of an operator that takes one axis of an input with one of another."""
+
+    def rule(node: Node, shapes: InputSizes, _: Container[int]) -> str | None:
+        (first, axis), (second, other), times = partners_of(node.attributes)
+        one, two = (shapes[place] if place < len(shapes) else None for place in (first, second))
+        if one is None or two is None or axis >= len(one) or other >= len(two) or one[axis] == two[other] * times:
+            return None
+        names = [brief(node.proto.input[place]) for place in (first, second)]
+        taken = f"{two[other]}*{times}" if times != 1 else two[other]
+        return f"axis {axis} of {names[0]} is {one[axis]}, and {names[1]} takes {taken}"
+
+    return rule
+
+
+def _multiplied_axes(attributes: Attributes) -> Partners:
+    return (0, 0 if attributes.get("transA") else 1), (1, 1 if attributes.get("transB") else 0), 1
+
+
+def _convolved_axes(attributes: Attributes) -> Partners:
+    return (0, 1), (1, 1), attributes.get("group", 1)
+
+
+def _channel_axes(_: Attributes) -> Partners:
+    return (0, 1), (1, 0), 1
+
+
+def _same_and(*others: None) -> Given:
+    """Return the rule of an operator whose output has the shape of its first input, and others that nobody knows."""
+    return Given(lambda _, shapes, _elements: (shapes[0], *others))
+
+
+def _skipped(_: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
+    """Return the output, two statistics that are left out by most, and the sum of the input and what skipped."""
+    return shapes[0], None, None, shapes[0]
+
+
+def _matrices(attributes: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
+    """Return the shape of a product of matrices, each of which may be turned.
+
+    >>> _matrices({}, [(5, 2, 3), (3, 4)]), _matrices({"transA": 1}, [(3, 2), (3, 4)]), _matrices({}, [(2, 3), (2, 3)])
+    (((5, 2, 4),), ((2, 4),), (None,))
+    """
+    first, second = shapes[0], shapes[1]
+    turned = attributes.get("transBatchA") or attributes.get("transBatchB")
+    if first is None or second is None or turned or min(len(first), len(second)) < 2:
+        return (None,)
+    rows, inner = first[-2:] if not attributes.get("transA") else first[:-3:-1]
+    inner_too, columns = second[-2:] if not attributes.get("transB") else second[:-3:-1]
+    stacked = _broadcast_sizes(first[:-2], second[:-2])
+    return (None if inner != inner_too or stacked is None else (*stacked, rows, columns),)
+
+
+def _broadcast_sizes(first: Sizes, second: Sizes) -> Sizes | None:
+    try:
+        return np.broadcast_shapes(first, second)
+    except ValueError:
+        return None
+
+
+def _convolution(attributes: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
+    """Return the shape of a convolution.
+
+    >>> _convolution({"strides": (2, 1), "pads": (1, 0, 1, 0)}, [(5, 3, 8, 8), (4, 3, 3, 3)])
+    ((5, 4, 4, 6),)
+    """
+    data, kernels = shapes[0], shapes[1]
+    if data is None or kernels is None or len(data) != len(kernels) or len(data) < 3:
+        return (None,)
+    count, way = len(data) - 2, attributes.get("auto_pad", b"NOTSET")
+    steps, spread = (attributes.get(name, (1,) * count) for name in ("strides", "dilations"))
+    if way in (b"SAME_UPPER", b"SAME_LOWER"):
+        return ((data[0], kernels[0], *map(lambda size, step: ceil(size / step), data[2:], steps)),)
+    pads = attributes.get("pads", ()) if way == b"NOTSET" else ()
+    pads = pads or (0,) * (2 * count)
+    reach = [each * (size - 1) + 1 for each, size in zip(spread, kernels[2:], strict=True)]
+    padded = [size + pads[at] + pads[at + count] for at, size in enumerate(data[2:])]
+    sizes = [(size - each) // step + 1 for size, each, step in zip(padded, reach, steps, strict=True)]
+    return ((data[0], kernels[0], *sizes) if min(sizes) > 0 else None,)
+
+
+def _attended(_: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
+    """Return what attends to keys and values, whose heads may stand on an axis of their own.
+
+    >>> _attended({}, [(2, 5, 8), (2, 6, 8), (2, 6, 16)]), _attended({}, [(2, 5, 8), (2, 4, 6, 2), (2, 4, 6, 3)])
+    (((2, 5, 16),), ((2, 5, 12),))
+    """
+    query, value = shapes[0], shapes[2] if len(shapes) > 2 else None
+    if query is None or value is None or len(query) != 3 or len(value) not in (3, 4):
+        return (None,)
+    return ((*query[:2], value[2] if len(value) == 3 else value[1] * value[3]),)
+
+
+def _grouped(_: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
+    """Return what attends with fewer keys than queries; if the three are packed in one, nobody can say."""
+    packed = len(shapes) < 2 or shapes[1] is None
+    return (None if packed else shapes[0],)
+
+
+def _padded(_: Attributes, shapes: InputSizes, elements: Sequence[Array | None]) -> InputSizes | None:
+    """Return the shape of a Pad that adds known numbers to all axes; ONNX knows the others."""
+    data, array = shapes[0], elements[1] if len(elements) in (2, 3) else None
+    if data is None:
+        return (None,)
+    if array is None or array.shape != (2 * len(data),) or array.dtype != np.int64:
+        return None
+    pads = array.tolist()
+    if min(pads, default=0) < 0:
+        return None
+    sizes = tuple(map(sum, zip(data, pads, pads[len(data) :], strict=False)))
+    return None if max(sizes, default=0) > LARGEST_SIZE else (sizes,)
+
+
+AS_FIRST, READS = AsFirst(), Inferred(reads=True)
+HANDS_ON, READS_HANDS_ON = Inferred(hands_on=True), Inferred(reads=True, hands_on=True)
+BROADCAST, BROADCAST_8, COMPARES = Broadcast(), Broadcast(8), Broadcast(compares=True)
+
+
+def _axes(needed: bool) -> tuple[Argument, ...]:
+    return (Argument("axes", "axes", input_since=13, needed=needed),)
+
+
+BLOCKS = (Argument("block", "blocksize", int, default=0), Argument("mode", "mode", bytes))
+RESHAPE = CoreCall(
+    "reshape",
+    (Argument("target", "shape", input_since=5, needed=True),),
+    Conditions.UNLESS_EQUAL,
+    lambda array, shape, _: array.reshape(shape),
+    reshapes,
+    only_moves=True,
+    switch="allowzero",
+)
+TRANSPOSE = CoreCall(
+    "transpose",
+    (Argument("perm", "perm"),),
+    Conditions.NEVER,
+    lambda array, _, arguments: np.transpose(array, arguments.get("perm")),
+    only_moves=True,
+)
+SHAPE = CoreCall(
+    "shape", (Argument("start", "start", int), Argument("end", "end", int)), Conditions.NEVER, gives_sizes=True
+)
+FLATTEN = CoreCall(
+    "flatten", (Argument("axis", "axis", int),), Conditions.NEVER, RESHAPE.elements, flattens, only_moves=True
+)
+SQUEEZE = CoreCall("squeeze", _axes(needed=False), elements=RESHAPE.elements, only_moves=True)
+UNSQUEEZE = CoreCall("unsqueeze", _axes(needed=True), Conditions.NEVER, RESHAPE.elements, only_moves=True)
+EXPAND = CoreCall(
+    "expand",
+    (Argument("target", input_since=1, needed=True),),
+    elements=lambda array, shape, _: np.broadcast_to(array, shape),
+    fixes=expands,
+    repeats=True,
+)
+TILE = CoreCall(
+    "tile",
+    (Argument("repeats", input_since=6, needed=True),),
+    Conditions.NEVER,
+    lambda array, _, arguments: np.tile(array, arguments["repeats"]),
+    repeats=True,
+)
+DEPTH_TO_SPACE, SPACE_TO_DEPTH = CoreCall("depth_to_space", BLOCKS), CoreCall("space_to_depth", BLOCKS)
+
+AS_FIRST_POINTWISE = """
+    Acos Acosh Asin Asinh Atan Atanh Celu Cos Cosh Elu Erf Exp Gelu HardSigmoid HardSwish LeakyRelu Log Mish Relu
+    Selu Shrink Sigmoid Sin Sinh Softplus Softsign Swish Tan Tanh ThresholdedRelu
+"""
+OWN: dict[str, Operator] = {
+    **dict.fromkeys(AS_FIRST_POINTWISE.split(), Operator(AS_FIRST, route=batch.aligned)),
+    "Abs": Operator(AS_FIRST, _like(np.abs), route=batch.aligned),
+    "Add": Operator(BROADCAST, _like(np.add), route=batch.aligned),
+    "AffineGrid": Operator(READS, route=batch.every_input(0)),
+    "And": Operator(COMPARES, _by(np.logical_and), route=batch.aligned),
+    "ArgMax": Operator(HANDS_ON, route=batch.largest),
+    "ArgMin": Operator(HANDS_ON, route=batch.largest),
+    "Attention": Operator(route=batch.every_input(0)),
+    "AveragePool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
+    "BatchNormalization": Operator(route=batch.batch_normalized, alike=_matching(_channel_axes)),
+    "Bernoulli": Operator(random=True),
+    "BitCast": Operator(route=batch.aligned),
+    "BitShift": Operator(route=batch.aligned),
+    "BitwiseAnd": Operator(BROADCAST, route=batch.aligned),
+    "BitwiseNot": Operator(route=batch.aligned),
+    "BitwiseOr": Operator(BROADCAST, route=batch.aligned),
+    "BitwiseXor": Operator(BROADCAST, route=batch.aligned),
+    "BlackmanWindow": Operator(READS),
+    "Cast": Operator(HANDS_ON, _cast, route=batch.aligned),
+    "CastLike": Operator(value=lambda _, data, like: data.astype(like.dtype), route=batch.aligned, takes=1),
+    "Ceil": Operator(AS_FIRST, _like(np.ceil), route=batch.aligned),
+    "CenterCropPad": Operator(READS, route=batch.resized),
+    "Clip": Operator(AS_FIRST, _clipped, route=batch.aligned),
+    "Col2Im": Operator(READS, route=batch.first_input(0)),
+    "Concat": Operator(value=_joined, move=batch.join_mark, alike=_same_joined),
+    "Constant": Operator(value=constant),
+    "ConstantOfShape": Operator(READS, _filled, takes=0),
+    "Conv": Operator(HANDS_ON, route=batch.convolved(), alike=_matching(_convolved_axes)),
+    "ConvInteger": Operator(route=batch.convolved()),
+    "ConvTranspose": Operator(HANDS_ON, route=batch.first_input(0), alike=_matching(_channel_axes)),
+    "CumProd": Operator(route=batch.cumulated),
+    "CumSum": Operator(AS_FIRST, _summed_up, route=batch.cumulated),
+    "DFT": Operator(READS),
+    "DeformConv": Operator(route=batch.every_input(0)),
+    "DepthToSpace": Operator(route=batch.first_input(0), core=DEPTH_TO_SPACE),
+    "DequantizeLinear": Operator(route=batch.unless_mixed(0, 0)),
+    "Det": Operator(route=batch.unless_mixed(-2)),
+    "Div": Operator(BROADCAST, _quotient, route=batch.aligned),
+    "Dropout": Operator(route=batch.aligned),
+    "Einsum": Operator(route=batch.summed),
+    "Equal": Operator(COMPARES, _by(np.equal), route=batch.aligned),
+    "Expand": Operator(READS, move=batch.repeat_mark, core=EXPAND),
+    "EyeLike": Operator(takes=0),
+    "Flatten": Operator(move=batch.reshape_mark, core=FLATTEN),
+    "Floor": Operator(AS_FIRST, _like(np.floor), route=batch.aligned),
+    "GRU": Operator(route=batch.recurrent, alike=_sharing(_recurrent_places)),
+    "Gather": Operator(READS_HANDS_ON, _gathered, move=batch.gather_mark),
+    "GatherElements": Operator(route=batch.gathered_elements, alike=_same_gathered),
+    "GatherND": Operator(READS, route=batch.gathered_nd),
+    "Gemm": Operator(HANDS_ON, route=batch.gemm, alike=_matching(_multiplied_axes)),
+    "GlobalAveragePool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
+    "GlobalLpPool": Operator(route=batch.first_input(0, 1)),
+    "GlobalMaxPool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
+    "Greater": Operator(COMPARES, _by(np.greater), route=batch.aligned),
+    "GreaterOrEqual": Operator(COMPARES, _by(np.greater_equal), route=batch.aligned),
+    "GridSample": Operator(route=batch.every_input(0), alike=_sharing(_sampled_places)),
+    "GroupNormalization": Operator(route=batch.first_input(0)),
+    "HammingWindow": Operator(READS),
+    "HannWindow": Operator(READS),
+    "Hardmax": Operator(AS_FIRST, route=batch.softmax),
+    "Identity": Operator(AS_FIRST, lambda _, data: data, route=batch.aligned),
+    "If": Operator(graphs=Graphs.IF),
+    "InstanceNormalization": Operator(AS_FIRST, route=batch.first_input(0, 1)),
+    "IsInf": Operator(route=batch.aligned),
+    "IsNaN": Operator(route=batch.aligned),
+    "LRN": Operator(AS_FIRST, route=batch.unless_mixed(1, 2)),
+    "LSTM": Operator(route=batch.recurrent, alike=_sharing(_recurrent_places)),
+    "LayerNormalization": Operator(HANDS_ON, route=batch.before_axis(-1)),
+    "Less": Operator(COMPARES, _by(np.less), route=batch.aligned),
+    "LessOrEqual": Operator(COMPARES, _by(np.less_equal), route=batch.aligned),
+    "LogSoftmax": Operator(AS_FIRST, route=batch.softmax),
+    "Loop": Operator(graphs=Graphs.LOOP),
+    "LpNormalization": Operator(AS_FIRST, route=batch.except_axis(-1)),
+    "LpPool": Operator(route=batch.first_input(0, 1)),
+    "MatMul": Operator(HANDS_ON, route=batch.multiplied()),
+    "MatMulInteger": Operator(route=batch.multiplied()),
+    "Max": Operator(COMPARES, _extreme(np.maximum), route=batch.aligned),
+    "MaxPool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
+    "MaxUnpool": Operator(READS, route=batch.every_input(0)),
+    "Mean": Operator(COMPARES, route=batch.aligned),
+    "MeanVarianceNormalization": Operator(route=batch.normalized),
+    "MelWeightMatrix": Operator(READS),
+    "Min": Operator(COMPARES, _extreme(np.minimum), route=batch.aligned),
+    "Mod": Operator(BROADCAST, _remainder, route=batch.aligned),
+    "Mul": Operator(BROADCAST, _like(np.multiply), route=batch.aligned),
+    "Multinomial": Operator(random=True),
+    "Neg": Operator(AS_FIRST, _like(np.negative), route=batch.aligned),
+    "NonZero": Operator(value=lambda _, data: np.array(np.nonzero(data), np.int64)),
+    "Not": Operator(AS_FIRST, _by(np.logical_not), route=batch.aligned),
+    "OneHot": Operator(READS, route=batch.one_hot),
+    "Or": Operator(COMPARES, _by(np.logical_or), route=batch.aligned),
+    "PRelu": Operator(route=batch.aligned),
+    "Pad": Operator(Given(_padded, READS_HANDS_ON), route=batch.padded),
+    "Pow": Operator(BROADCAST, _raised, route=batch.aligned),
+    "QLinearConv": Operator(route=batch.convolved(3)),
+    "QLinearMatMul": Operator(route=batch.multiplied(3)),
+    "QuantizeLinear": Operator(route=batch.unless_mixed(0, 0)),
+    "RMSNormalization": Operator(route=batch.before_axis(-1)),
+    "RNN": Operator(route=batch.recurrent, alike=_sharing(_recurrent_places)),
+    "RandomNormal": Operator(READS, random=True),
+    "RandomNormalLike": Operator(random=True),
+    "RandomUniform": Operator(random=True),
+    "RandomUniformLike": Operator(random=True),
+    "Range": Operator(READS, _row),
+    "Reciprocal": Operator(AS_FIRST, _like(np.reciprocal), route=batch.aligned),
+    "ReduceL1": Operator(READS, route=batch.reduced),
+    "ReduceL2": Operator(READS_HANDS_ON, route=batch.reduced),
+    "ReduceLogSum": Operator(READS, route=batch.reduced),
+    "ReduceLogSumExp": Operator(READS, route=batch.reduced),
+    "ReduceMax": Operator(READS_HANDS_ON, _reduced(np.max), route=batch.reduced),
+    "ReduceMean": Operator(READS_HANDS_ON, route=batch.reduced),
+    "ReduceMin": Operator(READS_HANDS_ON, _reduced(np.min), route=batch.reduced),
+    "ReduceProd": Operator(READS, _reduced(np.prod), route=batch.reduced),
+    "ReduceSum": Operator(READS_HANDS_ON, _reduced(np.sum), route=batch.reduced),
+    "ReduceSumSquare": Operator(READS, route=batch.reduced),
+    "Reshape": Operator(READS, move=batch.reshape_mark, core=RESHAPE),
+    "Resize": Operator(READS_HANDS_ON, route=batch.resized),
+    "ReverseSequence": Operator(route=batch.reverse_sequence),
+    "RotaryEmbedding": Operator(route=batch.every_input(0)),
+    "Round": Operator(AS_FIRST, _like(np.rint), route=batch.aligned),
+    "STFT": Operator(READS, route=batch.every_input(0)),
+    "Scan": Operator(graphs=Graphs.SCAN),
+    "Scatter": Operator(route=batch.scattered_elements),
+    "ScatterElements": Operator(route=batch.scattered_elements),
+    "ScatterND": Operator(value=_scattered),
+    "Shape": Operator(takes=0, core=SHAPE),
+    "Sign": Operator(AS_FIRST, _like(np.sign), route=batch.aligned),
+    "SimplifiedLayerNormalization": Operator(_same_and(None), route=batch.before_axis(-1)),
+    "Size": Operator(value=count, takes=0),
+    "Slice": Operator(READS_HANDS_ON, _sliced, move=batch.slice_mark),
+    "Softmax": Operator(AS_FIRST, route=batch.softmax),
+    "SpaceToDepth": Operator(route=batch.first_input(0), core=SPACE_TO_DEPTH),
+    "Split": Operator(READS_HANDS_ON, _split, move=batch.split_mark),
+    "SplitToSequence": Operator(READS),
+    "Sqrt": Operator(AS_FIRST, _like(np.sqrt), route=batch.aligned),
+    "Squeeze": Operator(READS, move=batch.reshape_mark, core=SQUEEZE),
+    "Sub": Operator(BROADCAST, _like(np.subtract), route=batch.aligned),
+    "Sum": Operator(COMPARES, _extreme(np.add), route=batch.aligned),
+    "Tile": Operator(READS, move=batch.repeat_mark, core=TILE),
+    "TopK": Operator(READS_HANDS_ON, route=batch.except_axis(-1)),
+    "Transpose": Operator(route=batch.transposed, core=TRANSPOSE),
+    "Trilu": Operator(route=batch.unless_mixed(-2)),
+    "Unsqueeze": Operator(READS, move=batch.reshape_mark, core=UNSQUEEZE),
+    "Upsample": Operator(READS_HANDS_ON, route=batch.resized),
+    "Where": Operator(BROADCAST, _by(np.where), route=batch.aligned),
+    "Xor": Operator(COMPARES, route=batch.aligned),
+}
+"""ONNX's own operators."""
+CONTRIBUTED: dict[str, Operator] = {
+    **dict.fromkeys(("BiasGelu", "FastGelu", "Gelu", "QuickGelu"), Operator(AS_FIRST, route=batch.aligned)),
+    "FusedConv": Operator(Given(_convolution), route=batch.convolved()),
+    "FusedMatMul": Operator(Given(_matrices), route=batch.multiplied()),
+    "GroupQueryAttention": Operator(Given(_grouped), route=batch.every_input(0)),
+    "MultiHeadAttention": Operator(Given(_attended), route=batch.every_input(0)),
+    "RotaryEmbedding": Operator(AS_FIRST, route=batch.every_input(0)),
+    **dict.fromkeys(
+        ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+        Operator(Given(_skipped), route=batch.every_input(0)),
+    ),
+}
+"""The operators that ONNX Runtime adds."""
+OPERATORS = {"": OWN, "com.microsoft": CONTRIBUTED}
+"""The rows by domain and name."""
+LISTED = {name: row.core for name, row in OWN.items() if row.core is not None}
+"""What the operators that are listed ask of core."""
+RANDOM = {name for name, row in OWN.items() if row.random}
+UNKNOWN, UNKNOWN_ELSEWHERE = Operator(), Operator(READS)
+
+
+def operator_of(node: Node) -> Operator:
+    """Return the row of a node's operator; of one without a row, what is taken for granted."""
+    if not node.domain:
+        return OWN.get(node.op, UNKNOWN)
+    return OPERATORS.get(node.domain, {}).get(node.op, UNKNOWN_ELSEWHERE)
+
+
+def value_of(row: Operator, attributes: Attributes, arrays: Sequence[Array | None]) -> list[Array] | None:
+    """Return a node's outputs if they are small; None if they are not known.
+
+    Raises `IndexError` for an index that the operator refuses.
+    """
+    assert row.value is not None
+    try:
+        with np.errstate(all="ignore"):
+            found = row.value(attributes, *arrays)
+    except IndexError:
+        raise
+    except (ValueError, TypeError, KeyError, ArithmeticError, AttributeError, RuntimeError):
+        return None
+    outputs = found if isinstance(found, list) else [found]
+    return None if any(each.size > MOST_ELEMENTS for each in outputs) else outputs
+
+
+def graphs_of(node: Node) -> Graphs | None:
+    """Return what a node does with the graphs in its attributes; None if nobody knows, or if it calls a function."""
+    row = OWN.get(node.op)
+    return row.graphs if row and not node.calls else None

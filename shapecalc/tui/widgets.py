@@ -1,0 +1,405 @@
+"""What the screens are made of: texts to click, panes, lists, and lines to type in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import zip_longest
+from typing import Any, Self
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Span, Text
+from textual import events
+from textual.binding import Binding
+from textual.color import Color
+from textual.containers import Horizontal
+from textual.filter import LineFilter
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import Reactive
+from textual.screen import ModalScreen, Screen, ScreenResultType
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from shapecalc.core.text import visible
+from shapecalc.view.canvas import UNICODE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.doctor.report import Diagnosis
+
+Drawing = Callable[[int, int], Text]
+
+LEAST_WIDTH = 4
+"""The cells that the height of a list is reckoned for at least."""
+NAMED = re.compile(r"\b(enter|escape|tab|F[0-9]{1,2})\b")
+"""The names of keys, as sentences have them."""
+EDITING = {binding.key: binding.action for binding in Binding.make_bindings(Input.BINDINGS)}
+"""The actions of the keys that a line to type in takes beside letters."""
+BETWEEN_FIELDS = 2
+"""The blanks before the name of a field."""
+SENT = "sent to the terminal's clipboard"
+"""What is said of a copy. Whether the terminal takes it is the terminal's own setting."""
+
+
+@dataclass
+class MarkClicked(Message):
+    """Something that carries meta data was clicked: a dim of the flow, a step of the rail, a key, an element."""
+
+    kind: str
+    """The name of the meta data."""
+    value: object
+
+
+class ClickableText(Widget):
+    """A text as high as it has lines, in which the places that carry meta data can be clicked.
+
+    Its lines go to the screen as they are. Textual's own texts wrap them and give each run of characters a style of
+    its own, so that the mouse can select it: that took as long as all the rest of a key stroke.
+    """
+
+    KINDS = ("dim", "step", "key", "cell")
+    ALLOW_SELECT = False
+
+    def __init__(self, name: str, action: str = "") -> None:
+        """Make an empty text, never of markup; a click where there is no meta data is that of the key of an action."""
+        super().__init__(id=name)
+        self.text = Text()
+        self.action = action
+        self._lines: list[list[Segment]] = []
+        self._region = Region()
+        self._strips: dict[int, Strip] = {}
+        """The lines of that region as they go to the screen, as far as they have not changed since."""
+
+    def put(self, text: Text) -> None:
+        """Show the lines that are others than those there now; lay the screen out only if there are more or fewer."""
+        if text == self.text and text.style == self.text.style:
+            return
+        lines = _segment_lines(text, self.app.console)
+        before, self._lines, self.text = self._lines, lines, text
+        if len(before) != len(lines) and self.styles.auto_dimensions:
+            self.refresh(layout=True)
+            return
+        changed = [y for y, (old, new) in enumerate(zip_longest(before, lines)) if old != new]
+        starts = [y for y in changed if y - 1 not in changed]
+        ends = [y for y in changed if y + 1 not in changed]
+        if changed:
+            width = self.outer_size.width
+            self.refresh(*(Region(0, y, width, end + 1 - y) for y, end in zip(starts, ends, strict=True)))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the number of lines."""
+        return len(self._lines)
+
+    def refresh(self, *regions: Region, **options: bool) -> Self:
+        """Have some lines drawn anew, or everything."""
+        for y in (y for region in regions for y in region.line_range):
+            self._strips.pop(y, None)
+        if not regions:
+            self._strips.clear()
+        return super().refresh(*regions, **options)
+
+    def notify_style_update(self) -> None:
+        """Have everything drawn in the new style."""
+        self._strips.clear()
+        super().notify_style_update()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the lines of a region. At each key the screen asks for all, and few have changed."""
+        if crop != self._region:
+            self._region = crop
+            self._strips.clear()
+        top, *others = self.styles.gutter
+        if any(others) or crop.width != self.outer_size.width or self.opacity < 1:
+            return super().render_lines(crop)
+        lines = range(crop.y - top, crop.bottom - top)
+        if missing := [y for y in lines if y not in self._strips]:
+            filters, background = tuple(self.get_line_filters()), self.background_colors[1]
+            shown = _shown_over(self.visual_style.rich_style, background, filters)
+            for y in missing:
+                self._strips[y] = (
+                    self._line(y, crop.width, shown) if y >= 0 else super().render_lines(crop)[y - lines[0]]
+                )
+        return [self._strips[y] for y in lines]
+
+    def _line(self, y: int, width: int, shown: Callable[[Segment], Segment]) -> Strip:
+        segments = self._lines[y] if y < len(self._lines) else []
+        taken = cell_len("".join([segment.text for segment in segments]))
+        if taken > width:
+            segments = [*self.render_line(y)]
+        elif taken < width:
+            segments = [*segments, Segment(" " * (width - taken))]
+        return Strip([*map(shown, segments)], width)
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line; one that is too long ends with dots."""
+        width, base = self.size.width, self.visual_style.rich_style
+        if y >= len(self._lines):
+            return Strip.blank(width, base)
+        line = Strip(Segment.apply_style(self._lines[y], base))
+        if line.cell_length > width:
+            line = Strip.join([line.crop(0, width - 1), Strip([Segment(UNICODE.dots, base)])])
+        return line.adjust_cell_length(width, base)
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell what was clicked, if it carries meta data."""
+        for kind in self.KINDS:
+            if kind in event.style.meta:
+                self.post_message(MarkClicked(kind, event.style.meta[kind]))
+                return
+        if self.action and self.text:
+            self.post_message(MarkClicked("key", self.action))
+
+
+@lru_cache(maxsize=16)
+def _shown_over(base: Style, background: Color, filters: tuple[LineFilter, ...]) -> Callable[[Segment], Segment]:
+    """Return what puts a segment over a style, as filters leave it. It keeps segments, as few are new at a key."""
+
+    @lru_cache(maxsize=4096)
+    def shown(segment: Segment) -> Segment:
+        segments = [Segment(segment.text, base + segment.style if segment.style else base)]
+        for each in filters:
+            segments = each.apply(segments, background)
+        return segments[0]
+
+    return shown
+
+
+def _segment_lines(text: Text, console: Console) -> list[list[Segment]]:
+    """Return the lines of a text as Rich's `Text.render` does, but sooner if no span of it lies over another."""
+    plain, at, lines = text.plain, 0, list[list[Segment]]([[]] if text else [])
+    for start, end, style in (*text.spans, Span(len(text), len(text), "")):
+        if text.style or start < at:
+            return list(Segment.split_lines(text.render(console)))
+        known = console.get_style(style) if isinstance(style, str) else style
+        if start > at:
+            _add_lines(lines, plain[at:start], None)
+        if "\n" in (run := plain[start:end]):
+            _add_lines(lines, run, known)
+        elif run:
+            lines[-1].append(Segment(run, known))
+        at = end
+    return lines
+
+
+def _add_lines(lines: list[list[Segment]], run: str, style: Style | None) -> None:
+    """Add a run of characters to the last of some lines, and to new ones."""
+    for number, part in enumerate(run.split("\n")):
+        if number:
+            lines.append([])
+        if part:
+            lines[-1].append(Segment(part, style))
+
+
+class FocusableText(ClickableText, can_focus=True):
+    """A text that keys act on."""
+
+
+class Pane(FocusableText):
+    """A picture drawn anew for whatever room there is."""
+
+    drawing: Drawing | None = None
+
+    def draw(self, drawing: Drawing) -> None:
+        """Show a drawing from now on."""
+        self.drawing = drawing
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw for the room there is."""
+        if self.drawing and self.size.width and self.size.height:
+            self.put(self.drawing(self.size.width, self.size.height))
+
+    def on_resize(self) -> None:
+        """Draw for the new room."""
+        self.redraw()
+
+
+class Enlarge(Widget):
+    """What is shown if the terminal is too small for anything else."""
+
+    LEAST = Size(60, 18)
+
+    def render(self) -> str:
+        """Say how large the terminal is, and has to be."""
+        width, height = self.app.size
+        return f"enlarge the terminal to {self.LEAST.width}x{self.LEAST.height}; it is {width}x{height}"
+
+    @classmethod
+    def is_needed(cls, size: Size) -> bool:
+        """Say whether a terminal of a size is too small."""
+        return size.width < cls.LEAST.width or size.height < cls.LEAST.height
+
+
+class Dialog(ModalScreen[ScreenResultType]):
+    """A screen over the main one. Its styles lie beside the file of its class."""
+
+    CSS_PATH = "dialogs.tcss"
+
+
+class Choices(OptionList):
+    """A list that can be paged through before it is laid out, and has no width at times. Textual's own then raises."""
+
+    def __init__(self, *options: Option, id: str) -> None:
+        """Make a list of some options. Their texts may be a file's, so they are never read as markup."""
+        super().__init__(*options, id=id, markup=False)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the lines that the options take."""
+        return super().get_content_height(container, viewport, max(LEAST_WIDTH, width))
+
+    def action_page_up(self) -> None:
+        """Go a page up."""
+        with suppress(KeyError):
+            super().action_page_up()  # type: ignore[no-untyped-call]
+
+    def action_page_down(self) -> None:
+        """Go a page down."""
+        with suppress(KeyError):
+            super().action_page_down()  # type: ignore[no-untyped-call]
+
+
+class KeyWords(Static):
+    """What the keys of a dialog do, in words."""
+
+    def __init__(self, sentence: str, *, id: str | None = None) -> None:
+        """Show a sentence, with the keys that it names as places to click; without an id it stands apart."""
+        super().__init__(text_with_keys(sentence), id=id, classes=None if id else "words", markup=False)
+
+    def on_click(self, event: events.Click) -> None:
+        """Press the key that was clicked."""
+        if key := event.style.meta.get("press"):
+            event.stop()
+            self.app.simulate_key(key)
+
+
+def text_with_keys(sentence: str) -> Text:
+    """Return a sentence in which the names of keys carry the key as meta data.
+
+    >>> [span.style.meta for span in text_with_keys("F7 copies, escape closes").spans]
+    [{'press': 'f7'}, {'press': 'escape'}]
+    """
+    text = Text(sentence)
+    for found in NAMED.finditer(sentence):
+        text.stylize(Style(bold=True, meta={"press": found[0].lower()}), *found.span())
+    return text
+
+
+class TextField(Input):
+    """A line to type in. A control character is shown escaped, so that it never reaches the terminal."""
+
+    virtual_size = Reactive(Size(0, 0))
+    """The size of its text. The line has a width of its own, so a key does not lay out the screen."""
+
+    def __init__(self, value: str = "", **options: Any) -> None:
+        """Make a line that does not select its text when it gets the focus: the first key must not wipe it."""
+        super().__init__(value, compact=True, select_on_focus=False, **options)
+        self.cursor_blink = False
+
+    def validate(self, value: str) -> None:
+        """Check nothing: what is typed is judged as a question, and styles that tell so are for no use."""
+
+    @dataclass
+    class Diagnosed(Message):
+        """A runtime's error message was pasted."""
+
+        diagnosis: Diagnosis
+
+    @dataclass
+    class CodePasted(Message):
+        """A line of code was pasted."""
+
+        text: str
+
+    def validate_value(self, value: str) -> str:
+        """Return what is typed, with what cannot be seen escaped."""
+        return visible(value)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Tell of a pasted error message or line of code in place of typing it; anything else is typed."""
+        if self.screen.is_modal:
+            return
+        from shapecalc.core.code import is_code  # only who pastes needs them
+        from shapecalc.doctor.report import diagnosis
+
+        found = diagnosis(event.text) if " " in event.text.strip() else None
+        if found is not None and found.found:
+            event.prevent_default().stop()
+            self.post_message(self.Diagnosed(found))
+        elif is_code(event.text):
+            event.prevent_default().stop()
+            self.post_message(self.CodePasted(event.text))
+
+    def on_focus(self) -> None:
+        """Bring the cursor into view: a text that was set before there was any width is not scrolled."""
+        at, self.cursor_position = self.cursor_position, 0
+        self.cursor_position = at
+
+
+class AnswerField(TextField):
+    """A line for an answer, which takes all its keys in their order, however fast they come.
+
+    On Textual's own way, over the app, those that edit and submit are overtaken by later letters.
+    """
+
+    async def on_key(self, event: events.Key) -> None:
+        """Take a key that edits or submits."""
+        if action := EDITING.get(event.key):
+            event.prevent_default().stop()
+            await self.run_action(action)
+
+
+class Field(TextField):
+    """One input of a question, with room for its name before it."""
+
+    def __init__(self, name: str, value: str = "") -> None:
+        """Make a field of that name."""
+        super().__init__(value, id=f"field-{name}", classes=f"-{name}")
+        self.field_name = name
+        self.label = name.replace("_", "-")
+
+    def on_resize(self) -> None:
+        """Have its name drawn where it is now."""
+        if isinstance(self.parent, Fields):
+            self.parent.refresh()
+
+
+class Fields(Horizontal):
+    """Fields in a row. It draws the name of each before it, so that no name is a widget of its own."""
+
+    def __init__(self, *fields: Field) -> None:
+        """Make a row of fields."""
+        super().__init__(*_spaced(fields))
+
+    async def show_others(self, fields: Sequence[Field]) -> None:
+        """Show other fields in place of those."""
+        await self.remove_children()
+        await self.mount(*_spaced(fields))
+
+    def render_line(self, y: int) -> Strip:
+        """Return the names, each before its field."""
+        style, line, width = self.visual_style.rich_style, "", self.size.width
+        for field in self.query_children(Field) if y == 0 else ():
+            line = line.ljust(field.region.x - self.region.x - len(field.label) - 1) + field.label
+        return Strip([Segment(line.ljust(width), style)]).adjust_cell_length(width, style)
+
+
+def _spaced(fields: Sequence[Field]) -> Sequence[Field]:
+    """Return fields with room for their names, and between them."""
+    for place, field in enumerate(fields):
+        field.styles.margin = 0, 0, 0, len(field.label) + 1 + BETWEEN_FIELDS * bool(place)
+    return fields
+
+
+def copy(screen: Screen[Any], text: str) -> None:
+    """Send a text to the terminal's clipboard and tell so."""
+    screen.app.copy_to_clipboard(text)
+    screen.notify(visible(text), title=SENT, markup=False, timeout=3)

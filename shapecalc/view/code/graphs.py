@@ -1,0 +1,592 @@
+"""ONNX, OpenVINO and TensorRT code: what makes the nodes of a graph, one after another. Sizes are nodes, too."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import ClassVar, assert_never
+
+from shapecalc.core.answers import Chain, Kind, Stage, Trace
+from shapecalc.core.ask import DEFAULT_OPSET
+from shapecalc.core.conditions import solved_names
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import SINCE_25, check_rank, spelled
+from shapecalc.core.dialects.onnx import ONNX
+from shapecalc.core.dims import Dim, Monomial, Shape, all_known, rewrite
+from shapecalc.core.moves import Permute, Slice
+from shapecalc.core.ops import OPS
+from shapecalc.core.problem import misuse
+from shapecalc.core.simplify import MOST_DIMS, Goal, runs, simplify
+from shapecalc.core.text import brief
+from shapecalc.view.code import Code
+from shapecalc.view.code.dims import (
+    CUTS,
+    Call,
+    Forms,
+    Kept,
+    Readings,
+    RequestedDim,
+    Rules,
+    Sizes,
+    batch_warnings,
+    calls_of,
+    cut_axes,
+    drops_every_one,
+    empty_warnings,
+    general_warnings,
+    given_warnings,
+    inserted_axes,
+    is_computed,
+    pick_of,
+    requested_shape,
+    shape_after,
+    short_roll,
+    split_axis,
+    squeezed_axes,
+    texts_of,
+    title,
+    two_way_dims,
+)
+
+AXES_ARE_INPUTS = 13
+INTEGERS_ARE_COMPUTED = 6
+SHAPES_ARE_INPUTS = 5
+"""The first ONNX opsets in which axes are inputs of a node, Mul and Div take integers, and shapes are inputs."""
+INDICES_FROM_THE_END = 11
+"""The first opset in which negative indices count from the end."""
+STEPS = 10
+"""The first opset in which a Slice has steps, and inputs in place of attributes."""
+REPEATS = 6
+"""The first opset in which a Tile takes repeats as a vector."""
+PARTS_ARE_COUNTED = 18
+"""The first opset in which a Split says how many outputs it has."""
+MOST_PARTS = 1024
+"""The most outputs of a Split that are written."""
+FIRST_OPSETS = {"Expand": 8, "start": 15, "steps": STEPS}
+"""The first opsets with an operator, or with an attribute."""
+
+
+class Graph(ABC):
+    """A graph while code for it is written: its nodes so far, and the name of the tensor that the last one makes."""
+
+    name: ClassVar[str]
+    node_name: ClassVar[str] = "operator"
+    forms: ClassVar[Forms]
+    modules: ClassVar[dict[str, str]] = {}
+    """The modules that the code may use, each with the line that imports it."""
+    intro: ClassVar[tuple[str, ...]] = ()
+    """The lines before the comment with the shapes."""
+
+    def __init__(self, answer: Trace | Chain) -> None:
+        """Start at the input `x`."""
+        self.tensor = "x"
+        self.readings = Readings(answer.input)
+        self.sizes = Sizes(self.forms)
+        self.lines = self.sizes.lines
+        self.warnings: list[str] = []
+
+    def add(self, call: Call) -> None:
+        """Write the nodes of a call."""
+        match call.stage.kind:
+            case Kind.PERMUTE:
+                self.transpose(call)
+            case Kind.RESHAPE | Kind.VIEW | Kind.MERGE:
+                self.reshape(call)
+            case Kind.SQUEEZE:
+                self.squeeze(call)
+            case Kind.UNSQUEEZE:
+                self.unsqueeze(call)
+            case Kind.EXPAND:
+                repeat = self.tile if call.repeats else self.expand
+                repeat(call)
+            case Kind.SELECT | Kind.SLICE | Kind.FLIP:
+                self.pick(call.stage)
+            case Kind.SPLIT:
+                self.split(call.stage)
+            case Kind.ROLL:
+                self.roll(call.stage)
+            case Kind.SHAPE:
+                assert isinstance(call.stage.move, Slice)
+                self.shape(call.stage, call.stage.move)
+            case _:
+                assert_never(call.stage.kind)
+
+    @abstractmethod
+    def transpose(self, call: Call) -> None:
+        """Write what moves axes."""
+
+    @abstractmethod
+    def reshape(self, call: Call) -> None:
+        """Write what cuts the elements anew."""
+
+    @abstractmethod
+    def squeeze(self, call: Call) -> None:
+        """Write what drops dims of 1."""
+
+    @abstractmethod
+    def unsqueeze(self, call: Call) -> None:
+        """Write what inserts dims of 1."""
+
+    @abstractmethod
+    def expand(self, call: Call) -> None:
+        """Write what repeats dims of 1."""
+
+    def tile(self, call: Call) -> None:
+        """Write what repeats a whole tensor; raise `TypeError` if it is not to be one call."""
+        raise TypeError(f"{self.name} has no {self.node_name} that tiles")
+
+    @abstractmethod
+    def pick(self, stage: Stage) -> None:
+        """Write what keeps positions of axes."""
+
+    @abstractmethod
+    def split(self, stage: Stage) -> None:
+        """Write what keeps one of the parts of an axis."""
+
+    def roll(self, stage: Stage) -> None:
+        """Write what rolls an axis; raise `ShapeError` (usage) if nothing does."""
+        raise misuse(f"{self.name} has no {self.node_name} that rolls")
+
+    @abstractmethod
+    def shape(self, stage: Stage, move: Slice) -> None:
+        """Write what returns the dims."""
+
+    def permutation(self, call: Call) -> tuple[int, ...]:
+        """Return the permutation of a call that moves axes."""
+        assert isinstance(call.stage.move, Permute)
+        return call.stage.move.axes
+
+    def text(self, answer: Trace | Chain) -> str:
+        """Return the whole code, once all nodes are written."""
+        imports = [line for name, line in self.modules.items() if any(f"{name}." in text for text in self.lines)]
+        return "\n".join([*imports, *self.intro, title(answer), *(self.lines or ["y = x"])])
+
+    def code(self, answer: Trace | Chain, *, declared: bool = False) -> Code:
+        """Return the whole code with its warnings; `declared` is whether it holds the shape of the input."""
+        text, batch = self.text(answer), batch_warnings(answer, declared=declared)
+        about = (*general_warnings(answer, self.name), *batch, *empty_warnings(answer, self.name))
+        return Code(text, (*about, *given_warnings(text, answer), *self.warnings))
+
+
+class OnnxModel(Graph):
+    """The nodes of an ONNX model, with the constants that they read."""
+
+    name = "onnx"
+    forms = Forms(
+        sizes='helper.make_node("Shape", ["x"], ["sizes"]),',
+        constant='helper.make_node("Constant", [], ["{name}"], value=helper.make_tensor("", TensorProto.INT64, '
+        "[{1}], [{0}])),",
+        axis='helper.make_node("Constant", [], ["{name}_at"], value=helper.make_tensor("", TensorProto.INT64, [1], '
+        '[{0}])),\n    helper.make_node("Gather", ["sizes", "{name}_at"], ["{name}"]),',
+        multiply='helper.make_node("Mul", ["{0}", "{1}"], ["{name}"]),',
+        divide='helper.make_node("Div", ["{0}", "{1}"], ["{name}"]),',
+        concat='helper.make_node("Concat", [{0}], ["{name}"], axis=0),',
+        quote='"',
+    )
+
+    def __init__(self, answer: Trace | Chain, opset: int) -> None:
+        """Start at the input `x`."""
+        super().__init__(answer)
+        self.opset = opset
+        self.constants: list[str] = []
+        self.count = 0
+
+    def node(self, operator: str, *inputs: str, **attributes: object) -> None:
+        """Write a node that reads the tensor and other inputs; raise `ShapeError` (usage) if the opset has none."""
+        for lacking in (operator, *attributes):
+            first = FIRST_OPSETS.get(lacking, 1)
+            if self.opset < first:
+                raise misuse(f"onnx has no {lacking} before opset {first}", f"use --opset {first} or later")
+        self.count += 1
+        quoted = ", ".join(f'"{name}"' for name in (self.tensor, *inputs))
+        given = "".join(f", {name}={value}" for name, value in attributes.items())
+        self.tensor = f"t{self.count}"
+        self.lines.append(f'helper.make_node("{operator}", [{quoted}], ["{self.tensor}"]{given}),')
+
+    def constant(self, kind: str, texts: str, dims: str) -> str:
+        """Return the name of a tensor that holds numbers, for the node that comes next."""
+        name = f"{kind}{self.count + 1}"
+        self.constants.append(f'{name} = helper.make_tensor("{name}", TensorProto.INT64, [{dims}], [{texts}])')
+        self.lines.append(f'helper.make_node("Constant", [], ["{name}"], value={name}),')
+        return name
+
+    def vector(self, kind: str, dims: Sequence[Dim]) -> str:
+        """Return the name of the tensor that holds numbers or dims that were read, for the node that comes next."""
+        if not is_computed(dims):
+            return self.constant(kind, texts_of(dims), str(len(dims)))
+        if self.opset < INTEGERS_ARE_COMPUTED:
+            raise misuse("a model of this opset computes no sizes", f"use --opset {INTEGERS_ARE_COMPUTED} or later")
+        return self.sizes.vector(dims)
+
+    def transpose(self, call: Call) -> None:
+        """Write a Transpose."""
+        self.node("Transpose", perm=list(self.permutation(call)))
+
+    def reshape(self, call: Call) -> None:
+        """Write a Reshape or a Flatten. 0 and -1 stay if they mean the same; allowzero is set if 0 is a size."""
+        if call.stage.kind is Kind.MERGE and len(call.dims) == 2:
+            self.node("Flatten", axis=len(call.dims[0].axes or ()))
+            return
+        made = requested_shape(call, self.readings, Rules("onnx", "allowzero", on=True, opset=self.opset))
+        self.warnings += made.warnings
+        if self.opset >= SHAPES_ARE_INPUTS or is_computed(made.dims):
+            self.node("Reshape", self.vector("shape", made.dims), **({"allowzero": 1} if made.literal else {}))
+        elif made.dims:
+            self.node("Reshape", shape=f"[{texts_of(made.dims)}]")
+        else:
+            raise misuse("an attribute cannot be an empty shape", f"use --opset {SHAPES_ARE_INPUTS} or later")
+
+    def squeeze(self, call: Call) -> None:
+        """Write a Squeeze."""
+        if drops_every_one(call.stage):
+            self.node("Squeeze")
+        else:
+            self._with_axes("Squeeze", squeezed_axes(call.stage))
+
+    def unsqueeze(self, call: Call) -> None:
+        """Write an Unsqueeze."""
+        self._with_axes("Unsqueeze", inserted_axes(call.stage))
+
+    def _with_axes(self, operator: str, axes: Sequence[int]) -> None:
+        if self.opset < AXES_ARE_INPUTS:
+            self.node(operator, axes=list(axes))
+        else:
+            self.node(operator, self.vector("axes", axes))
+
+    def expand(self, call: Call) -> None:
+        """Write an Expand."""
+        self.node("Expand", self.vector("shape", two_way_dims(call.stage.before, call.dims, self.readings)))
+
+    def tile(self, call: Call) -> None:
+        """Write a Tile; new axes are inserted before it."""
+        if self.opset < REPEATS:
+            raise misuse(f"tile is not written for opsets before {REPEATS}", f"use --opset {REPEATS} or later")
+        if new := len(call.repeats) - len(call.stage.before):
+            self._with_axes("Unsqueeze", range(new))
+        self.node("Tile", self.vector("repeats", [*map(self.readings.read, call.repeats)]))
+
+    def pick(self, stage: Stage) -> None:
+        """Write a Gather of one index, or a Slice of some axes."""
+        kept = cut_axes(stage)
+        if not kept[0].goes:
+            self._slice(kept)
+            return
+        at = kept[0].first
+        if at < 0 and self.opset < INDICES_FROM_THE_END:
+            raise misuse("the last index of a dim with a name", f"use --opset {INDICES_FROM_THE_END} or later")
+        self.node("Gather", self.constant("index", str(at), ""), **({"axis": kept[0].axis} if kept[0].axis else {}))
+
+    def _slice(self, kept: Sequence[Kept]) -> None:
+        """Write a Slice of some axes. Its arguments are attributes in the opsets that have no steps."""
+        arguments = {
+            "starts": [each.first for each in kept],
+            "ends": [each.end for each in kept],
+            "axes": [each.axis for each in kept],
+        }
+        steps = [each.step for each in kept]
+        if {*steps} != {1}:
+            arguments["steps"] = steps
+        if self.opset < STEPS:
+            self.node("Slice", **arguments)
+        else:
+            self.node("Slice", *(self.vector(name, values) for name, values in arguments.items()))
+
+    def split(self, stage: Stage) -> None:
+        """Write a Split of a dim with a name, of whose outputs one is read, or a Slice."""
+        if all_known(stage.before):
+            self._slice(cut_axes(stage))
+            return
+        axis, parts, part = split_axis(stage)
+        if parts > MOST_PARTS:
+            raise misuse(f"a Split into {brief(str(parts))} parts", "give the sizes with --where")
+        self.node("Split", axis=axis, **({"num_outputs": parts} if self.opset >= PARTS_ARE_COUNTED else {}))
+        unread = f'"unread{self.count}_'
+        outputs = ", ".join(f'"{self.tensor}"' if each == part else f'{unread}{each}"' for each in range(parts))
+        self.lines[-1] = self.lines[-1].replace(f'["{self.tensor}"]', f"[{outputs}]")
+
+    def shape(self, stage: Stage, move: Slice) -> None:
+        """Write a Shape."""
+        whole = (move.start, move.end) == (0, len(stage.before))
+        self.node("Shape", **({} if whole else {"start": move.start, "end": move.end}))
+
+    def text(self, answer: Trace | Chain) -> str:
+        """Return the code of a model with the input `x` and the output `y`, which the last node makes."""
+        if not self.count:
+            self.node("Identity")
+        self.lines[-1] = self.lines[-1].replace(f'"{self.tensor}"', '"y"')
+        kind, after = _element_type(answer.traces[0].request.dtype), answer.output or ()
+        vector = OPS[answer.traces[-1].op].ends_chain
+        output = f"TensorProto.INT64, [{len(after)}]" if vector else f"{kind}, {_declared(after)}"
+        lines = [
+            "from onnx import TensorProto, helper",
+            title(answer),
+            *self.constants,
+            "nodes = [",
+            *(f"    {node}" for node in self.lines),
+            "]",
+            f'x = helper.make_tensor_value_info("x", {kind}, {_declared(answer.input)})',
+            f'y = helper.make_tensor_value_info("y", {output})',
+            'graph = helper.make_graph(nodes, "shapecalc", [x], [y])',
+            f'model = helper.make_model_gen_version(graph, opset_imports=[helper.make_opsetid("", {self.opset})])',
+        ]
+        return "\n".join(lines)
+
+
+def onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
+    """Return the code of an ONNX model with the input `x` and the output `y`. Without `opset`, the stages say it.
+
+    Raises `ShapeError` (usage) if ONNX has no such element type, or if the opset cannot say it.
+    """
+    opset, *others = [opset] if opset else _model_opsets(answer)
+    model = OnnxModel(answer, opset)
+    for call in calls_of(answer):
+        model.add(call)
+    if others:
+        model.warnings.append(f"a model has one opset: {opset} for all stages")
+    return model.code(answer, declared=True)
+
+
+def _model_opsets(answer: Trace | Chain) -> list[int]:
+    """Return the opsets that stages ask for, the largest first; the default if none asks for one."""
+    asking = [trace.request for trace in answer.traces if DIALECTS[trace.dialect].newest_opset]
+    return sorted({request.opset or DEFAULT_OPSET for request in asking}, reverse=True) or [DEFAULT_OPSET]
+
+
+def _element_type(dtype: str | None) -> str:
+    """Return the element type as code; float if none is named."""
+    if dtype and dtype not in SINCE_25:
+        raise misuse(f"onnx has no element type {dtype}", argument="dtype")
+    return f"TensorProto.{spelled(dtype or 'float32', ONNX).upper()}"
+
+
+def _declared(shape: Sequence[Dim]) -> str:
+    """Return the dims of an input or output as code. A dim that is a product of names is left open."""
+    texts = []
+    for dim in shape:
+        named = isinstance(dim, Monomial) and str(dim).isidentifier()
+        texts.append(str(dim) if isinstance(dim, int) else f'"{dim}"' if named else "None")
+    return f"[{', '.join(texts)}]"
+
+
+class OpenVinoGraph(Graph):
+    """Nodes of an OpenVINO model, made by its Python operators."""
+
+    name = "openvino"
+    forms = Forms(
+        sizes="sizes = ops.shape_of(x)",
+        constant="{name} = ops.constant([{0}])",
+        axis="{name} = ops.gather(sizes, [{0}], 0)",
+        multiply="{name} = ops.multiply({0}, {1})",
+        divide="{name} = ops.divide({0}, {1})",
+        concat="{name} = ops.concat([{0}], 0)",
+    )
+    modules: ClassVar = {"np": "import numpy as np"}
+    intro = ("from openvino import opset13 as ops", "# x is a node of an openvino.Model")
+    rules = Rules("openvino", "special_zero", on=False, required=True)
+
+    def node(self, operator: str, *arguments: object, read: str = "") -> None:
+        """Write one operator on the tensor; `read` says which of its outputs is read, if it has several."""
+        self.lines.append(f"y = ops.{operator}({', '.join([self.tensor, *map(str, arguments)])}){read}")
+        self.tensor = "y"
+
+    def vector(self, dims: Sequence[Dim]) -> str:
+        """Return the expression for a vector of dims that were read."""
+        if not dims:
+            return "np.array([], dtype=np.int64)"
+        return self.sizes.vector(dims) if is_computed(dims) else f"[{texts_of(dims)}]"
+
+    def add(self, call: Call) -> None:
+        """Write the operators of a call."""
+        check_rank(call.stage.before, DIALECTS["openvino"], "input")
+        super().add(call)
+
+    def transpose(self, call: Call) -> None:
+        """Write a Transpose."""
+        self.node("transpose", list(self.permutation(call)))
+
+    def reshape(self, call: Call) -> None:
+        """Write a Reshape; 0 copies a dim unless it has to be a size."""
+        made = requested_shape(call, self.readings, self.rules)
+        self.node("reshape", self.vector(made.dims), f"special_zero={not made.literal}")
+        self.warnings += made.warnings
+
+    def squeeze(self, call: Call) -> None:
+        """Write a Squeeze."""
+        self.node("squeeze", list(squeezed_axes(call.stage)))
+
+    def unsqueeze(self, call: Call) -> None:
+        """Write an Unsqueeze."""
+        self.node("unsqueeze", list(inserted_axes(call.stage)))
+
+    def expand(self, call: Call) -> None:
+        """Write a Broadcast. New dims are inserted before it: OpenVINO drops one whose shape holds only 1."""
+        dims = two_way_dims(call.stage.before, call.dims, self.readings)
+        if added := len(dims) - len(call.stage.before):
+            self.node("unsqueeze", list(range(added)))
+        self.node("broadcast", self.vector(dims), 'broadcast_spec="BIDIRECTIONAL"')
+
+    def tile(self, call: Call) -> None:
+        """Write a Tile, which makes new axes where it has more repeats than there are dims."""
+        self.node("tile", self.vector([*map(self.readings.read, call.repeats)]))
+
+    def pick(self, stage: Stage) -> None:
+        """Write a Gather of one index, or a Slice of some axes."""
+        kept = cut_axes(stage)
+        if kept[0].goes:
+            self.node("gather", kept[0].first, kept[0].axis)
+        else:
+            rows = zip(*((each.first, each.end, each.step, each.axis) for each in kept), strict=True)
+            self.node("slice", *([*row] for row in rows))
+
+    def split(self, stage: Stage) -> None:
+        """Write a Split, of whose outputs one is read."""
+        axis, parts, part = split_axis(stage)
+        self.node("split", axis, parts, read=f".output({part})")
+
+    def roll(self, stage: Stage) -> None:
+        """Write a Roll."""
+        roll = short_roll(stage, "openvino")
+        self.node("roll", [roll.shift], [roll.axis])
+
+    def shape(self, stage: Stage, move: Slice) -> None:
+        """Write a ShapeOf, with a Slice of it if not every dim is asked for."""
+        self.node("shape_of")
+        if len(shape_after(stage)) < len(stage.before):
+            self.node("slice", [move.start], [move.end], [1])
+
+
+def openvino(answer: Trace | Chain) -> Code:
+    """Return the code that makes nodes after the node `x`; raise `ShapeError` (usage) if OpenVINO refuses the request.
+
+    >>> import shapecalc as sc
+    >>> print(openvino(sc.reshape("N,C,H,W", "0,-1")).text.splitlines()[-1])
+    y = ops.reshape(x, [0, -1], special_zero=True)
+    """
+    graph = OpenVinoGraph(answer)
+    for call in calls_of(answer):
+        graph.add(call)
+    return graph.code(answer)
+
+
+class TensorRTNetwork(Graph):
+    """Layers of a TensorRT network, for its Python API. One Shuffle transposes, reshapes and transposes."""
+
+    name = "tensorrt"
+    node_name = "layer"
+    forms = Forms(
+        sizes="sizes = network.add_shape(x).get_output(0)",
+        constant="{name} = network.add_constant(({1},), np.array([{0}], dtype=np.int64)).get_output(0)",
+        axis="{name} = network.add_slice(sizes, start=({0},), shape=(1,), stride=(1,)).get_output(0)",
+        multiply="{name} = network.add_elementwise({0}, {1}, trt.ElementWiseOperation.PROD).get_output(0)",
+        divide="{name} = network.add_elementwise({0}, {1}, trt.ElementWiseOperation.FLOOR_DIV).get_output(0)",
+        concat="{name} = network.add_concatenation([{0}]).get_output(0)",
+    )
+    modules: ClassVar = {"np": "import numpy as np", "trt": "import tensorrt as trt"}
+    intro = ("# network is a trt.INetworkDefinition, x one of its tensors",)
+    rules = Rules("tensorrt", "zero_is_placeholder", on=False)
+
+    def layer(self, method: str, arguments: str = "", *settings: str) -> None:
+        """Write a layer on the tensor, with what is set or called on it."""
+        call = f"layer = network.{method}({self.tensor}{arguments})"
+        self.lines += [call, *(f"layer.{setting}" for setting in settings), "y = layer.get_output(0)"]
+        self.tensor = "y"
+
+    def setting(self, name: str, index: int, dims: Shape) -> str:
+        """Return what sets dims: as a property if they are known, otherwise as an input of the layer."""
+        if not is_computed(dims):
+            return f"{name} = {_tuple(dims)}"
+        return f"set_input({index}, {self.sizes.vector(dims)})"
+
+    def shuffle(self, calls: Iterable[Call]) -> None:
+        """Write the one layer that transposes, reshapes and transposes."""
+        settings = list[str]()
+        for call in calls:
+            if call.stage.kind is Kind.PERMUTE:
+                settings.append(f"{'second' if settings else 'first'}_transpose = {self.permutation(call)}")
+            else:
+                settings += self.reshape_settings(call)
+        self.layer("add_shuffle", "", *settings)
+
+    def reshape_settings(self, call: Call, *, literal: bool = False) -> list[str]:
+        """Return what sets the requested shape of a Shuffle."""
+        made = requested_shape(call, self.readings, self.rules, literal=literal)
+        self.warnings += made.warnings
+        dims = self.setting("reshape_dims", 1, made.dims)
+        return [dims, *(["zero_is_placeholder = False"] if made.literal else [])]
+
+    def transpose(self, call: Call) -> None:
+        """Write a Shuffle."""
+        self.shuffle([call])
+
+    reshape = squeeze = unsqueeze = transpose
+
+    def expand(self, call: Call) -> None:
+        """Write a slice that reads the dims of 1 again and again. New dims are inserted before it by a Shuffle."""
+        output, before = shape_after(call.stage), call.stage.before
+        added = len(output) - len(before)
+        if added:
+            asked = (*(RequestedDim(1),) * added, *(RequestedDim(dim, (axis,)) for axis, dim in enumerate(before)))
+            self.layer("add_shuffle", "", *self.reshape_settings(replace(call, dims=asked), literal=0 in before))
+        solved = solved_names(call.trace.conditions)
+        strides = tuple(int(rewrite(dim, solved) != 1) for dim in ((1,) * added + before))
+        read = tuple(map(self.readings.read, output))
+        self._slice((0,) * len(read), read, strides)
+
+    def pick(self, stage: Stage) -> None:
+        """Write a slice, with a Shuffle after it that drops the axes of which one position is taken."""
+        before, output, move = stage.before, shape_after(stage), pick_of(stage)
+        if not all_known((*before, *output)):
+            named = f"{stage.label} of sizes with names is not written as tensorrt code"
+            raise misuse(named, "give the sizes with --where")
+        starts = [start % dim if size != 0 else 0 for (start, _, size), dim in zip(move.axes, before, strict=True)]
+        self._slice(starts, tuple(1 if size is None else size for size in move.sizes), move.steps)
+        if None in move.sizes:
+            zeros = ["zero_is_placeholder = False"] if 0 in output else []
+            self.layer("add_shuffle", "", self.setting("reshape_dims", 1, output), *zeros)
+
+    split = pick
+
+    def shape(self, stage: Stage, move: Slice) -> None:
+        """Write a shape layer, with a slice of it if not every dim is asked for."""
+        count = len(shape_after(stage))
+        self.layer("add_shape")
+        if count < len(stage.before):
+            self._slice((move.start if count else 0,), (count,), (1,))
+
+    def _slice(self, start: Sequence[Dim], shape: Shape, stride: Sequence[Dim]) -> None:
+        computed = is_computed(shape)
+        known = _tuple((0,) * len(shape) if computed else shape)
+        arguments = f", start={_tuple(start)}, shape={known}, stride={_tuple(stride)}"
+        self.layer("add_slice", arguments, *([self.setting("shape", 2, shape)] if computed else []))
+
+
+def tensorrt(answer: Trace | Chain) -> Code:
+    """Return the code that adds layers to a `network` after its tensor `x`, with the fewest Shuffles.
+
+    Raises `ShapeError` for more dims than TensorRT has, or a size that nobody knows.
+    """
+    network = TensorRTNetwork(answer)
+    check_rank(answer.input, DIALECTS["tensorrt"], "input")
+    for run in runs(calls_of(_with_fewest_layers(answer), tiles=False), lambda call: call.stage.move):
+        for call in run:
+            check_rank(shape_after(call.stage), DIALECTS["tensorrt"], "input")
+        if run[0].stage.kind in (Kind.PERMUTE, *CUTS):
+            network.shuffle(run)
+        else:
+            network.add(run[0])
+    return network.code(answer)
+
+
+def _with_fewest_layers(answer: Trace | Chain) -> Trace | Chain:
+    """Return an answer as it is asked with the fewest Shuffles; as it was asked if TensorRT takes that as it is."""
+    found = simplify(answer, Goal.SHUFFLES, "float32")  # of any type: bytes do not count
+    too_wide = any(len(shape_after(stage)) > MOST_DIMS for stage in answer.stages)
+    return found.chain if too_wide or found.after.shuffles < found.before.shuffles else answer
+
+
+def _tuple(dims: Sequence[Dim]) -> str:
+    return f"({texts_of(dims)},)" if len(dims) == 1 else f"({texts_of(dims)})"
+
+
+WRITERS: dict[str, Callable[..., Code]] = {"onnx": onnx, "openvino": openvino, "tensorrt": tensorrt}

@@ -214,10 +214,9 @@ class Stage(Record):
         return self
 
 
-if TYPE_CHECKING:
-    Reasons: TypeAlias = Generator[Stage | Step | Move, None, Shape]
-    """An op at work. For each stage it yields the `Stage` as it begins, its `Step`s, and its `Move`. It returns the
-    output shape."""
+Reasons: TypeAlias = "Generator[Stage | Step | Move, None, Shape]"
+"""An op at work. For each stage it yields the `Stage` as it begins, its `Step`s, and its `Move`. It returns the
+output shape."""
 
 
 # `Trace` and `Chain`: a request and everything that follows from it.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace
 from shapecalc.core.ask import ask, check_attributes, check_names_known, setting_of, with_sizes
-from shapecalc.core.conditions import Conditions, Never, combine, divides, holds, put_sizes_in
+from shapecalc.core.conditions import Conditions, Never, combine, divides, holds, put_sizes_in, required
 from shapecalc.core.dialects.base import EmptyInfer, Zero, check_rank, checked_volume, spelled
 from shapecalc.core.dims import Monomial, Shape, all_known, names, substitute
 from shapecalc.core.moves import Pick
@@ -99,11 +99,8 @@ def _fractions(request: Request) -> tuple[Step, ...]:
         for index, dim in enumerate(dims if isinstance(dims, tuple) else ()):
             if not isinstance(dim, Monomial):
                 continue
-            try:
-                conditions = divides(dim, 1)
-            except Never:
-                message = f"{brief(str(dim))} is not a whole number for any sizes"
-                raise refusal(INDIVISIBLE, message, argument=argument, index=index) from None
+            message = f"{brief(str(dim))} is not a whole number for any sizes"
+            conditions = required(divides, dim, 1, refusal(INDIVISIBLE, message, argument=argument, index=index))
             if conditions:
                 steps.append(Step(WRITTEN_FRACTION, None, (), dim, conditions))
     return tuple(steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Step
-from shapecalc.core.conditions import Conditions, Never, divides, equal
+from shapecalc.core.conditions import Conditions, Never, divides, equal, required
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
 from shapecalc.core.moves import Reshape
 from shapecalc.core.problem import ShapeError, misuse, refusal
@@ -27,13 +27,10 @@ from shapecalc.core.text import brief, count_text, dim_text, shape_text, visible
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from shapecalc.core.answers import Reasons, StepRule
     from shapecalc.core.problem import Rule
-
-    Refuses = Callable[..., ShapeError | None]
-    """Called as `Op.steps` is; returns the error for a request that is refused."""
 
 
 # `Param`: one parameter of an op, by the name that every front end gives it.
@@ -82,6 +79,8 @@ class Param(Record):
 
 NONE: FrozenDict = FrozenDict()
 NO_VERSIONS: Mapping[int, frozenset[str]] = {}
+Refuses: TypeAlias = "Callable[..., ShapeError | None]"
+"""Called as `Op.steps` is; returns the error for a request that is refused."""
 
 
 class Zero(Choice):
@@ -282,6 +281,21 @@ class Dialect(Record):
     def reading_as_json(self, on: bool | None) -> dict[str, object]:
         """Return how it reads a requested shape at one setting, as the JSON object of `shapecalc dialects`."""
         return {"setting": on} | {name: answer.value for name, answer in fields(self.readings[on]).items()}
+
+
+class Setting(Record):
+    """The rules under which one request is answered."""
+
+    row: Dialect
+    operator: Operator
+    steps: Callable[..., Reasons]
+    """What resolves the request: the operator's own way, or the op's."""
+    version: int | None
+    """The operator's version; None if operators have no versions."""
+    reading: Reading
+    """How 0 and -1 are read in a requested shape."""
+    options: FrozenDict
+    """The switch in force, by the framework's own name."""
 
 
 COPIES = Reading(Zero.COPIES)
@@ -518,10 +532,7 @@ def inferred(shape: Shape, known: Dim, hole: int, taken: set[int], index: int, w
     have, sources = product(shape), tuple([axis for axis in range(len(shape)) if axis not in taken])
     if known == 0:
         raise refusal(ZERO_VOLUME_INFER, f"-1 could be any size, because {why_any}", argument="target", index=index)
-    try:
-        conditions = divides(have, known)
-    except Never:
-        message = f"{count_text(shape, have)} cannot be divided by {known}"
-        raise refusal(INDIVISIBLE, message, argument="target", index=index) from None
+    message = f"{count_text(shape, have)} cannot be divided by {known}"
+    conditions = required(divides, have, known, refusal(INDIVISIBLE, message, argument="target", index=index))
     facts = FrozenDict(shape=shape, have=have, known=known)
     return Step(INFERRED, hole, sources, quotient(have, known), conditions, facts)

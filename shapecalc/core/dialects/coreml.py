@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step, StepRule
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.dialects.base import (
     COPIES,
     Dialect,
@@ -10,18 +10,18 @@ from shapecalc.core.dialects.base import (
     NoPerm,
     NotOne,
     Operator,
+    Setting,
     check_rank,
     reshaped,
 )
+from shapecalc.core.dims import Shape
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.values import slices_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
 
 SOURCE = "Core ML Tools, MIL operators of iOS 17: reshape"
 
@@ -57,12 +57,12 @@ FILLED_ONE = StepRule(
 )
 
 
-def reshape(shape: Shape, at: Any, target: Shape) -> Reasons | None:
+def reshape(shape: Shape, at: Setting, target: Shape) -> Reasons | None:
     """Resolve a 0 in another number of dims than the input has. Any other reshape is left to the op."""
     return _reshape_from_right(shape, at, target) if 0 in target and len(target) != len(shape) else None
 
 
-def _reshape_from_right(shape: Shape, at: Any, target: Shape) -> Reasons:
+def _reshape_from_right(shape: Shape, at: Setting, target: Shape) -> Reasons:
     """Resolve `target` against `shape`, both lined up at the right.
 
     Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError`: rank-limit, and what
@@ -81,7 +81,7 @@ def _reshape_from_right(shape: Shape, at: Any, target: Shape) -> Reasons:
     return (yield from reshaped(shape, target, zero))
 
 
-def keeps_nothing(shape: Shape, _at: Any, slices: str) -> ShapeError | None:
+def keeps_nothing(shape: Shape, _at: Setting, slices: str) -> ShapeError | None:
     """Return the error for a slice that keeps nothing of a dim."""
     for axis, (dim, ends) in enumerate(zip(shape, slices_of(slices), strict=False)):
         if isinstance(dim, int) and dim > 0 and ends[2] != 0 and not range(dim)[slice(*ends)]:

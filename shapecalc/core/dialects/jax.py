@@ -6,10 +6,6 @@ from shapecalc.core.answers import Step, StepRule
 from shapecalc.core.dialects.base import KNOWN, Dialect, Operator, Reading, Zero
 from shapecalc.core.text import brief
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 
 def _clamped_index(step: Step, index: int, place: int) -> str:
     asked, axis = brief(str(index)), step.sources[0]

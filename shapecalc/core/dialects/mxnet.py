@@ -6,8 +6,8 @@ the library departs from its documents, the library was followed.
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step, StepRule
-from shapecalc.core.conditions import Conditions, Never, divides, equal
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.conditions import Conditions, divides, equal, required
 from shapecalc.core.dialects.base import (
     COPIES,
     FLOATS,
@@ -18,13 +18,14 @@ from shapecalc.core.dialects.base import (
     Holds,
     Operator,
     Param,
+    Setting,
     checked_volume,
     inferred,
     recut,
     same_count,
     second_infer,
 )
-from shapecalc.core.dims import Dim, Shape, product, quotient
+from shapecalc.core.dims import Axes, Dim, Shape, product, quotient
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import (
@@ -44,11 +45,7 @@ from shapecalc.core.text import brief, shape_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
-    from shapecalc.core.answers import Reasons
-
-    Axes = tuple[int, ...]
 
 SOURCE = "MXNet NDArray.reshape, and MXNet 1.9.1"
 REST, MERGE, SPLIT = -2, -3, -4
@@ -214,7 +211,7 @@ class Made(Record):
     facts: FrozenDict = NONE
 
 
-def reshape(shape: Shape, _at: Any, target: Shape, reverse: bool = False) -> Reasons:
+def reshape(shape: Shape, _at: Setting, target: Shape, reverse: bool = False) -> Reasons:
     """Resolve `target` against `shape`, entry by entry; both are read from the right if it is reversed.
 
     Source: MXNet NDArray.reshape ("-2 copy this/remainder of the dimensions ..., -3 use the product of two consecutive
@@ -326,20 +323,12 @@ def _split(asked: Codes, place: int, cursor: int) -> list[Made]:
         raise asked.refused(BELOW_MINUS_ONE, "a part of a split is a size or -1", place)
     inferred = parts.index(-1) if -1 in parts else None
     if inferred is None:
-        conditions = _made_up(asked, parts, dim, place)
+        message = f"{'*'.join(map(str, asked.in_order(tuple(parts))))} is not {dim}, the dim to split"
+        conditions = required(equal, dim, product(parts), asked.refused(SPLIT_MISMATCH, message, place))
     else:
         parts[inferred], conditions = _other_part(asked, parts[1 - inferred], dim, place)
     first = Made(SPLIT_ONE, (cursor,), parts[0], conditions, dim, FrozenDict(dim=dim))
     return [first, replace(first, dim=parts[1], conditions=(), count=1)]
-
-
-def _made_up(asked: Codes, parts: list[Dim], dim: Dim, place: int) -> Conditions:
-    """Return the conditions under which two parts make up a dim."""
-    try:
-        return equal(dim, product(parts))
-    except Never:
-        message = f"{'*'.join(map(str, asked.in_order(tuple(parts))))} is not {dim}, the dim to split"
-        raise asked.refused(SPLIT_MISMATCH, message, place) from None
 
 
 def _other_part(asked: Codes, part: Dim, dim: Dim, place: int) -> tuple[Dim, Conditions]:
@@ -348,10 +337,8 @@ def _other_part(asked: Codes, part: Dim, dim: Dim, place: int) -> tuple[Dim, Con
         raise asked.refused(
             ZERO_VOLUME_INFER, f"the -1 in the split of {dim} could be any size, because the other part is 0", place
         )
-    try:
-        return quotient(dim, part), divides(dim, part)
-    except Never:
-        raise asked.refused(INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {part}", place) from None
+    error = asked.refused(INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {part}", place)
+    return quotient(dim, part), required(divides, dim, part, error)
 
 
 def _step(asked: Codes, made: Made, out: int, count: int) -> Step:
@@ -364,21 +351,21 @@ def _step(asked: Codes, made: Made, out: int, count: int) -> Step:
     return Step(rule, out, axes, made.dim, made.conditions, facts)
 
 
-def transpose(shape: Shape, _at: Any, **_: object) -> ShapeError | None:
+def transpose(shape: Shape, at: Setting, **_: object) -> ShapeError | None:
     """Return the error for what transpose does not take."""
-    error = unknown(shape)
+    error = unknown(shape, at)
     if error is None and len(shape) > MOST_TRANSPOSED:
         message = f"{len(shape)} dims, and transpose of mxnet takes at most {MOST_TRANSPOSED}"
         error = refusal(RANK_LIMIT, message, argument="input", index=MOST_TRANSPOSED)
     return error
 
 
-def scalar(shape: Shape, at: Any, **_: object) -> ShapeError | None:
+def scalar(shape: Shape, at: Setting, **_: object) -> ShapeError | None:
     """Return the error for a scalar."""
     return None if shape else unknown(shape, at)
 
 
-def unknown(shape: Shape, _at: Any = None, **_: object) -> ShapeError | None:
+def unknown(shape: Shape, _at: Setting, **_: object) -> ShapeError | None:
     """Return the error for a shape that means to MXNet's operators that it is not known."""
     if not shape:
         return refusal(UNKNOWN_SHAPE, "MXNet reads the shape of a scalar as not known", argument="input")
@@ -389,7 +376,7 @@ def unknown(shape: Shape, _at: Any = None, **_: object) -> ShapeError | None:
     return None
 
 
-def squeeze(shape: Shape, _at: Any, axes: Axes | None = None) -> Reasons | None:
+def squeeze(shape: Shape, _at: Setting, axes: Axes | None = None) -> Reasons | None:
     """Resolve a squeeze that would drop every dim; the rest is left to the op."""
     if axes is not None:
         rank = len(shape)
@@ -406,12 +393,9 @@ def _squeeze_all(shape: Shape, axes: Axes) -> Reasons:
     yield Stage(Kind.SQUEEZE, "squeeze", "axes", shape, axes)
     rank = len(shape)
     for axis, dim in enumerate(shape):
-        try:
-            conditions = equal(dim, 1)
-        except Never:
-            index = [named % rank for named in axes].index(axis)
-            message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-            raise refusal(AXIS_NOT_ONE, message, argument="axes", index=index) from None
+        index = [named % rank for named in axes].index(axis)
+        message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
+        conditions = required(equal, dim, 1, refusal(AXIS_NOT_ONE, message, argument="axes", index=index))
         yield Step(DROPPED_ONE if axis else KEPT_LAST, None, (axis,), dim, conditions)
     return (yield from recut(shape, (1,)))
 

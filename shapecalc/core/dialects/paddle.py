@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step
-from shapecalc.core.conditions import Never, divides
+from shapecalc.core.answers import Kind, Reasons, Stage, Step
+from shapecalc.core.conditions import divides, required
 from shapecalc.core.dialects.base import (
     COMPLEX,
     FLOATS,
@@ -17,6 +17,7 @@ from shapecalc.core.dialects.base import (
     Operator,
     Reading,
     Repeats,
+    Setting,
     Zero,
     check_hole,
     check_rank,
@@ -45,20 +46,19 @@ from shapecalc.core.rules import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
-    from shapecalc.core.answers import Reasons
 
 MOST_MADE = 8
 """The most dims that unsqueeze and expand take and give; the other operators take 9."""
 
 
-def reshape(shape: Shape, at: Any, target: Shape) -> Reasons | None:
+def reshape(shape: Shape, at: Setting, target: Shape) -> Reasons | None:
     """Resolve the reshape of an empty tensor, where 0 is a size. Any other is left to the op."""
     return _reshape_empty(shape, at, target) if 0 in shape else None
 
 
-def _reshape_empty(shape: Shape, at: Any, target: Shape) -> Reasons:
+def _reshape_empty(shape: Shape, at: Setting, target: Shape) -> Reasons:
     """Resolve `target` against a tensor that holds nothing: 0 copies nothing, whatever its index.
 
     Source: paddle.reshape, run; its document says of 0 only that it copies. Raises `ShapeError`: two-infers,
@@ -100,22 +100,19 @@ def _inferred(shape: Shape, target: Shape, hole: int, known: Dim) -> Step:
         )
         raise refusal(ZERO_VOLUME_INFER, message, argument="target", index=hole)
     have, known = (product(dim for dim in dims if dim not in (0, -1)) for dims in (shape, target))
-    try:
-        conditions = divides(have, known)
-    except Never:
-        message = f"the input's {have} cannot be divided by {known}, both without their zeros"
-        raise refusal(INDIVISIBLE, message, argument="target", index=hole) from None
+    message = f"the input's {have} cannot be divided by {known}, both without their zeros"
+    conditions = required(divides, have, known, refusal(INDIVISIBLE, message, argument="target", index=hole))
     facts = FrozenDict(have=have, known=known, left_out=LeftOut.ZEROS)
     return Step(INFERRED_EMPTY, hole, axes, quotient(have, known), conditions, facts)
 
 
-def unsqueeze(shape: Shape, _at: Any, axes: tuple[int, ...] | None = None) -> Reasons | None:
+def unsqueeze(shape: Shape, _at: Setting, axes: tuple[int, ...] | None = None) -> Reasons | None:
     """Resolve an unsqueeze whose order of axes matters. Any other is left to the op."""
     ascending = axes is None or (list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0))
     return None if axes is None or ascending else _insert_in_turn(shape, axes)
 
 
-def over_inserted(shape: Shape, at: Any, axes: tuple[int, ...] | None = None) -> ShapeError | None:
+def over_inserted(shape: Shape, at: Setting, axes: tuple[int, ...] | None = None) -> ShapeError | None:
     """Return the error for an unsqueeze to too many dims."""
     return None if axes is None else over(MOST_MADE, len(shape) + len(axes), at.row, "gives", "axes")
 
@@ -137,12 +134,12 @@ def _insert_in_turn(shape: Shape, axes: tuple[int, ...]) -> Reasons:
     return (yield from inserted(shape, sources))
 
 
-def expand(shape: Shape, _at: Any, target: Shape) -> Reasons | None:
+def expand(shape: Shape, _at: Setting, target: Shape) -> Reasons | None:
     """Resolve an expand to no dims. Any other is left to the op."""
     return None if target else _expand_to_none(shape)
 
 
-def over_expanded(_shape: Shape, at: Any, target: Shape) -> ShapeError | None:
+def over_expanded(_shape: Shape, at: Setting, target: Shape) -> ShapeError | None:
     """Return the error for an expand to too many dims."""
     return over(MOST_MADE, len(target), at.row, "gives", "target")
 

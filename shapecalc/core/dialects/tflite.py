@@ -13,21 +13,15 @@ from shapecalc.core.dialects.base import (
     Operator,
     Reading,
     Repeats,
+    Setting,
     Zero,
     at_most,
     over,
 )
+from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.rules import MISSING_ARGUMENT
 from shapecalc.core.text import shape_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from shapecalc.core.dims import Shape
-
-    Axes = tuple[int, ...]
 
 MOST = 8
 """The most dims of a tensor that TRANSPOSE, SQUEEZE and REVERSE_V2 take."""
@@ -41,7 +35,7 @@ NOT_NEIGHBOURS = Rule(
 )
 
 
-def not_reversed(shape: Shape, at: Any, axes: Axes) -> ShapeError | None:
+def not_reversed(shape: Shape, at: Setting, axes: Axes) -> ShapeError | None:
     """Return the error for a flip of no axes, of axes that are no neighbours, and of a tensor of too many dims.
 
     Source: REVERSE_V2, run.

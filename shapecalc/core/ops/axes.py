@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Step
-from shapecalc.core.dialects.base import Repeats, checked_volume, recut
-from shapecalc.core.dims import product
+from shapecalc.core.answers import Reasons, Step
+from shapecalc.core.dialects.base import Repeats, Setting, checked_volume, recut
+from shapecalc.core.dims import Axes, Shape, product
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MERGED, NEGATIVE_AXIS, REPEATED_AXIS
 from shapecalc.core.text import brief
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Axes, Setting
-
-
-def merge(shape: Shape, parts: Sequence[Axes]) -> Reasons:
+def merge(shape: Shape, parts: list[Axes]) -> Reasons:
     """Make one dim of each part, which names neighbouring axes: the steps and the move of a stage that began.
 
     Raises `ShapeError`: overflow.

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step, StepRule
-from shapecalc.core.dialects.base import Operator, Repeats
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import Holds, Operator, Param, Repeats, Setting
+from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import shape_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Axes, Setting
 
 SOURCE = "numpy.flip, torch.flip, paddle.flip"
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage
-from shapecalc.core.dialects.base import Operator, Repeats
+from shapecalc.core.answers import Kind, Reasons, Stage
+from shapecalc.core.dialects.base import Holds, Operator, Param, Repeats, Setting
+from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Arguments, Changes, Op
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.rules import REPEATED_AXIS
 from shapecalc.core.text import number_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Axes, Setting
 
 UNPAIRED_AXES = Rule(
     "unpaired-axes",
@@ -59,7 +51,7 @@ def _axes_of_a_scalar(shape: Shape, _at: Setting, axes: Axes, destination: Axes)
     return None if shape or not axes or len(axes) != len(destination) else no_axis_of_a_scalar(axes[0], "axes", 0)
 
 
-def _as_many(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _as_many(shape: Shape, arguments: Arguments) -> Changes:
     """Yield the shorter of the two lists with axes that it does not name behind it, then the longer one cut."""
     (short, few), (long, many) = sorted(arguments.items(), key=lambda each: len(each[1]))
     named = {axis % max(1, len(shape)) for axis in few}
@@ -68,7 +60,7 @@ def _as_many(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, 
     yield long, many[: len(few)]
 
 
-def _others(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _others(shape: Shape, arguments: Arguments) -> Changes:
     """Yield each list with an axis that it does not name in place of each that it names again."""
     for name in ("axes", "destination"):
         axes = [axis % max(1, len(shape)) for axis in arguments[name]]

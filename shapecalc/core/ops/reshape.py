@@ -7,7 +7,7 @@ asked.
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.conditions import Conditions, Never, divides
 from shapecalc.core.dialects.base import (
     FLOATS,
@@ -16,8 +16,11 @@ from shapecalc.core.dialects.base import (
     SINCE_19,
     UP_TO_12,
     EmptyInfer,
+    Holds,
     Infers,
     Operator,
+    Param,
+    Setting,
     Zero,
     ZeroBeside,
     below_minus_one,
@@ -28,8 +31,8 @@ from shapecalc.core.dialects.base import (
     second_infer,
 )
 from shapecalc.core.dims import Dim, Shape, exceeds, product, quotient
-from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.ops.op import Op
+from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import (
     COPIED_ZERO,
@@ -45,13 +48,6 @@ from shapecalc.core.rules import (
     LeftOut,
 )
 from shapecalc.core.text import brief, count_text, rank_text, shape_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.ops.op import Setting
-    from shapecalc.core.problem import Rule
-
 
 IN_PLACE, FROM_LEFT = FrozenDict(from_left=False), FrozenDict(from_left=True)
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step, StepRule
-from shapecalc.core.dialects.base import Operator
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
+from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Roll
 from shapecalc.core.ops.axes import existing_axis
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Op
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import brief
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Setting
 
 
 def _rolled_axis(step: Step, shift: int) -> str:

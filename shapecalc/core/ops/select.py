@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step, StepRule
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator
-from shapecalc.core.dims import Dim
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Param, Setting
+from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import existing_axis
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Arguments, Changes, Op
 from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import KEPT_DIM, NEEDS_SIZE
 from shapecalc.core.text import brief
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Setting
 
 SOURCE = "ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather, Paddle indexing"
 
@@ -91,7 +82,7 @@ def _position(index: int, dim: Dim, axis: int, at: Setting) -> tuple[StepRule, i
     return TAKEN_INDEX, index % dim
 
 
-def _nearest_index(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _nearest_index(shape: Shape, arguments: Arguments) -> Changes:
     """Yield the same position counted from 0, and those at both ends."""
     dim, index = shape[arguments["axis"]], arguments["index"]
     if isinstance(dim, int):

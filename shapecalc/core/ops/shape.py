@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step, StepRule
-from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Operator
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Dialect, Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Slice
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Op
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import rank_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dialects.base import Dialect
-    from shapecalc.core.ops.op import Setting
 
 
 def _clamped(step: Step, end: str, wanted: int, rank: int) -> str:

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step, StepRule
-from shapecalc.core.conditions import Conditions, Never, divides
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Outside
-from shapecalc.core.dims import Dim, Monomial, quotient
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.conditions import Conditions, divides, required
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Outside, Param, Setting
+from shapecalc.core.dims import Dim, Monomial, Shape, quotient
 from shapecalc.core.moves import Pick
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Arguments, Changes, Op
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NEEDS_SUM, NO_SUCH_ATTRIBUTE
 from shapecalc.core.text import brief, number_text, rank_text
-from shapecalc.core.values import slices_of
+from shapecalc.core.values import Ends, slices_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Setting
-    from shapecalc.core.values import Ends
-
-    Kept = tuple[int, int, Dim, Conditions]
-    """What is kept of an axis: its start, its step, its size, and the conditions for them."""
+Kept = tuple[int, int, Dim, Conditions]
+"""What is kept of an axis: its start, its step, its size, and the conditions for them."""
 
 SOURCE = "ONNX Slice, NumPy basic indexing, OpenVINO Slice, TensorRT Slice"
 STEPS_SINCE = 10
@@ -135,7 +125,7 @@ def _kept_of_a_name(dim: Monomial, ends: Ends, axis: int, at: Setting) -> Kept:
         raise refusal(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
     forwards = step > 0
     if start in (None, 0) and stop is None and forwards:
-        return 0, step, quotient(dim, step), _whole_quotient(dim, step, axis)
+        return 0, step, quotient(dim, step), required(divides, dim, step, _size_decides(dim, axis))
     if start in (None, -1) and stop is None and step == -1:
         return -1, -1, dim, ()
     if start in (None, 0) and stop == 1 and forwards:
@@ -148,13 +138,6 @@ def _kept_of_a_name(dim: Monomial, ends: Ends, axis: int, at: Setting) -> Kept:
     less = f"{dim} - {brief(str((start or 0) - (stop or 0)))}"
     message = f"dim {axis} would be {less if step == 1 else f'({less}) / {step}'}, and a dim is a number or a product"
     raise refusal(NEEDS_SUM, message, argument="slices", index=axis)
-
-
-def _whole_quotient(dim: Monomial, step: int, axis: int) -> Conditions:
-    try:
-        return divides(dim, step)
-    except Never:
-        raise _size_decides(dim, axis) from None
 
 
 def _size_decides(dim: Monomial, axis: int) -> ShapeError:
@@ -173,7 +156,7 @@ SLICED = StepRule(
 )
 
 
-def _other_slices(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _other_slices(shape: Shape, arguments: Arguments) -> Changes:
     """Yield the slices without those of axes that do not exist, and with one left whole or without its step."""
     texts = arguments["slices"].split(",")
     if len(texts) > len(shape):

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage
-from shapecalc.core.dialects.base import Operator
+from shapecalc.core.answers import Kind, Reasons, Stage
+from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
+from shapecalc.core.dims import Shape
 from shapecalc.core.ops.axes import axis_from_zero, no_axis_of_a_scalar
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.transpose import transpose
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Setting
-    from shapecalc.core.problem import ShapeError
+from shapecalc.core.problem import ShapeError
 
 
 def swapaxes(shape: Shape, at: Setting, axis1: int, axis2: int) -> Reasons:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.dialects.base import (
     FLOATS,
     SINCE_13,
     UP_TO_12,
+    Holds,
     Operator,
+    Param,
+    Setting,
     TileRepeats,
     check_rank,
     check_sizes,
@@ -18,19 +21,11 @@ from shapecalc.core.dialects.base import (
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Expand
 from shapecalc.core.ops.axes import merge
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Arguments, Changes, Op
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import BROADCASTED, KEPT_DIM, OVERFLOW, STRETCHED
 from shapecalc.core.text import brief, number_text, rank_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.ops.op import Setting
 
 PADDLE_MOST = 7
 """The most dims that Paddle's tile takes and gives."""
@@ -95,7 +90,7 @@ def _parts(shape: Shape, repeats: Shape) -> list[tuple[Laid, ...]]:
     return parts
 
 
-def _repeated(shape: Shape, every: Sequence[Laid]) -> Reasons:
+def _repeated(shape: Shape, every: list[Laid]) -> Reasons:
     """Repeat the dims of 1 that have a count."""
     yield Stage(Kind.EXPAND, "repeat", "", shape, tuple([each.count for each in every]))
     output = tuple([dim if each.count == 1 else each.count for dim, each in zip(shape, every, strict=True)])
@@ -136,7 +131,7 @@ def _many_dims(shape: Shape, at: Setting, repeats: Shape) -> ShapeError | None:
     return over(PADDLE_MOST, max(len(shape), len(repeats)), at.row, argument=argument)
 
 
-def _fitting(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _fitting(shape: Shape, arguments: Arguments) -> Changes:
     """Yield repeats from 0 on, as many as there are dims; then those with one alone."""
     repeats = tuple([1 if isinstance(count, int) and count < 0 else count for count in arguments["repeats"]])
     rank = len(shape)
@@ -147,7 +142,7 @@ def _fitting(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, 
         yield "repeats", (*(1,) * place, count, *(1,) * (rank - place - 1))
 
 
-def _once(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _once(_shape: Shape, arguments: Arguments) -> Changes:
     """Yield the repeats that leave the tensor as it is."""
     yield "repeats", (1,) * len(arguments["repeats"])
 

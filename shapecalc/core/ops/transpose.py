@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step, StepRule
-from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, NoPerm, Operator
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Holds, NoPerm, Operator, Param, Setting
+from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Permute
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import Choice, FrozenDict
 from shapecalc.core.rules import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
 from shapecalc.core.text import number_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Axes, Setting
 
 
 class Order(Choice):

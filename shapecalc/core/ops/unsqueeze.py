@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage
-from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Operator, Repeats, inserted
+from shapecalc.core.answers import Kind, Reasons, Stage
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Holds, Operator, Param, Repeats, Setting, inserted
+from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import axes_from_zero
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MISSING_ARGUMENT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Axes, Setting
 
 ONE_AXIS = Rule(
     "one-axis",

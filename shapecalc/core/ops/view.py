@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step, StepRule
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.conditions import Known
-from shapecalc.core.dialects.base import Operator
-from shapecalc.core.dims import Shape, all_known
+from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
+from shapecalc.core.dims import Axes, Shape, all_known
 from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Arguments, Changes, Op
 from shapecalc.core.ops.reshape import reshape
 from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import NEEDS_SIZE
 from shapecalc.core.text import brief, rank_text, shape_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.ops.op import Axes, Setting
 
 SOURCE = "Tensor.view, and at::detail::computeStride of PyTorch 2.13.0"
 
@@ -183,7 +175,7 @@ def _said(clash: Clash, shape: Shape, strides: Shape) -> str:
     )
 
 
-def _copied_first(_shape: Shape, _arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _copied_first(_shape: Shape, _arguments: Arguments) -> Changes:
     """Yield the strides left out: those of a copy."""
     yield "strides", None
 

@@ -725,10 +725,8 @@ def _for_every_batch(found: Iterable[Fix]) -> str:
 def _near_hint(trace: Trace, problem: Problem) -> str:
     """Say which change of the argument at fault, or of the opset, would help."""
     at = refused_request(trace, problem)
-    if (
-        problem.rule in (rules.INDIVISIBLE, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
-        and (said := _target_hint(at)) is not None
-    ):
+    counted = problem.rule in (rules.INDIVISIBLE, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
+    if counted and (said := _target_hint(at)) is not None:
         return said
     if problem.rule is rules.NOT_A_PERMUTATION:
         return _missing(at)

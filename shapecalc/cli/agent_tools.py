@@ -15,10 +15,10 @@ from shapecalc.core.ask import ask, chain_with_options
 from shapecalc.core.commands import read_chain
 from shapecalc.core.compare import compare_chain
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import Holds
 from shapecalc.core.fixing import answer, answer_chain, compare
 from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, dialects_with, params_of
-from shapecalc.core.ops.op import Holds
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import MOST_DIMS, brief, is_file, shape_text, visible

@@ -8,8 +8,8 @@ from shapecalc.cli.direct import read_words
 from shapecalc.cli.options import PRINTING
 from shapecalc.cli.split_shapes import MOST_WORDS, bare_words
 from shapecalc.core.ask import ask
+from shapecalc.core.dialects.base import Holds
 from shapecalc.core.ops import OPS, params_of
-from shapecalc.core.ops.op import Holds
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.resolve import resolve
 from shapecalc.core.text import brief, visible

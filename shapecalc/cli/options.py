@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from shapecalc.core.ask import DEFAULT_OPSET, switch_name, switches
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import KNOWN
+from shapecalc.core.dialects.base import KNOWN, Holds
 from shapecalc.core.ops import dialects_with, params_of
-from shapecalc.core.ops.op import Holds
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Choice, Record
 from shapecalc.core.text import brief, visible
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-    from shapecalc.core.ops.op import Op, Param
+    from shapecalc.core.dialects.base import Param
+    from shapecalc.core.ops.op import Op
 
 
 MOST_DIGITS = 9

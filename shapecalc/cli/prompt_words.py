@@ -5,8 +5,7 @@ from __future__ import annotations
 from shapecalc.cli.options import PRINTING, Option, Takes, parameters_of
 from shapecalc.cli.session import COMMANDS
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.ops import OPS
-from shapecalc.core.rulebook import RULES
+from shapecalc.core.ops import OPS, every_rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def words_after(text: str) -> list[str]:
         return [*OPS] if bar else [*OPS, *(name.split()[0] for name in COMMANDS), "ans"]
     if words[0] in OPS:
         return [*(["ans"] if len(words) == 1 and not bar else []), *_option_words(words[0], words[-1])]
-    known: dict[str, Iterable[str]] = {"dialect": DIALECTS, "why": RULES}
+    known: dict[str, Iterable[str]] = {"dialect": DIALECTS, "why": every_rule()}
     return [*known.get(text.strip(), ())]
 
 

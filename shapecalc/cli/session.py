@@ -25,10 +25,9 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape
 from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.lookup import lookup, suggestion
-from shapecalc.core.ops import OPS
+from shapecalc.core.ops import OPS, every_rule
 from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, Record
-from shapecalc.core.rulebook import RULES
 from shapecalc.core.text import brief, read_shape, shape_text, visible
 
 TYPE_CHECKING = False
@@ -179,7 +178,7 @@ class Session:
     def _reply_to_why(self, words: list[str]) -> Reply:
         from shapecalc.cli.why import rule_text, rules_about
 
-        rules = rules_about(words[0]) or [lookup(words[0], RULES, "rule")] if words else [*RULES.values()]
+        rules = rules_about(words[0]) or [lookup(words[0], every_rule(), "rule")] if words else [*every_rule().values()]
         if len(rules) == 1:
             return Reply(rule_text(rules[0]))
         return Reply("\n".join(f"{rule}: {rule.sentence}" for rule in rules))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.cli.pages import OVERVIEW, PAGES
 from shapecalc.core.dialects import dialect_named
-from shapecalc.core.rulebook import RULES
+from shapecalc.core.ops import every_rule
 
 MANUAL = "the manual: shapecalc help --page; to begin: shapecalc help tutorial"
 MESSAGE = "an error message is read from standard input: shapecalc doctor, paste, Ctrl-D"
@@ -50,7 +50,7 @@ def topic_hint(word: str) -> str:
         return TOPICS[low]
     if low in PAGES:
         return f"a page of the manual: shapecalc help {low}"
-    if low in RULES:
+    if low in every_rule():
         return f"a rule: shapecalc why {low}"
     dialect = dialect_named(low)
     if dialect is not None:

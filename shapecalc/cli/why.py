@@ -6,8 +6,8 @@ from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import Argument, Command, printing_options
 from shapecalc.cli.output import Exit, put, put_json
 from shapecalc.core.lookup import lookup
+from shapecalc.core.ops import every_rule, refusals, step_rules
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.rulebook import REFUSALS, RULES, STEP_RULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ RULE = Argument(
     "the id of a rule, or of a cause that doctor names, or a word to search for",
     "[RULE]",
     required=False,
-    completions=lambda: RULES,
+    completions=every_rule,
 )
 
 
@@ -32,7 +32,7 @@ def run_why(rule: str | None, out: Output) -> int:
         return Exit.YES
     found = rules_about(rule)
     try:
-        entries = found or [lookup(rule, RULES | causes(), "rule", all_by="shapecalc why")]
+        entries = found or [lookup(rule, every_rule() | causes(), "rule", all_by="shapecalc why")]
     except ShapeError as error:
         return print_error(error, "why", {"rule": rule}, out)
     if len(entries) == 1:
@@ -66,14 +66,15 @@ def rules_about(word: str) -> list[Rule]:
     >>> [str(rule) for rule in rules_about("-1")][:2], rules_about("nope")
     (['infer', 'infer-empty'], [])
     """
-    if word in RULES or not word.strip():
-        return [RULES[word]] if word in RULES else []
+    rules = every_rule()
+    if word in rules or not word.strip():
+        return [rules[word]] if word in rules else []
     from re import IGNORECASE, compile, escape
 
     whole = compile(rf"(?<![\w-]){escape(word.strip())}(?!\w)", IGNORECASE)
     texts = {
         rule: f"{rule.sentence}\n{rule} {rule.replace('-', ' ')}\n{rule.explanation}\n{rule.source}"
-        for rule in RULES.values()
+        for rule in rules.values()
     }
     places = {rule: found.start() for rule, text in texts.items() if (found := whole.search(text))}
     return sorted(places, key=lambda rule: places[rule] > 0)
@@ -82,7 +83,7 @@ def rules_about(word: str) -> list[Rule]:
 def rule_text(rule: Rule) -> str:
     """Return a rule as a paragraph to read, with its source and an example to run.
 
-    >>> print(rule_text(RULES["two-infers"]))
+    >>> print(rule_text(every_rule()["two-infers"]))
     two-infers: more than one dim to infer
     <BLANKLINE>
       With two unknown dims, several answers would fit.
@@ -100,16 +101,16 @@ def rule_text(rule: Rule) -> str:
 def _print_list(out: Output) -> None:
     """Print every rule in a line, those that settle something first."""
     if out.json:
-        put_json([rule.as_json() for rule in RULES.values()])
+        put_json([rule.as_json() for rule in every_rule().values()])
         return
-    for title, rules in (("what settles a dim", STEP_RULES), ("what refuses a request", REFUSALS)):
+    for title, rules in (("what settles a dim", step_rules()), ("what refuses a request", refusals())):
         put(f"{title}:")
         _put_rules(list(rules.values()))
 
 
 def _put_rules(rules: Sequence[Rule]) -> None:
     """Print rules, each in a line."""
-    width = max(map(len, RULES))
+    width = max(map(len, every_rule()))
     for rule in rules:
         put(f"  {rule.ljust(width)}  {rule.sentence}")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from shapecalc.core.answers import Request
 from shapecalc.core.dialects import DIALECTS, dialect_named
-from shapecalc.core.dialects.base import element_type, spelled
+from shapecalc.core.dialects.base import NONE, Holds, Setting, element_type, spelled
 from shapecalc.core.dims import Monomial, Shape, names, substitute
 from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, dialects_with, params_of
-from shapecalc.core.ops.op import NONE, Holds, Setting, accepted_types, operator_of, steps_of
+from shapecalc.core.ops.op import accepted_types, operator_of, steps_of
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse, refusal
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import DTYPE, INDIVISIBLE, MISSING_SWITCH, NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.core.dialects.base import Dialect, Operator, Zero
-    from shapecalc.core.ops.op import Op, Param
+    from shapecalc.core.dialects.base import Dialect, Operator, Param, Zero
+    from shapecalc.core.ops.op import Op
 
 
 # The options that every op has in every front end. To know the switches, every dialect is imported.

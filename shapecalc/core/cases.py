@@ -14,13 +14,12 @@ from shapecalc.core.dialects.base import SINCE_25, Dialect
 from shapecalc.core.dims import Dim, plain
 from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.lookup import lookup, suggestion
-from shapecalc.core.ops import OPS, operators_of, params_of
+from shapecalc.core.ops import OPS, every_rule, operators_of, params_of, refusals
 from shapecalc.core.ops.op import Op, accepted_types
 from shapecalc.core.pattern import pattern_of_dims, read_pattern, sized_names, unexpected
 from shapecalc.core.problem import USAGE, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.resolve import resolve
-from shapecalc.core.rulebook import REFUSALS, RULES
 from shapecalc.core.text import brief, read_dims, shape_text, visible
 from shapecalc.core.values import describe, whole_number
 
@@ -123,7 +122,7 @@ def _refusal(words: list[str]) -> Expectation:
     if len(words) > 1:
         raise misuse(f"'{visible(brief(' '.join(words)))}' is not one rule", argument="expect")
     for rule in words:
-        lookup(rule, REFUSALS, "rule")
+        lookup(rule, refusals(), "rule")
     return Expectation(None, None, words[0] if words else None)
 
 
@@ -596,7 +595,7 @@ def _typed_requests(setup: Setup) -> Iterator[Request]:
 
 def _examples() -> Iterator[tuple[str, Request]]:
     """Yield the example of each rule that is one request, and can be read."""
-    for rule in RULES.values():
+    for rule in every_rule().values():
         words = split(rule.example)[1:]
         try:
             stage = read_stage(words, with_input=True)

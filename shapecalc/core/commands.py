@@ -5,9 +5,10 @@ from __future__ import annotations
 from shapecalc.core.answers import Request
 from shapecalc.core.ask import common_options, read_flag, switches
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import Holds
 from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, params_of
-from shapecalc.core.ops.op import Holds, Op
+from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import ask_chain

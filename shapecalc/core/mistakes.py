@@ -13,7 +13,7 @@ from shapecalc.core.follow import follow
 from shapecalc.core.moves import Permute
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve, resolve_chain
-from shapecalc.core.rules import CopiedZero
+from shapecalc.core.rules import COPIED_ZERO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _zeros_of_the_input(trace: Trace) -> Iterator[Misread]:
 
 def _copied(stage: Stage, shape: Shape, start: int = 0, by: int = 1) -> Shape:
     """Return what is asked for with the dims of a shape that 0s copy as one counts from `start`; empty if it ends."""
-    outs = [step.out for step in stage.steps if isinstance(step.facts, CopiedZero) and step.out is not None]
+    outs = [step.out for step in stage.steps if step.rule == COPIED_ZERO and step.out is not None]
     target = list(stage.asked)
     for out in outs:
         axis = start + by * out

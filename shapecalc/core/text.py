@@ -29,6 +29,11 @@ NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x20
 """Characters that change the direction or the lines of the text around them."""
 
 
+def left_over(dim: Dim, by: Dim) -> str:
+    """Say how much of a dim is left over by a division, if both are numbers."""
+    return f", {brief(str(dim % by))} left over" if isinstance(dim, int) and isinstance(by, int) else ""
+
+
 def count_text(dims: Shape, volume: Dim) -> str:
     """Return the text of an element count, with its factors if there are several that it does not show itself.
 

@@ -228,8 +228,8 @@ def _written(ends: Iterable[object], argument: str) -> str:
     return f"{first}:{last}" + (f":{each}" if each else "")
 
 
-if TYPE_CHECKING:
-    Ends = tuple[int | None, int | None, int | None]
+Ends = tuple[int | None, int | None, int | None]
+"""The start, the stop and the step of a slice."""
 
 
 # How patterns of axes are written: `b c (h p) -> b h (p c)`, as einops has them. Each token keeps its place.

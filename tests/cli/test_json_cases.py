@@ -14,8 +14,9 @@ from shapecalc.cli.checking.reports import Report, Style
 from shapecalc.core.ask import switches
 from shapecalc.core.cases import case_of, read_object
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import Holds
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.op import Holds, operator_of
+from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import ShapeError
 from tests.sampling import examples
 from tests.strategies import permutations, reshapes

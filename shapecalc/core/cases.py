@@ -55,8 +55,8 @@ NONE: FrozenDict = FrozenDict()
 class Expectation(Record):
     """What an answer must be: an output shape, under conditions where they are given, a refusal, or what a chain is."""
 
-    output: str | None
-    """The output shape, or a pattern of it, as shapecalc prints it; None where a refusal or a chain is expected."""
+    output: ShapePattern | None
+    """The output shape, or a pattern of it; None where a refusal or a chain is expected."""
     conditions: frozenset[str] | None = None
     """The conditions as shapecalc prints them; None where nothing is said of them."""
     rule: str | None = None
@@ -73,7 +73,7 @@ class Expectation(Record):
             return f"{SAME_AS} {self.same_as}"
         if self.output is None:
             return f"{REFUSED} {self.rule}" if self.rule else REFUSED
-        return _conditional(self.output, sorted(self.conditions or ()))
+        return _conditional(str(self.output), sorted(self.conditions or ()))
 
 
 def read_expectation(text: str, options: Mapping[str, object] = NONE) -> Expectation:
@@ -92,7 +92,7 @@ def read_expectation(text: str, options: Mapping[str, object] = NONE) -> Expecta
     if words[:2] == SAME_AS.split():
         return _same_as(" ".join(words[2:]), options)
     shape, when, conditions = " ".join(words).partition(" when ")
-    return Expectation(_shape(shape), _condition_texts(conditions.split(" and ")) if when else None)
+    return Expectation(read_pattern(shape, "expect"), _condition_texts(conditions.split(" and ")) if when else None)
 
 
 def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expectation:
@@ -108,13 +108,13 @@ def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expec
         case str():
             return read_expectation(value, options)
         case list():
-            return Expectation(str(pattern_of_dims(value, "expect")))
+            return Expectation(pattern_of_dims(value, "expect"))
         case {"error": str(rule), **rest} if not rest:
             return _refusal([rule])
         case {"same_as": str(chain), **rest} if not rest:
             return _same_as(chain, options)
         case {"output": list(output), "conditions": list(conditions), **rest} if not rest:
-            return Expectation(str(pattern_of_dims(output, "expect")), _condition_texts(conditions))
+            return Expectation(pattern_of_dims(output, "expect"), _condition_texts(conditions))
     hint = 'write [2, 12], "error", {"error": RULE} or {"output": [2, 6], "conditions": ["N == 3"]}'
     raise misuse(f"{describe(value)} is not an expectation", hint, argument="expect")
 
@@ -134,10 +134,6 @@ def _same_as(chain: str, options: Mapping[str, object]) -> Expectation:
         raise misuse(f"a chain is missing after {SAME_AS}", "write | OP ... or INPUT | OP ...", argument="expect")
     asked_chain(chain, ())
     return Expectation(None, None, None, chain, FrozenDict(options))
-
-
-def _shape(text: str) -> str:
-    return str(read_pattern(text, "expect"))
 
 
 def _condition_texts(texts: Iterable[object]) -> frozenset[str]:
@@ -217,9 +213,7 @@ def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -
 
 def wrong_output(expected: Expectation, answer: Trace | Chain) -> Unexpected | None:
     """Return what is wrong with the output of an answer; None if it is what was expected, or if none was."""
-    if expected.output in (None, shape_text(answer.output or ())):
-        return None
-    return unexpected(read_pattern(str(expected.output), "expect"), answer, expected.sized)
+    return None if expected.output is None else unexpected(expected.output, answer, expected.sized)
 
 
 def refused_by(expected: Expectation, rule: str) -> bool:
@@ -287,7 +281,7 @@ KEYS = dict.fromkeys(
     )
 )
 """The keys of a JSON case; `source` is for people."""
-NO_OPTIONS = ("op", "input", "expect", "id", "source")
+NO_OPTIONS = frozenset(("op", "input", "expect", "id", "source"))
 """Those that are no options of the op."""
 ARROW, COMMENT, DEFAULT = "=>", "#", "@default"
 
@@ -357,27 +351,28 @@ def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 def _with_sized(expected: Expectation | None, stages: Stages) -> Expectation | None:
     """Return an expectation that knows the names to which the stages of its case give sizes."""
-    if expected is None or not any("where" in options for _, options in stages):
-        return expected
-    return replace(expected, sized=frozenset(sized_names(options for _, options in stages)))
+    for _, options in stages:
+        if expected is not None and "where" in options:
+            return replace(expected, sized=frozenset(sized_names(options for _, options in stages)))
+    return expected
 
 
-def case_of(found_object: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
+def case_of(given: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
     """Return the case that a JSON object states; raise `ShapeError` (usage) for what no case has."""
-    for name in found_object:
-        if name not in KEYS:
-            raise misuse(f"a case has no '{visible(brief(name))}'", suggestion(name, KEYS), argument=name)
-    op = found_object.get("op")
+    if not given.keys() <= KEYS.keys():
+        name = next(name for name in given if name not in KEYS)
+        raise misuse(f"a case has no '{visible(brief(name))}'", suggestion(name, KEYS), argument=name)
+    op, shape, expect = given.get("op"), given.get("input"), given.get("expect")
     if not isinstance(op, str):
         raise misuse("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
     if op not in OPS.names:
         lookup(op, OPS, "operation")
-    if found_object.get("input") is None:
+    if shape is None:
         raise misuse(f"{op} needs an input", argument="input")
-    options = {name: value for name, value in found_object.items() if name not in NO_OPTIONS}
-    expected = expectation_of(found_object["expect"], defaults) if found_object.get("expect") is not None else None
+    expected = None if expect is None else expectation_of(expect, defaults)
+    options = {name: value for name, value in given.items() if name not in NO_OPTIONS}
     stages = ((op, with_defaults(op, defaults, options)),)
-    return Case(found_object["input"], stages, False, _with_sized(expected, stages), found_object.get("id"))
+    return Case(shape, stages, False, _with_sized(expected, stages), given.get("id"))
 
 
 def read_default(text: str, defaults: Mapping[str, object]) -> dict[str, object]:

@@ -56,8 +56,7 @@ _switches: dict[str, Zero] = {}
 def switches() -> Mapping[str, Zero]:
     """Return what 0 means if a switch is on, by the frameworks' own names of the switches."""
     if not _switches:
-        rows = [row for row in DIALECTS.values() if row.switch is not None]
-        _switches.update({row.switch.name: row.readings[True].zero for row in rows})
+        _switches.update({row.switch.name: row.readings[True].zero for row in DIALECTS.values() if row.switch})
     return _switches
 
 

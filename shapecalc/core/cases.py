@@ -16,7 +16,7 @@ from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, operators_of, params_of
 from shapecalc.core.ops.op import Op, accepted_types
-from shapecalc.core.pattern import pattern_of_dims, read_pattern, sized_names, unexpected
+from shapecalc.core.pattern import ShapePattern, Unexpected, pattern_of_dims, read_pattern, sized_names, unexpected
 from shapecalc.core.problem import USAGE, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.resolve import resolve
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.core.answers import Chain
-    from shapecalc.core.pattern import Unexpected
 
 
 # Expectations: what a case says that its answer must be, and how answers are written as expectations.

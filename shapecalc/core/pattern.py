@@ -331,7 +331,7 @@ def unexpected(expected: ShapePattern, answer: Trace | Chain, sized: Iterable[st
     'expected N,C,64, got N,C*H*W/64,64'
     """
     output = answer.output or ()
-    if expected.dims == output and expected.gap is expected.dtype is None:
+    if expected.dims == output and expected.gap is None and expected.dtype is None:
         return None
     own = {name for trace in answer.traces for name in names(trace.request.dims) if name[0] != "?"}.union(sized)
     if expected.is_open(own):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from enum import Enum
+from enum import StrEnum
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.cases import Expectation, answer_text, request_text, verdict_on, wrong_output
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shapecalc.core.cases import Case
 
 
-class Verdict(Enum):
+class Verdict(StrEnum):
     """What a line came to, in the words of the summary."""
 
     PASSED = "passed"

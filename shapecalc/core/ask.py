@@ -27,8 +27,8 @@ from shapecalc.core.values import (
     describe,
     dims_of,
     is_whole,
+    read_axis_pattern,
     read_lengths,
-    read_pattern,
     read_sizes,
     read_slices,
     shape_of,
@@ -294,7 +294,7 @@ def _target(value: object, param: Param, _: Shape) -> Shape:
 
 def _pattern(value: object, param: Param, _: Shape) -> str:
     """Return a pattern, or the lengths of its axes, as it is typed; raise `ShapeError` (usage) if it is none."""
-    (read_pattern if param.holds is Holds.PATTERN else read_lengths)(value, param.name)
+    (read_axis_pattern if param.holds is Holds.PATTERN else read_lengths)(value, param.name)
     return str(value)
 
 

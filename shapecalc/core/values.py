@@ -243,7 +243,7 @@ MOST_DIGITS = 18
 WRITE_ONE = "write names for the axes, as in 'b c h w -> b (h w) c'"
 
 
-class Part(Record):
+class AxisGroup(Record):
     """One dim of a side: one axis, or those in a pair of brackets."""
 
     axes: tuple[Token, ...]
@@ -259,17 +259,17 @@ class Part(Record):
         return f"({words})" if self.grouped else words
 
 
-class Pattern(Record):
+class AxisPattern(Record):
     """Both sides of a pattern, dim by dim."""
 
-    left: tuple[Part, ...]
-    right: tuple[Part, ...]
+    left: tuple[AxisGroup, ...]
+    right: tuple[AxisGroup, ...]
 
 
-def read_pattern(text: object, argument: str = "pattern") -> Pattern:
+def read_axis_pattern(text: object, argument: str = "pattern") -> AxisPattern:
     """Return the pattern that a text writes; raise `ShapeError` (usage) if it writes none.
 
-    >>> [part.text for part in read_pattern("b c (h p) -> b h (p c)").right]
+    >>> [part.text for part in read_axis_pattern("b c (h p) -> b h (p c)").right]
     ['b', 'h', '(p c)']
     """
     if not isinstance(text, str):
@@ -282,12 +282,12 @@ def read_pattern(text: object, argument: str = "pattern") -> Pattern:
     left = _side(text, 0, middle, argument)
     right = _side(text, middle + len(ARROW), len(text), argument)
     _check_sides(left, right, argument)
-    return Pattern(left, right)
+    return AxisPattern(left, right)
 
 
-def _side(text: str, start: int, end: int, argument: str) -> tuple[Part, ...]:
+def _side(text: str, start: int, end: int, argument: str) -> tuple[AxisGroup, ...]:
     """Return the dims of one side of a pattern."""
-    parts, group, opened = list[Part](), list[Token](), -1
+    parts, group, opened = list[AxisGroup](), list[Token](), -1
     for token in _words(text, start, end):
         if token.text == "(":
             if opened >= 0:
@@ -296,12 +296,12 @@ def _side(text: str, start: int, end: int, argument: str) -> tuple[Part, ...]:
         elif token.text == ")":
             if opened < 0:
                 raise unreadable("a bracket that was never opened", token, argument)
-            parts.append(Part(tuple(group), opened, True))
+            parts.append(AxisGroup(tuple(group), opened, True))
             opened = -1
         elif opened >= 0:
             group.append(_axis(token, argument))
         else:
-            parts.append(Part((_axis(token, argument),), token.start))
+            parts.append(AxisGroup((_axis(token, argument),), token.start))
     if opened >= 0:
         raise unreadable("a bracket that is never closed", Token("(", opened), argument)
     if len(parts) > MOST_DIMS:
@@ -333,7 +333,7 @@ def _axis(token: Token, argument: str) -> Token:
     return token
 
 
-def _check_sides(left: tuple[Part, ...], right: tuple[Part, ...], argument: str) -> None:
+def _check_sides(left: tuple[AxisGroup, ...], right: tuple[AxisGroup, ...], argument: str) -> None:
     """Refuse an axis that a side names twice, or that only the left one has, and `(...)` at the left."""
     first, second = ([axis for part in side for axis in part.axes] for side in (left, right))
     for axes in (first, second):

@@ -359,7 +359,7 @@ def _all_dims(value: Value, call: Call) -> Shape:
     dims = value.shape if isinstance(value, Tensor) else value
     if not isinstance(dims, tuple) or not all(map(is_dim, dims)):
         raise call.error(f"{call.name} works on a shape or on the tensor only")
-    return dims
+    return dims  # type: ignore[return-value]
 
 
 def _same(value: Value, call: Call) -> Value:

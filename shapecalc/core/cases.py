@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from json import JSONDecodeError, JSONDecoder
+from typing import Any
 
-from shapecalc.core.answers import Request, Trace
+from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.ask import ask, common_options, dialect_called, read_flag, switches, with_defaults
 from shapecalc.core.commands import read_chain, read_stage, split
 from shapecalc.core.conditions import Conditions, Never, combine, differ, divides, equal
@@ -23,14 +25,6 @@ from shapecalc.core.resolve import resolve
 from shapecalc.core.rulebook import REFUSALS, RULES
 from shapecalc.core.text import brief, read_dims, shape_text, visible
 from shapecalc.core.values import describe, whole_number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Chain
-
 
 # Expectations: what a case says that its answer must be, and how answers are written as expectations.
 #
@@ -198,7 +192,8 @@ def _dim(text: str, condition: str) -> Dim:
 def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
     """Say whether an answer is what was expected; `strict` allows no conditions but those that are named."""
     if answer.problem:
-        return refused_by(expected, answer.problem.rule)
+        any_refusal = expected.output is None and expected.same_as is None
+        return any_refusal and expected.rule in (None, answer.problem.rule)
     if expected.same_as is not None:
         verdict = verdict_on(expected.same_as, expected.options, answer)
         return verdict == SAME or (not strict and verdict.startswith(f"{SAME} when"))
@@ -213,11 +208,6 @@ def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -
 def wrong_output(expected: Expectation, answer: Trace | Chain) -> Unexpected | None:
     """Return what is wrong with the output of an answer; None if it is what was expected, or if none was."""
     return None if expected.output is None else unexpected(expected.output, answer, expected.sized)
-
-
-def refused_by(expected: Expectation, rule: str) -> bool:
-    """Say whether a refusal by a rule is what was expected."""
-    return expected.output is None and expected.same_as is None and expected.rule in (None, rule)
 
 
 def verdict_on(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
@@ -268,21 +258,13 @@ def _conditional(output: str, conditions: Iterable[str]) -> str:
 # A line whose first character is { and goes on as an object does is JSON.
 
 
-KEYS = dict.fromkeys(
-    (
-        "op",
-        "input",
-        *(param.name for op in OPS.values() for param in params_of(op)),
-        *common_options(),
-        "expect",
-        "id",
-        "source",
-    )
-)
+PARAMS = [param.name for op in OPS.values() for param in params_of(op)]
+KEYS = dict.fromkeys(["op", "input", *PARAMS, *common_options(), "expect", "id", "source"])
 """The keys of a JSON case; `source` is for people."""
 NO_OPTIONS = frozenset(("op", "input", "expect", "id", "source"))
 """Those that are no options of the op."""
 ARROW, COMMENT, DEFAULT = "=>", "#", "@default"
+Stages = tuple[tuple[str, Mapping[str, object]], ...]
 
 
 class Case(Record):
@@ -333,19 +315,20 @@ def request_text(text: str) -> str:
 
 
 def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
-    request, arrow, expected = text.partition(COMMENT)[0].partition(ARROW)
-    if arrow and not expected.strip():
+    request, arrow, expect = text.partition(COMMENT)[0].partition(ARROW)
+    if arrow and not expect.strip():
         raise misuse("an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect")
-    wanted = read_expectation(expected.strip(), defaults) if arrow else None
-    if "|" in request:
+    expected = read_expectation(expect.strip(), defaults) if arrow else None
+    chained = "|" in request
+    if chained:
         shape, read = read_chain(request)
-        stages = tuple((op, with_defaults(op, defaults, options)) for op, options in read)
-        return Case(shape, stages, True, _with_sized(wanted, stages))
-    stage = read_stage(split(request), with_input=True)
-    if stage.input is None:
-        raise misuse(f"{stage.op} needs an input", argument="input")
-    stages = ((stage.op, with_defaults(stage.op, defaults, stage.options)),)
-    return Case(stage.input, stages, False, _with_sized(wanted, stages))
+    else:
+        stage = read_stage(split(request), with_input=True)
+        if stage.input is None:
+            raise misuse(f"{stage.op} needs an input", argument="input")
+        shape, read = stage.input, [(stage.op, stage.options)]
+    stages = tuple([(op, with_defaults(op, defaults, options)) for op, options in read])
+    return Case(shape, stages, chained, _with_sized(expected, stages))
 
 
 def _with_sized(expected: Expectation | None, stages: Stages) -> Expectation | None:
@@ -446,16 +429,10 @@ def _no_constant(text: str) -> None:
 
 
 _CAREFUL = JSONDecoder(object_pairs_hook=_without_repeats, parse_float=_finite, parse_constant=_no_constant)
-
-
-if TYPE_CHECKING:
-    Stages = tuple[tuple[str, Mapping[str, object]], ...]
-
-
 # Rewriting: a case's line with another expectation, and nothing else of it changed.
 
 
-_DECODER = json.JSONDecoder()
+_DECODER = JSONDecoder()
 BLANKS = " \t\n\r\v\f"
 
 
@@ -508,14 +485,18 @@ def _past(line: str, place: int, chars: str) -> int:
 def _value_text(old: str, answer: Trace | Chain, *, named: bool) -> str:
     """Return what was got as JSON, in the form and with the blanks of the old value."""
     separators = (", ", ": ") if ", " in old or ": " in old or "," not in old else (",", ":")
-    value: object = plain(answer.output)
-    if old.startswith('"') and not (old.startswith(f'"{REFUSED}') and not answer.problem):
-        value = answer_text(answer, conditions=named)
-    elif answer.problem:
-        value = {REFUSED: answer.problem.rule}
-    elif named and answer.conditions:
-        value = {"output": value, "conditions": [str(condition) for condition in answer.conditions]}
+    as_text = old.startswith('"') and not (old.startswith(f'"{REFUSED}') and not answer.problem)
+    value = answer_text(answer, conditions=named) if as_text else answer_value(answer, conditions=named)
     return json.dumps(value, separators=separators)
+
+
+def answer_value(answer: Trace | Chain, *, conditions: bool = True) -> object:
+    """Return an answer as the `expect` of a JSON case that it meets."""
+    if answer.problem:
+        return {REFUSED: str(answer.problem.rule)}
+    if conditions and answer.conditions:
+        return {"output": plain(answer.output), "conditions": [str(condition) for condition in answer.conditions]}
+    return plain(answer.output)
 
 
 # Golden cases: what every dialect answers to the same requests, version by version and setting by setting.
@@ -612,15 +593,7 @@ def vector(name: str, request: Request) -> dict[str, object]:
     case |= {argument: plain(value) for argument, value in request.arguments.items()}
     if switch and request.switch is not None:
         case[switch.name] = int(request.switch)
-    return case | {"expect": _expected(trace)}
-
-
-def _expected(trace: Trace) -> object:
-    if trace.problem:
-        return {"error": str(trace.problem.rule)}
-    if trace.conditions:
-        return {"output": plain(trace.output), "conditions": [str(condition) for condition in trace.conditions]}
-    return plain(trace.output)
+    return case | {"expect": answer_value(trace)}
 
 
 def _source(trace: Trace) -> str:

@@ -6,7 +6,10 @@ the resolver answers that request. Adding a kind is adding a function here and i
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Chain, Request, Trace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from shapecalc.core.answers import Chain, Request, Stage, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.follow import follow
@@ -15,15 +18,9 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve, resolve_chain
 from shapecalc.core.rules import CopiedZero
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from shapecalc.core.answers import Stage
-
-    Index = tuple[int, ...]
-    Misread = tuple[Request, str]
-    """A request as somebody read it who made a mistake, and one sentence that names the mistake."""
+Index: TypeAlias = tuple[int, ...]
+Misread: TypeAlias = tuple[Request, str]
+"""A request as somebody read it who made a mistake, and one sentence that names the mistake."""
 
 
 class Mistake(Record):

@@ -391,7 +391,7 @@ def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Di
     if word.isidentifier() and word.isascii() and len(word) <= LONGEST_WORD:
         return named_dim(word), unknowns
     if len(word) > LONGEST_WORD or not (word.isascii() and word.isprintable()):
-        raise _mistyped_error(token, token, argument, index)
+        raise mistyped_error(token, token, argument, index)
     numerator, denominator, powers = 1, 1, dict[str, int]()
     for divides, factor in _factors(token):
         text = factor.text.strip()
@@ -404,13 +404,8 @@ def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Di
             unknowns += text in UNKNOWN
             powers[name] = powers.get(name, 0) + (-1 if divides else 1)
         else:
-            raise _mistyped_error(factor, token, argument, index)
+            raise mistyped_error(factor, token, argument, index)
     return _product_dim(numerator, denominator, powers, token, argument, index), unknowns
-
-
-def _mistyped_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
-
-    return mistyped_error(part, whole, argument, index)
 
 
 def _product_dim(

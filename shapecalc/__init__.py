@@ -461,8 +461,8 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
     from shapecalc.core.values import shape_of
 
     matcher = Matcher(pattern_of(pattern), read_sizes(where or {}))
-    held = read_shape(shape) if isinstance(shape, str) else shape_of(shape)
-    problem = matcher.problem(held, element_type_of(shape))
+    dims = read_shape(shape) if isinstance(shape, str) else shape_of(shape)
+    problem = matcher.problem(dims, element_type_of(shape))
     if problem:
         raise ShapeError(problem)
     return matcher.sizes

@@ -241,8 +241,8 @@ class Matcher:
             return f"{shown}, and {want} {'stands for itself' if own else 'cannot be that'}"
         if want == named_dim(known[0]):
             return f"{shown}, and {want} is {dim_text(sizes[known[0]])} ({origins[known[0]]})"
-        told = ", ".join(f"{name} is {dim_text(sizes[name])}: {origins[name]}" for name in known)
-        return f"{shown}, and {want} is {_shown(want, sizes)} ({told})"
+        known_sizes = ", ".join(f"{name} is {dim_text(sizes[name])}: {origins[name]}" for name in known)
+        return f"{shown}, and {want} is {_shown(want, sizes)} ({known_sizes})"
 
 
 def element_type_of(array: object) -> str | None:

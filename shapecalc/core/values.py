@@ -64,8 +64,8 @@ def shape_of(value: object, argument: str = "input") -> Shape:
     >>> shape_of(Layer()), shape_of([2, None])
     ((?, 3), (2, ?))
     """
-    held = None if type(value) is tuple else getattr(value, "shape", None)
-    return dims_of(value if held is None else held, argument, lowest=0)
+    shape = None if type(value) is tuple else getattr(value, "shape", None)
+    return dims_of(value if shape is None else shape, argument, lowest=0)
 
 
 def dims_of(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
@@ -276,8 +276,8 @@ def read_axis_pattern(text: object, argument: str = "pattern") -> AxisPattern:
         raise misuse(f"{argument} is a text such as 'b c h -> b h c', not {describe(text)}", argument=argument)
     found = text.count(ARROW)
     if found != 1:
-        said = "no arrow ->" if not found else f"{found} arrows ->"
-        raise misuse(f"a pattern has a left and a right side, and this has {said}", WRITE_ONE, argument=argument)
+        arrows = "no arrow ->" if not found else f"{found} arrows ->"
+        raise misuse(f"a pattern has a left and a right side, and this has {arrows}", WRITE_ONE, argument=argument)
     middle = text.index(ARROW)
     left = _side(text, 0, middle, argument)
     right = _side(text, middle + len(ARROW), len(text), argument)

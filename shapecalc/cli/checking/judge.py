@@ -96,6 +96,7 @@ class _Judge:
     def judge_lines(self, whole: str, first: int) -> str | None:
         """Judge every line of a text; return the text with expectations rewritten, None if none were."""
         lines = whole.split("\n")
+        self.readable = _is_utf8(whole)
         for number, line in enumerate(lines, first):
             text = line.strip(BLANK)
             if text and text[0] != "#":
@@ -110,7 +111,7 @@ class _Judge:
 
     def _judge_line(self, number: int, text: str, line: str) -> None:
         """Judge a line that is neither blank nor a comment."""
-        if _is_default(text):
+        if text[0] == "@" and _is_default(text):
             try:
                 self.defaults = read_default(text, self.defaults)
             except ShapeError as error:
@@ -118,7 +119,8 @@ class _Judge:
             return
         name: object = None
         try:
-            _check_bytes(text)
+            if not self.readable:
+                _check_bytes(text)
             if is_object(text):
                 given = read_object(text)
                 name = given.get("id")
@@ -152,6 +154,14 @@ class _Judge:
             self.report.add_updated(number, text, case, answer)
             return
         self.report.add_answer(number, text, case, answer, passed=passed)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        _check_bytes(text)
+    except ShapeError:
+        return False
+    return True
 
 
 def _check_bytes(text: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from enum import Enum
+from enum import StrEnum
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.cases import Expectation, answer_text, request_text, verdict_on, wrong_output
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shapecalc.core.cases import Case
 
 
-class Verdict(Enum):
+class Verdict(StrEnum):
     """What a line came to, in the words of the summary."""
 
     PASSED = "passed"
@@ -158,7 +158,7 @@ def _difference(expected: Expectation, answer: Trace | Chain) -> str:
     if wrong is not None and wrong.by_pattern:
         return wrong.text
     named = answer.conditions and (
-        expected.conditions is not None or expected.output == shape_text(answer.output or ())
+        expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
     )
     got = answer_text(answer, conditions=bool(named))
     return f"expected {brief_end(str(expected))}, got {brief_end(got)}{_reason(expected, answer)}"
@@ -170,7 +170,7 @@ def _reason(expected: Expectation, answer: Trace | Chain) -> str:
         return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
     if expected.output is None or answer.output is None:
         return ""
-    wanted = expected.output.split(",")
+    wanted = str(expected.output).split(",")
     differing = [out for out, dim in enumerate(answer.output) if wanted[out : out + 1] != [str(dim)]]
     steps = answer.traces[-1].steps
     why = [step.why for step in steps if step.out is not None and step.out in differing[:1]]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from shapecalc.cli.inputs import file_error
-from shapecalc.cli.meter import Meter
-from shapecalc.cli.output import put, put_json, tell
+from shapecalc.cli.output import Meter, file_error, put, put_json, tell
 from shapecalc.core.follow import follow, follow_back, index_text
 from shapecalc.core.moves import Slice
 from shapecalc.core.problem import DIFFERS, Problem, ShapeError, misuse

@@ -1,17 +1,14 @@
-"""`shapecalc film`: the steps of a request and what they do to its elements, as a moving picture."""
+"""What the command line does with pictures: the one of a step, written into a file."""
 
 from __future__ import annotations
 
-from shapecalc.cli.answer import exit_code_of, print_answer, print_error
-from shapecalc.cli.chain import answer_stages, place_in_chain
-from shapecalc.cli.config import told_defaults
-from shapecalc.cli.direct import asked_words
-from shapecalc.cli.inputs import input_text, read_input
-from shapecalc.cli.options import THEME, Argument, Command, Option, printing_options
-from shapecalc.cli.output import put_json, tell
-from shapecalc.cli.pictures import write_file
+from shapecalc.cli.answer import exit_code_of, print_answer, print_error, write_file
+from shapecalc.cli.app import asked_words
+from shapecalc.cli.chains import answer_stages, place_in_chain
+from shapecalc.cli.options import THEME, Argument, Command, printing_options
+from shapecalc.cli.output import input_text, put_json, read_input, tell, told_defaults
 from shapecalc.core.ask import ask, with_defaults
-from shapecalc.core.commands import read_chain, read_chain_words, read_stage
+from shapecalc.core.commands import Option, read_chain, read_chain_words, read_stage
 from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.lookup import suggestion
 from shapecalc.core.ops import OPS
@@ -26,6 +23,7 @@ if TYPE_CHECKING:
     from shapecalc.cli.output import Output
     from shapecalc.core.answers import Chain, Trace
     from shapecalc.view.film.frames import Film
+
 
 CHAIN = "chain"
 PARAMETERS: tuple[Argument | Option, ...] = (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import PRINTING, Argument, Command, Option, Takes, printing_options
+from shapecalc.cli.options import PRINTING, Argument, Command, printing_options
 from shapecalc.cli.output import Exit, put, put_json, tell
+from shapecalc.core.commands import Option, Takes
 from shapecalc.core.lookup import lookup
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, visible

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.cli.checking.reports import annotation, brief_end
+from shapecalc.cli.checking import annotation, brief_end
 from shapecalc.cli.modelling.screens import printable
 from shapecalc.models.fixes import NO_TURN
 from shapecalc.models.report import Verdict

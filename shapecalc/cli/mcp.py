@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from shapecalc.cli.options import Option
     from shapecalc.core.answers import Chain, Trace
     from shapecalc.core.ask import Stage
+    from shapecalc.core.commands import Option
     from shapecalc.core.compare import Comparison
     from shapecalc.core.ops.op import Op
 

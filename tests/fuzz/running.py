@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 from unittest import mock
 
-
 from shapecalc import __main__
 from shapecalc.cli import typer_adapter
 from shapecalc.core.text import NOT_SHOWN

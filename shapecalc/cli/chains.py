@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from shapecalc.cli.answer import advised, answer_lines, print_answer, print_error, take_model_opset
 from shapecalc.cli.misread import split_shape_error
 from shapecalc.cli.options import DIALECTS_ONLY, PRINTING, Argument, Command, printing_options
 from shapecalc.cli.output import (
     Exit,
+    Output,
     file_error,
     input_text,
     problem_code,
@@ -22,7 +25,8 @@ from shapecalc.cli.output import (
     tell_problem,
     told_defaults,
 )
-from shapecalc.core.ask import LackingError, chain_with_options, common_options
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.ask import LackingError, Options, Stage, chain_with_options, common_options
 from shapecalc.core.commands import (
     ASKING,
     Option,
@@ -35,37 +39,25 @@ from shapecalc.core.commands import (
     split,
     without_padding,
 )
-from shapecalc.core.compare import compare_chain
+from shapecalc.core.compare import Comparison, compare_chain
 from shapecalc.core.conditions import Never, equal
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dims import product
-from shapecalc.core.equiv import STILL, Asked, Verdict, answer_pair, asked_chain, equivalence
-from shapecalc.core.find import named_shape
+from shapecalc.core.dims import Shape, product
+from shapecalc.core.equiv import STILL, Asked, Counterexample, Verdict, answer_pair, asked_chain, equivalence
+from shapecalc.core.find import Found, named_shape
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.fixing import compare as compare_dialects
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.ops.reshape import RESHAPE
-from shapecalc.core.pattern import read_pattern, sized_names, unexpected
+from shapecalc.core.pattern import ShapePattern, read_pattern, sized_names, unexpected
 from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.record import fields, replace
-from shapecalc.core.simplify import goal_called, simplify
+from shapecalc.core.simplify import Simplification, goal_called, simplify
 from shapecalc.core.text import number_text
 from shapecalc.core.values import read_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from shapecalc.cli.output import Output
-    from shapecalc.core.answers import Chain, Trace
-    from shapecalc.core.ask import Options, Stage
-    from shapecalc.core.compare import Comparison
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.equiv import Counterexample
-    from shapecalc.core.find import Found
-    from shapecalc.core.pattern import ShapePattern
-    from shapecalc.core.simplify import Simplification
     from shapecalc.engine.arrays import Source
     from shapecalc.view.code import Code
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import gc
 import sys
-from contextlib import ExitStack, closing
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
+from typing import IO
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.checking import (
     WORTH_IT,
+    Block,
+    BlockResult,
     Progress,
     Style,
     Verdict,
@@ -25,7 +30,7 @@ from shapecalc.cli.checking import (
     worst_code,
 )
 from shapecalc.cli.options import Argument, Command, printing_options
-from shapecalc.cli.output import Exit, problem_code, put, put_json, stream_error, tell
+from shapecalc.cli.output import Exit, Output, problem_code, put, put_json, stream_error, tell
 from shapecalc.core.commands import Option, Takes
 from shapecalc.core.dims import plain
 from shapecalc.core.pattern import Matcher, ShapePattern, pattern_of
@@ -37,13 +42,6 @@ from shapecalc.engine.processes import count_cores
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from contextlib import AbstractContextManager
-    from io import BufferedIOBase, BufferedReader
-    from typing import IO
-
-    from shapecalc.cli.checking import Block, BlockResult
-    from shapecalc.cli.output import Output
     from shapecalc.engine.headers import Found
 
 

@@ -8,13 +8,15 @@ import shutil
 import stat
 import sys
 from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import Enum
-from io import UnsupportedOperation
+from io import BufferedIOBase, UnsupportedOperation
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from time import monotonic
+from typing import IO, Any
 
 from shapecalc.cli.output import BOM, Exit, put
 from shapecalc.core.answers import Chain, Trace
@@ -43,11 +45,8 @@ from shapecalc.engine.whole_files import report_file, whole_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-    from io import BufferedIOBase
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
-    from typing import IO, Any
 
 
 # Lines of files and streams, in blocks of those that have come, however long they are and whatever they hold.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from shapecalc.cli.answer import exit_code_of, print_answer, print_error, write_file
 from shapecalc.cli.app import asked_words
 from shapecalc.cli.chains import answer_stages, place_in_chain
 from shapecalc.cli.options import THEME, Argument, Command, printing_options
-from shapecalc.cli.output import input_text, put_json, read_input, tell, told_defaults
+from shapecalc.cli.output import Output, input_text, put_json, read_input, tell, told_defaults
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import ask, with_defaults
 from shapecalc.core.commands import Option, read_chain, read_chain_words, read_stage
 from shapecalc.core.fixing import answer as answer_request
@@ -18,10 +21,6 @@ from shapecalc.core.text import brief, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shapecalc.cli.output import Output
-    from shapecalc.core.answers import Chain, Trace
     from shapecalc.view.film.frames import Film
 
 

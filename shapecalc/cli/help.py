@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import COMMANDS, Argument, Command
-from shapecalc.cli.output import Exit, put
+from shapecalc.cli.output import Exit, Output, put
 from shapecalc.core.commands import SPELLINGS, Option, Takes, respelled
 from shapecalc.core.dialects import dialect_named
 from shapecalc.core.lookup import lookup
@@ -16,11 +16,6 @@ from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.rulebook import RULES
 from shapecalc.core.text import brief, visible
 from shapecalc.view.mdoc import page_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.cli.output import Output
-
 
 # The manual pages that come with the package: which there are, and which one is about a command.
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import DIALECTS_ONLY, Argument, Command, printing_options
 from shapecalc.cli.output import Exit, Output, put, put_json, show_table
 from shapecalc.core.ask import dialect_called
 from shapecalc.core.cases import vectors
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import Dialect
 from shapecalc.core.lookup import lookup
 from shapecalc.core.ops import operators_of
-from shapecalc.core.problem import ShapeError
+from shapecalc.core.problem import Rule, ShapeError
 from shapecalc.core.record import Choice, fields
 from shapecalc.core.rulebook import REFUSALS, RULES, STEP_RULES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shapecalc.core.dialects.base import Dialect
-    from shapecalc.core.problem import Rule
-
 
 # `shapecalc dialects`: the table of what frameworks answer.
 

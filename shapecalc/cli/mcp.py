@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from shapecalc import __version__
 from shapecalc.cli.chains import check_settings
@@ -23,31 +25,22 @@ from shapecalc.cli.output import (
     stream_error,
     tell,
 )
-from shapecalc.core.ask import ask, chain_with_options
-from shapecalc.core.commands import ASKING, asking_options, read_chain
-from shapecalc.core.compare import compare_chain
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.ask import Stage, ask, chain_with_options
+from shapecalc.core.commands import ASKING, Option, asking_options, read_chain
+from shapecalc.core.compare import Comparison, compare_chain
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing import answer, answer_chain, compare
 from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, dialects_with, params_of
-from shapecalc.core.ops.op import Holds
+from shapecalc.core.ops.op import Holds, Op
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import MOST_DIMS, brief, is_file, shape_text, visible
 from shapecalc.core.values import describe, read_sizes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Chain, Trace
-    from shapecalc.core.ask import Stage
-    from shapecalc.core.commands import Option
-    from shapecalc.core.compare import Comparison
-    from shapecalc.core.ops.op import Op
-
-
+Given = Mapping[str, Any]
+Schema = dict[str, Any]
 LIST: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["integer", "string"]}}]}
 TEXT: Schema = {"type": "string"}
 KINDS: dict[Holds, Schema] = {
@@ -289,11 +282,6 @@ def _inside(path: str, folder: Path) -> Path:
     except (OSError, ValueError, RuntimeError):
         error = file_error(Exception(f"{visible(brief(path))}: it is not in the folder that the server was started in"))
         raise error from None
-
-
-if TYPE_CHECKING:
-    Given = Mapping[str, Any]
-    Schema = dict[str, Any]
 
 
 # `shapecalc mcp`: the same answers for coding agents, by the Model Context Protocol on standard input and output.

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
+from typing import Any
 
 from shapecalc.cli.options import PRINTING
+from shapecalc.core.answers import Request
 from shapecalc.core.ask import ask
-from shapecalc.core.commands import Spellings, is_value, op_options, read_op
+from shapecalc.core.commands import Option, Spellings, is_value, op_options, read_op
 from shapecalc.core.dims import names
 from shapecalc.core.ops import OPS, params_of
-from shapecalc.core.ops.op import Holds
+from shapecalc.core.ops.op import Holds, Op
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.resolve import resolve
 from shapecalc.core.text import brief, read_dims, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from shapecalc.core.answers import Request
-    from shapecalc.core.commands import Option
-    from shapecalc.core.ops.op import Op
-
 
 # Shapes that a shell has split into words at their commas, as PowerShell does, and the line that keeps them whole.
 

@@ -11,15 +11,11 @@ from shapecalc.cli.options import PRINTING, Argument, Command, printing_options
 from shapecalc.cli.output import Exit, Output, put, put_json, read_input, read_stdin, stream_error, tell
 from shapecalc.core.ask import chain_with_options
 from shapecalc.core.commands import ASKING, Option
+from shapecalc.core.dims import Shape
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.text import read_shape, tokens
 from shapecalc.core.values import read_sizes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.dims import Shape
-
 
 # `shapecalc doctor`: what a runtime's error message means, and what would mend it.
 

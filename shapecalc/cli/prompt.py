@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from platformdirs import user_state_path
 from prompt_toolkit import PromptSession
@@ -11,9 +13,6 @@ from prompt_toolkit.history import History
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
 

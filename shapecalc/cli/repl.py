@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import PRINTING, Command, parameters_of, printing_options
-from shapecalc.cli.output import Exit, problem_code, put, stream_error, tell, tell_problem, told_defaults
+from shapecalc.cli.output import Exit, Output, problem_code, put, stream_error, tell, tell_problem, told_defaults
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.ask import ask, chain_with_options, dialect_called, with_defaults
+from shapecalc.core.ask import Stage, ask, chain_with_options, dialect_called, with_defaults
 from shapecalc.core.commands import (
     Option,
     Takes,
@@ -34,14 +35,6 @@ from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rulebook import RULES
 from shapecalc.core.text import brief, read_shape, shape_text, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from shapecalc.cli.output import Output
-    from shapecalc.core.ask import Stage
-
 
 NO_DEFAULTS: FrozenDict = FrozenDict()
 COMMANDS = {

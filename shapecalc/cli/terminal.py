@@ -5,28 +5,26 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from typing import Any, Protocol, Self, TypeVar
 
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.misread import split_shape_error
 from shapecalc.cli.model import NODE
 from shapecalc.cli.options import MOST_STEPS, Argument, Command, printing_options
 from shapecalc.cli.output import Exit, Output, input_text, put, stream_error, tell, told_defaults
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.ask import Stage
 from shapecalc.core.commands import Option, Takes, read_chain
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.record import replace
 from shapecalc.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any, Protocol, Self, TypeVar
-
-    from shapecalc.core.answers import Chain, Trace
-    from shapecalc.core.ask import Stage
-    from shapecalc.core.problem import Problem
     from shapecalc.models.report import Report
     from shapecalc.teaching.lessons import Course
 

@@ -8,6 +8,7 @@ public in Click and in all versions of Typer since 0.27.2 are overridden.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -20,10 +21,6 @@ from shapecalc.cli.options import COMMANDS, EPILOG, Argument, Command, command_n
 from shapecalc.cli.output import Exit, abandon_stdout, tell
 from shapecalc.core.commands import ALL, VALUED, Option, Takes
 from shapecalc.core.ops import OPS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 BY_NAME = "_by_name"
 """What Typer's name of an option ends with if there is an argument of its name."""

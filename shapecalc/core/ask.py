@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _collections_abc import Mapping  # `collections.abc` has it from there, and takes longer to import
+
 from shapecalc.core.answers import Request
 from shapecalc.core.dialects import DIALECTS, dialect_named
 from shapecalc.core.dialects.base import element_type, spelled
@@ -27,7 +29,7 @@ from shapecalc.core.values import describe, dims_of, is_whole, read_sizes, shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from shapecalc.core.dialects.base import Dialect, Operator, Zero
@@ -419,6 +421,9 @@ def _switch(given: Mapping[str, object], row: Dialect, op: Op) -> bool | None:
 # that is usage. - What was set beforehand, for a project or in the environment, comes last.
 
 
+Options = Mapping[str, object]
+Stage = tuple[str, Options]
+"""An op of a chain by name, with its options."""
 NO_DEFAULTS: FrozenDict = FrozenDict()
 SETTABLE = ("dialect", "opset")
 """What can be set beforehand."""
@@ -542,8 +547,3 @@ def _changes(default: Default, op: str, options: Options, values: Options) -> bo
     unset = default_dialect(op) if default.name == "dialect" else DEFAULT_OPSET
     taken = default.name not in options and default.name in with_defaults(op, values, options)
     return taken and default.value != unset
-
-
-if TYPE_CHECKING:
-    Options = Mapping[str, object]
-    Stage = tuple[str, Options]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from json import JSONDecodeError, JSONDecoder
+from typing import Any
 
-from shapecalc.core.answers import Request, Trace
+from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.ask import ask, common_options, dialect_called, read_flag, switches, with_defaults
 from shapecalc.core.commands import read_chain, read_stage, split
 from shapecalc.core.conditions import Conditions, Never, combine, differ, divides, equal
@@ -16,22 +18,13 @@ from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, operators_of, params_of
 from shapecalc.core.ops.op import Op, accepted_types
-from shapecalc.core.pattern import pattern_of_dims, read_pattern, sized_names, unexpected
+from shapecalc.core.pattern import Unexpected, pattern_of_dims, read_pattern, sized_names, unexpected
 from shapecalc.core.problem import USAGE, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rulebook import REFUSALS, RULES
 from shapecalc.core.text import brief, read_dims, shape_text, visible
 from shapecalc.core.values import describe, whole_number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Chain
-    from shapecalc.core.pattern import Unexpected
-
 
 # Expectations: what a case says that its answer must be, and how answers are written as expectations.
 #
@@ -287,6 +280,7 @@ KEYS = dict.fromkeys(
     )
 )
 """The keys of a JSON case; `source` is for people."""
+Stages = tuple[tuple[str, Mapping[str, object]], ...]
 NO_OPTIONS = ("op", "input", "expect", "id", "source")
 """Those that are no options of the op."""
 ARROW, COMMENT, DEFAULT = "=>", "#", "@default"
@@ -452,10 +446,6 @@ def _no_constant(text: str) -> None:
 
 
 _CAREFUL = JSONDecoder(object_pairs_hook=_without_repeats, parse_float=_finite, parse_constant=_no_constant)
-
-
-if TYPE_CHECKING:
-    Stages = tuple[tuple[str, Mapping[str, object]], ...]
 
 
 # Rewriting: a case's line with another expectation, and nothing else of it changed.

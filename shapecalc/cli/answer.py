@@ -127,7 +127,7 @@ def print_answer(
 
         paths = checked_paths(answer, out, source)
     wrong = None if out.expect is None else _unexpected(answer, out.expect, asked)
-    coded = _write_code(answer, out, opset)
+    coded = code_of(answer, out, opset)
     code = exit_code_of(answer, differs=wrong is not None, strict=out.strict)
     if code == Exit.YES and source is not None and out.about_data:
         from shapecalc.cli.data import carry
@@ -217,7 +217,7 @@ def exit_code_of(answer: Trace | Chain, *, differs: bool, strict: bool) -> int:
     return Exit.NO if differs or (strict and answer.conditions) else Exit.YES
 
 
-def _write_code(answer: Trace | Chain, out: Output, opset: int | None) -> Code | None:
+def code_of(answer: Trace | Chain, out: Output, opset: int | None) -> Code | None:
     """Return the code that is asked for in place of the answer; None if none is, or if there is no answer.
 
     Raises `ShapeError` (usage) if there is no such kind of code, or if it cannot say what the answer says.
@@ -226,10 +226,10 @@ def _write_code(answer: Trace | Chain, out: Output, opset: int | None) -> Code |
         return None
     from shapecalc.view.code import writer
 
-    write_code = writer(out.code)
+    write = writer(out.code)
     if answer.output is None:
         return None
-    return write_code(answer) if opset is None else write_code(answer, opset=opset)
+    return write(answer) if opset is None else write(answer, opset=opset)
 
 
 def _tell_refusal(answer: Trace | Chain, out: Output) -> None:

@@ -15,6 +15,7 @@ from shapecalc.core.commands import (
     HELP,
     ExtraWordError,
     Option,
+    Spellings,
     Takes,
     elsewhere_error,
     is_value,
@@ -128,7 +129,7 @@ def _run_command(words: Sequence[str], app: TerminalApp[Any]) -> int:
 
 def _run_alone(words: Sequence[str]) -> int:
     """Run a line without a command; raise `ShapeError` (usage) for an option that needs one."""
-    _, given = sort_words(words, OWN_OPTIONS, "shapecalc")
+    _, given = sort_words(words, Spellings(OWN_OPTIONS), "shapecalc")
     if HELP.name in given:
         return _show_help()
     if VERSION.name in given:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shapecalc.cli.answer import advised, answer_lines, print_answer, print_error, take_model_opset
+from shapecalc.cli.answer import advised, answer_lines, code_of, print_answer, print_error, take_model_opset
 from shapecalc.cli.misread import split_shape_error
 from shapecalc.cli.options import DIALECTS_ONLY, PRINTING, Argument, Command, printing_options
 from shapecalc.cli.output import (
@@ -408,7 +408,7 @@ def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: ob
         defaults = told_defaults(asked, options, out)
         opset = take_model_opset(options, asked, out)
         found = simplify(answer_stages(input_text(shape), asked, options, defaults)[0], wanted)
-        coded = _code(found, out, opset)
+        coded = code_of(found.chain, out, opset)
     except ShapeError as error:
         return print_error(ShapeError(place_in_chain(error.problem, stages)), "simplify", {"stages": stages}, out)
     if out.json and not out.quiet:
@@ -417,19 +417,6 @@ def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: ob
         put(coded.text if coded else found.text)
         _tell_costs(found, coded)
     return Exit.NO if check and found.shorter else Exit.YES
-
-
-def _code(found: Simplification, out: Output, opset: int | None) -> Code | None:
-    """Return the code of the short chain that is asked for in its place; None if none is.
-
-    Raises `ShapeError` (usage) if there is no such kind of code, or if it cannot say what the chain says.
-    """
-    if out.code is None:
-        return None
-    from shapecalc.view.code import writer
-
-    write = writer(out.code)
-    return write(found.chain) if opset is None else write(found.chain, opset=opset)
 
 
 def _tell_costs(found: Simplification, coded: Code | None) -> None:

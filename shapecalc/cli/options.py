@@ -9,6 +9,7 @@ from shapecalc.cli.output import Output
 from shapecalc.core.commands import (
     HELP,
     Option,
+    Spellings,
     Takes,
     asking_options,
     by_name,
@@ -71,7 +72,7 @@ class Command(Record):
         """
         arguments = [each for each in self.parameters if isinstance(each, Argument)]
         options = [each for each in self.parameters if isinstance(each, Option)]
-        values, given = sort_words(words, [*options, HELP], self.name, takes_unknown=self.takes_unknown)
+        values, given = sort_words(words, Spellings([*options, HELP]), self.name, takes_unknown=self.takes_unknown)
         if HELP.name in given:
             return given
         last = len(arguments) - 1

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 # The options that every op has in every front end. To know the switches, every dialect is imported.
 
 
+ASKED = ("dialect", "opset", "dtype", "where")
+"""Those that are no switches of some dialects."""
+
+
 def switches() -> dict[str, Zero]:
     """Return what 0 means if a switch is on, by the frameworks' own names of the switches."""
     return {row.switch.name: row.readings[True].zero for row in DIALECTS.values() if row.switch is not None}
@@ -50,7 +54,7 @@ def common_options() -> tuple[str, ...]:
     >>> common_options()[:4]
     ('dialect', 'opset', 'dtype', 'where')
     """
-    return ("dialect", "opset", "dtype", "where", *switches())
+    return (*ASKED, *switches())
 
 
 # Which rules a request falls under: the dialect's row, the operator's version, the setting of the switch.
@@ -251,7 +255,7 @@ def default_dialect(op: str) -> str:
 def _check_names(given: Iterable[str], spec: Op, row: Dialect) -> None:
     """Refuse options that the op does not have, in any dialect or in this one."""
     for name in given:
-        if name not in common_options():
+        if name not in ASKED and name not in switches():
             raise _no_option(name, spec, row, common_options())
 
 

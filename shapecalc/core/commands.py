@@ -174,16 +174,15 @@ def without_padding(text: str) -> str:
 
 
 def sort_words(
-    words: Iterable[str], options: Iterable[Option], owner: str, *, takes_unknown: bool = False
+    words: Iterable[str], known: Spellings, owner: str, *, takes_unknown: bool = False
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the plain values among words, and the options by name; behind `--` every word is a value.
 
     `takes_unknown` makes values of options that there are not. Raises `ShapeError` (usage) for them otherwise.
 
-    >>> sort_words(["1,3,1", "--axes", "-1", "-donnx"], op_options(OPS["squeeze"]), "squeeze")
+    >>> sort_words(["1,3,1", "--axes", "-1", "-donnx"], op_spellings(OPS["squeeze"]), "squeeze")
     (['1,3,1'], {'axes': '-1', 'dialect': 'onnx'})
     """
-    known = Spellings(options)
     values: list[str] = []
     given: dict[str, Any] = {}
     waiting = iter(words)
@@ -283,6 +282,10 @@ METAVARS = {
 """What the help calls the value of an option that is a parameter, by what it holds."""
 
 
+_spelled: dict[str, tuple[Op, Spellings]] = {}
+"""The options of the ops that were asked for."""
+
+
 def switch_options(op: Op | None = None) -> list[Option]:
     """Return the dialects' switches as options; of an op those that some dialect has for it."""
     zeros = switches()
@@ -308,6 +311,13 @@ def op_options(op: Op) -> Iterator[Option]:
     yield from switch_options(op)
 
 
+def op_spellings(op: Op) -> Spellings:
+    """Return the options of an op's line by their spellings; they are the same for all its lines."""
+    if op.name not in _spelled or _spelled[op.name][0] is not op:
+        _spelled[op.name] = op, Spellings(op_options(op))
+    return _spelled[op.name][1]
+
+
 def option_of(param: Param) -> Option:
     """Return how a line has a parameter by its name: a switch for yes or no, otherwise a text, which `ask` reads."""
     words, said = param.words, f"{param.help[:1].upper()}{param.help[1:]}."
@@ -325,7 +335,7 @@ def read_op(op: Op, words: Sequence[str], others: Iterable[Option] = ()) -> dict
     >>> read_op(OPS["reshape"], ["2,3,4", "-1,4", "-d", "onnx", "--no-allowzero"])
     {'dialect': 'onnx', 'allowzero': False, 'input': '2,3,4', 'target': '-1,4'}
     """
-    values, given = sort_words(words, chain(others, [HELP], op_options(op)), op.name)
+    values, given = sort_words(words, Spellings(chain(others, [HELP], op_options(op))), op.name)
     if HELP.name in given:
         return given
     given = place_values(values, ("input", *op.places), given, op.name)
@@ -427,7 +437,7 @@ def read_stage(words: Sequence[str], *, with_input: bool) -> Typed:
     if elsewhere is not None:
         raise elsewhere
     op = op_called(words[0])
-    values, given = sort_words(words[1:], op_options(op), op.name)
+    values, given = sort_words(words[1:], op_spellings(op), op.name)
     shape = values.pop(0) if with_input and values else None
     try:
         return Typed(op.name, place_values(values, op.places, given, op.name), shape)
@@ -442,7 +452,7 @@ def read_values(words: Sequence[str]) -> list[str]:
     ['1,3,1']
     """
     op = op_called(words[0])
-    return sort_words(words[1:], op_options(op), op.name)[0]
+    return sort_words(words[1:], op_spellings(op), op.name)[0]
 
 
 def usage(op: Op, *, with_input: bool = True) -> str:

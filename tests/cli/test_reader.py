@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shapecalc.cli.options import COMMANDS, PRINTING, Argument, command_named, parameters_of
-from shapecalc.core.commands import Option, Takes, read_op, read_stage, sort_words
+from shapecalc.core.commands import Option, Spellings, Takes, read_op, read_stage, sort_words
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from tests.sampling import examples
@@ -198,7 +198,9 @@ def test_every_option_of_a_command_is_read_as_it_is_spelled(name):
         text = option.default or str(option.least)
         value = [] if option.takes in (Takes.NOTHING, Takes.MORE, Takes.SWITCH) else [text]
         for spelling in option.spellings():
-            _, found = sort_words([spelling, *([] if spelling.startswith("--no-") else value)], [option], name)
+            _, found = sort_words(
+                [spelling, *([] if spelling.startswith("--no-") else value)], Spellings([option]), name
+            )
             assert [*found] == [option.name]
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from shapecalc.engine.headers import Found
 
 
-# `shapecalc check`: many cases from files or standard input, with one exit code.
+# `shapecalc check`: cases from files or standard input.
 
 
 MOST_JOBS = 8
@@ -221,7 +221,7 @@ could not be read; 3: some without an expectation could not be resolved; 4: a fi
 )
 
 
-# `shapecalc match`: whether the arrays in files have the shapes that a pattern says.
+# `shapecalc match`: arrays in files, held against a pattern of shapes.
 
 
 PATTERN = Argument("pattern", "what the shapes must be: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")

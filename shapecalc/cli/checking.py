@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 
-# Lines of files and streams, in blocks of those that have come, however long they are and whatever they hold.
+# Lines of files and streams, in blocks of those that have come.
 
 
 BLOCK = 1 << 19
@@ -106,7 +106,7 @@ def regular_size(stream: BufferedIOBase) -> int:
     return found.st_size if stat.S_ISREG(found.st_mode) else 0
 
 
-# Reports: what is written about each line, as text, as JSON, as annotations and as JUnit's XML.
+# What is written about each line: text, JSON, annotations, JUnit's XML.
 
 
 class Verdict(Enum):
@@ -289,7 +289,7 @@ def xml(text: str) -> str:
     return visible(text)
 
 
-# The judge: lines in, and what is to be written about them out.
+# The judge of a block.
 
 
 BLANK = " \t\r\n\v\f"
@@ -537,7 +537,7 @@ def _receive(connection: Connection, blocks: SimpleQueue[tuple[Block, Mapping[st
     blocks.put(None)
 
 
-# What a run of checks writes besides its lines: the summary, progress, JUnit's file, files anew.
+# What a run writes besides its lines: the summary, progress, JUnit's file, files anew.
 
 
 CODES = {Verdict.FAILED: Exit.NO, Verdict.UNREAD: Exit.USAGE, Verdict.UNRESOLVED: Exit.UNRESOLVED}

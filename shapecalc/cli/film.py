@@ -1,4 +1,4 @@
-"""What the command line does with pictures: the one of a step, written into a file."""
+"""`shapecalc film`: the steps of a request and what they do to its elements, as a moving picture."""
 
 from __future__ import annotations
 

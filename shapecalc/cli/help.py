@@ -1,4 +1,4 @@
-"""`shapecalc help`: the help of a command, or a page of the manual."""
+"""`shapecalc help`: the help of a command, a page of the manual, or what to ask in place of a word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shapecalc.core.rulebook import RULES
 from shapecalc.core.text import brief, visible
 from shapecalc.view.mdoc import page_text
 
-# The manual pages that come with the package: which there are, and which one is about a command.
+# The manual pages that come with the package.
 
 
 OVERVIEW = "shapecalc"
@@ -80,7 +80,7 @@ def file_name(topic: str) -> str:
     return f"{topic if topic == OVERVIEW else f'{OVERVIEW}-{topic}'}.{PAGES[topic]}"
 
 
-# What to ask in place of a word that is no command, but names something that the program knows.
+# What to ask in place of a word that is no command.
 
 
 MANUAL = "the manual: shapecalc help --page; to begin: shapecalc help tutorial"
@@ -137,7 +137,7 @@ def topic_hint(word: str) -> str:
     return ""
 
 
-# `shapecalc help`: the help of a command, or a page of the manual.
+# The command.
 
 
 COMMAND = Argument(

@@ -1,6 +1,6 @@
-"""The tools that coding agents call: the questions of the command line, answered as text and as its JSON.
+"""`shapecalc mcp`: the questions of the command line as tools of coding agents, answered as text and as its JSON.
 
-Nothing here knows the protocol. Files are read by their headers alone, and only in one folder.
+Files are read by their headers alone, and only in one folder.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import MOST_DIMS, brief, is_file, shape_text, visible
 from shapecalc.core.values import describe, read_sizes
 
-Given = Mapping[str, Any]
+Arguments = Mapping[str, Any]
 Schema = dict[str, Any]
 LIST: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["integer", "string"]}}]}
 TEXT: Schema = {"type": "string"}
@@ -73,9 +73,9 @@ class AgentTool(Record):
     name: str
     description: str
     schema: Schema
-    answer: Callable[[Given, Path], Answered]
+    answer: Callable[[Arguments, Path], Answered]
 
-    def called(self, given: Given, folder: Path) -> Answered:
+    def called(self, given: Arguments, folder: Path) -> Answered:
         """Return the answer to a call; raise `ShapeError` (usage, file) for what it does not take."""
         known = self.schema["properties"]
         for name, value in given.items():
@@ -97,7 +97,7 @@ def agent_tools() -> dict[str, AgentTool]:
     return {tool.name: tool for tool in tools}
 
 
-def call(tools: Mapping[str, AgentTool], name: str, given: Given, folder: Path) -> Answered:
+def call(tools: Mapping[str, AgentTool], name: str, given: Arguments, folder: Path) -> Answered:
     """Return what a tool answers; raise `ShapeError` (usage, file) for what cannot be read, and by a dim's own rule."""
     return lookup(name, tools, "tool").called(given, folder)
 
@@ -128,7 +128,7 @@ def _op_tool(op: Op) -> AgentTool:
     required = ["input", *(param.name for param in op.params if param.required)]
     said = f"{op.summary} Answers with the output shape and every reason, under the rules of {op.default_dialect}"
 
-    def answer_op(given: Given, folder: Path) -> Answered:
+    def answer_op(given: Arguments, folder: Path) -> Answered:
         shape, options = _opened(given["input"], {**given, "input": None}, op.name, folder)
         return _answered(answer(ask(op.name, shape, options)))
 
@@ -144,7 +144,7 @@ def _chain_tool() -> AgentTool:
     return AgentTool("chain", said, _schema(properties, ["chain"]), _answer_chain)
 
 
-def _answer_chain(given: Given, folder: Path) -> Answered:
+def _answer_chain(given: Arguments, folder: Path) -> Answered:
     shape, asked = _read_chain(given["chain"])
     options = {name: value for name, value in given.items() if name not in ("chain", "where")}
     stages = chain_with_options(asked, options)
@@ -177,7 +177,7 @@ def _compare_tool() -> AgentTool:
     return AgentTool("compare", said, _schema(properties | _asking(asking, ()), []), _answer_compare)
 
 
-def _answer_compare(given: Given, folder: Path) -> Answered:
+def _answer_compare(given: Arguments, folder: Path) -> Answered:
     dialects, options = given.get("dialects") or [], {name: given.get(name) for name in ("opset", "dtype", "where")}
     if not isinstance(dialects, list) or not all(isinstance(name, str) for name in dialects):
         raise misuse(f"dialects are a list of names, not {describe(dialects)}", argument="dialects")
@@ -209,7 +209,7 @@ def _doctor_tool() -> AgentTool:
     return AgentTool("doctor", said, _schema(properties, ["message"]), _answer_doctor)
 
 
-def _answer_doctor(given: Given, _folder: Path) -> Answered:
+def _answer_doctor(given: Arguments, _folder: Path) -> Answered:
     from shapecalc.doctor.report import diagnosis
 
     if not isinstance(given["message"], str):
@@ -232,7 +232,7 @@ def _model_tool() -> AgentTool:
     return AgentTool("model", said, _schema(properties, ["file"]), _answer_model)
 
 
-def _answer_model(given: Given, folder: Path) -> Answered:
+def _answer_model(given: Arguments, folder: Path) -> Answered:
     from shapecalc.cli.modelling.asked import asked_of
     from shapecalc.cli.modelling.objects import node_object, report_object
     from shapecalc.cli.modelling.opened import report_of
@@ -259,7 +259,7 @@ def _answered(found: Trace | Chain) -> Answered:
     return Answered(f"{visible(said)}\n{steps_text(found)}", found.as_json())
 
 
-def _opened(given: Any, options: Given, op: str, folder: Path) -> tuple[Any, Given]:
+def _opened(given: Any, options: Arguments, op: str, folder: Path) -> tuple[Any, Arguments]:
     """Return an input with the options that come with it: of a file in the folder its shape and element type.
 
     The folder is the one that the process is in. Raises `ShapeError` (file) if the file is elsewhere, also by a link,
@@ -284,9 +284,7 @@ def _inside(path: str, folder: Path) -> Path:
         raise error from None
 
 
-# `shapecalc mcp`: the same answers for coding agents, by the Model Context Protocol on standard input and output.
-#
-# Source: modelcontextprotocol.io, specification 2025-11-25, tools.
+# The Model Context Protocol on standard input and output: modelcontextprotocol.io, specification 2025-11-25, tools.
 
 
 INSTRUCTIONS = (

@@ -17,7 +17,7 @@ from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.resolve import resolve
 from shapecalc.core.text import brief, read_dims, visible
 
-# Shapes that a shell has split into words at their commas, as PowerShell does, and the line that keeps them whole.
+# Shapes that a shell has split into words at their commas, as PowerShell does.
 
 
 LISTS = {"AXES", "SHAPE", "INDEX", "SIZES"}
@@ -147,7 +147,7 @@ def _quoted(word: str) -> str:
     return quote(word) if {*word} & {*'"$`!%\\'} else f'"{word}"'
 
 
-# Words that an op has no place for, and the line that was likely meant: with an option's name, or with commas.
+# Words that an op has no place for: an option's name is missing, or commas.
 
 
 def extra_words_error(words: Sequence[str]) -> ShapeError | None:

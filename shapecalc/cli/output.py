@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
 
 
-# Where answers and stories go, and how a run ends: stdout is the answer, stderr is the story.
-#
-# A bare question imports this module, so it imports nothing that takes a while.
-
-
 WIDTH_ELSEWHERE = 80
 """The width of pictures if the story does not go to a terminal."""
 LONG = 4096
@@ -254,7 +249,7 @@ def problem_code(problem: Problem) -> int:
     return {USAGE: Exit.USAGE, FILE: Exit.FILE, DIFFERS: Exit.NO}.get(problem.rule, Exit.UNRESOLVED)
 
 
-# What is said where a package that shapecalc needs is not installed: a line with what installs it.
+# Packages that are not installed.
 
 
 PACKAGE = "shapecalc"
@@ -300,7 +295,7 @@ def _quoted(requirement: str) -> str:
     return requirement if requirement.isidentifier() else f"'{requirement}'"
 
 
-# Inputs as they are given: a shape in words, on standard input, or in the header of a file.
+# Inputs: a shape in words, on standard input, or in the header of a file.
 
 
 LONGEST_INPUT = 1 << 20
@@ -309,7 +304,7 @@ BOM = b"\xef\xbb\xbf"
 """What some programs write before text in UTF-8."""
 
 
-class Given(Record):
+class ReadInput(Record):
     """An input as it was given: its shape, the options that come with it, and its data if it is a file."""
 
     shape: str
@@ -344,15 +339,15 @@ def input_lines() -> Iterator[str]:
         tell("shapecalc: reading a shape from the terminal; end it with a new line")
         yield sys.stdin.readline().strip()
         return
-    held, mark = False, BOM
+    found, mark = False, BOM
     while raw := read_stdin(line=True):
         if len(raw) > LONGEST_INPUT:
             raise misuse(f"a line has more than {LONGEST_INPUT} bytes, too many for a shape", argument="input")
         line, mark = raw.removeprefix(mark).decode("utf-8", "surrogateescape").strip(), b""
         if line:
-            held = True
+            found = True
             yield line
-    if not held:
+    if not found:
         raise misuse("standard input is empty, and a shape was expected", argument="input")
 
 
@@ -369,13 +364,13 @@ def read_stdin(*, line: bool = False) -> bytes:
         raise stream_error("stdin", error.strerror) from None
 
 
-def read_input(text: str, options: Mapping[str, object], op: str) -> Given:
+def read_input(text: str, options: Mapping[str, object], op: str) -> ReadInput:
     """Return the input that a text gives: a shape as it is, a file's shape and element type from its header.
 
     Raises `ShapeError`: file if the file cannot be used, usage if there is no such dialect.
     """
     if not is_file(text):
-        return Given(text, options, None)
+        return ReadInput(text, options, None)
     from shapecalc.engine.arrays import FileError, open_source
 
     if "://" in text:
@@ -387,7 +382,7 @@ def read_input(text: str, options: Mapping[str, object], op: str) -> Given:
     row, _ = operator_in(OPS[op], options.get("dialect"))
     dtype = element_type(source.dtype, row) if source.dtype else None
     present = {name: value for name, value in options.items() if value is not None}
-    return Given(shape_text(source.shape), {"dtype": dtype, **present}, source)
+    return ReadInput(shape_text(source.shape), {"dtype": dtype, **present}, source)
 
 
 def file_error(error: Exception) -> ShapeError:
@@ -395,9 +390,7 @@ def file_error(error: Exception) -> ShapeError:
     return ShapeError(Problem(FILE, str(error), argument="input"))
 
 
-# Defaults for the dialect and the opset: from the environment, else from the nearest `pyproject.toml`.
-#
-# A bare question looks for them too, so a file is parsed only if its text has the table.
+# Defaults: from the environment, else from the nearest `pyproject.toml`, which is parsed only if it has the table.
 
 
 VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
@@ -471,7 +464,7 @@ def _text_of(path: str) -> bytes:
         raise ShapeError(Problem(FILE, f"{path}: {error.strerror}", "--no-config leaves it out")) from None
 
 
-# A bar on the terminal for work that takes a while.
+# A bar for work that takes a while.
 
 
 PATIENCE = 1.0

@@ -1,4 +1,4 @@
-"""What the prompt remembers and answers: a current shape, the steps that led to it, and the way back."""
+"""`shapecalc repl`: a prompt that keeps a current shape, the steps that led to it, and the way back."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def _option_words(op: str, last: str) -> Iterable[str]:
     return [*(each.spelling for each in options), *off]
 
 
-# `shapecalc repl`: a prompt that holds a current shape.
+# The command: lines from the keyboard, a pipe or a file.
 
 
 LINES: list[Stage] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from shapecalc.teaching.lessons import Course
 
 
-# The terminal app opened at a question.
-
-
 NAME = "tui"
 INSTEAD = "shapecalc OP ... --explain=all prints the same pictures"
 
@@ -195,7 +192,7 @@ if TYPE_CHECKING:
             """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
 
 
-# `shapecalc tui`: the terminal app, opened at a question.
+# `shapecalc tui`: the app on the terminal.
 
 
 LESSONS = (
@@ -300,7 +297,7 @@ TUI_COMMAND = Command(
 )
 
 
-# `shapecalc serve`: the terminal app in a browser.
+# `shapecalc serve`: the app in a browser.
 
 
 WORDS = replace(PARAMETERS[0], help="the request to open with")

@@ -130,7 +130,7 @@ class ExtraWordError(ShapeError):
     """A line has more words than there are places for."""
 
 
-# The reader: words become values and options by a table of options.
+# The reader: words become values and options.
 
 
 class Spellings:
@@ -343,7 +343,7 @@ def read_op(op: Op, words: Sequence[str], others: Iterable[Option] = ()) -> dict
     return given
 
 
-# Words of frameworks for ops: those that are shapecalc's under another name, and those that have no op here.
+# Words of frameworks for ops that have another name here, or none.
 
 
 SPELLINGS = {"permute": ("transpose", "torch"), "movedim": ("moveaxis", "torch"), "swapdims": ("swapaxes", "torch")}
@@ -603,7 +603,7 @@ def _words(op: str, texts: Mapping[str, object]) -> list[str]:
     return [text for _, text in command_pieces(op, texts)]
 
 
-# Where in the stages of a chain, as they were typed, a token stands.
+# Where a token stands in the stages of a chain.
 
 
 def unreadable_stage(stages: str) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _collections_abc import Mapping  # `collections.abc` has it from there, and takes longer to import
+
 from shapecalc.core.answers import Request
 from shapecalc.core.dialects import DIALECTS, dialect_named
 from shapecalc.core.dialects.base import NONE, Holds, Setting, element_type, spelled
@@ -184,9 +186,7 @@ def _has_name(value: object) -> bool:
     return any(char.isalpha() or char in "_?" for word in words for char in str(word))
 
 
-# `ask`: how texts, options and Python values become a `Request`.
-#
-# Every front end comes through here: the command line, the prompt, the case files and the Python functions.
+# `ask`: every front end comes through here, the command line, the prompt, the case files and the Python functions.
 
 
 class LackingError(ShapeError):
@@ -410,13 +410,17 @@ def _switch(given: Mapping[str, object], row: Dialect, op: Op) -> bool | None:
 
 # Defaults: which option applies to a stage, decided in one place for every front end.
 #
-# - An option of the stage itself always applies. If the op or the dialect does not have it, that is usage. - A
-# default applies to a stage that can take it, and is passed over if the stage cannot: a switch and an opset are not
-# for all ops and dialects. - The dialect is never passed over, since it says whose rules apply. An op that it does
-# not have is usage. - An option that was given for a whole chain must be taken by one stage at least. If it is not,
-# that is usage. - What was set beforehand, for a project or in the environment, comes last.
+# - An option of the stage itself always applies. If the op or the dialect does not have it, that is usage.
+# - A default applies to a stage that can take it, and is passed over if the stage cannot: a switch and an opset are
+#   not for all ops and dialects.
+# - The dialect is never passed over, since it says whose rules apply. An op that it does not have is usage.
+# - An option that was given for a whole chain must be taken by one stage at least. If it is not, that is usage.
+# - What was set beforehand, for a project or in the environment, comes last.
 
 
+Options = Mapping[str, object]
+Stage = tuple[str, Options]
+"""An op of a chain by name, with its options."""
 NO_DEFAULTS: FrozenDict = FrozenDict()
 SETTABLE = ("dialect", "opset")
 """What can be set beforehand."""
@@ -540,8 +544,3 @@ def _changes(default: Default, op: str, options: Options, values: Options) -> bo
     unset = default_dialect(op) if default.name == "dialect" else DEFAULT_OPSET
     taken = default.name not in options and default.name in with_defaults(op, values, options)
     return taken and default.value != unset
-
-
-if TYPE_CHECKING:
-    Options = Mapping[str, object]
-    Stage = tuple[str, Options]

@@ -8,8 +8,8 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
 from shapecalc.core.answers import Chain, Request, Trace
-from shapecalc.core.ask import ask, common_options, dialect_called, read_flag, switches, with_defaults
-from shapecalc.core.commands import read_chain, read_stage, split
+from shapecalc.core.ask import ask, common_options, dialect_called, with_defaults
+from shapecalc.core.commands import Option, asking_options, read_chain, read_stage, split
 from shapecalc.core.conditions import Conditions, Never, combine, differ, divides, equal
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, Dialect
@@ -365,25 +365,23 @@ def read_default(text: str, defaults: Mapping[str, object]) -> dict[str, object]
     {'dialect': 'onnx', 'dtype': 'float', 'opset': 13}
     """
     words = text.partition(COMMENT)[0].split()[1:]
+    options = {option.name: option for option in asking_options() if option.name != "where"}
     read: dict[str, object] = {}
     for word in words:
-        name, equals, value = word.removeprefix("--").replace("-", "_", word.count("-")).partition("=")
-        if name not in common_options() or name == "where":
-            known = [name for name in common_options() if name != "where"]
-            raise misuse(f"there is no default '{visible(brief(word))}'", suggestion(name, known))
-        if not equals or not value:
-            raise misuse(f"the default {name} needs a value", f"write {name}=VALUE")
-        value = word.partition("=")[2]
-        read[name] = _default(name, value)
+        name, _, value = word.removeprefix("--").partition("=")
+        option = options.get(name.replace("-", "_"))
+        if option is None:
+            raise misuse(f"there is no default '{visible(brief(word))}'", suggestion(name, options))
+        if not value:
+            raise misuse(f"the default {option.name} needs a value", f"write {option.name}=VALUE")
+        read[option.name] = _default(option, value)
     return {**defaults, **read} if words else {}
 
 
-def _default(name: str, value: str) -> object:
-    if name == "dialect":
+def _default(option: Option, value: str) -> object:
+    if option.name == "dialect":
         return dialect_called(value).name
-    if name == "opset":
-        return whole_number(value, name)
-    return read_flag(value, name) if name in switches() else value
+    return whole_number(value, option.name) if option.name == "opset" else option.value(value)
 
 
 def read_object(text: str) -> dict[str, Any]:
@@ -428,6 +426,8 @@ def _no_constant(text: str) -> None:
 
 
 _CAREFUL = JSONDecoder(object_pairs_hook=_without_repeats, parse_float=_finite, parse_constant=_no_constant)
+
+
 # Rewriting: a case's line with another expectation, and nothing else of it changed.
 
 

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.cli.checking.judge import judge_block
-from shapecalc.cli.checking.lines import Block
-from shapecalc.cli.checking.reports import Report, Style
+from shapecalc.cli.checking import Block, Report, Style, judge_block
 from shapecalc.core.ask import switches
 from shapecalc.core.cases import case_of, read_object
 from shapecalc.core.dialects import DIALECTS

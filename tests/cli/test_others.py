@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from shapecalc import __version__
-from shapecalc.cli.why import causes
+from shapecalc.cli.info import causes
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import every_rule, refusals
 from tests.cli.conftest import command, environment, on_a_terminal, process

@@ -9,8 +9,8 @@ from functools import cache
 
 import numpy as np
 
-from shapecalc.cli.app import COMMANDS
-from shapecalc.cli.options import Argument, Takes, parameters_of
+from shapecalc.cli.options import COMMANDS, Argument, parameters_of
+from shapecalc.core.commands import Takes
 from shapecalc.core.ops import OPS, every_rule
 from shapecalc.teaching import TOPICS
 from tests.fuzz.running import Attempt

@@ -18,7 +18,7 @@ from shapecalc.core.problem import Problem, Rule, ShapeError
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import DROPPED_ONE, INDIVISIBLE, KEPT_DIM
 from shapecalc.core.text import brief, left_over, rank_text
-from shapecalc.core.values import ELLIPSIS, Part, read_lengths, read_pattern
+from shapecalc.core.values import ELLIPSIS, AxisGroup, read_axis_pattern, read_lengths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Plan(Record):
 
     left: Named
     right: Named
-    parts: tuple[Part, ...]
+    parts: tuple[AxisGroup, ...]
     """How each dim of the left side is written."""
     lengths: dict[str, int]
 
@@ -89,7 +89,7 @@ def plan_of(rank: int, pattern: str, lengths: str | None) -> Plan:
     >>> plan_of(4, "b ... c -> b c (...)", None).right
     (('b',), ('c',), ('...0', '...1'))
     """
-    read, given = read_pattern(pattern), {} if lengths is None else read_lengths(lengths)
+    read, given = read_axis_pattern(pattern), {} if lengths is None else read_lengths(lengths)
     words = [axis for part in (*read.left, *read.right) for axis in part.axes]
     for name in given:
         if name not in {word.text for word in words}:
@@ -112,7 +112,7 @@ def plan_of(rank: int, pattern: str, lengths: str | None) -> Plan:
     return Plan(left, right, tuple(parts), known)
 
 
-def _named(side: tuple[Part, ...], free: int) -> Iterator[tuple[str, ...]]:
+def _named(side: tuple[AxisGroup, ...], free: int) -> Iterator[tuple[str, ...]]:
     """Yield the axes of every dim of a side, where ... stands for `free` dims and a 1 for no axis."""
     stand_in = tuple(f"{ELLIPSIS}{place}" for place in range(free))
     for part in side:
@@ -192,12 +192,12 @@ def _axes_of(dim: Dim, axis: int, out: int, plan: Plan) -> list[Step]:
     return steps
 
 
-def _span(part: Part) -> tuple[int, int]:
+def _span(part: AxisGroup) -> tuple[int, int]:
     end = part.axes[-1].span[1] if part.axes else part.start + 1
     return part.start, end + part.grouped
 
 
-def _left_of(dim: Dim, known: int, axis: int, part: Part, *, whole: bool) -> tuple[Dim, Conditions]:
+def _left_of(dim: Dim, known: int, axis: int, part: AxisGroup, *, whole: bool) -> tuple[Dim, Conditions]:
     """Return what is left of a dim for the axis without a length, and when it is right; `whole` if there is none."""
     shown = f"dim {axis}, {brief(str(dim))},"
     if whole:

@@ -42,11 +42,6 @@ from shapecalc.core.rules import (
 )
 from shapecalc.core.text import brief, shape_text
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
 SOURCE = "MXNet NDArray.reshape, and MXNet 1.9.1"
 REST, MERGE, SPLIT = -2, -3, -4
 """The codes of a requested shape beside 0 and -1."""
@@ -220,7 +215,7 @@ def reshape(shape: Shape, _at: Setting, target: Shape, reverse: bool = False) ->
     zero-volume-infer, indivisible, volume-mismatch, overflow.
     """
     asked = Codes(shape[::-1], target[::-1], reverse) if reverse else Codes(shape, target, reverse)
-    read, stopped = _read_all(asked)
+    read, stopped = _read(asked)
     dims: Shape = tuple([-1 if each.rule is None else each.dim for each in read])
     if stopped is not None:
         dims += asked.codes[asked.from_left(stopped.problem.index or 0, len(target)) :]
@@ -248,30 +243,24 @@ def reshape(shape: Shape, _at: Setting, target: Shape, reverse: bool = False) ->
     return (yield from recut(shape, settled, conditions))
 
 
-def _read_all(asked: Codes) -> tuple[list[Made], ShapeError | None]:
+def _read(asked: Codes) -> tuple[list[Made], ShapeError | None]:
     """Return the output dims in the order in which they are read, and the error that stops the reading."""
     read = list[Made]()
-    try:
-        read.extend(_read(asked))
-    except ShapeError as error:
-        return read, error
-    return read, None
-
-
-def _read(asked: Codes) -> Iterator[Made]:
-    """Yield the output dims in the order in which they are read."""
-    place = cursor = count = 0
+    place = cursor = 0
     hole = None
     while place < len(asked.codes):
         code = asked.codes[place]
-        if code == -1:
-            _check_hole(asked, place, count, hole)
-            hole = place
-        found = _entry(asked, place, cursor)
-        yield from found
-        count += len(found)
+        try:
+            if code == -1:
+                _check_hole(asked, place, len(read), hole)
+                hole = place
+            found = _entry(asked, place, cursor)
+        except ShapeError as error:
+            return read, error
+        read += found
         cursor += len(found) if code == REST else 2 if code == MERGE else 1
         place += 3 if code == SPLIT else 1
+    return read, None
 
 
 def _check_hole(asked: Codes, place: int, count: int, hole: int | None) -> None:
@@ -321,12 +310,12 @@ def _split(asked: Codes, place: int, cursor: int) -> list[Made]:
         raise asked.refused(TWO_INFERS, "only one of the two parts of a split can be -1, and both are", place)
     if any(isinstance(part, int) and part < -1 for part in parts):
         raise asked.refused(BELOW_MINUS_ONE, "a part of a split is a size or -1", place)
-    inferred = parts.index(-1) if -1 in parts else None
-    if inferred is None:
+    if -1 not in parts:
         message = f"{'*'.join(map(str, asked.in_order(tuple(parts))))} is not {dim}, the dim to split"
         conditions = required(equal, dim, product(parts), asked.refused(SPLIT_MISMATCH, message, place))
     else:
-        parts[inferred], conditions = _other_part(asked, parts[1 - inferred], dim, place)
+        hole = parts.index(-1)
+        parts[hole], conditions = _other_part(asked, parts[1 - hole], dim, place)
     first = Made(SPLIT_ONE, (cursor,), parts[0], conditions, dim, FrozenDict(dim=dim))
     return [first, replace(first, dim=parts[1], conditions=(), count=1)]
 
@@ -381,31 +370,28 @@ def squeeze(shape: Shape, _at: Setting, axes: Axes | None = None) -> Reasons | N
     if axes is not None:
         rank = len(shape)
         every = len(axes) == rank and {axis % rank for axis in axes if -rank <= axis < rank} == {*range(rank)}
-        return _squeeze_all(shape, axes) if every else None
+        return _squeeze_but_one(shape, 0, axes) if every else None
     others = [axis for axis, dim in enumerate(shape) if dim != 1]
     if len(others) > 1 or any(isinstance(shape[axis], int) for axis in others):
         return None
     return _squeeze_but_one(shape, others[0] if others else 0)
 
 
-def _squeeze_all(shape: Shape, axes: Axes) -> Reasons:
-    """Drop every dim but one, all of which are named and must be 1. Raises `ShapeError`: axis-not-one."""
+def _squeeze_but_one(shape: Shape, kept: int, axes: Axes = ()) -> Reasons:
+    """Drop every dim but one, which stays whatever it is. If all are named, each must be 1, the one that stays too.
+
+    Raises `ShapeError`: axis-not-one.
+    """
     yield Stage(Kind.SQUEEZE, "squeeze", "axes", shape, axes)
-    rank = len(shape)
+    named = [axis % len(shape) for axis in axes]
     for axis, dim in enumerate(shape):
-        index = [named % rank for named in axes].index(axis)
-        message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-        conditions = required(equal, dim, 1, refusal(AXIS_NOT_ONE, message, argument="axes", index=index))
-        yield Step(DROPPED_ONE if axis else KEPT_LAST, None, (axis,), dim, conditions)
-    return (yield from recut(shape, (1,)))
-
-
-def _squeeze_but_one(shape: Shape, kept: int) -> Reasons:
-    """Drop every dim but one, all others being 1. The one that is kept may be 1, too: it stays whatever it is."""
-    yield Stage(Kind.SQUEEZE, "squeeze", "axes", shape)
-    for axis, dim in enumerate(shape):
-        yield Step(KEPT_LAST if axis == kept else DROPPED_ONE, None, (axis,), dim)
-    return (yield from recut(shape, (shape[kept],)))
+        conditions: Conditions = ()
+        if named:
+            message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
+            error = refusal(AXIS_NOT_ONE, message, argument="axes", index=named.index(axis))
+            conditions = required(equal, dim, 1, error)
+        yield Step(KEPT_LAST if axis == kept else DROPPED_ONE, None, (axis,), dim, conditions)
+    return (yield from recut(shape, (1,) if named else (shape[kept],)))
 
 
 REVERSE = Param("reverse", Holds.FLAG, "MXNet: read the input's dims and the requested shape from the right")

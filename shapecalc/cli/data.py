@@ -96,7 +96,7 @@ def tell_elements(answer: Trace | Chain, source: Source | None, paths: Paths, *,
         tell(f"{PATHS[name][0]}: {' -> '.join(places)}")
     if values:
         from shapecalc.engine.arrays import FileError
-        from shapecalc.engine.samples import samples
+        from shapecalc.engine.execute import samples
         from shapecalc.view.grid import values_text
 
         try:
@@ -164,8 +164,7 @@ def _write_output(answer: Trace | Chain, source: Source, out: Output) -> None:
         _write_store(answer, source, out)
         return
     from shapecalc.engine.arrays import FileError
-    from shapecalc.engine.execute import BackendError
-    from shapecalc.engine.writing import carry_out
+    from shapecalc.engine.execute import BackendError, carry_out
 
     try:
         with Meter(load_array(source).nbytes) as meter:
@@ -335,7 +334,7 @@ def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> 
 def _verify(answer: Trace | Chain, source: Source, target: Path, how: str) -> None:
     """Raise `ShapeError` (differs) for an output that is not what the answer makes of the source."""
     from shapecalc.engine.arrays import FileError
-    from shapecalc.engine.stores.verifying import first_difference
+    from shapecalc.engine.stores.carrying import first_difference
 
     total = source.kind.itemsize
     for size in source.shape:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from rich.style import Style
 from rich.text import Text
+from textual.binding import Binding, BindingType
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,15 @@ FOLLOWING = Key("", "←→↑↓", "follow", "", "follow another element", -1)
 BESIDE = "m"
 COMPARING = Key("", BESIDE, "mistake", "", "draw the mistake that gives the same sizes beside it", -1)
 """The key of the grid that draws a reshape beside a transpose, and the other way round."""
+
+
+def bindings_of(keys: tuple[Key, ...]) -> list[BindingType]:
+    """Return what Textual binds for some keys; enter is a field's own, and no list pages itself."""
+    return [
+        Binding(key.key, key.action, key.label, show=False, tooltip=key.help, priority=key.key.startswith("page"))
+        for key in keys
+        if key.key != "enter"
+    ]
 
 
 @lru_cache(maxsize=16)

@@ -376,7 +376,7 @@ class Explore(Screen[None]):
 
     def action_compare(self) -> None:
         """Ask the same under every dialect."""
-        from shapecalc.tui.screens.compare import Compare
+        from shapecalc.tui.screens.choose import Compare
 
         self.app.push_screen(Compare(self.state.question, hides=self.state.hides), self._take_row)
 

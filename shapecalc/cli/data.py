@@ -300,13 +300,13 @@ def _write_store(answer: Trace | Chain, source: Source, out: Output) -> None:
     from pathlib import Path
 
     from shapecalc.engine.arrays import FileError
-    from shapecalc.engine.stores.carrying import part_of
+    from shapecalc.engine.stores.carrying import unfinished_folder
 
     target = Path(str(out.out).rstrip("/"))
     try:
         if target.suffix != ".zarr":
             raise FileError(f"{target}: what is carried from a store is a folder, and its name ends in .zarr")
-        alone = out.verify is not None and target.is_dir() and not out.force and not part_of(target).exists()
+        alone = out.verify is not None and target.is_dir() and not out.force and not unfinished_folder(target).exists()
         if not alone:
             _carry(answer, source, target, out)
         if out.verify is not None:
@@ -316,7 +316,7 @@ def _write_store(answer: Trace | Chain, source: Source, out: Output) -> None:
 
 
 def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> None:
-    from shapecalc.engine.stores.carrying import carry_job, part_of
+    from shapecalc.engine.stores.carrying import carry_job, unfinished_folder
 
     with _workers(out) as (run, threads, cluster):
         job = _job(answer, source, out, threads)
@@ -326,8 +326,8 @@ def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> 
             with Meter(job.plan.written) as meter:
                 carry_job(job, target.absolute(), run, meter.tick, force=out.force, resume=out.resume)
         except KeyboardInterrupt:
-            if part_of(target).exists():
-                tell(f"shapecalc: interrupted; {part_of(target)} holds what is done: go on with --resume")
+            if unfinished_folder(target).exists():
+                tell(f"shapecalc: interrupted; {unfinished_folder(target)} holds what is done: go on with --resume")
             raise
 
 

@@ -30,14 +30,13 @@ from shapecalc.engine.headers import (
     member_info,
     members_of,
     no_member,
+    npy_header,
     opened_archive,
     opened_member,
-    read_header,
     read_object,
     reason_of,
     regular_file,
     unreadable_on,
-    wrong_size,
 )
 
 STORES = (".zarr", ".h5", ".hdf5")
@@ -160,10 +159,7 @@ def _mapped_source(text: str, path: str, array: Any) -> Source:
 
 def _map_array(file: IO[bytes]) -> Any:
     """Return the array of a .npy file, mapped."""
-    header = read_header(file)
-    size = os.fstat(file.fileno()).st_size
-    if header.end > size:
-        raise wrong_size(header.end, size)
+    header = npy_header(file)
     return _mapped(file, header.kind, header.start, header.shape, "F" if header.fortran else "C")
 
 

@@ -24,7 +24,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Shape
 from shapecalc.core.follow import waypoints
 from shapecalc.core.moves import Move, Slice, index_before, ravel, unravel
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text
 from shapecalc.engine import processes
 from shapecalc.engine.arrays import FileError, Source, copy_of, cut_short, elements_at, part_of
@@ -127,7 +127,8 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
         source = used.namespace.asarray(array)
         moves = concrete_moves(answer)
         if source.shape != answer.input:
-            raise shape_mismatch(answer.input, source.shape)
+            sizes = shape_text(source.shape)
+            raise misuse(f"the array has shape {sizes}, and the question is about {shape_text(answer.input)}")
         plan = plan_moves(moves, source.shape, source.strides, source.itemsize, contiguous=contiguous)
         if moves and isinstance(moves[-1], Slice):
             return Result(used.namespace.array(answer.output, dtype="int64"), plan, "copy", used.name)
@@ -147,11 +148,6 @@ def apply_plan(plan: Plan, source: Any, used: Backend = NUMPY) -> Any:
     if used.name == "numpy" and (not plan.copies or plan.repeats):
         made.flags.writeable = False
     return made
-
-
-def shape_mismatch(expected: Shape, actual: tuple[int, ...]) -> ShapeError:
-    """Return the error (usage) for an array of shape `actual` if the question is about shape `expected`."""
-    return misuse(f"the array has shape {shape_text(actual)}, and the question is about {shape_text(expected)}")
 
 
 def backend_for(array: Any, wanted: str = "auto") -> Backend:

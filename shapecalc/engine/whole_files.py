@@ -12,8 +12,10 @@ import errno
 import os
 import shutil
 import stat
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
 from shapecalc.engine.processes import Endings
 
@@ -21,11 +23,6 @@ try:
     import fcntl
 except ImportError:  # Windows, where nobody can remove or rename a file that is open
     fcntl = None  # type: ignore[assignment]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import IO, Any
 
 UNNAMED = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
 """The flag that opens a file without a name, which `/proc` can give one later; 0 where there is no such thing."""

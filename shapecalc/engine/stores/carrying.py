@@ -25,6 +25,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.follow import waypoints
 from shapecalc.core.moves import index_before
 from shapecalc.engine.arrays import FileError, split_store
+from shapecalc.engine.copying import tile_in_order
 from shapecalc.engine.plan import concrete_moves
 from shapecalc.engine.processes import Endings
 from shapecalc.engine.stores.axis_map import AxisMap, MoveError, Sizes, fewest_maps
@@ -117,7 +118,7 @@ class PartialOutput:
             raise FileError(f"{self.folder}: of {expected} files that were written {count} are there; --resume goes on")
 
 
-def part_of(target: Path) -> Path:
+def unfinished_folder(target: Path) -> Path:
     """Return where an output is written until it is whole."""
     return target.with_name(f"{target.name}.part")
 
@@ -129,7 +130,7 @@ def locked_part(target: Path, manifest: dict[str, Any], *, resume: bool) -> Iter
     Raises `FileError` if there is a part and `resume` is not given, if it is of another request, source or owner, or
     if another process holds it; `OSError` if it cannot be written.
     """
-    folder = part_of(target)
+    folder = unfinished_folder(target)
     if os.path.lexists(folder):
         if not resume:
             raise FileError(f"{folder}: it is there already; --resume goes on with it, or remove it: rm -r {folder}")
@@ -304,7 +305,7 @@ def _failed(error: Exception, target: Path) -> FileError:
     if isinstance(error, FileError):
         return error
     reason = " ".join(str(getattr(error, "strerror", None) or error or type(error).__name__).split())
-    went_on = "; mend it and go on with --resume" if part_of(target).is_dir() else ""
+    went_on = "; mend it and go on with --resume" if unfinished_folder(target).is_dir() else ""
     return FileError(f"{target}: {reason.rstrip('.')}{went_on}")
 
 
@@ -343,10 +344,7 @@ def _bytes(elements: Any) -> Any:
 def _every(store: Store) -> Iterator[tuple[Index, int]]:
     """Yield the indices of all elements, a chunk or a part of one at a time, and how many they are."""
     shape = store.array.shape
-    steps, room = list(shape), COMPARED
-    for axis in reversed(range(len(shape))):
-        steps[axis] = max(1, min(shape[axis], store.chunks[axis], room))
-        room //= steps[axis]
+    steps = tile_in_order([*map(min, shape, store.chunks)], COMPARED)
     for region in grid(shape, steps) if prod(shape) else ():
         counts = [stop - start for start, stop in region]
         places = np.indices(counts).reshape(len(counts), prod(counts))

@@ -24,7 +24,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import is_file, shape_text, visible
 from shapecalc.engine.headers import found_in
-from shapecalc.engine.whole_files import whole_file, write_whole
+from shapecalc.engine.whole_files import write_whole
 from shapecalc.tui.widgets import SENT, Choices, Dialog, KeyWords, TextField
 from shapecalc.view.files import ENDINGS, still
 from shapecalc.view.film.files import FORMATS, film_file
@@ -239,9 +239,8 @@ def _save(screen: Screen[Any], content: str, ending: str, also: str = "") -> Non
     """Write a file whose name has the time and an ending, and tell that name, or why there is none."""
     name = f"shapecalc_{datetime.now():%Y-%m-%dT%H_%M_%S_%f}.{ending}"
     try:
-        with whole_file(Path(name)) as file:
-            file.write(content.encode())
+        write_whole(Path(name), content.encode())
     except OSError as error:
-        screen.notify(f"{name}: {error.strerror}", title="not saved", severity="error", markup=False)
+        screen.notify(str(error), title="not saved", severity="error", markup=False)
     else:
         screen.notify(f"{name}{also}", title="saved", markup=False)

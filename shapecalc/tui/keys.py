@@ -33,7 +33,7 @@ KEYS = (
     Key("f6", "F6", "fix", "fix", "apply the fix that is suggested", 5),
     Key("f7", "F7", "copy", "copy", "copy the command line", 10),
     Key("f8", "F8", "code", "code", "show code that does the same, to copy", 11),
-    Key("f9", "F9", "svg", "picture", "save a picture of the screen as SVG", 12),
+    Key("f9", "F9", "svg", "save_screen('svg')", "save a picture of the screen as SVG", 12),
     Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 9),
     Key("ctrl+g", "^G", "hide", "hide", "hide the answer to predict it, or reveal it", 4),
     Key("ctrl+b", "^B", "big", "big", "draw the step in large figures, for a room, and hide the rest", 14),
@@ -48,7 +48,7 @@ KEYS = (
     Key("ctrl+p", "^P", "commands", "app.command_palette", "find a command by name", 20),
     Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 21),
     Key("ctrl+o", "^O", "files", "files", "choose an array of a file as the input", 22),
-    Key("ctrl+s", "^S", "text", "text", "copy the screen as text, and save it", 23),
+    Key("ctrl+s", "^S", "text", "save_screen('text')", "copy the screen as text, and save it", 23),
     Key("ctrl+r", "^R", "film", "film", "play the request as a film, which asks for what is hidden", 24),
 )
 """Every key of the main screen, in the order of the help."""

@@ -38,7 +38,7 @@ MARKS = {
 }
 """What stands before a verdict, and in which colour."""
 MORE = "the command below compares more elements"
-APART = 4
+GAP = 4
 """The blanks between two columns."""
 SHORTEST = "It is as short as shapecalc can make it."
 PROVED = "Proved to be the same, wherever the chain is defined."
@@ -196,7 +196,7 @@ def chains_text(answer: Trace | Chain, found: Simplification, width: int) -> Tex
         return Text("\n").join(_column("as it is", answer))
     for with_shapes in (True, False):
         left, right = _column("as it is", answer, with_shapes), _column("short form", found.chain, with_shapes)
-        wide = max(map(len, left)) + APART
+        wide = max(map(len, left)) + GAP
         if wide + max(map(len, right)) <= width:
             return Text("\n").join(_beside(left, right, wide))
     return Text("\n").join([*_column("short form", found.chain), Text(), *_column("as it is", answer)])

@@ -19,22 +19,12 @@ from textual.widgets import Input
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
 from shapecalc.teaching.progress import Progress
-from shapecalc.tui import explore_text
+from shapecalc.tui import explore_text, widgets
 from shapecalc.tui.keys import BESIDE, COMPARING, FOLLOWING, KEYS, keys_line
 from shapecalc.tui.question import CHAIN, CLOSED, Question, caret, command, element_reader, may_open_files, question_of
 from shapecalc.tui.state import ARROWS, State, first_difference
 from shapecalc.tui.themes import theme_after
-from shapecalc.tui.widgets import (
-    ClickableText,
-    Enlarge,
-    Field,
-    Fields,
-    FocusableText,
-    MarkClicked,
-    Pane,
-    TextField,
-    copy,
-)
+from shapecalc.tui.widgets import ClickableText, Field, FocusableText, MarkClicked, Pane, TextField
 from shapecalc.view.canvas import stack
 from shapecalc.view.flow import rail, strip
 
@@ -90,9 +80,9 @@ class Explore(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay the screen out from top to bottom."""
-        yield Enlarge(id="enlarge")
+        yield widgets.Enlarge(id="enlarge")
         yield ClickableText("title", "choose")
-        yield Fields(*self._fields())
+        yield widgets.Fields(*self._fields())
         yield ClickableText("reason")
         yield FocusableText("flow")
         yield ClickableText("rail")
@@ -175,7 +165,7 @@ class Explore(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new size, or ask for a larger one."""
-        small = Enlarge.is_needed(event.size)
+        small = widgets.Enlarge.is_needed(event.size)
         if small and not self.has_class("-small"):
             self._in_use = self.focused
         self.set_class(small, "-small")
@@ -290,7 +280,7 @@ class Explore(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy the command line, and show it."""
-        copy(self, command(self.state.question, self.state.result.answer))
+        widgets.copy(self, command(self.state.question, self.state.result.answer))
 
     def action_save_screen(self, kind: str) -> None:
         """Save the screen as a picture or as text in the folder one is in; a browser keeps it with its downloads."""
@@ -322,7 +312,7 @@ class Explore(Screen[None]):
                 field.value = question.texts.get(name, "")
             self.show_soon()
             return
-        for fields in self.query(Fields):  # there are none any more if the app is about to end
+        for fields in self.query(widgets.Fields):  # there are none any more if the app is about to end
             await fields.show_others(self._fields())
             self.query(Input).first().focus()
             self.show_soon()

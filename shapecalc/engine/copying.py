@@ -150,16 +150,6 @@ def copy_into(
         fill(target, source, tick)
 
 
-def copy_of_view(view: Array) -> Array:
-    """Return a C-contiguous copy of an array."""
-    fill = fill_for(view)
-    if fill is np.copyto:
-        return view.copy()
-    target = np.empty(view.shape, view.dtype)
-    fill(target, view)
-    return target
-
-
 def fill_for(source: Array) -> Callable[..., object]:
     """Return what fills C-contiguous targets with sources of one layout: `np.copyto`, or what also takes a tick."""
     if source.nbytes < TINY or source.dtype.hasobject:

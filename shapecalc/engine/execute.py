@@ -28,7 +28,7 @@ from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text
 from shapecalc.engine import processes
 from shapecalc.engine.arrays import FileError, Source, copy_of, cut_short, elements_at, part_of
-from shapecalc.engine.copying import copy_into, copy_of_view, tile_in_order, tiles_of
+from shapecalc.engine.copying import copy_into, tile_in_order, tiles_of
 from shapecalc.engine.headers import write_header
 from shapecalc.engine.plan import Plan, StridedView, concrete_moves, plan_moves
 from shapecalc.engine.whole_files import whole_file
@@ -76,8 +76,8 @@ class Backend:
 
     def copy(self, view: Any, roll: tuple[int, int] | None = None) -> Any:
         """Return a C-contiguous copy of a view, one axis of it rolled if an axis and a shift are given."""
-        if roll is None:
-            return view.copy() if self.name == "cupy" else copy_of_view(view)
+        if roll is None and self.name == "cupy":
+            return view.copy()
         target = self.namespace.empty(view.shape, view.dtype)
         copy_into(target, view, roll=roll)
         return target

@@ -265,6 +265,12 @@ def _lock(descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
+def lock_now(file: IO[bytes]) -> None:
+    """Hold a lock on a file as long as it is open; raise `BlockingIOError` if another process holds it."""
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def _remove_left_over_parts(place: Path) -> None:
     """Remove what killed writers of a target have left in its folder, on this host and as this user."""
     start, end = _part_name(place)
@@ -281,8 +287,7 @@ def _remove_if_left_over(part: Path) -> None:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode) or (hasattr(os, "geteuid") and found.st_uid != os.geteuid()):
             return
+        lock_now(file)
         if fcntl is None:
             file.close()
-        else:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         part.unlink()

@@ -33,12 +33,7 @@ from shapecalc.engine.stores.plan import Pass, Plan, PlanError, plan_store
 from shapecalc.engine.stores.regions import grid
 from shapecalc.engine.stores.stores import Chunks, Store, create_store, open_store, open_to_write, read_region
 from shapecalc.engine.stores.workers import Done, Runner, Work
-from shapecalc.engine.whole_files import UNFINISHED, name_folder, sync_folders, write_whole
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from shapecalc.engine.whole_files import UNFINISHED, lock_now, name_folder, sync_folders, write_whole
 
 METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 """Files of an array that are no chunks."""
@@ -139,17 +134,11 @@ def locked_part(target: Path, manifest: dict[str, Any], *, resume: bool) -> Iter
         folder.mkdir()
         write_whole(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
     with (folder / MANIFEST).open("rb") as locked, (folder / DONE).open("a", encoding="ascii") as log:
-        _lock(locked, folder)
-        yield PartialOutput(folder, log)
-
-
-def _lock(file: IO[bytes], folder: Path) -> None:
-    """Hold a lock as long as the file is open; raise `FileError` if another process holds it."""
-    if fcntl is not None:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_now(locked)
         except BlockingIOError:
             raise FileError(f"{folder}: another process writes it") from None
+        yield PartialOutput(folder, log)
 
 
 def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:

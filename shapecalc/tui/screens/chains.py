@@ -12,7 +12,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -121,17 +121,16 @@ class Equiv(Dialog[str]):
         self.answer, self.text = answer, text
         self.pair = pair_of(answer, text)
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put the two chains over the verdict, and the outputs under it."""
-        with Vertical(classes="dialog"):
-            with Horizontal(id="first"):
-                yield Label("first ")
-                yield Static(visible(chain_text(self.answer)), markup=False)
-            yield Fields(Field("second", self.text))
-            yield Static("", id="verdict", markup=False)
-            yield Pane("outputs")
-            yield Static("", id="line", markup=False)
-            yield KeyWords("F7 copies the command, escape closes", id="words")
+        with Horizontal(id="first"):
+            yield Label("first ")
+            yield Static(visible(chain_text(self.answer)), markup=False)
+        yield Fields(Field("second", self.text))
+        yield Static("", id="verdict", markup=False)
+        yield Pane("outputs")
+        yield Static("", id="line", markup=False)
+        yield KeyWords("F7 copies the command, escape closes", id="words")
 
     def on_mount(self) -> None:
         """Begin in the field."""
@@ -261,15 +260,14 @@ class Simplify(Dialog[str | None]):
         self.goal = GOALS[0]
         self.found: Simplification | None = None
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put the counts under the chains."""
-        with Vertical(classes="dialog"):
-            with VerticalScroll(id="chains", can_focus=False):
-                yield Static("", id="pair", markup=False)
-            yield Choices(*(Option(LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
-            yield Static("", id="conclusion", markup=False)
-            yield Static("", id="line", markup=False)
-            yield KeyWords("up and down choose, enter takes it, F7 copies, escape closes", id="words")
+        with VerticalScroll(id="chains", can_focus=False):
+            yield Static("", id="pair", markup=False)
+        yield Choices(*(Option(LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
+        yield Static("", id="conclusion", markup=False)
+        yield Static("", id="line", markup=False)
+        yield KeyWords("up and down choose, enter takes it, F7 copies, escape closes", id="words")
 
     def on_mount(self) -> None:
         """Begin at the first goal."""

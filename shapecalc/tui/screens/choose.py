@@ -9,7 +9,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.widgets import DataTable, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -45,17 +45,16 @@ class Choose(Dialog[Question | None]):
         self.setting = setting
         self.hidden = hidden
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put the lists side by side, the settings and the answer under them."""
-        with Vertical(classes="dialog"):
-            with Horizontal(id="lists"):
-                yield Choices(*(Option(name, id=name) for name in ASKABLE), id="op")
-                yield Choices(id="dialect")
-                yield Choices(*map(Option, SWITCH_WORDS.values()), id="switch")
-            yield Fields(*(Field(name, str(self.question.settings.get(name, ""))) for name in SETTINGS))
-            yield Static("", id="about", markup=False)
-            yield Static("", id="preview", markup=False)
-            yield KeyWords("tab goes on, enter takes it, escape changes nothing")
+        with Horizontal(id="lists"):
+            yield Choices(*(Option(name, id=name) for name in ASKABLE), id="op")
+            yield Choices(id="dialect")
+            yield Choices(*map(Option, SWITCH_WORDS.values()), id="switch")
+        yield Fields(*(Field(name, str(self.question.settings.get(name, ""))) for name in SETTINGS))
+        yield Static("", id="about", markup=False)
+        yield Static("", id="preview", markup=False)
+        yield KeyWords("tab goes on, enter takes it, escape changes nothing")
 
     def on_mount(self) -> None:
         """Start at what is chosen now."""
@@ -222,12 +221,11 @@ class Compare(Dialog[Question | None]):
             here = output_of(answer_question(question))
             self.rows = [replace(row, covered=output_of(row.result) == here) for row in self.rows]
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put the table under a line that says what to do with it."""
-        with Vertical(classes="dialog"):
-            yield KeyWords("enter opens a row, at the step where the two differ; escape closes")
-            yield DataTable(cursor_type="row", zebra_stripes=True)
-            yield Static("", id="row", markup=False)
+        yield KeyWords("enter opens a row, at the step where the two differ; escape closes")
+        yield DataTable(cursor_type="row", zebra_stripes=True)
+        yield Static("", id="row", markup=False)
 
     def on_mount(self) -> None:
         """Fill the table, with the answers marked that differ from the present one."""

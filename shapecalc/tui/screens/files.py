@@ -15,7 +15,6 @@ from typing import Any
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding
-from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -86,13 +85,12 @@ class Files(Dialog[str | None]):
         self.path = path
         self.entries: list[Entry] = []
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put the list under the folder's name, and what is said of its lines under it."""
-        with Vertical(classes="dialog"):
-            yield Static("", id="folder", markup=False)
-            yield Choices(id="entries")
-            yield Static("", id="about", markup=False)
-            yield KeyWords("enter takes an array or opens a folder, escape closes")
+        yield Static("", id="folder", markup=False)
+        yield Choices(id="entries")
+        yield Static("", id="about", markup=False)
+        yield KeyWords("enter takes an array or opens a folder, escape closes")
 
     def on_mount(self) -> None:
         """List the folder."""
@@ -178,12 +176,11 @@ class Save(Dialog[None]):
         self.saved = saved
         self._writing = False
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put what names may end in over the field."""
-        with Vertical(classes="dialog"):
-            yield Static(f"Save the {self.saved.kind} as a file that ends in {', '.join(self.saved.endings)}")
-            yield TextField(f"shapecalc-{self.saved.kind}.svg", id="name")
-            yield Static("enter saves it, escape closes", id="words", markup=False)
+        yield Static(f"Save the {self.saved.kind} as a file that ends in {', '.join(self.saved.endings)}")
+        yield TextField(f"shapecalc-{self.saved.kind}.svg", id="name")
+        yield Static("enter saves it, escape closes", id="words", markup=False)
 
     def on_mount(self) -> None:
         """Begin in the field."""

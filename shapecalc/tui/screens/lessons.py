@@ -228,11 +228,10 @@ class Drilling(TaskScreen):
         self.exercise = self.drill.exercise
         self.answered = False
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Show the exercise, and the keys under it."""
-        with Vertical(classes="dialog"):
-            yield TaskPane()
-            yield ClickableText("keys")
+        yield TaskPane()
+        yield ClickableText("keys")
 
     def on_mount(self) -> None:
         """Ask the first exercise."""
@@ -324,13 +323,12 @@ class Lessons(TaskScreen):
         """The lesson under the cursor; None if exercises are."""
         return self.course.lessons[self.at] if self.at < len(self.course.lessons) else None
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put the list beside the lesson."""
-        with Vertical(classes="dialog"):
-            with Horizontal():
-                yield Choices(id="list")
-                yield TaskPane()
-            yield ClickableText("keys")
+        with Horizontal():
+            yield Choices(id="list")
+            yield TaskPane()
+        yield ClickableText("keys")
 
     def on_mount(self) -> None:
         """Stand at the lesson to open, or the first not done; where the list has no room beside it, in that lesson."""

@@ -180,15 +180,16 @@ def cupy() -> Any:
 
 def list_backends() -> list[dict[str, object]]:
     """Return every backend and device, with its version and memory in bytes or with why it cannot be used."""
-    rows = [_backend_row("numpy", np.__version__, "this machine", _memory())]
+    rows: list[tuple[object, ...]] = [("numpy", np.__version__, "this machine", _memory(), None)]
     try:
         module = cupy()
     except BackendError as error:
-        return [*rows, _backend_row("cupy", None, None, None, str(error))]
-    for number in range(module.cuda.runtime.getDeviceCount()):
-        properties = module.cuda.runtime.getDeviceProperties(number)
-        rows.append(_backend_row("cupy", module.__version__, properties["name"].decode(), properties["totalGlobalMem"]))
-    return rows
+        rows.append(("cupy", None, None, None, str(error)))
+    else:
+        for number in range(module.cuda.runtime.getDeviceCount()):
+            found = module.cuda.runtime.getDeviceProperties(number)
+            rows.append(("cupy", module.__version__, found["name"].decode(), found["totalGlobalMem"], None))
+    return [dict(zip(("name", "version", "device", "memory", "problem"), row, strict=True)) for row in rows]
 
 
 def _memory() -> int | None:
@@ -197,12 +198,6 @@ def _memory() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError):
         return None
-
-
-def _backend_row(
-    name: str, version: str | None, device: str | None, memory: int | None, problem: str | None = None
-) -> dict[str, object]:
-    return {"name": name, "version": version, "device": device, "memory": memory, "problem": problem}
 
 
 def fill_by_device(target: Any, source: Source, answer: Trace | Chain, tick: Callable[[int], object]) -> None:

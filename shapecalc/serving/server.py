@@ -164,7 +164,7 @@ class Server:
         return made
 
     async def _visit(self, request: web.Request, made: web.WebSocketResponse) -> Ending:
-        """Run an app if there is a place for it; return why it is over."""
+        """Run an app if there is a place for it, until it or the socket is done; return why."""
         most = self.serving.sessions
         try:
             async with asyncio.timeout(PATIENCE):
@@ -175,7 +175,8 @@ class Server:
             self.visitors += 1
             self.serving.tell(visible(f"shapecalc: visitor {self.visitors}, from {request.remote}"))
             command = [*self.serving.command, *_link(request)]
-            return await attend(made, command, _size(request), self.serving.idle, self._keep)
+            async with _app(command, _size(request)) as app:
+                return await _first(_typed(made, app, self.serving.idle), _drawn(made, app, self._keep))
         finally:
             self._places.release()
 
@@ -249,18 +250,6 @@ def _one_line_logger(tell: Callable[[str], None]) -> logging.Logger:
 # One visitor's app
 
 
-async def attend(
-    socket: web.WebSocketResponse,
-    command: Sequence[str],
-    size: tuple[int, int],
-    idle: float,
-    keep: Callable[[bytes], str],
-) -> Ending:
-    """Run an app for a socket until one of them is done, and return why; `keep` keeps a picture and names its key."""
-    async with _app(command, size) as app:
-        return await _first(_typed(socket, app, idle), _drawn(socket, app, keep))
-
-
 @asynccontextmanager
 async def _app(command: Sequence[str], size: tuple[int, int]) -> AsyncIterator[Process]:
     """Start an app, and see to its end: it ends when its input is closed, and is killed if it does not."""
@@ -318,7 +307,7 @@ async def _typed(socket: web.WebSocketResponse, app: Process, idle: float) -> En
 
 
 async def _drawn(socket: web.WebSocketResponse, app: Process, keep: Callable[[bytes], str]) -> Ending:
-    """Hand on what the app draws, until it draws no more."""
+    """Hand on what the app draws, until it draws no more; `keep` keeps a picture and names its key."""
     assert app.stdout is not None
     try:
         await app.stdout.readuntil(START)

@@ -126,12 +126,21 @@ def _uneven(random: Random, shape: Shape, level: Level) -> int:
     return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: level.most])
 
 
+def _perm(random: Random, rank: int, suits: Callable[[list[int]], bool]) -> list[int]:
+    """Return a permutation that suits."""
+    while not suits(perm := random.sample(range(rank), rank)):
+        pass
+    return perm
+
+
 def _cycle(random: Random, rank: int) -> list[int]:
     """Return a permutation that is not its own inverse, for three axes or more."""
-    while True:
-        perm = random.sample(range(rank), rank)
-        if any(perm[perm[axis]] != axis for axis in range(rank)):
-            return perm
+    return _perm(random, rank, lambda perm: any(perm[perm[axis]] != axis for axis in range(rank)))
+
+
+def _turned(random: Random, rank: int) -> list[int]:
+    """Return a permutation that moves axis 0 away."""
+    return _perm(random, rank, lambda perm: perm[0] != 0)
 
 
 @_kind("copied", "zero", 1, rules.CopiedZero.rule)
@@ -288,14 +297,6 @@ def two_transposes(random: Random, level: Level) -> str:
     """Draw a chain of two transposes."""
     stages = (f"transpose {shape_text(tuple(_cycle(random, level.rank)))}" for _ in range(2))
     return f"chain '{shape_text(tuple(_shape(random, level)))} | {' | '.join(stages)}'"
-
-
-def _turned(random: Random, rank: int) -> list[int]:
-    """Return a permutation that moves axis 0 away."""
-    while True:
-        perm = random.sample(range(rank), rank)
-        if perm[0] != 0:
-            return perm
 
 
 @_kind("shuffled", "shuffle", 1, rules.CopiedZero.rule, least=3)

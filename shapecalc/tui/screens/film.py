@@ -28,7 +28,7 @@ JUST_BEFORE = 1e-6
 """Seconds before a frame begins, at which the one before is whole."""
 RATE = 36
 """Pictures in a second while it plays: some come late, and 30 are wanted."""
-KEYS = (
+KEYS: tuple[Key, ...] = (
     Key("space", "space", "play, stop", "play", "play, or stop", 0),
     Key("right", "→", "next", "step(1)", "go a frame on", 1),
     Key("left", "←", "back", "step(-1)", "go a frame back", 2),

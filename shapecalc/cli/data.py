@@ -94,7 +94,7 @@ def tell_elements(answer: Trace | Chain, source: Source | None, paths: Paths, *,
         tell(f"{PATHS[name][0]}: {' -> '.join(places)}")
     if values:
         from shapecalc.engine.arrays import FileError
-        from shapecalc.engine.samples import samples
+        from shapecalc.engine.execute import samples
         from shapecalc.view.grid import values_text
 
         try:
@@ -162,8 +162,7 @@ def _write_output(answer: Trace | Chain, source: Source, out: Output) -> None:
         _write_store(answer, source, out)
         return
     from shapecalc.engine.arrays import FileError
-    from shapecalc.engine.execute import BackendError
-    from shapecalc.engine.writing import carry_out
+    from shapecalc.engine.execute import BackendError, carry_out
 
     try:
         with Meter(load_array(source).nbytes) as meter:
@@ -299,13 +298,13 @@ def _write_store(answer: Trace | Chain, source: Source, out: Output) -> None:
     from pathlib import Path
 
     from shapecalc.engine.arrays import FileError
-    from shapecalc.engine.stores.carrying import part_of
+    from shapecalc.engine.stores.carrying import unfinished_folder
 
     target = Path(str(out.out).rstrip("/"))
     try:
         if target.suffix != ".zarr":
             raise FileError(f"{target}: what is carried from a store is a folder, and its name ends in .zarr")
-        alone = out.verify is not None and target.is_dir() and not out.force and not part_of(target).exists()
+        alone = out.verify is not None and target.is_dir() and not out.force and not unfinished_folder(target).exists()
         if not alone:
             _carry(answer, source, target, out)
         if out.verify is not None:
@@ -315,7 +314,7 @@ def _write_store(answer: Trace | Chain, source: Source, out: Output) -> None:
 
 
 def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> None:
-    from shapecalc.engine.stores.carrying import carry_job, part_of
+    from shapecalc.engine.stores.carrying import carry_job, unfinished_folder
 
     with _workers(out) as (run, threads, cluster):
         job = _job(answer, source, out, threads)
@@ -325,15 +324,15 @@ def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> 
             with Meter(job.plan.written) as meter:
                 carry_job(job, target.absolute(), run, meter.tick, force=out.force, resume=out.resume)
         except KeyboardInterrupt:
-            if part_of(target).exists():
-                tell(f"shapecalc: interrupted; {part_of(target)} holds what is done: go on with --resume")
+            if unfinished_folder(target).exists():
+                tell(f"shapecalc: interrupted; {unfinished_folder(target)} holds what is done: go on with --resume")
             raise
 
 
 def _verify(answer: Trace | Chain, source: Source, target: Path, how: str) -> None:
     """Raise `ShapeError` (differs) for an output that is not what the answer makes of the source."""
     from shapecalc.engine.arrays import FileError
-    from shapecalc.engine.stores.verifying import first_difference
+    from shapecalc.engine.stores.carrying import first_difference
 
     total = source.kind.itemsize
     for size in source.shape:

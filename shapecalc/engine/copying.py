@@ -150,16 +150,6 @@ def copy_into(
         fill(target, source, tick)
 
 
-def copy_of_view(view: Array) -> Array:
-    """Return a C-contiguous copy of an array."""
-    fill = fill_for(view)
-    if fill is np.copyto:
-        return view.copy()
-    target = np.empty(view.shape, view.dtype)
-    fill(target, view)
-    return target
-
-
 def fill_for(source: Array) -> Callable[..., object]:
     """Return what fills C-contiguous targets with sources of one layout: `np.copyto`, or what also takes a tick."""
     if source.nbytes < TINY or source.dtype.hasobject:
@@ -249,9 +239,8 @@ def _running_axis(strides: Sizes) -> int:
 
 def _lines(shape: Sizes, strides: Sizes, slack: float) -> str:
     """Return where lines that are gone through along these axes are found afterwards."""
-    apart = [max(LINE, abs(stride)) for stride in strides]
     sizes = [min(size, size * abs(stride) // LINE + 1) for size, stride in zip(shape, strides, strict=True)]
-    axes = [*zip(sizes, apart, strict=True)]
+    axes = [*zip(sizes, [max(LINE, abs(stride)) for stride in strides], strict=True)]
     lines = prod(sizes)
     if lines <= slack * _room(axes, *FIRST):
         return "fit"
@@ -266,7 +255,7 @@ def _room(axes: list[tuple[int, int]], period: int, ways: int) -> int:
     return ways * min(sets, period // max(LINE, gcd(period, *[step for _, step in axes])))
 
 
-def tile_in_order(shape: Sizes, room: int) -> Sizes:
+def tile_in_order(shape: Sequence[int], room: int) -> Sizes:
     """Return the positions along each axis of a tile of at most `room` elements that follow each other in C order."""
     sizes = [1] * len(shape)
     _grow(sizes, range(len(shape))[::-1], shape, room, room)
@@ -292,7 +281,7 @@ def tile_of(fill: str, shape: Sizes, strides: Sizes, itemsize: int, threads: int
     return tuple(sizes)
 
 
-def _grow(sizes: list[int], order: Sequence[int], shape: Sizes, wanted: int, room: int) -> None:
+def _grow(sizes: list[int], order: Sequence[int], shape: Sequence[int], wanted: int, room: int) -> None:
     """Extend a tile along the axes in `order` until it has `wanted` positions along them, or `room` elements."""
     along = 1
     for axis in order:
@@ -305,11 +294,8 @@ def _grow(sizes: list[int], order: Sequence[int], shape: Sizes, wanted: int, roo
 
 def tiles_of(shape: Sizes, tile: Sizes) -> Iterator[tuple[slice, ...]]:
     """Return the tiles of an array of `shape`, with so many positions along each axis, in C order."""
-    return every(*[_slices(size, step) for size, step in zip(shape, tile, strict=True)])
-
-
-def _slices(size: int, step: int) -> list[slice]:
-    return [slice(start, start + step) for start in range(0, size, step)]
+    axes = zip(shape, tile, strict=True)
+    return every(*[[slice(start, start + step) for start in range(0, size, step)] for size, step in axes])
 
 
 def _fill_in_tiles(

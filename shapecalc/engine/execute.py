@@ -1,32 +1,51 @@
-"""Answers carried out on arrays of NumPy, or of CuPy where it is installed and a device answers.
+"""Answers carried out: on arrays, on the few elements that are shown, and from file to file.
 
-The result is a read-only view wherever a view will do, otherwise a new array, with as few copies as possible.
+The arrays are those of NumPy, or of CuPy where it is installed and a device answers. The result is a read-only view
+wherever a view will do, otherwise a new array, with as few copies as possible. Of a sample, only the elements that are
+shown are made. A file is written whole or not at all, from one mapped file to another in a child process: if somebody
+cuts the input short, only the child dies.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, cast
+from math import prod
+from pathlib import Path
+from typing import IO, Any, cast
 
 import numpy as np
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Shape
-from shapecalc.core.moves import Move, Slice
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.follow import waypoints
+from shapecalc.core.moves import Move, Slice, index_before, ravel, unravel
+from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text
-from shapecalc.engine.arrays import Source, part_of
-from shapecalc.engine.copying import copy_into, copy_of_view, tile_in_order, tiles_of
+from shapecalc.engine import processes
+from shapecalc.engine.arrays import FileError, Source, copy_of, cut_short, elements_at, part_of
+from shapecalc.engine.copying import copy_into, tile_in_order, tiles_of
+from shapecalc.engine.headers import write_header
 from shapecalc.engine.plan import Plan, StridedView, concrete_moves, plan_moves
+from shapecalc.engine.whole_files import whole_file
 
 NAMES = ("auto", "numpy", "cupy")
 SENT = 1 << 26
 """The bytes that are sent to a device or brought back at a time."""
 NUMBERS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 """The number types that stand for elements on a device, by their width in bytes."""
+MOST_SHOWN = 1000
+"""Up to this many elements, all are shown, as NumPy does."""
+EDGE = 3
+"""How many positions are shown at each end of a long axis."""
+MOST_DIMS = 32
+"""The most dims of a tensor whose elements are shown. NumPy before version 2 has no arrays of more."""
+SMALL = 1 << 22
+"""Up to this many bytes an array is read into memory. That takes less time than to start a child."""
 
 
 class BackendError(Exception):
@@ -57,8 +76,8 @@ class Backend:
 
     def copy(self, view: Any, roll: tuple[int, int] | None = None) -> Any:
         """Return a C-contiguous copy of a view, one axis of it rolled if an axis and a shift are given."""
-        if roll is None:
-            return view.copy() if self.name == "cupy" else copy_of_view(view)
+        if roll is None and self.name == "cupy":
+            return view.copy()
         target = self.namespace.empty(view.shape, view.dtype)
         copy_into(target, view, roll=roll)
         return target
@@ -75,6 +94,15 @@ class Result:
     """`view` if the array is a read-only view of the source, `copy` if it is a new one."""
     backend: str
     """The backend that moved the data: `numpy` or `cupy`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some elements of a tensor, as nested lists. `gaps` says at which position of each axis others are left out."""
+
+    shape: Shape
+    elements: Any
+    gaps: tuple[int | None, ...]
 
 
 NUMPY = Backend("numpy", np)
@@ -99,7 +127,8 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
         source = used.namespace.asarray(array)
         moves = concrete_moves(answer)
         if source.shape != answer.input:
-            raise shape_mismatch(answer.input, source.shape)
+            sizes = shape_text(source.shape)
+            raise misuse(f"the array has shape {sizes}, and the question is about {shape_text(answer.input)}")
         plan = plan_moves(moves, source.shape, source.strides, source.itemsize, contiguous=contiguous)
         if moves and isinstance(moves[-1], Slice):
             return Result(used.namespace.array(answer.output, dtype="int64"), plan, "copy", used.name)
@@ -119,11 +148,6 @@ def apply_plan(plan: Plan, source: Any, used: Backend = NUMPY) -> Any:
     if used.name == "numpy" and (not plan.copies or plan.repeats):
         made.flags.writeable = False
     return made
-
-
-def shape_mismatch(expected: Shape, actual: tuple[int, ...]) -> ShapeError:
-    """Return the error (usage) for an array of shape `actual` if the question is about shape `expected`."""
-    return misuse(f"the array has shape {shape_text(actual)}, and the question is about {shape_text(expected)}")
 
 
 def backend_for(array: Any, wanted: str = "auto") -> Backend:
@@ -156,15 +180,16 @@ def cupy() -> Any:
 
 def list_backends() -> list[dict[str, object]]:
     """Return every backend and device, with its version and memory in bytes or with why it cannot be used."""
-    rows = [_backend_row("numpy", np.__version__, "this machine", _memory())]
+    rows: list[tuple[object, ...]] = [("numpy", np.__version__, "this machine", _memory(), None)]
     try:
         module = cupy()
     except BackendError as error:
-        return [*rows, _backend_row("cupy", None, None, None, str(error))]
-    for number in range(module.cuda.runtime.getDeviceCount()):
-        properties = module.cuda.runtime.getDeviceProperties(number)
-        rows.append(_backend_row("cupy", module.__version__, properties["name"].decode(), properties["totalGlobalMem"]))
-    return rows
+        rows.append(("cupy", None, None, None, str(error)))
+    else:
+        for number in range(module.cuda.runtime.getDeviceCount()):
+            found = module.cuda.runtime.getDeviceProperties(number)
+            rows.append(("cupy", module.__version__, found["name"].decode(), found["totalGlobalMem"], None))
+    return [dict(zip(("name", "version", "device", "memory", "problem"), row, strict=True)) for row in rows]
 
 
 def _memory() -> int | None:
@@ -173,12 +198,6 @@ def _memory() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError):
         return None
-
-
-def _backend_row(
-    name: str, version: str | None, device: str | None, memory: int | None, problem: str | None = None
-) -> dict[str, object]:
-    return {"name": name, "version": version, "device": device, "memory": memory, "problem": problem}
 
 
 def fill_by_device(target: Any, source: Source, answer: Trace | Chain, tick: Callable[[int], object]) -> None:
@@ -215,3 +234,179 @@ def _numbers(array: Any) -> Any:
 def _parts(array: Any) -> Iterator[tuple[slice, ...]]:
     """Yield the parts of a contiguous array that are sent one after another, in order."""
     return tiles_of(array.shape, tile_in_order(array.shape, SENT // array.itemsize))
+
+
+# The elements that are shown
+
+
+def samples(answer: Trace | Chain, data: Source | None = None) -> tuple[Sample, Sample]:
+    """Return elements of the input and of the output. They are those of `data`, or 0, 1, 2 ... without it.
+
+    `data` has the answer's input shape. Raises `ShapeError` (usage) if the request is refused, if names have no size,
+    or if there are more than `MOST_DIMS` dims; `FileError` if the file of `data` does not hold them any more.
+
+    >>> import shapecalc as sc
+    >>> [sample.elements for sample in samples(sc.transpose((2, 3)))]
+    [[[0, 1, 2], [3, 4, 5]], [[0, 3], [1, 4], [2, 5]]]
+    """
+    way = waypoints(answer)
+    output = answer.output or ()
+    rank = max(len(answer.input), len(output))
+    if rank > MOST_DIMS:
+        raise misuse(f"the elements of at most {MOST_DIMS} dims are shown, and there are {rank}", argument="values")
+    index = _index(output)
+    for _, shape, move in reversed(way if 0 not in output else ()):
+        index = index_before(index, shape, move)
+    return _sample(answer.input, _index(answer.input), answer.input, data), _sample(answer.input, index, output, data)
+
+
+def _sample(source: Shape, index: tuple[Any, ...], shape: Shape, data: Source | None) -> Sample:
+    """Return the elements of the input at `index`, as a sample of a tensor of `shape`."""
+    positions = _shown_positions(shape)
+    counts = list(map(len, positions))
+    if 0 in shape:
+        elements: Any = np.empty(counts)
+    else:
+        flat = np.broadcast_to(np.asarray(ravel(index, source), dtype=np.int64), counts)
+        elements = flat if data is None else elements_at(data, unravel(flat, source))
+    gaps = tuple(EDGE if len(shown) < size else None for shown, size in zip(positions, shape, strict=True))  # type: ignore[operator]
+    return Sample(shape, np.asarray(elements).tolist(), gaps)
+
+
+def _shown_positions(shape: Any) -> list[list[int]]:
+    """Return the positions shown along each axis: all, or the first and last few. An axis of 0 hides none."""
+    if prod(size or 1 for size in shape) <= MOST_SHOWN:
+        return [list(range(size)) for size in shape]
+    axes, room = [], MOST_SHOWN
+    for size in reversed(shape):
+        edge = EDGE if room >= 2 * EDGE else 0
+        axes.append(
+            list(range(size)) if size <= 2 * edge else [*range(edge), *range(size - edge, size)] if edge else [0]
+        )
+        room //= len(axes[-1]) or 1
+    return axes[::-1]
+
+
+def _index(shape: Any) -> tuple[Any, ...]:
+    """Return the indices of the elements that are shown: one array for each axis, which broadcast together."""
+    shown = _shown_positions(shape)
+    return np.ix_(*(np.array(positions, dtype=np.int64) for positions in shown)) if shown else ()
+
+
+# From file to file
+
+
+def carry_out(
+    answer: Trace | Chain,
+    source: Source,
+    target: Path,
+    *,
+    force: bool,
+    tick: Callable[[int], object],
+    backend: str = "auto",
+) -> None:
+    """Write what an answer makes of a file's array to another file; call `tick` with the bytes of each piece.
+
+    Raises `FileError` if the target is the input itself, cannot be written, or exists and `force` is not given, and
+    if the input is cut short meanwhile. Raises `BackendError` if `backend` is `cupy` and the device cannot be used.
+    """
+    _check_target(source, target)
+    try:
+        with whole_file(target, force=force) as file:
+            _write_array(file, answer, source, tick, backend)
+    except FileExistsError:
+        raise FileError(f"{target}: it exists; --force writes over it") from None
+    except processes.KilledError as error:
+        reason = ": the disk is full, or cannot be read" if str(error) == "SIGBUS" else ""
+        raise FileError(f"{target}: the copy was ended by {error}{reason}") from None
+    except OSError as error:
+        raise FileError(f"{target}: {error.strerror or error}") from None
+
+
+def _check_target(source: Source, target: Path) -> None:
+    if target.suffix != ".npy":
+        raise FileError(f"{target}: an output is a .npy file")
+    if target.exists() and source.path.exists() and target.samefile(source.path):
+        raise FileError(f"{target}: the output is the input file")
+
+
+def _write_array(
+    file: IO[bytes], answer: Trace | Chain, source: Source, tick: Callable[[int], object], backend: str
+) -> None:
+    """Write what an answer makes of an array, as a .npy file. Nothing is mapped any more when it is done."""
+    moves = concrete_moves(answer)
+    if moves and isinstance(moves[-1], Slice):
+        vector = run(answer, source.array).array
+        _mapped(file, vector.shape, vector.dtype)[...] = vector
+        return
+    out = _mapped(file, tuple(answer.output or ()), source.kind)  # type: ignore[arg-type]
+    if backend == "cupy":
+        fill_by_device(out, source, answer, tick)
+    elif source.mapped is not None and source.array.nbytes > SMALL and processes.FORKS:
+        _fill_in_child(out, source, moves, tick)
+    else:
+        _fill(out, copy_of(source, SMALL), moves, tick)
+
+
+def _fill_in_child(out: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:
+    """Fill a mapped output in a child process; raise `FileError` if the input is cut short, which kills the child."""
+    before = _state(source)
+    try:
+        processes.do_in_child(lambda tell: _fill(out, source.array, moves, tell), tick)
+    except processes.KilledError:
+        if _state(source) != before:
+            raise cut_short(source) from None
+        raise
+
+
+def _state(source: Source) -> tuple[int, int]:
+    """Return what a file's size and age are; nothing if it has no name any more."""
+    try:
+        found = source.path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def _fill(out: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> None:
+    """Fill a mapped output. All copies but the last go to scratch files, so that memory stays small."""
+    plan = plan_moves(moves, array.shape, array.strides, array.itemsize)
+    for copy in plan.copies[:-1]:
+        array = _scratch_copy(NUMPY.view(array, copy.source), copy.roll, tick)
+    if plan.copies:
+        last, roll = NUMPY.view(array, plan.copies[-1].source), plan.copies[-1].roll
+        if last.size == out.size and plan.is_contiguous:
+            copy_into(out.reshape(last.shape), last, tick, roll)
+            return
+        array = _scratch_copy(last, roll, tick)
+    copy_into(out, NUMPY.view(array, plan.view), tick)
+
+
+def _scratch_copy(view: Any, roll: tuple[int, int] | None, tick: Callable[[int], object]) -> Any:
+    with tempfile.TemporaryFile() as file:
+        _reserve(file, max(view.nbytes, 1))
+        copied = np.memmap(file, view.dtype, "r+", 0, view.shape)
+    copy_into(copied, view, tick, roll)
+    return copied
+
+
+def _mapped(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
+    """Write the header of a .npy file; return its array, to be filled: mapped, unless it holds nothing."""
+    write_header(file, shape, dtype)
+    start, size = file.tell(), prod(shape) * dtype.itemsize
+    file.flush()
+    if not size:
+        return np.empty(shape, dtype)
+    _reserve(file, start + size)
+    return np.memmap(file, dtype, "r+", start, shape or (1,)).reshape(shape)
+
+
+def _reserve(file: IO[bytes], size: int) -> None:
+    """Make a file as long as it will be. If the system can reserve room on the disk, a full disk raises now."""
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise
+    file.truncate(size)

@@ -18,8 +18,7 @@ from shapecalc.core.fixing import answer_chain
 from shapecalc.core.moves import Permute, index_before, ravel, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
-from shapecalc.engine.execute import moved, run
-from shapecalc.engine.samples import MOST_DIMS
+from shapecalc.engine.execute import MOST_DIMS, moved, run
 
 Atoms = tuple[tuple[int, int], ...]
 """Sizes and strides, the outermost first."""

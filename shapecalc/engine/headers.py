@@ -132,7 +132,9 @@ def found_in(text: str) -> Iterator[Found]:
         if not text:
             raise Unreadable("the name of a file is empty")
         if text.endswith(".npy"):
-            yield _npy_file(text)
+            with regular_file(text) as file:
+                header = npy_header(file)
+            yield Found(text, header.shape, header.dtype)
         else:
             yield from _found_elsewhere(text)
     except (OSError, Unreadable) as error:
@@ -211,14 +213,13 @@ def unreadable_on(*errors: type[Exception]) -> Iterator[None]:
         raise Unreadable(str(error) or "it ends too early") from None
 
 
-def _npy_file(path: str) -> Found:
-    """Return what the header of a .npy file says; raise `OSError`, `Unreadable` if it cannot be used."""
-    with regular_file(path) as file:
-        header = read_header(file)
-        size = os.fstat(file.fileno()).st_size
+def npy_header(file: IO[bytes]) -> NpyHeader:
+    """Return the header of a .npy file that holds all its elements; raise `OSError`, `Unreadable` if it does not."""
+    header = read_header(file)
+    size = os.fstat(file.fileno()).st_size
     if header.end > size:
         raise wrong_size(header.end, size)
-    return Found(path, header.shape, header.dtype)
+    return header
 
 
 def read_header(file: IO[bytes]) -> NpyHeader:

@@ -12,8 +12,10 @@ import errno
 import os
 import shutil
 import stat
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
 from shapecalc.engine.processes import Endings
 
@@ -21,11 +23,6 @@ try:
     import fcntl
 except ImportError:  # Windows, where nobody can remove or rename a file that is open
     fcntl = None  # type: ignore[assignment]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import IO, Any
 
 UNNAMED = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
 """The flag that opens a file without a name, which `/proc` can give one later; 0 where there is no such thing."""
@@ -268,6 +265,12 @@ def _lock(descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
+def lock_now(file: IO[bytes]) -> None:
+    """Hold a lock on a file as long as it is open; raise `BlockingIOError` if another process holds it."""
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def _remove_left_over_parts(place: Path) -> None:
     """Remove what killed writers of a target have left in its folder, on this host and as this user."""
     start, end = _part_name(place)
@@ -284,8 +287,7 @@ def _remove_if_left_over(part: Path) -> None:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode) or (hasattr(os, "geteuid") and found.st_uid != os.geteuid()):
             return
+        lock_now(file)
         if fcntl is None:
             file.close()
-        else:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         part.unlink()

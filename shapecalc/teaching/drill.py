@@ -12,18 +12,9 @@ from random import SystemRandom
 from types import MappingProxyType
 
 from shapecalc.core.text import visible
+from shapecalc.teaching import judging
 from shapecalc.teaching.exercises import Exercise, exercise, kinds_of
-from shapecalc.teaching.judging import (
-    Judgement,
-    account,
-    answer_line,
-    correction,
-    mistake_in,
-    prediction_of,
-    prediction_text,
-    read_prediction,
-    unread,
-)
+from shapecalc.teaching.judging import Judgement
 
 GAPS = (2, 4, 8, 16, 32)
 """How many exercises later a kind comes back, by its box: each right answer moves it a box on, a miss to the first."""
@@ -115,18 +106,18 @@ def judge_exercise(asked: Exercise, typed: str) -> Judgement:
     >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 0,-1")), "").said
     'it is 2,12: the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12 [infer]'
     """
-    answer, rule = answer_line(asked.task.question), asked.kind.rule
+    answer = judging.answer_line(asked.task.question)
+    rule = answer.problem.rule if answer.problem else asked.kind.rule
     if not typed.strip():
-        said = "refused" if answer.output is None else prediction_text(answer.output)
-        return Judgement(
-            False, visible(f"it is {said}: {account(answer)} [{answer.problem.rule if answer.problem else rule}]")
-        )
-    if problem := unread(asked.task, typed):
-        return Judgement(False, f"{problem}; {correction(asked.task, answer, rule)}")
-    prediction = read_prediction(typed)
-    if prediction == prediction_of(asked.task, answer):
+        said = "refused" if answer.output is None else judging.prediction_text(answer.output)
+        return Judgement(False, visible(f"it is {said}: {judging.account(answer)} [{rule}]"))
+    if problem := judging.unread(asked.task, typed):
+        return Judgement(False, f"{problem}; {judging.correction(asked.task, answer, rule)}")
+    prediction = judging.read_prediction(typed)
+    if prediction == judging.prediction_of(asked.task, answer):
         return Judgement(True, "")
-    mistake, said = mistake_in(asked.task, answer, prediction), correction(asked.task, answer, rule, prediction)
+    mistake = judging.mistake_in(asked.task, answer, prediction)
+    said = judging.correction(asked.task, answer, rule, prediction)
     return Judgement(False, f"{mistake.said}; {said}" if mistake else said)
 
 

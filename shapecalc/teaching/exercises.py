@@ -11,29 +11,10 @@ from dataclasses import dataclass
 from math import prod
 from random import Random
 
+from shapecalc.core import rules
 from shapecalc.core.lookup import lookup
 from shapecalc.core.ops.transpose import MOVED_AXES, TAKEN_AXIS
 from shapecalc.core.problem import Rule
-from shapecalc.core.rules import (
-    BELOW_MINUS_ONE,
-    COPIED_ZERO,
-    INDIVISIBLE,
-    INFERRED,
-    INFERRED_EMPTY,
-    KEPT_DIM,
-    LITERAL_ZERO,
-    NEGATIVE_AXIS,
-    NEGATIVE_SIZE,
-    NEW_DIM,
-    NOT_A_PERMUTATION,
-    NOT_BROADCASTABLE,
-    STRETCHED,
-    TWO_INFERS,
-    VOLUME_MISMATCH,
-    ZERO_BESIDE_INFER,
-    ZERO_OUT_OF_RANGE,
-    ZERO_VOLUME_INFER,
-)
 from shapecalc.core.text import shape_text
 from shapecalc.teaching import ALL, TOPICS
 from shapecalc.teaching.judging import Task
@@ -145,15 +126,24 @@ def _uneven(random: Random, shape: Shape, level: Level) -> int:
     return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: level.most])
 
 
+def _perm(random: Random, rank: int, suits: Callable[[list[int]], bool]) -> list[int]:
+    """Return a permutation that suits."""
+    while not suits(perm := random.sample(range(rank), rank)):
+        pass
+    return perm
+
+
 def _cycle(random: Random, rank: int) -> list[int]:
     """Return a permutation that is not its own inverse, for three axes or more."""
-    while True:
-        perm = random.sample(range(rank), rank)
-        if any(perm[perm[axis]] != axis for axis in range(rank)):
-            return perm
+    return _perm(random, rank, lambda perm: any(perm[perm[axis]] != axis for axis in range(rank)))
 
 
-@_kind("copied", "zero", 1, COPIED_ZERO)
+def _turned(random: Random, rank: int) -> list[int]:
+    """Return a permutation that moves axis 0 away."""
+    return _perm(random, rank, lambda perm: perm[0] != 0)
+
+
+@_kind("copied", "zero", 1, rules.COPIED_ZERO)
 def copied(random: Random, level: Level) -> str:
     """Draw a reshape whose 0s copy dims, while a dim behind them is split."""
     shape = [*_shape(random, level), 2 * random.randint(2, level.most)]
@@ -162,21 +152,21 @@ def copied(random: Random, level: Level) -> str:
     return _line("reshape", shape, [*target, 2, shape[-1] // 2])
 
 
-@_kind("from-the-left", "zero", 1, COPIED_ZERO, least=3)
+@_kind("from-the-left", "zero", 1, rules.COPIED_ZERO, least=3)
 def copied_from_the_left(random: Random, level: Level) -> str:
     """Draw a reshape to fewer dims, whose 0s stand behind a -1."""
     shape = _shape(random, level)
     return _line("reshape", shape, [-1, *[0] * random.randint(1, len(shape) - 2)])
 
 
-@_kind("out-of-range", "zero", 2, ZERO_OUT_OF_RANGE)
+@_kind("out-of-range", "zero", 2, rules.ZERO_OUT_OF_RANGE)
 def copied_from_nowhere(random: Random, level: Level) -> str:
     """Draw a reshape with a 0 at the input's rank."""
     shape = _shape(random, level)
     return _line("reshape", shape, [*random.sample(shape, level.rank), 0])
 
 
-@_kind("copied-too-much", "zero", 2, VOLUME_MISMATCH, least=3)
+@_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, least=3)
 def copied_too_much(random: Random, level: Level) -> str:
     """Draw a reshape that swaps two dims, and whose 0 copies another dim than the one that is missing."""
     shape = _shape(random, level)
@@ -185,21 +175,21 @@ def copied_too_much(random: Random, level: Level) -> str:
     return _line("reshape", shape, target)
 
 
-@_kind("literal", "zero", 3, LITERAL_ZERO)
+@_kind("literal", "zero", 3, rules.LITERAL_ZERO)
 def literal_zero(random: Random, level: Level) -> str:
     """Draw a reshape of an empty tensor whose 0 is a dim."""
     shape = [0, *_shape(random, level)]
     return _line("reshape", shape, random.sample(shape, len(shape)), "--allowzero")
 
 
-@_kind("literal-beside-infer", "zero", 4, ZERO_BESIDE_INFER)
+@_kind("literal-beside-infer", "zero", 4, rules.ZERO_BESIDE_INFER)
 def literal_zero_beside_infer(random: Random, level: Level) -> str:
     """Draw a reshape of an empty tensor with a literal 0 and a -1."""
     shape = [0, *_shape(random, level)]
     return _line("reshape", shape, random.sample([0, -1, *shape[1:-1]], level.rank + 1), "--allowzero")
 
 
-@_kind("inferred", "infer", 1, INFERRED, least=3)
+@_kind("inferred", "infer", 1, rules.INFERRED, least=3)
 def inferred(random: Random, level: Level) -> str:
     """Draw a reshape with a -1."""
     target = _cut(random, shape := _shape(random, level))
@@ -207,7 +197,7 @@ def inferred(random: Random, level: Level) -> str:
     return _line("reshape", shape, target)
 
 
-@_kind("indivisible", "infer", 1, INDIVISIBLE)
+@_kind("indivisible", "infer", 1, rules.INDIVISIBLE)
 def indivisible(random: Random, level: Level) -> str:
     """Draw a reshape whose -1 would be no whole number."""
     shape = _shape(random, level)
@@ -215,14 +205,14 @@ def indivisible(random: Random, level: Level) -> str:
     return _line("reshape", shape, random.sample([known, -1], 2))
 
 
-@_kind("two-holes", "infer", 2, TWO_INFERS)
+@_kind("two-holes", "infer", 2, rules.TWO_INFERS)
 def two_inferred(random: Random, level: Level) -> str:
     """Draw a reshape with two -1s."""
     shape = _shape(random, level)
     return _line("reshape", shape, random.sample([-1, -1, random.choice(shape)], 3))
 
 
-@_kind("beside-copies", "infer", 2, INFERRED, least=3)
+@_kind("beside-copies", "infer", 2, rules.INFERRED, least=3)
 def inferred_beside_copies(random: Random, level: Level) -> str:
     """Draw a reshape with a 0 and a -1."""
     shape = _shape(random, level)
@@ -231,14 +221,14 @@ def inferred_beside_copies(random: Random, level: Level) -> str:
     return _line("reshape", shape, [*target, 0, -1] if kept == len(shape) - 2 else [*target, -1])
 
 
-@_kind("below-minus-one", "infer", 3, BELOW_MINUS_ONE)
+@_kind("below-minus-one", "infer", 3, rules.BELOW_MINUS_ONE)
 def below_minus_one(random: Random, level: Level) -> str:
     """Draw a reshape with a negative number that means nothing."""
     shape = _shape(random, level)
     return _line("reshape", shape, [-random.randint(2, 4), *shape[1:]])
 
 
-@_kind("with-names", "infer", 4, INFERRED, least=3)
+@_kind("with-names", "infer", 4, rules.INFERRED, least=3)
 def inferred_with_names(random: Random, level: Level) -> str:
     """Draw a reshape of a batch of any size, with a -1."""
     first, *rest = _shape(random, level)
@@ -247,13 +237,13 @@ def inferred_with_names(random: Random, level: Level) -> str:
     return _line("reshape", ["N", first, *rest], target)
 
 
-@_kind("of-nothing", "infer", 4, ZERO_VOLUME_INFER)
+@_kind("of-nothing", "infer", 4, rules.ZERO_VOLUME_INFER)
 def inferred_of_nothing(random: Random, level: Level) -> str:
     """Draw a reshape of an empty tensor whose 0 copies the empty dim beside a -1."""
     return _line("reshape", [0, *_shape(random, level)], [0, -1])
 
 
-@_kind("of-nothing-in-openvino", "infer", 5, INFERRED_EMPTY)
+@_kind("of-nothing-in-openvino", "infer", 5, rules.INFERRED_EMPTY)
 def inferred_empty(random: Random, level: Level) -> str:
     """Draw the same in OpenVINO, which has an answer."""
     switch = random.choice(["--special-zero", "--no-special-zero"])
@@ -281,7 +271,7 @@ def reversed_axes(random: Random, level: Level) -> str:
     return _line("transpose", _shape(random, level))
 
 
-@_kind("no-permutation", "perm", 2, NOT_A_PERMUTATION, least=3)
+@_kind("no-permutation", "perm", 2, rules.NOT_A_PERMUTATION, least=3)
 def no_permutation(random: Random, level: Level) -> str:
     """Draw a transpose that names an axis twice, or too few axes."""
     perm = _cycle(random, level.rank)
@@ -295,7 +285,7 @@ def negative_axes(random: Random, level: Level) -> str:
     return f"{refused_axes(random, level)} --dialect {random.choice(['numpy', 'torch'])}"
 
 
-@_kind("negative-in-onnx", "perm", 4, NEGATIVE_AXIS, least=3)
+@_kind("negative-in-onnx", "perm", 4, rules.NEGATIVE_AXIS, least=3)
 def refused_axes(random: Random, level: Level) -> str:
     """Draw a transpose with a negative axis in ONNX, which has none."""
     perm = [axis - level.rank if axis == level.rank - 1 else axis for axis in _cycle(random, level.rank)]
@@ -309,15 +299,7 @@ def two_transposes(random: Random, level: Level) -> str:
     return f"chain '{shape_text(tuple(_shape(random, level)))} | {' | '.join(stages)}'"
 
 
-def _turned(random: Random, rank: int) -> list[int]:
-    """Return a permutation that moves axis 0 away."""
-    while True:
-        perm = random.sample(range(rank), rank)
-        if perm[0] != 0:
-            return perm
-
-
-@_kind("shuffled", "shuffle", 1, COPIED_ZERO, least=3)
+@_kind("shuffled", "shuffle", 1, rules.COPIED_ZERO, least=3)
 def shuffled(random: Random, level: Level) -> str:
     """Draw a Shuffle whose 0 copies a dim that its first transpose has moved."""
     return _line("shuffle", _shape(random, level), "--first", _turned(random, level.rank), "--to", [0, -1])
@@ -338,7 +320,7 @@ def shuffled_second(random: Random, level: Level) -> str:
     return _line("shuffle", shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
 
 
-@_kind("shuffled-twice", "shuffle", 3, INFERRED, least=3)
+@_kind("shuffled-twice", "shuffle", 3, rules.INFERRED, least=3)
 def shuffled_twice(random: Random, level: Level) -> str:
     """Draw a Shuffle of all three stages."""
     shape, perm = _shape(random, level), _cycle(random, level.rank)
@@ -347,7 +329,7 @@ def shuffled_twice(random: Random, level: Level) -> str:
     return _line("shuffle", shape, "--first", perm, "--to", target, "--second", second)
 
 
-@_kind("shuffled-unevenly", "shuffle", 3, INDIVISIBLE, least=3)
+@_kind("shuffled-unevenly", "shuffle", 3, rules.INDIVISIBLE, least=3)
 def shuffled_unevenly(random: Random, level: Level) -> str:
     """Draw a Shuffle whose -1 would be no whole number."""
     shape = _shape(random, level)
@@ -355,7 +337,7 @@ def shuffled_unevenly(random: Random, level: Level) -> str:
     return _line("shuffle", shape, "--first", _cycle(random, level.rank), "--to", [known, -1])
 
 
-@_kind("shuffled-literally", "shuffle", 4, ZERO_BESIDE_INFER, least=3)
+@_kind("shuffled-literally", "shuffle", 4, rules.ZERO_BESIDE_INFER, least=3)
 def shuffled_literally(random: Random, level: Level) -> str:
     """Draw a Shuffle whose switch makes its 0 a dim beside a -1."""
     words = ("--first", _turned(random, level.rank), "--to", [0, -1], "--no-zero-is-placeholder")
@@ -368,21 +350,21 @@ def _with_ones(random: Random, shape: Shape) -> list[int]:
     return [1 if at in ones else dim for at, dim in enumerate(shape)]
 
 
-@_kind("stretched", "broadcast", 1, STRETCHED)
+@_kind("stretched", "broadcast", 1, rules.STRETCHED)
 def stretched(random: Random, level: Level) -> str:
     """Draw an expand that repeats dims of 1."""
     shape = _shape(random, level)
     return _line("expand", _with_ones(random, shape), shape)
 
 
-@_kind("new-dims", "broadcast", 1, NEW_DIM, least=3)
+@_kind("new-dims", "broadcast", 1, rules.NEW_DIM, least=3)
 def new_dims(random: Random, level: Level) -> str:
     """Draw an expand to more dims than the input has."""
     target = _shape(random, level)
     return _line("expand", _with_ones(random, target[1:]), target)
 
 
-@_kind("no-broadcast", "broadcast", 2, NOT_BROADCASTABLE)
+@_kind("no-broadcast", "broadcast", 2, rules.NOT_BROADCASTABLE)
 def no_broadcast(random: Random, level: Level) -> str:
     """Draw an expand of a dim that is neither 1 nor what is asked for."""
     target = _shape(random, level)
@@ -392,7 +374,7 @@ def no_broadcast(random: Random, level: Level) -> str:
     return _line("expand", given, target)
 
 
-@_kind("both-ways", "broadcast", 2, STRETCHED, least=3)
+@_kind("both-ways", "broadcast", 2, rules.STRETCHED, least=3)
 def both_ways(random: Random, level: Level) -> str:
     """Draw an expand in which a 1 of the target gives way, too."""
     shape = _shape(random, level)
@@ -402,14 +384,14 @@ def both_ways(random: Random, level: Level) -> str:
     return _line("expand", given, target)
 
 
-@_kind("one-way", "broadcast", 3, NOT_BROADCASTABLE)
+@_kind("one-way", "broadcast", 3, rules.NOT_BROADCASTABLE)
 def one_way(random: Random, level: Level) -> str:
     """Draw an expand in PyTorch or NumPy whose target has a 1 beside a larger dim."""
     shape = _shape(random, level)
     return _line("expand", shape, _with_ones(random, shape), "--dialect", random.choice(["torch", "numpy"]))
 
 
-@_kind("kept-by-minus-one", "broadcast", 3, KEPT_DIM, least=3)
+@_kind("kept-by-minus-one", "broadcast", 3, rules.KEPT_DIM, least=3)
 def kept_by_minus_one(random: Random, level: Level) -> str:
     """Draw an expand in PyTorch, where -1 keeps a dim."""
     target = _shape(random, level)
@@ -419,7 +401,7 @@ def kept_by_minus_one(random: Random, level: Level) -> str:
     return _line("expand", given, asked, "--dialect torch")
 
 
-@_kind("negative-size", "broadcast", 4, NEGATIVE_SIZE)
+@_kind("negative-size", "broadcast", 4, rules.NEGATIVE_SIZE)
 def negative_size(random: Random, level: Level) -> str:
     """Draw an expand in ONNX with a -1, which means nothing there."""
     shape = _shape(random, level)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from shapecalc.core import text
 from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
 from shapecalc.core.ask import ask
 from shapecalc.core.commands import read_chain, read_stage, split
@@ -21,15 +22,18 @@ from shapecalc.core.mistakes import Mistake, misplacement_of, mistake_of
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.transpose import TAKEN_AXIS
 from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED, TWO_INFERS
+from shapecalc.core.rules import (
+    COPIED_ZERO,
+    GIVEN,
+    INFERRED,
+    REGROUPED,
+    STRETCHED,
+    TWO_INFERS,
+)
 from shapecalc.core.text import (
     brief,
-    count_text,
-    dim_text,
-    is_file,
     number_text,
     read_axes,
-    read_dims,
     shape_text,
     visible,
 )
@@ -112,7 +116,7 @@ def answer_line(question: str) -> Trace | Chain:
 
 def _written(shape: str) -> str:
     """Return an input that is written out; raise `ShapeError` (usage) for one that is to be read from elsewhere."""
-    if is_file(shape) or shape.strip() == "-":
+    if text.is_file(shape) or shape.strip() == "-":
         raise misuse("the input must be a shape that is written out", "write one, such as 2,3,4", argument="input")
     return shape
 
@@ -136,7 +140,7 @@ def right_prediction(task: Task) -> Prediction:
 
 def read_prediction(typed: str) -> Prediction:
     """Return the prediction that a text makes; raise `ShapeError` (usage) if it makes none."""
-    return None if typed.strip().lower() in REFUSED else read_dims(typed, "prediction")
+    return None if typed.strip().lower() in REFUSED else text.read_dims(typed, "prediction")
 
 
 def prediction_text(prediction: Prediction) -> str:
@@ -271,7 +275,7 @@ def account(answer: Trace | Chain) -> str:
     """
     if answer.problem is not None:
         return answer.problem.message
-    return "; ".join(text for stage in answer.stages for text in _stage_account(stage)) or "the request says every size"
+    return "; ".join(line for stage in answer.stages for line in _stage_account(stage)) or "the request says every size"
 
 
 def _stage_account(stage: Stage) -> list[str]:
@@ -296,8 +300,8 @@ def _miscount(answer: Trace | Chain, shape: Shape) -> str:
     """Say how many elements there are and how many a shape has, if these differ and the ops keep the count."""
     if product(shape) == product(answer.input) or not all(OPS[trace.op].keeps_count for trace in answer.traces):
         return ""
-    have, wants = count_text((), product(answer.input)), brief(shape_text(shape))
-    return f"the input has {have}, the answer {wants} has {dim_text(product(shape))}"
+    have, wants = text.count_text((), product(answer.input)), brief(shape_text(shape))
+    return f"the input has {have}, the answer {wants} has {text.dim_text(product(shape))}"
 
 
 def _misplacement(answer: Trace | Chain, right: Shape, index: Shape) -> str:

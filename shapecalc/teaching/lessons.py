@@ -17,16 +17,8 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.follow import follow
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.text import NOT_SHOWN, brief, read_axes
-from shapecalc.teaching.judging import (
-    Judgement,
-    Task,
-    answer_line,
-    hint,
-    prediction_of,
-    prediction_text,
-    read_prediction,
-    unread,
-)
+from shapecalc.teaching import judging
+from shapecalc.teaching.judging import Judgement, Task, prediction_text
 
 LARGEST = 1 << 16
 """Bytes of the largest file that is read."""
@@ -138,13 +130,13 @@ def judge(lesson: Lesson, typed: str) -> Judgement:
     >>> judge(lesson, "2,6,2").right, judge(lesson, "2,4,2").said.partition(": ")[2]
     (True, '-1 is 24 elements (2*3*4) / 4 known = ?')
     """
-    if problem := unread(lesson.task, typed):
+    if problem := judging.unread(lesson.task, typed):
         return Judgement(False, problem)
-    prediction, answer = read_prediction(typed), answer_line(lesson.question)
-    if prediction == prediction_of(lesson.task, answer):
+    prediction, answer = judging.read_prediction(typed), judging.answer_line(lesson.question)
+    if prediction == judging.prediction_of(lesson.task, answer):
         return Judgement(True, lesson.point)
-    foreseen = next((wrong.said for wrong in lesson.wrong if read_prediction(wrong.typed) == prediction), "")
-    return Judgement(False, foreseen or hint(lesson.task, answer, prediction))
+    foreseen = next((wrong.said for wrong in lesson.wrong if judging.read_prediction(wrong.typed) == prediction), "")
+    return Judgement(False, foreseen or judging.hint(lesson.task, answer, prediction))
 
 
 def read_lesson_file(name: str) -> str:
@@ -263,14 +255,14 @@ def _faults_of_question(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]
     """Yield what is wrong with what a lesson asks, and with the wrong answers that it foresees."""
     task = Task(lesson["question"], lesson.get("stage", ""), lesson.get("follow", ""))
     try:
-        answer = answer_line(task.question)
+        answer = judging.answer_line(task.question)
     except ShapeError as error:
         yield ("question",), f"the question cannot be read: {error.problem.message}"
         return
     if faults := [*_faults_of_task(task, answer)]:
         yield from faults
         return
-    right = prediction_text(prediction_of(task, answer))
+    right = prediction_text(judging.prediction_of(task, answer))
     for name in ("title", "text"):
         if gives_away(lesson[name], right):
             yield (name,), f"{name} gives the answer away, which is {right}"
@@ -301,7 +293,7 @@ def _faults_of_task(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath
 def _faults_of_wrong(task: Task, wrong: dict[str, str], right: str, foreseen: set[object]) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a wrong answer, with the key that is at fault; it joins those that are `foreseen`."""
     try:
-        typed = read_prediction(wrong["typed"])
+        typed = judging.read_prediction(wrong["typed"])
     except ShapeError as error:
         yield "typed", f"nobody could type this: {error.problem.message}"
         return
@@ -315,7 +307,7 @@ def _faults_of_wrong(task: Task, wrong: dict[str, str], right: str, foreseen: se
     if question := wrong.get("same_as", ""):
         stage = task.stage if question.startswith("shuffle") else ""
         try:
-            other = prediction_of(replace(task, stage=stage), answer_line(question))
+            other = judging.prediction_of(replace(task, stage=stage), judging.answer_line(question))
         except ShapeError as error:
             yield "same_as", f"the question cannot be read: {error.problem.message}"
             return

@@ -49,18 +49,6 @@ class Tally:
         return f"{self.right} of {self.asked} right, streak {self.streak}, best {self.best}"
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What the file holds."""
-
-    done: frozenset[str] = frozenset()
-    tally: Tally = field(default_factory=Tally)
-
-    def as_json(self) -> dict[str, object]:
-        """Return what is written into the file."""
-        return {"done": sorted(self.done)} | ({"drill": asdict(self.tally)} if self.tally.asked else {})
-
-
 class Progress:
     """The lessons that are done, and the score. If the file cannot be used, they are kept until the program ends.
 
@@ -71,36 +59,37 @@ class Progress:
     (['hole'], True, '')
     """
 
+    done: frozenset[str] = frozenset()
+    """The ids of the lessons that are done."""
+    tally = Tally()
+    """The score of all exercises so far."""
+
     def __init__(self, file: Path | None = None) -> None:
         """Read what is done: nothing if there is no file, or if it cannot be read."""
         self.file = progress_file() if file is None else file
         self._complaint = ""
         self._told = False
-        self._kept = self._read()
-
-    @property
-    def done(self) -> frozenset[str]:
-        """The ids of the lessons that are done."""
-        return self._kept.done
-
-    @property
-    def tally(self) -> Tally:
-        """The score of all exercises so far."""
-        return self._kept.tally
+        self.done, self.tally = self._read()
 
     def mark(self, lesson: str) -> None:
-        """Note that a lesson is done; what another program has noted in the meantime is kept."""
-        now = self._read()
-        self._keep(Kept(self.done | now.done | {lesson}, max(self.tally, now.tally, key=lambda tally: tally.asked)))
+        """Note that a lesson is done."""
+        self._catch_up()
+        self.done |= {lesson}
+        self._keep()
 
     def score(self, kind: str, box: int, *, right: bool) -> None:
         """Note an answer to an exercise, and the box that its kind is in now."""
-        now = self._read()
-        tally = max(self.tally, now.tally, key=lambda tally: tally.asked)
-        self._keep(Kept(self.done | now.done, tally.after(kind, box, right=right)))
+        self._catch_up()
+        self.tally = self.tally.after(kind, box, right=right)
+        self._keep()
 
-    def _keep(self, kept: Kept) -> None:
-        self._kept = kept
+    def _catch_up(self) -> None:
+        """Take over what another program has noted in the meantime."""
+        done, tally = self._read()
+        self.done |= done
+        self.tally = max(self.tally, tally, key=lambda tally: tally.asked)
+
+    def _keep(self) -> None:
         try:
             self._write()
         except OSError as error:
@@ -116,27 +105,28 @@ class Progress:
     def _complain(self, reason: str) -> None:
         self._complaint = self._complaint or visible(f"progress is not kept: {self.file} {reason}")
 
-    def _read(self) -> Kept:
+    def _read(self) -> tuple[frozenset[str], Tally]:
         """Return what the file holds; nothing, with a complaint, if that is not what is written there."""
         try:
             if not self.file.exists():
-                return Kept()
+                return frozenset(), Tally()
             if not self.file.is_file() or self.file.stat().st_size > LARGEST:
                 raise ValueError
-            return _kept_of(json.loads(self.file.read_text("utf-8")))
+            return _done_and_tally(json.loads(self.file.read_text("utf-8")))
         except OSError as error:
             self._complain(f"cannot be read: {error.strerror}")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             self._complain("does not hold a list of lessons")
-        return Kept()
+        return frozenset(), Tally()
 
     def _write(self) -> None:
+        content = {"done": sorted(self.done)} | ({"drill": asdict(self.tally)} if self.tally.asked else {})
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(self.file, force=True) as file:
-            file.write(json.dumps(self._kept.as_json()).encode())
+            file.write(json.dumps(content).encode())
 
 
-def _kept_of(read: Any) -> Kept:
+def _done_and_tally(read: Any) -> tuple[frozenset[str], Tally]:
     """Return what was kept, from its JSON; raise the error that Python raises of anything else."""
     done, drill = read["done"], dict(read.get("drill", {}))
     boxes = drill.pop("boxes", {})
@@ -144,7 +134,7 @@ def _kept_of(read: Any) -> Kept:
         raise ValueError
     if not all(type(number) is int and number >= 0 for number in [*drill.values(), *boxes.values()]):
         raise ValueError
-    return Kept(frozenset(done), Tally(**drill, boxes=boxes))
+    return frozenset(done), Tally(**drill, boxes=boxes)
 
 
 class VisitorProgress(Progress):
@@ -152,11 +142,10 @@ class VisitorProgress(Progress):
 
     def __init__(self) -> None:
         """Begin with nothing done."""
-        self._kept = Kept()
         super().__init__(Path())
 
-    def _read(self) -> Kept:
-        return self._kept
+    def _read(self) -> tuple[frozenset[str], Tally]:
+        return self.done, self.tally
 
     def _write(self) -> None:
         """Write nothing."""

@@ -12,9 +12,8 @@ from shapecalc.core.dims import product
 from shapecalc.core.mistakes import Mistake
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError
 from shapecalc.core.text import count_text, shape_text, visible
-from shapecalc.tui.predictions import Hole
 from shapecalc.tui.question import Question, Result
-from shapecalc.tui.state import State
+from shapecalc.tui.state import Hole, State
 from shapecalc.view.big import big
 from shapecalc.view.canvas import UNICODE, clip, stack
 from shapecalc.view.flow import flow

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from rich.style import Style
 from rich.text import Text
+from textual.binding import Binding, BindingType
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ KEYS = (
     Key("f6", "F6", "fix", "fix", "apply the fix that is suggested", 5),
     Key("f7", "F7", "copy", "copy", "copy the command line", 10),
     Key("f8", "F8", "code", "code", "show code that does the same, to copy", 11),
-    Key("f9", "F9", "svg", "picture", "save a picture of the screen as SVG", 12),
+    Key("f9", "F9", "svg", "save_screen('svg')", "save a picture of the screen as SVG", 12),
     Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 9),
     Key("ctrl+g", "^G", "hide", "hide", "hide the answer to predict it, or reveal it", 4),
     Key("ctrl+b", "^B", "big", "big", "draw the step in large figures, for a room, and hide the rest", 14),
@@ -47,7 +48,7 @@ KEYS = (
     Key("ctrl+p", "^P", "commands", "app.command_palette", "find a command by name", 20),
     Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 21),
     Key("ctrl+o", "^O", "files", "files", "choose an array of a file as the input", 22),
-    Key("ctrl+s", "^S", "text", "text", "copy the screen as text, and save it", 23),
+    Key("ctrl+s", "^S", "text", "save_screen('text')", "copy the screen as text, and save it", 23),
     Key("ctrl+r", "^R", "film", "film", "play the request as a film, which asks for what is hidden", 24),
 )
 """Every key of the main screen, in the order of the help."""
@@ -58,6 +59,15 @@ FOLLOWING = Key("", "←→↑↓", "follow", "", "follow another element", -1)
 BESIDE = "m"
 COMPARING = Key("", BESIDE, "mistake", "", "draw the mistake that gives the same sizes beside it", -1)
 """The key of the grid that draws a reshape beside a transpose, and the other way round."""
+
+
+def bindings_of(keys: tuple[Key, ...]) -> list[BindingType]:
+    """Return what Textual binds for some keys; enter is a field's own, and no list pages itself."""
+    return [
+        Binding(key.key, key.action, key.label, show=False, tooltip=key.help, priority=key.key.startswith("page"))
+        for key in keys
+        if key.key != "enter"
+    ]
 
 
 @lru_cache(maxsize=16)

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from textwrap import dedent
 
+from shapecalc.core import commands
 from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.ask import (
     ask,
@@ -17,19 +18,6 @@ from shapecalc.core.ask import (
     dialect_called,
     switch_name,
     with_defaults,
-)
-from shapecalc.core.commands import (
-    ELSEWHERE,
-    chain_text,
-    command_line,
-    command_pieces,
-    read_chain,
-    read_chain_words,
-    read_stage,
-    respelled,
-    stage_text,
-    token_span,
-    unreadable_stage,
 )
 from shapecalc.core.dialects.base import Dialect, element_type
 from shapecalc.core.fixing import Fix, answer_chain, fixes
@@ -198,13 +186,13 @@ def question_of(words: Sequence[str], defaults: Mapping[str, object] = NONE) -> 
         return _chain_question(words[1:], defaults)
     if words[0] == EQUIV:
         return _pair_question(words[1:], defaults)
-    words = respelled(words)
-    if words[0] not in OPS and words[0] not in ELSEWHERE:
+    words = commands.respelled(words)
+    if words[0] not in OPS and words[0] not in commands.ELSEWHERE:
         opening = (*ASKABLE, EQUIV)
         if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], opening)):
             raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], opening))
         words = ["reshape", *words]
-    typed = read_stage(words, with_input=True)
+    typed = commands.read_stage(words, with_input=True)
     options = with_defaults(typed.op, defaults, typed.options)
     settings = {name: value for name, value in options.items() if name in common_options()}
     if "dialect" in settings:
@@ -220,7 +208,7 @@ def _field_text(value: object) -> str:
 
 def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:
     """Return the question of a chain: `'INPUT | OP ... | OP ...' [--where SIZES]`."""
-    text, settings = read_chain_words(words) if words else ("", {})
+    text, settings = commands.read_chain_words(words) if words else ("", {})
     shape, _, stages = _with_defaults(text, defaults).partition("|")
     return Question(CHAIN, {"input": shape.strip(), "stages": stages.strip()}, settings)
 
@@ -228,12 +216,12 @@ def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Que
 def _with_defaults(text: str, defaults: Mapping[str, object]) -> str:
     """Return a chain with the defaults that its stages take written out; as it was typed if it cannot be read."""
     try:
-        shape, stages = read_chain(text) if defaults else (text, [])
+        shape, stages = commands.read_chain(text) if defaults else (text, [])
     except ShapeError:
         return text
     if not stages:
         return text
-    written = [stage_text(op, options) for op, options in chain_with_options(stages, {}, defaults)]
+    written = [commands.stage_text(op, options) for op, options in chain_with_options(stages, {}, defaults)]
     return " | ".join([shape, *written]).strip()
 
 
@@ -254,13 +242,14 @@ def command(question: Question, answer: Trace | Chain | None) -> str:
 
     as_typed = "where" in question.settings or is_file(question.texts.get("input", ""))
     if answer is not None and not as_typed and not (question.is_chain and answer.problem):
-        return command_line(answer)
+        return commands.command_line(answer)
     texts: dict[str, object] = {name: text for name in question.fields if (text := question.texts.get(name, ""))}
     if question.is_chain:
         pieces = [str(texts[name]) for name in question.fields if name in texts]
         where = question.settings.get("where")
         return join(["shapecalc", CHAIN, " | ".join(pieces), *([] if where is None else ["--where", str(where)])])
-    return join(["shapecalc", *(text for _, text in command_pieces(question.op, {**texts, **question.settings}))])
+    written = commands.command_pieces(question.op, {**texts, **question.settings})
+    return join(["shapecalc", *(text for _, text in written)])
 
 
 # The files that inputs name
@@ -323,7 +312,7 @@ def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
     shape = shape_text(source.shape) if source else typed
     if question.is_chain:
         where = question.settings.get("where")
-        _, stages = read_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
+        _, stages = commands.read_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
         return ask_chain(shape, stages, {} if where is None else read_sizes(str(where)))
     return (ask(question.op, shape, {**_type_of(source, question), **texts, **question.settings}),)
 
@@ -387,11 +376,11 @@ def caret(question: Question, result: Result) -> tuple[str, int, int] | None:
 def _caret_in_stages(stages: str, answer: Trace | Chain | None, problem: Problem) -> tuple[str, int, int] | None:
     """Return the characters in the stages that a problem is about; None if no stage is at fault."""
     try:
-        number = unreadable_stage(stages) if answer is None else len(answer.traces) - 1
+        number = commands.unreadable_stage(stages) if answer is None else len(answer.traces) - 1
         of_input = problem.argument == "input" and (answer is None or number == 0)
         if number is None or of_input:
             return None
-        return "stages", *token_span(stages, number, problem)
+        return "stages", *commands.token_span(stages, number, problem)
     except ShapeError:  # a quote is not closed
         return None
 
@@ -432,5 +421,5 @@ def chain_of(text: str, question: Question) -> tuple[Question, Sequence[str]]:
     read = read_code(line, None, shape, None, {})
     if not read.stages:
         raise misuse("the code does nothing to the tensor")
-    stages = chain_text(answer_chain(read.shape, read.stages, {})).partition("|")[2].strip()
+    stages = commands.chain_text(answer_chain(read.shape, read.stages, {})).partition("|")[2].strip()
     return Question(CHAIN, {"input": typed, "stages": stages}), (brief(line), *read.notes)

@@ -13,7 +13,7 @@ from typing import Any
 
 from platformdirs import user_data_path
 
-from shapecalc.engine.whole_files import whole_file
+from shapecalc.engine.whole_files import write_whole
 
 LARGEST = 1 << 20
 """Bytes of the largest file that is read."""
@@ -67,8 +67,7 @@ class UserFile:
     def _write(self) -> None:
         with suppress(OSError):
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(self.file, force=True) as file:
-                file.write(json.dumps({"theme": self.theme, "questions": self.questions}).encode())
+            write_whole(self.file, json.dumps({"theme": self.theme, "questions": self.questions}).encode(), force=True)
 
 
 def _questions(kept: dict[str, Any]) -> tuple[str, ...]:

@@ -16,9 +16,10 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Span, Text
 from textual import events
+from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.color import Color
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.filter import LineFilter
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -240,9 +241,18 @@ class Enlarge(Widget):
 
 
 class Dialog(ModalScreen[ScreenResultType]):
-    """A screen over the main one. Its styles lie beside the file of its class."""
+    """A screen over the main one. Its contents stand in a box; its styles lie beside the file of its class."""
 
     CSS_PATH = "dialogs.tcss"
+
+    def compose(self) -> ComposeResult:
+        """Put the contents into a box."""
+        with Vertical(classes="dialog"):
+            yield from self.contents()
+
+    def contents(self) -> ComposeResult:
+        """Return what stands in the box."""
+        raise NotImplementedError
 
 
 class Choices(OptionList):

@@ -29,8 +29,7 @@ aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 pytest.importorskip("textual_serve", reason="textual-serve is not installed")
 
 from shapecalc.serving.door import Door, new_door  # noqa: E402 - aiohttp may be missing
-from shapecalc.serving.server import Serving, serve  # noqa: E402
-from shapecalc.serving.session import LARGEST_FRAME, MOST_CELLS, Garbage, packet_of  # noqa: E402
+from shapecalc.serving.server import LARGEST_FRAME, MOST_CELLS, Garbage, Serving, packet_of, serve  # noqa: E402
 from shapecalc.tui.question import question_of  # noqa: E402
 from shapecalc.tui.served import LONGEST_COURSE, command_of  # noqa: E402
 

@@ -38,7 +38,7 @@ def take_away():
 def main(descriptor, system, *words):
     """Take away what is not offered, slow down what matters, and write."""
     import shapecalc.cli.check
-    import shapecalc.engine.writing
+    import shapecalc.engine.execute
     import shapecalc.teaching.progress  # noqa: F401 - they are imported before it begins
 
     if system == "little":

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.engine import arrays, processes, writing
+from shapecalc.engine import arrays, execute, processes
 from shapecalc.engine.arrays import FileError, open_array
-from shapecalc.engine.samples import samples
-from shapecalc.engine.writing import carry_out
+from shapecalc.engine.execute import carry_out, samples
 from shapecalc.tui.question import element_reader
 from tests.engine.test_whole_files import SYSTEMS, names
 
@@ -24,7 +23,7 @@ from tests.engine.test_whole_files import SYSTEMS, names
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_large_arrays_are_carried_out_on_every_system(tmp_path, monkeypatch, system, order, forks):
     SYSTEMS[system](monkeypatch)
-    monkeypatch.setattr(writing, "SMALL", 0)
+    monkeypatch.setattr(execute, "SMALL", 0)
     monkeypatch.setattr(arrays, "AT_ONCE", 100)
     monkeypatch.setattr(processes, "FORKS", forks)
     monkeypatch.delattr(os, "posix_fallocate")
@@ -41,13 +40,13 @@ def test_large_arrays_are_carried_out_on_every_system(tmp_path, monkeypatch, sys
 
 @pytest.mark.parametrize("forks", [True, False])
 def test_an_input_that_is_cut_short_while_it_is_mapped_is_told(tmp_path, monkeypatch, forks):
-    monkeypatch.setattr(writing, "SMALL", 0)
+    monkeypatch.setattr(execute, "SMALL", 0)
     monkeypatch.setattr(processes, "FORKS", forks)
     path = tmp_path / "x.npy"
     np.save(path, np.ones((600, 600)))
     source = open_array(str(path))
-    monkeypatch.setattr(writing, "plan_moves", cutting(path, writing.plan_moves))
-    monkeypatch.setattr(writing, "copy_of", cutting(path, writing.copy_of))
+    monkeypatch.setattr(execute, "plan_moves", cutting(path, execute.plan_moves))
+    monkeypatch.setattr(execute, "copy_of", cutting(path, execute.copy_of))
     with pytest.raises(FileError, match=r"x\.npy: it was cut short while it was read"):
         carry_out(sc.transpose((600, 600)), source, tmp_path / "y.npy", force=False, tick=int)
     assert names(tmp_path) == ["x.npy"]
@@ -85,8 +84,8 @@ def test_room_is_reserved_before_anything_is_copied_where_the_file_system_can(tm
 
 
 def test_a_child_that_is_killed_otherwise_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "SMALL", 0)
-    monkeypatch.setattr(writing, "_fill", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr(execute, "SMALL", 0)
+    monkeypatch.setattr(execute, "_fill", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     np.save(tmp_path / "x.npy", np.ones((6, 6)))
     with pytest.raises(FileError, match="the copy was ended by SIGKILL"):
         carry_out(sc.transpose((6, 6)), open_array(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=False, tick=int)

@@ -14,8 +14,7 @@ import pytest
 import shapecalc as sc
 from shapecalc.engine import execute, run
 from shapecalc.engine.arrays import open_array
-from shapecalc.engine.execute import BackendError
-from shapecalc.engine.writing import carry_out
+from shapecalc.engine.execute import BackendError, carry_out
 from tests.engine.test_files import ARRAYS, SHUFFLE, expected
 
 ROOM = 4096

@@ -14,7 +14,7 @@ import pytest
 import shapecalc as sc
 from shapecalc.engine import whole_files
 from shapecalc.engine.arrays import FileError, open_array
-from shapecalc.engine.writing import carry_out
+from shapecalc.engine.execute import carry_out
 from tests.cli.conftest import ROOT, environment, process
 
 ARRAYS = {
@@ -206,7 +206,7 @@ import os, signal, sys, time
 from pathlib import Path
 import shapecalc as sc
 from shapecalc.engine.arrays import open_array
-from shapecalc.engine.writing import carry_out
+from shapecalc.engine.execute import carry_out
 def tick(done):
     os.write(1, b"w")
     time.sleep(3)

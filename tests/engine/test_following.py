@@ -10,7 +10,7 @@ import pytest
 import shapecalc as sc
 from shapecalc.core.follow import follow, follow_back
 from shapecalc.engine import run
-from shapecalc.engine.samples import samples
+from shapecalc.engine.execute import samples
 
 INPUT = (2, 3, 4)
 CHAINS = [

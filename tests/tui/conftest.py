@@ -14,7 +14,7 @@ def data_folder(monkeypatch, tmp_path):
 
 @pytest.fixture
 def full_disk(monkeypatch):
-    def refuse(_):
+    def refuse(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("shapecalc.tui.screens.files.whole_file", refuse)
+    monkeypatch.setattr("shapecalc.engine.whole_files.whole_file", refuse)

@@ -17,7 +17,7 @@ from shapecalc.core.resolve import resolve
 from shapecalc.tui import explore_text
 from shapecalc.tui.keys import KEYS, keys_line
 from shapecalc.tui.question import FIRST, answer_question, caret, command, question_of
-from shapecalc.tui.screens.compare import Row, nearest, rows
+from shapecalc.tui.screens.choose import Row, nearest, rows
 from shapecalc.tui.state import State
 
 LINES = [

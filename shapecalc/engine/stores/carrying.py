@@ -1,7 +1,8 @@
-"""A chain carried out on a store: planned, written as a part, and given its name when it is whole.
+"""A chain carried out on a store: planned, written as a part, given its name when it is whole, and verified.
 
 An output that is not whole yet is `OUT.part`, a folder with the array, a manifest, and a line for each task done.
-Nobody but its owner goes on with it, and one process at a time: the folder's manifest is locked.
+Nobody but its owner goes on with it, and one process at a time: the folder's manifest is locked. To verify an output,
+where each element comes from is computed by its coordinates alone, and both are compared.
 """
 
 from __future__ import annotations
@@ -13,30 +14,39 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 import shapecalc
 from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.follow import waypoints
+from shapecalc.core.moves import index_before
 from shapecalc.engine.arrays import FileError, split_store
+from shapecalc.engine.copying import tile_in_order
 from shapecalc.engine.plan import concrete_moves
 from shapecalc.engine.processes import Endings
 from shapecalc.engine.stores.axis_map import AxisMap, MoveError, Sizes, fewest_maps
 from shapecalc.engine.stores.plan import Pass, Plan, PlanError, plan_store
-from shapecalc.engine.stores.stores import Chunks, Store, create_store, open_store, open_to_write
+from shapecalc.engine.stores.regions import grid
+from shapecalc.engine.stores.stores import Chunks, Store, create_store, open_store, open_to_write, read_region
 from shapecalc.engine.stores.workers import Done, Runner, Work
-from shapecalc.engine.whole_files import UNFINISHED, name_folder, sync_folders, write_whole
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from shapecalc.engine.whole_files import UNFINISHED, lock_now, name_folder, sync_folders, write_whole
 
 METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 """Files of an array that are no chunks."""
 MANIFEST, DONE, ARRAY = "manifest.json", "done", "array.zarr"
 KEPT = 24 << 20
 """The bytes that libraries and the allocator of a worker keep beside what its tasks hold, as measured."""
+COMPARED = 1 << 19
+"""The most elements that are compared at once."""
+SAMPLED = 64
+"""How many elements a sample has, besides the first and the last."""
+CACHED = 1 << 27
+"""The bytes of decoded chunks that are kept."""
+Index = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,15 @@ class Job:
     def memory(self) -> int:
         """The bytes that a worker holds at most, beyond what it held before."""
         return self.plan.memory * self.threads + KEPT
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An element of the output that is not the source's."""
+
+    index: tuple[int, ...]
+    found: str
+    expected: str
 
 
 class PartialOutput:
@@ -94,7 +113,7 @@ class PartialOutput:
             raise FileError(f"{self.folder}: of {expected} files that were written {count} are there; --resume goes on")
 
 
-def part_of(target: Path) -> Path:
+def unfinished_folder(target: Path) -> Path:
     """Return where an output is written until it is whole."""
     return target.with_name(f"{target.name}.part")
 
@@ -106,7 +125,7 @@ def locked_part(target: Path, manifest: dict[str, Any], *, resume: bool) -> Iter
     Raises `FileError` if there is a part and `resume` is not given, if it is of another request, source or owner, or
     if another process holds it; `OSError` if it cannot be written.
     """
-    folder = part_of(target)
+    folder = unfinished_folder(target)
     if os.path.lexists(folder):
         if not resume:
             raise FileError(f"{folder}: it is there already; --resume goes on with it, or remove it: rm -r {folder}")
@@ -115,17 +134,11 @@ def locked_part(target: Path, manifest: dict[str, Any], *, resume: bool) -> Iter
         folder.mkdir()
         write_whole(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
     with (folder / MANIFEST).open("rb") as locked, (folder / DONE).open("a", encoding="ascii") as log:
-        _lock(locked, folder)
-        yield PartialOutput(folder, log)
-
-
-def _lock(file: IO[bytes], folder: Path) -> None:
-    """Hold a lock as long as the file is open; raise `FileError` if another process holds it."""
-    if fcntl is not None:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_now(locked)
         except BlockingIOError:
             raise FileError(f"{folder}: another process writes it") from None
+        yield PartialOutput(folder, log)
 
 
 def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
@@ -281,5 +294,88 @@ def _failed(error: Exception, target: Path) -> FileError:
     if isinstance(error, FileError):
         return error
     reason = " ".join(str(getattr(error, "strerror", None) or error or type(error).__name__).split())
-    went_on = "; mend it and go on with --resume" if part_of(target).is_dir() else ""
+    went_on = "; mend it and go on with --resume" if unfinished_folder(target).is_dir() else ""
     return FileError(f"{target}: {reason.rstrip('.')}{went_on}")
+
+
+# Verifying
+
+
+def first_difference(
+    answer: Trace | Chain, source: str, output: str, how: str, tick: Callable[[int], object]
+) -> Difference | None:
+    """Return the first difference of an output from what the answer makes of the source; None if there is none.
+
+    `how` is `all`, or `sample` for a few elements. An output of another shape or type differs at its first element.
+    Raises `FileError` if one of them cannot be opened, and what its library raises for a damaged chunk.
+    """
+    before, after = open_store(source), open_store(output)
+    if after.array.shape != answer.output or after.array.dtype != before.array.dtype:
+        return Difference((), f"{after.array.shape} {after.array.dtype}", f"{answer.output} {before.array.dtype}")
+    theirs, ours = _Reader(before), _Reader(after)
+    for index, count in _every(after) if how == "all" else _sample(after):
+        origin: Any = index
+        for _, shape, move in reversed(waypoints(answer)):
+            origin = index_before(origin, shape, move)
+        expected, found = theirs.elements(origin, count), ours.elements(index, count)
+        wrong = (_bytes(expected) != _bytes(found)).any(axis=1)
+        if wrong.any():
+            place = int(np.argmax(wrong))
+            return Difference(tuple([int(at[place]) for at in index]), str(found[place]), str(expected[place]))
+        tick(len(found) * found.itemsize)
+    return None
+
+
+def _bytes(elements: Any) -> Any:
+    return np.ascontiguousarray(elements).view(np.uint8).reshape(len(elements), -1)
+
+
+def _every(store: Store) -> Iterator[tuple[Index, int]]:
+    """Yield the indices of all elements, a chunk or a part of one at a time, and how many they are."""
+    shape = store.array.shape
+    steps = tile_in_order([*map(min, shape, store.chunks)], COMPARED)
+    for region in grid(shape, steps) if prod(shape) else ():
+        counts = [stop - start for start, stop in region]
+        places = np.indices(counts).reshape(len(counts), prod(counts))
+        yield tuple([own + start for own, (start, _) in zip(places, region, strict=True)]), prod(counts)
+
+
+def _sample(store: Store) -> Iterator[tuple[Index, int]]:
+    """Yield the indices of a few elements, drawn evenly, with the first and the last, and how many they are."""
+    shape, draw = store.array.shape, np.random.default_rng()
+    if prod(shape):
+        drawn = [np.concatenate(([0, size - 1], draw.integers(0, size, SAMPLED))) for size in shape]
+        yield tuple(drawn), SAMPLED + 2
+
+
+class _Reader:
+    """Reads elements at indices by whole chunks, and keeps the last ones."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.cached: dict[int, Any] = {}
+
+    def elements(self, index: Index, count: int) -> Any:
+        """Return the elements at so many indices."""
+        array, chunks = self.store.array, self.store.chunks
+        if not array.shape:
+            return np.asarray(array[...], array.dtype).reshape(1).repeat(count)
+        index = tuple([np.broadcast_to(at, count) for at in index])
+        grid = [-(-size // step) for size, step in zip(array.shape, chunks, strict=True)]
+        numbers = np.ravel_multi_index([at // step for at, step in zip(index, chunks, strict=True)], grid)
+        found = np.empty(len(numbers), array.dtype)
+        for number in np.unique(numbers):
+            here = numbers == number
+            corner = [place * step for place, step in zip(np.unravel_index(number, grid), chunks, strict=True)]
+            chunk = self._chunk(int(number), corner)
+            found[here] = chunk[tuple([at[here] - start for at, start in zip(index, corner, strict=True)])]
+        return found
+
+    def _chunk(self, number: int, corner: list[Any]) -> Any:
+        if number not in self.cached:
+            array, chunks = self.store.array, self.store.chunks
+            if self.cached and (len(self.cached) + 1) * prod(chunks) * array.dtype.itemsize > CACHED:
+                self.cached.pop(next(iter(self.cached)))
+            ends = [min(start + step, size) for start, step, size in zip(corner, chunks, array.shape, strict=True)]
+            self.cached[number] = read_region(array, [*zip(corner, ends, strict=True)])
+        return self.cached[number]

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf, prod
 
+from shapecalc.engine.copying import tile_in_order
 from shapecalc.engine.stores.axis_map import AxisAtom, AxisMap, Run, Sizes
 from shapecalc.engine.stores.regions import Region, count_elements, count_regions, count_targets, region_at
 
@@ -254,11 +255,7 @@ def rows_of(shape: Sizes, itemsize: int) -> Sizes:
     >>> rows_of((100, 1024, 1024), 4)
     (2, 1024, 1024)
     """
-    chunks, room = [], max(1, ROWS // itemsize)
-    for size in reversed(shape):
-        chunks.append(max(1, min(size, room)))
-        room //= max(1, size)
-    return tuple(chunks[::-1])
+    return tile_in_order(shape, max(1, ROWS // itemsize))
 
 
 def plan_pass(

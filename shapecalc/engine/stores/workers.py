@@ -115,11 +115,6 @@ class Cluster:
         if not self.threads:
             raise FileError("the cluster has no workers")
 
-    @property
-    def run(self) -> Runner:
-        """What does the tasks of a pass."""
-        return self._run
-
     def check(self, source: Path, target: Path) -> None:
         """Raise `FileError` if a worker has another shapecalc, or cannot see the source or the output's folder."""
         here = greeting(str(source), str(target.parent))
@@ -128,7 +123,7 @@ class Cluster:
                 if found.get(name) != own:
                     raise FileError(f"worker {worker}: its {name} is {found.get(name)}, and here {own}")
 
-    def _run(self, work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, Done]]:
+    def run(self, work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, Done]]:
         """Do tasks, twice as many waiting as there are threads."""
         from distributed import as_completed
 

@@ -1,1 +1,1 @@
-"""The screens of the terminal app, one file each."""
+"""The screens of the terminal app."""

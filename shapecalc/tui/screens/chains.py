@@ -12,7 +12,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -38,7 +38,7 @@ MARKS = {
 }
 """What stands before a verdict, and in which colour."""
 MORE = "the command below compares more elements"
-APART = 4
+GAP = 4
 """The blanks between two columns."""
 SHORTEST = "It is as short as shapecalc can make it."
 PROVED = "Proved to be the same, wherever the chain is defined."
@@ -121,17 +121,16 @@ class Equiv(Dialog[str]):
         self.answer, self.text = answer, text
         self.pair = pair_of(answer, text)
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put the two chains over the verdict, and the outputs under it."""
-        with Vertical(classes="dialog"):
-            with Horizontal(id="first"):
-                yield Label("first ")
-                yield Static(visible(chain_text(self.answer)), markup=False)
-            yield Fields(Field("second", self.text))
-            yield Static("", id="verdict", markup=False)
-            yield Pane("outputs")
-            yield Static("", id="line", markup=False)
-            yield KeyWords("F7 copies the command, escape closes", id="words")
+        with Horizontal(id="first"):
+            yield Label("first ")
+            yield Static(visible(chain_text(self.answer)), markup=False)
+        yield Fields(Field("second", self.text))
+        yield Static("", id="verdict", markup=False)
+        yield Pane("outputs")
+        yield Static("", id="line", markup=False)
+        yield KeyWords("F7 copies the command, escape closes", id="words")
 
     def on_mount(self) -> None:
         """Begin in the field."""
@@ -196,7 +195,7 @@ def chains_text(answer: Trace | Chain, found: Simplification, width: int) -> Tex
         return Text("\n").join(_column("as it is", answer))
     for with_shapes in (True, False):
         left, right = _column("as it is", answer, with_shapes), _column("short form", found.chain, with_shapes)
-        wide = max(map(len, left)) + APART
+        wide = max(map(len, left)) + GAP
         if wide + max(map(len, right)) <= width:
             return Text("\n").join(_beside(left, right, wide))
     return Text("\n").join([*_column("short form", found.chain), Text(), *_column("as it is", answer)])
@@ -261,15 +260,14 @@ class Simplify(Dialog[str | None]):
         self.goal = GOALS[0]
         self.found: Simplification | None = None
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put the counts under the chains."""
-        with Vertical(classes="dialog"):
-            with VerticalScroll(id="chains", can_focus=False):
-                yield Static("", id="pair", markup=False)
-            yield Choices(*(Option(LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
-            yield Static("", id="conclusion", markup=False)
-            yield Static("", id="line", markup=False)
-            yield KeyWords("up and down choose, enter takes it, F7 copies, escape closes", id="words")
+        with VerticalScroll(id="chains", can_focus=False):
+            yield Static("", id="pair", markup=False)
+        yield Choices(*(Option(LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
+        yield Static("", id="conclusion", markup=False)
+        yield Static("", id="line", markup=False)
+        yield KeyWords("up and down choose, enter takes it, F7 copies, escape closes", id="words")
 
     def on_mount(self) -> None:
         """Begin at the first goal."""

@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -88,7 +88,7 @@ class Help(Dialog[None]):
         self.focused_id = focused
         self.op = op
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Say what has the focus, then list the keys and the signs."""
         keys = Table.grid(padding=(0, 2))
         for key in KEYS:
@@ -96,13 +96,12 @@ class Help(Dialog[None]):
         signs = Table.grid(padding=(0, 2))
         for sign, meaning in SIGNS:
             signs.add_row(Text(sign, "bold", no_wrap=True), meaning)
-        with Vertical(classes="dialog"):
-            with VerticalScroll():
-                yield Static(self.focus_help(), markup=False, classes="words")
-                yield Static(keys)
-                yield Static(MORE, classes="words")
-                yield Static(signs, id="signs")
-            yield KeyWords("PgDn goes on to the signs of the pictures, escape closes")
+        with VerticalScroll():
+            yield Static(self.focus_help(), markup=False, classes="words")
+            yield Static(keys)
+            yield Static(MORE, classes="words")
+            yield Static(signs, id="signs")
+        yield KeyWords("PgDn goes on to the signs of the pictures, escape closes")
 
     def focus_help(self) -> str:
         """Return what is said of the widget that has the focus.
@@ -148,14 +147,13 @@ class CodeScreen(Dialog[None]):
         super().__init__()
         self.answer, self.hides = answer, hides
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put the list beside the code."""
-        with Vertical(classes="dialog"):
-            with Horizontal():
-                yield Choices(*(Option(name, id=name) for name in TARGETS), id="targets")
-                with VerticalScroll():
-                    yield Static(self.code_text(next(iter(TARGETS))), id="code", markup=False)
-            yield KeyWords("enter copies it, escape closes")
+        with Horizontal():
+            yield Choices(*(Option(name, id=name) for name in TARGETS), id="targets")
+            with VerticalScroll():
+                yield Static(self.code_text(next(iter(TARGETS))), id="code", markup=False)
+        yield KeyWords("enter copies it, escape closes")
 
     @on(OptionList.OptionHighlighted)
     def show(self, event: OptionList.OptionHighlighted) -> None:
@@ -201,13 +199,12 @@ class DoctorScreen(Dialog[Question | None]):
         self.found = found
         self.commands = [advised.command for _, advised in found.found if advised.command]
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put the lines into a box that scrolls."""
-        with Vertical(classes="dialog"):
-            with VerticalScroll():
-                yield Static("\n".join(self.found.lines()), markup=False)
-            asks = "enter asks it, " if self.commands else ""
-            yield KeyWords(f"{asks}escape closes")
+        with VerticalScroll():
+            yield Static("\n".join(self.found.lines()), markup=False)
+        asks = "enter asks it, " if self.commands else ""
+        yield KeyWords(f"{asks}escape closes")
 
     def action_ask(self) -> None:
         """Close, and ask the first request that the text tells of."""

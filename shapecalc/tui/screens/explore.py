@@ -19,31 +19,12 @@ from textual.widgets import Input
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
 from shapecalc.teaching.progress import Progress
-from shapecalc.tui.explore_text import (
-    WOULD_SHOW,
-    flow_height,
-    flow_text,
-    hidden_text,
-    picture_text,
-    reason_text,
-    sentence,
-    title,
-)
+from shapecalc.tui import explore_text, widgets
 from shapecalc.tui.keys import BESIDE, COMPARING, FOLLOWING, KEYS, keys_line
 from shapecalc.tui.question import CHAIN, CLOSED, Question, caret, command, element_reader, may_open_files, question_of
 from shapecalc.tui.state import ARROWS, State, first_difference
 from shapecalc.tui.themes import theme_after
-from shapecalc.tui.widgets import (
-    ClickableText,
-    Enlarge,
-    Field,
-    Fields,
-    FocusableText,
-    MarkClicked,
-    Pane,
-    TextField,
-    copy,
-)
+from shapecalc.tui.widgets import ClickableText, Field, FocusableText, MarkClicked, Pane, TextField
 from shapecalc.view.canvas import stack
 from shapecalc.view.flow import rail, strip
 
@@ -99,9 +80,9 @@ class Explore(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay the screen out from top to bottom."""
-        yield Enlarge(id="enlarge")
+        yield widgets.Enlarge(id="enlarge")
         yield ClickableText("title", "choose")
-        yield Fields(*self._fields())
+        yield widgets.Fields(*self._fields())
         yield ClickableText("reason")
         yield FocusableText("flow")
         yield ClickableText("rail")
@@ -184,7 +165,7 @@ class Explore(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new size, or ask for a larger one."""
-        small = Enlarge.is_needed(event.size)
+        small = widgets.Enlarge.is_needed(event.size)
         if small and not self.has_class("-small"):
             self._in_use = self.focused
         self.set_class(small, "-small")
@@ -299,19 +280,13 @@ class Explore(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy the command line, and show it."""
-        copy(self, command(self.state.question, self.state.result.answer))
+        widgets.copy(self, command(self.state.question, self.state.result.answer))
 
-    def action_picture(self) -> None:
-        """Save a picture of the screen in the folder one is in; from a browser, where it keeps its downloads."""
+    def action_save_screen(self, kind: str) -> None:
+        """Save the screen as a picture or as text in the folder one is in; a browser keeps it with its downloads."""
         from shapecalc.tui.screens.files import save_screen
 
-        save_screen(self, as_text=False)
-
-    def action_text(self) -> None:
-        """Copy the screen as text, without notifications, and save it; from a browser, where it keeps its downloads."""
-        from shapecalc.tui.screens.files import save_screen
-
-        save_screen(self, as_text=True)
+        save_screen(self, as_text=kind == "text")
 
     def action_theme(self) -> None:
         """Go on to the next theme."""
@@ -337,7 +312,7 @@ class Explore(Screen[None]):
                 field.value = question.texts.get(name, "")
             self.show_soon()
             return
-        for fields in self.query(Fields):  # there are none any more if the app is about to end
+        for fields in self.query(widgets.Fields):  # there are none any more if the app is about to end
             await fields.show_others(self._fields())
             self.query(Input).first().focus()
             self.show_soon()
@@ -359,7 +334,8 @@ class Explore(Screen[None]):
         """Choose the operator, the dialect and its settings, beginning with a setting if one is named."""
         from shapecalc.tui.screens.choose import Choose
 
-        self.app.push_screen(Choose(self.state.question, setting, hidden_text(self.state)), self._take_question)
+        hidden = explore_text.hidden_text(self.state)
+        self.app.push_screen(Choose(self.state.question, setting, hidden), self._take_question)
 
     def action_files(self) -> None:
         """Choose an array of a file as the input."""
@@ -376,7 +352,7 @@ class Explore(Screen[None]):
 
     def action_compare(self) -> None:
         """Ask the same under every dialect."""
-        from shapecalc.tui.screens.compare import Compare
+        from shapecalc.tui.screens.choose import Compare
 
         self.app.push_screen(Compare(self.state.question, hides=self.state.hides), self._take_row)
 
@@ -385,7 +361,7 @@ class Explore(Screen[None]):
         from shapecalc.tui.screens.chains import Equiv
 
         if self.state.hides:
-            self.notify(WOULD_SHOW, markup=False)
+            self.notify(explore_text.WOULD_SHOW, markup=False)
         elif (answer := self.state.result.answer) is not None:
             self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._keep_second_chain)
 
@@ -394,7 +370,7 @@ class Explore(Screen[None]):
         from shapecalc.tui.screens.chains import Simplify
 
         if self.state.hides:
-            self.notify(WOULD_SHOW, markup=False)
+            self.notify(explore_text.WOULD_SHOW, markup=False)
         elif (answer := self.state.result.answer) is not None:
             self.app.push_screen(Simplify(answer), self._take_chain)
 
@@ -488,9 +464,9 @@ class Explore(Screen[None]):
         asked = command(state.question, state.result.answer)
         line = Text(visible(f"$ {asked}"), no_wrap=True, overflow="ellipsis")
         works = frozenset(key.action for key in KEYS if state.works(key.action))
-        self._put("title", title(state.question, state.result, width, hidden_text(state)))
+        self._put("title", explore_text.title(state.question, state.result, width, explore_text.hidden_text(state)))
         self._put("reason", self._reason_text(width))
-        self._put("sentence", sentence(state, width))
+        self._put("sentence", explore_text.sentence(state, width))
         self._put("command", line)
         follows = state.gridded and isinstance(self.focused, Pane)
         of_grid = (FOLLOWING, COMPARING) if follows and state.twin else (FOLLOWING,) if follows else ()
@@ -510,9 +486,10 @@ class Explore(Screen[None]):
             return
         at = None if state.settled or (state.hides_refusal and state.at >= state.last) else state.at
         beside = BESIDE_PICTURES - LINES - 1 if self.has_class("-low") else BESIDE_PICTURES
-        self._put("flow", flow_text(state, width, flow_height(state, width, self.app.size.height - beside)))
+        height = explore_text.flow_height(state, width, self.app.size.height - beside)
+        self._put("flow", explore_text.flow_text(state, width, height))
         self._put("rail", stack([rail(answer, at, width=width), strip(answer, at, width=width)]))
-        self.query_one(Pane).draw(partial(picture_text, state, element_reader(state.result.source)))
+        self.query_one(Pane).draw(partial(explore_text.picture_text, state, element_reader(state.result.source)))
 
     def _put(self, name: str, text: Text) -> None:
         self.query_one(f"#{name}", ClickableText).put(text)
@@ -526,10 +503,10 @@ class Explore(Screen[None]):
         place = caret(state.question, state.result)
         found = self.query(f"#field-{place[0]}") if place else None
         if place is None or not found:
-            return reason_text(problem, 0, 0, width)
+            return explore_text.reason_text(problem, 0, 0, width)
         field = found.first(Input)
         start, room = field.content_region.x - 1, field.content_region.width
         ends = [cell_len(field.value[:end]) - round(field.scroll_offset.x) for end in place[1:]]
         left, right = (max(0, min(end, room)) for end in ends)
         left = min(left, room - 1)
-        return reason_text(problem, start + left, max(1, right - left), width)
+        return explore_text.reason_text(problem, start + left, max(1, right - left), width)

@@ -15,7 +15,6 @@ from typing import Any
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding
-from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -24,7 +23,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import is_file, shape_text, visible
 from shapecalc.engine.headers import found_in
-from shapecalc.engine.whole_files import whole_file, write_whole
+from shapecalc.engine.whole_files import write_whole
 from shapecalc.tui.widgets import SENT, Choices, Dialog, KeyWords, TextField
 from shapecalc.view.files import ENDINGS, still
 from shapecalc.view.film.files import FORMATS, film_file
@@ -86,13 +85,12 @@ class Files(Dialog[str | None]):
         self.path = path
         self.entries: list[Entry] = []
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put the list under the folder's name, and what is said of its lines under it."""
-        with Vertical(classes="dialog"):
-            yield Static("", id="folder", markup=False)
-            yield Choices(id="entries")
-            yield Static("", id="about", markup=False)
-            yield KeyWords("enter takes an array or opens a folder, escape closes")
+        yield Static("", id="folder", markup=False)
+        yield Choices(id="entries")
+        yield Static("", id="about", markup=False)
+        yield KeyWords("enter takes an array or opens a folder, escape closes")
 
     def on_mount(self) -> None:
         """List the folder."""
@@ -178,12 +176,11 @@ class Save(Dialog[None]):
         self.saved = saved
         self._writing = False
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put what names may end in over the field."""
-        with Vertical(classes="dialog"):
-            yield Static(f"Save the {self.saved.kind} as a file that ends in {', '.join(self.saved.endings)}")
-            yield TextField(f"shapecalc-{self.saved.kind}.svg", id="name")
-            yield Static("enter saves it, escape closes", id="words", markup=False)
+        yield Static(f"Save the {self.saved.kind} as a file that ends in {', '.join(self.saved.endings)}")
+        yield TextField(f"shapecalc-{self.saved.kind}.svg", id="name")
+        yield Static("enter saves it, escape closes", id="words", markup=False)
 
     def on_mount(self) -> None:
         """Begin in the field."""
@@ -239,9 +236,8 @@ def _save(screen: Screen[Any], content: str, ending: str, also: str = "") -> Non
     """Write a file whose name has the time and an ending, and tell that name, or why there is none."""
     name = f"shapecalc_{datetime.now():%Y-%m-%dT%H_%M_%S_%f}.{ending}"
     try:
-        with whole_file(Path(name)) as file:
-            file.write(content.encode())
+        write_whole(Path(name), content.encode())
     except OSError as error:
-        screen.notify(f"{name}: {error.strerror}", title="not saved", severity="error", markup=False)
+        screen.notify(str(error), title="not saved", severity="error", markup=False)
     else:
         screen.notify(f"{name}{also}", title="saved", markup=False)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from time import monotonic
 
-from rich.style import Style
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
@@ -17,6 +17,7 @@ from textual.widgets import Input, Label
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import read_shape
+from shapecalc.tui.keys import Key, bindings_of, keys_line
 from shapecalc.tui.widgets import AnswerField, ClickableText, Dialog, Enlarge, FocusableText, MarkClicked
 from shapecalc.view.film.files import screen
 from shapecalc.view.film.frames import Ask, Film, Sprite, frame_at, picture_at
@@ -27,16 +28,18 @@ JUST_BEFORE = 1e-6
 """Seconds before a frame begins, at which the one before is whole."""
 RATE = 36
 """Pictures in a second while it plays: some come late, and 30 are wanted."""
-KEYS = (
-    ("play", "space", "play, stop"),
-    ("step(1)", "→", "next"),
-    ("step(-1)", "←", "back"),
-    ("hurry(1)", "+", "faster"),
-    ("hurry(-1)", "-", "slower"),
-    ("ask", "a", "ask me"),
-    ("dismiss", "esc", "close"),
+KEYS: tuple[Key, ...] = (
+    Key("space", "space", "play, stop", "play", "play, or stop", 0),
+    Key("right", "→", "next", "step(1)", "go a frame on", 1),
+    Key("left", "←", "back", "step(-1)", "go a frame back", 2),
+    Key("plus", "+", "faster", "hurry(1)", "go faster", 3),
+    Key("minus", "-", "slower", "hurry(-1)", "go slower", 4),
+    Key("a", "a", "ask me", "ask", "ask before each dim is filled", 5),
+    Key("escape,ctrl+r", "esc", "close", "dismiss", "close the film", 6),
 )
-"""What works beside the film: the action, the key as it is shown, and what it does."""
+"""What works beside the film, as it is shown."""
+ANSWERING = (Key("enter", "enter", "answer; if nothing is typed, show it", "step(1)", "", 0), KEYS[-1])
+"""What is shown while something is asked."""
 
 
 class Player:
@@ -207,17 +210,11 @@ class FilmScreen(Dialog[None]):
     """One answer as a film in the whole terminal."""
 
     BINDINGS = [
-        Binding("escape,ctrl+r", "dismiss", "close"),
-        Binding("space", "play", "play"),
-        Binding("right", "step(1)", "frame on"),
-        Binding("left", "step(-1)", "frame back"),
+        *bindings_of(KEYS),
         Binding("pagedown", "step(1)", "frame on", priority=True),
         Binding("pageup", "step(-1)", "frame back", priority=True),
         Binding("home", "rewind", "to the beginning"),
         Binding("end", "last", "to the end"),
-        Binding("plus", "hurry(1)", "faster"),
-        Binding("minus", "hurry(-1)", "slower"),
-        Binding("a", "ask", "ask me"),
     ]
 
     def __init__(self, answer: Trace | Chain, step: int | None, hidden: Collection[int] = ()) -> None:
@@ -357,13 +354,8 @@ class FilmScreen(Dialog[None]):
 
 
 def _keys_text(player: Player, width: int) -> Text:
-    """Return the keys, as many as there is room for; each carries its action as the meta data `key`."""
-    line = Text(" ", no_wrap=True, end="")
-    shown: tuple[tuple[str, str, str], ...] = KEYS
-    if player.question is not None:
-        shown = (("step(1)", "enter", "answer; if nothing is typed, show it"), KEYS[-1])
-    for action, key, label in shown:
-        words = f"{label}: on" if action == "ask" and player.asks else label
-        if len(line) + len(key) + len(words) + 3 <= width:
-            line.append(key, Style(bold=True, meta={"key": action})).append(f" {words}  ", Style(meta={"key": action}))
-    return line
+    """Return the keys, as many as there is room for."""
+    shown = KEYS if player.question is None else ANSWERING
+    if player.asks:
+        shown = tuple([replace(key, label=f"{key.label}: on") if key.action == "ask" else key for key in shown])
+    return Text(" ").append_text(keys_line(frozenset(key.action for key in shown), width - 3, shown))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -19,7 +19,7 @@ from shapecalc.teaching.drill import Drill, judge_exercise, new_seed
 from shapecalc.teaching.judging import Prediction, Task, answer_line, mistake_in, read_prediction, rungs, unread
 from shapecalc.teaching.lessons import Course, Lesson, judge, lessons
 from shapecalc.teaching.progress import Progress
-from shapecalc.tui.keys import Key, keys_line
+from shapecalc.tui.keys import Key, bindings_of, keys_line
 from shapecalc.tui.question import Question, question_of
 from shapecalc.tui.widgets import AnswerField, Choices, ClickableText, Dialog, MarkClicked
 from shapecalc.view.canvas import stack
@@ -53,15 +53,6 @@ NARROW = 76
 TOPICS_ASKED = "Enter begins. For several topics at once, type them:"
 DRILL = "exercises: "
 """What the exercises are called in the list, before their topic."""
-
-
-def bindings_of(keys: tuple[Key, ...]) -> list[BindingType]:
-    """Return what Textual binds for some keys; enter is the field's own, and no list pages itself."""
-    return [
-        Binding(key.key, key.action, key.label, show=False, tooltip=key.help, priority=key.key.startswith("page"))
-        for key in keys
-        if key.key != "enter"
-    ]
 
 
 class TaskPane(Vertical):
@@ -171,6 +162,11 @@ class TaskScreen(Dialog[Question | None]):
 
     KEYS: tuple[Key, ...] = KEYS
 
+    def __init__(self, progress: Progress | None) -> None:
+        """Note what is done in a progress; where it is None, in the user's."""
+        super().__init__()
+        self.progress = progress or Progress()
+
     @property
     def pane(self) -> TaskPane:
         """What shows the thing to predict."""
@@ -184,6 +180,11 @@ class TaskScreen(Dialog[Question | None]):
         """Show the keys that do something now."""
         line = keys_line(self.working(), max(LEAST_WIDTH, self.size.width - 4), self.KEYS)
         self.query_one("#keys", ClickableText).put(line)
+
+    def complain(self) -> None:
+        """Tell once why progress is not kept, if it is not."""
+        if complaint := self.progress.complaint():
+            self.notify(complaint, severity="warning", markup=False)
 
     def on_resize(self) -> None:
         """Leave the border out if there are few lines."""
@@ -221,18 +222,16 @@ class Drilling(TaskScreen):
 
     def __init__(self, topic: str = ALL, progress: Progress | None = None) -> None:
         """Begin with the first exercise of a topic."""
-        super().__init__()
+        super().__init__(progress)
         self.topic = topic
-        self.progress = Progress() if progress is None else progress
         self.drill = Drill(topic, new_seed(), self.progress.tally.boxes)
         self.exercise = self.drill.exercise
         self.answered = False
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Show the exercise, and the keys under it."""
-        with Vertical(classes="dialog"):
-            yield TaskPane()
-            yield ClickableText("keys")
+        yield TaskPane()
+        yield ClickableText("keys")
 
     def on_mount(self) -> None:
         """Ask the first exercise."""
@@ -279,8 +278,7 @@ class Drilling(TaskScreen):
         self.pane.tell(judged.said or "right", right=judged.right if typed else None)
         self.pane.reveal()
         self.show_keys()
-        if complaint := self.progress.complaint():
-            self.notify(complaint, severity="warning", markup=False)
+        self.complain()
 
     def action_next(self) -> None:
         """Go to the next exercise, if this one is answered."""
@@ -313,8 +311,7 @@ class Lessons(TaskScreen):
 
     def __init__(self, progress: Progress | None = None, course: Course | None = None, opens: str = "") -> None:
         """Open the list, at the lesson of an id; without one, at the first that is not done."""
-        super().__init__()
-        self.progress = Progress() if progress is None else progress
+        super().__init__(progress)
         self.course = Course(lessons()) if course is None else course
         self.noted = self.course.notes
         self.opens = opens
@@ -326,13 +323,12 @@ class Lessons(TaskScreen):
         """The lesson under the cursor; None if exercises are."""
         return self.course.lessons[self.at] if self.at < len(self.course.lessons) else None
 
-    def compose(self) -> ComposeResult:
+    def contents(self) -> ComposeResult:
         """Put the list beside the lesson."""
-        with Vertical(classes="dialog"):
-            with Horizontal():
-                yield Choices(id="list")
-                yield TaskPane()
-            yield ClickableText("keys")
+        with Horizontal():
+            yield Choices(id="list")
+            yield TaskPane()
+        yield ClickableText("keys")
 
     def on_mount(self) -> None:
         """Stand at the lesson to open, or the first not done; where the list has no room beside it, in that lesson."""
@@ -345,7 +341,7 @@ class Lessons(TaskScreen):
         self._list()
         self._show()
         self._set_listing(self.app.size.width >= NARROW)
-        self._complain()
+        self.complain()
 
     def working(self) -> frozenset[str]:
         """Return the actions that would do something now."""
@@ -432,7 +428,7 @@ class Lessons(TaskScreen):
         if judgement.right:
             self.progress.mark(lesson.id)
             self._list()
-            self._complain()
+            self.complain()
             self.pane.reveal()
             self.show_keys()
 
@@ -481,7 +477,3 @@ class Lessons(TaskScreen):
         titles += [f"  {DRILL}{topic}" for topic in TOPICS]
         listed.clear_options().add_options([Option(title) for title in titles])
         listed.highlighted = self.at
-
-    def _complain(self) -> None:
-        if complaint := self.progress.complaint():
-            self.notify(complaint, severity="warning", markup=False)

@@ -15,8 +15,7 @@ from shapecalc.core.commands import read_chain
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.ops import OPS
 from shapecalc.engine.arrays import FileError
-from shapecalc.engine.stores.carrying import carry_job, plan_job
-from shapecalc.engine.stores.verifying import first_difference
+from shapecalc.engine.stores.carrying import carry_job, first_difference, plan_job
 from shapecalc.engine.stores.workers import on_threads
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")

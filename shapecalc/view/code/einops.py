@@ -21,7 +21,6 @@ from shapecalc.view.code.dims import (
     calls_of,
     general_warnings,
     given_warnings,
-    shape_after,
     shapes_of,
     size_text,
     title,
@@ -77,7 +76,7 @@ class Pattern:
 
     def move(self, stage: Stage) -> None:
         """Make the move of a stage; raise `ShapeError` (usage) if no pattern can."""
-        output = self._solve(shape_after(stage))
+        output = self._solve(stage.after or ())
         match stage.move:
             case Permute(axes):
                 self.axes = [self.axes[axis] for axis in axes]
@@ -143,7 +142,7 @@ def _told(axis: Atoms, readings: Readings) -> Atoms:
 
 
 def _mixing_error(stage: Stage) -> ShapeError:
-    old, new = (brief(shape_text(shape)) for shape in (stage.before, shape_after(stage)))
+    old, new = (brief(shape_text(shape)) for shape in (stage.before, stage.after or ()))
     return misuse(f"einops has no pattern from {old} to {new}: the reshape mixes axes")
 
 

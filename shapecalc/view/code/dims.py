@@ -10,8 +10,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import groupby
 from keyword import iskeyword
 from typing import ClassVar, TypeVar, assert_never
 
@@ -23,7 +21,6 @@ from shapecalc.core.dims import (
     Dim,
     Monomial,
     Shape,
-    lowest_terms,
     monomial,
     named_dim,
     names,
@@ -198,24 +195,6 @@ class RequestedShape:
     dims: Shape
     literal: bool
     warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Forms:
-    """How a framework writes the nodes that compute sizes, as templates. Each makes a tensor of one axis, `{name}`."""
-
-    sizes: str
-    """The shape of `x`, which the others call `sizes`."""
-    constant: str
-    """The items `{0}`, `{1}` of them."""
-    axis: str
-    """Item `{0}` of `sizes`."""
-    multiply: str
-    divide: str
-    concat: str
-    """All items of the tensors `{0}`."""
-    quote: str = ""
-    """What stands around the name of a tensor in `concat`."""
 
 
 def calls_of(answer: Trace | Chain, *, tiles: bool = True, folds: bool = True) -> list[Call]:
@@ -661,55 +640,6 @@ class Writer(ABC):
         text, answer = self.text(), self.answer
         about = (*general_warnings(answer, self.name), *batch, *empty_warnings(answer, self.name))
         return Code(text, (*about, *given_warnings(text, answer), *self.warnings))
-
-
-class Sizes:
-    """The nodes that compute sizes, each written once."""
-
-    def __init__(self, forms: Forms, lines: list[str]) -> None:
-        """Start without nodes; each is added to the lines of a program."""
-        self.forms, self.lines = forms, lines
-        self.made: dict[tuple[str, ...], str] = {}
-
-    def vector(self, dims: Iterable[Dim]) -> str:
-        """Return the name of the tensor that holds these dims."""
-        parts = list[str]()
-        for computed, run in groupby(dims, lambda dim: is_computed([dim])):
-            row = tuple(run)
-            parts += map(self._size, row) if computed else [self._constant(row)]
-        quote = self.forms.quote
-        joined = ", ".join(f"{quote}{part}{quote}" for part in parts)
-        return parts[0] if len(parts) == 1 else self._make(self.forms.concat, joined)
-
-    def _size(self, dim: Dim) -> str:
-        whole = monomial(dim)
-        above = self._product(whole.numerator, {name: power for name, power in whole.powers if power > 0})
-        below = {name: -power for name, power in whole.powers if power < 0}
-        if whole.denominator == 1 and not below:
-            return above
-        return self._make(self.forms.divide, above, self._product(whole.denominator, below))
-
-    def _product(self, number: int, powers: Mapping[str, int]) -> str:
-        """Return the name of the tensor that holds a product of axes, names that are given, and a number."""
-        axes = [name[1:-1] for name, power in powers.items() if name.startswith("[") for _ in range(power)]
-        given = lowest_terms(number, 1, {name: power for name, power in powers.items() if not name.startswith("[")})
-        factors = [self._make(self.forms.axis, axis) for axis in axes]
-        if given != 1 or not factors:
-            factors.append(self._constant((given,)))
-        return reduce(lambda first, second: self._make(self.forms.multiply, first, second), factors)
-
-    def _constant(self, dims: Shape) -> str:
-        return self._make(self.forms.constant, texts_of(dims), str(len(dims)))
-
-    def _make(self, form: str, *inputs: str) -> str:
-        """Return the name of what a node makes; the node is written when it is first asked for."""
-        if form == self.forms.axis and not any(key[0] == form for key in self.made):
-            self.lines.append(self.forms.sizes)
-        key = (form, *inputs)
-        if key not in self.made:
-            self.made[key] = f"size{len(self.made) + 1}"
-            self.lines.append(form.format(*inputs, name=self.made[key]))
-        return self.made[key]
 
 
 def title(answer: Trace | Chain) -> str:

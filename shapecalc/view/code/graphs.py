@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import groupby
 from typing import ClassVar
 
 from shapecalc.core.answers import Chain, Kind, Trace
@@ -12,7 +14,7 @@ from shapecalc.core.conditions import solved_names
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, check_rank, spelled
 from shapecalc.core.dialects.onnx import ONNX
-from shapecalc.core.dims import Dim, Monomial, Shape, all_known, rewrite
+from shapecalc.core.dims import Dim, Monomial, Shape, all_known, lowest_terms, monomial, rewrite
 from shapecalc.core.moves import Permute, Pick, Slice
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import misuse
@@ -22,11 +24,9 @@ from shapecalc.view.code import Code
 from shapecalc.view.code.dims import (
     CUTS,
     Call,
-    Forms,
     Kept,
     RequestedDim,
     Rules,
-    Sizes,
     Writer,
     batch_warnings,
     calls_of,
@@ -55,15 +55,74 @@ FIRST_OPSETS = {"Expand": 8, "start": 15, "steps": STEPS}
 """The first opsets with an operator, or with an attribute."""
 
 
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """How a framework writes the nodes that compute sizes, as templates. Each makes a tensor of one axis, `{name}`."""
+
+    sizes: str
+    """The shape of `x`, which the others call `sizes`."""
+    constant: str
+    """The items `{0}`, `{1}` of them."""
+    axis: str
+    """Item `{0}` of `sizes`."""
+    multiply: str
+    divide: str
+    concat: str
+    """All items of the tensors `{0}`."""
+    quote: str = ""
+    """What stands around the name of a tensor in `concat`."""
+
+
 class Graph(Writer):
-    """A graph while code for it is written, with the nodes that compute sizes."""
+    """A graph while code for it is written. Each node that computes sizes is written once."""
 
     forms: ClassVar[Forms]
 
     def __init__(self, answer: Trace | Chain) -> None:
         """Start at the input `x`."""
         super().__init__(answer)
-        self.sizes = Sizes(self.forms, self.lines)
+        self.made: dict[tuple[str, ...], str] = {}
+        """The tensors that hold sizes, each by the form of its node and what the node reads."""
+
+    def computed(self, dims: Iterable[Dim]) -> str:
+        """Return the name of the tensor that holds dims of which some are computed."""
+        parts = list[str]()
+        for computed, run in groupby(dims, lambda dim: is_computed([dim])):
+            row = tuple(run)
+            parts += map(self._size, row) if computed else [self._constant(row)]
+        quote = self.forms.quote
+        joined = ", ".join(f"{quote}{part}{quote}" for part in parts)
+        return parts[0] if len(parts) == 1 else self._make(self.forms.concat, joined)
+
+    def _size(self, dim: Dim) -> str:
+        whole = monomial(dim)
+        above = self._product(whole.numerator, {name: power for name, power in whole.powers if power > 0})
+        below = {name: -power for name, power in whole.powers if power < 0}
+        if whole.denominator == 1 and not below:
+            return above
+        return self._make(self.forms.divide, above, self._product(whole.denominator, below))
+
+    def _product(self, number: int, powers: Mapping[str, int]) -> str:
+        """Return the name of the tensor that holds a product of axes, names that are given, and a number."""
+        axes = [name[1:-1] for name, power in powers.items() if name.startswith("[") for _ in range(power)]
+        given = lowest_terms(number, 1, {name: power for name, power in powers.items() if not name.startswith("[")})
+        factors = [self._make(self.forms.axis, axis) for axis in axes]
+        if given != 1 or not factors:
+            factors.append(self._constant((given,)))
+        return reduce(lambda first, second: self._make(self.forms.multiply, first, second), factors)
+
+    def _constant(self, dims: Shape) -> str:
+        return self._make(self.forms.constant, texts_of(dims), str(len(dims)))
+
+    def _make(self, form: str, *inputs: str) -> str:
+        """Return the name of what a node makes; the node is written when it is first asked for."""
+        if form == self.forms.axis and not any(key[0] == form for key in self.made):
+            self.lines.append(self.forms.sizes)
+        key = (form, *inputs)
+        if key not in self.made:
+            self.made[key] = f"size{len(self.made) + 1}"
+            self.lines.append(form.format(*inputs, name=self.made[key]))
+        return self.made[key]
 
 
 class OnnxModel(Graph):
@@ -114,7 +173,7 @@ class OnnxModel(Graph):
             return self.constant(kind, texts_of(dims), str(len(dims)))
         if self.opset < INTEGERS_ARE_COMPUTED:
             raise misuse("a model of this opset computes no sizes", f"use --opset {INTEGERS_ARE_COMPUTED} or later")
-        return self.sizes.vector(dims)
+        return self.computed(dims)
 
     def transpose(self, call: Call) -> None:
         """Write a Transpose."""
@@ -292,7 +351,7 @@ class OpenVinoGraph(Graph):
         """Return the expression for a vector of dims that were read."""
         if not dims:
             return "np.array([], dtype=np.int64)"
-        return self.sizes.vector(dims) if is_computed(dims) else f"[{texts_of(dims)}]"
+        return self.computed(dims) if is_computed(dims) else f"[{texts_of(dims)}]"
 
     def add(self, call: Call) -> None:
         """Write the operators of a call."""
@@ -394,7 +453,7 @@ class TensorRTNetwork(Graph):
         """Return what sets dims: as a property if they are known, otherwise as an input of the layer."""
         if not is_computed(dims):
             return f"{name} = {_tuple(dims)}"
-        return f"set_input({index}, {self.sizes.vector(dims)})"
+        return f"set_input({index}, {self.computed(dims)})"
 
     def shuffle(self, calls: Iterable[Call]) -> None:
         """Write the one layer that transposes, reshapes and transposes."""

@@ -11,27 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import prod
-from typing import Any, assert_never
+from typing import Any
 
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.dims import Shape, all_known, substitute
+from shapecalc.core.dims import all_known
 from shapecalc.core.examples import example_sizes
 from shapecalc.core.follow import index_text
-from shapecalc.core.moves import (
-    Expand,
-    Move,
-    Permute,
-    Pick,
-    Reshape,
-    Roll,
-    Slice,
-    index_after,
-    index_before,
-    ravel,
-    unravel,
-)
+from shapecalc.core.layout import Moves
+from shapecalc.core.moves import Index, Move, Slice, index_after, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text, visible
 from shapecalc.view.canvas import (
@@ -56,7 +45,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.equiv import Counterexample  # the app opens without it
 
-Index = tuple[int, ...]
 LEAST_BLOCK = 23
 """The fewest cells of a table."""
 HEAD = 3
@@ -371,33 +359,18 @@ def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None, *,
         raise misuse("the request is refused, so no element moves")
     named = not all_known((*answer.input, *[dim for stage in answer.stages for dim in stage.after or ()]))
     sizes = given if given is not None else example_sizes(answer) if named else {}
-    points, moves = [Point("input", "", _numbers(answer.input, sizes), input_marks(answer.input))], list[Move]()
-    for layout in layouts(answer):
-        stage = layout.stage
-        if isinstance(stage.move, Slice) and whole:
-            raise misuse("shape returns dims, so there is no element to follow")
-        if not (stage.move is None or isinstance(stage.move, Slice)):
-            marks = tuple(cell.mark for cell in layout.cells)
-            points.append(Point(layout.name, layout.title, _numbers(stage.after or (), sizes), marks))
-            moves.append(_put_sizes_in(stage.move, points[-1].shape, sizes))
-    return Journey(tuple(points), tuple(moves), sizes)
-
-
-def _numbers(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(dim if isinstance(dim, int) else int(str(substitute(dim, sizes))) for dim in shape)
-
-
-def _put_sizes_in(move: Move, shape: tuple[int, ...], sizes: Mapping[str, int]) -> Move:
-    match move:
-        case Expand() | Reshape():
-            return type(move)(shape)
-        case Pick(starts, steps, kept):
-            in_numbers = [None if size is None else substitute(size, sizes) for size in kept]
-            return Pick(_numbers(starts, sizes), steps, tuple(in_numbers))
-        case Permute() | Roll() | Slice():
-            return move
-        case _:
-            assert_never(move)
+    made = layouts(answer)
+    if whole and any(isinstance(layout.stage.move, Slice) for layout in made):
+        raise misuse("shape returns dims, so there is no element to follow")
+    moving = [layout for layout in made if not isinstance(layout.stage.move, Slice | None)]
+    moves = Moves(answer.input, tuple([layout.stage.move for layout in moving if layout.stage.move])).rewritten(sizes)
+    labels = [("input", "", input_marks(answer.input))]
+    labels += [(layout.name, layout.title, tuple([cell.mark for cell in layout.cells])) for layout in moving]
+    points = [
+        Point(name, title, tuple([int(str(dim)) for dim in shape]), marks)
+        for (name, title, marks), shape in zip(labels, moves.shapes, strict=True)
+    ]
+    return Journey(tuple(points), moves.moves, sizes)
 
 
 def grid(

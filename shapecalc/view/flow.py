@@ -395,31 +395,24 @@ def flow(
     b   3 -/\---------- a 2 -+-- -1 -- ac 8
     c   4 ------------- c 4 -'
     """
-    made, holes = _without_refusal(layouts(answer)) if hides_refusal else layouts(answer), holes or {}
+    made, holes = layouts(answer), holes or {}
+    if hides_refusal:
+        made = tuple(replace(layout, problem=None, fault=None) for layout in made)
     placed = _with_holes(_placed(answer, made, place_of(made, at), (width, height), strokes), holes)
-    notes, lines = _notes(made[slice(*placed.window)], placed, len(made), strokes, not holes), placed.lines
+    notes, lines = _notes(made, placed, strokes, explained=not holes), placed.lines
     room = MOST_ROWS if height is None else height - 1 - len(packed(notes, width, strokes))
     shown = range(lines)
     if lines > room:
         shown = rows_around(_row_at(answer, at, chosen), lines, room - (height is not None))
         notes.insert(0, Text(f"{strokes.dots} axes {shown[0]} to {shown[-1]} of {lines}", "dim"))
     lit = _sources_of(made, None if chosen in holes else chosen)
-    picture = _Flow(answer, at, strokes, lit, shown.stop, placed.pitch)
-    picture.holes, picture.chosen = holes, chosen
-    picture.draw(made, placed)
-    return _noted(picture.canvas.text(width, [0, *(1 + row for row in shown)]), packed(notes, width, strokes))
-
-
-def _noted(text: Text, notes: list[Text]) -> Text:
-    """Return a text with notes added under it."""
-    for note in notes:
+    now = len(answer.steps) if at is None else at
+    drawing = _Drawing(Canvas(strokes, 1 + shown.stop), placed.pitch, now, lit, holes, chosen)
+    drawing.draw(made, placed)
+    text = drawing.canvas.text(width, [0, *(1 + row for row in shown)])
+    for note in packed(notes, width, strokes):
         text.append("\n").append_text(note)
     return text
-
-
-def _without_refusal(made: tuple[Layout, ...]) -> tuple[Layout, ...]:
-    """Return layouts that do not tell where the request was refused."""
-    return tuple(replace(layout, problem=None, fault=None) for layout in made)
 
 
 def _placed(
@@ -457,9 +450,10 @@ def _with_holes(placed: Spread, holes: Holes) -> Spread:
     return replace(placed, columns=tuple(columns))
 
 
-def _notes(shown: tuple[Layout, ...], placed: Spread, stages: int, strokes: Strokes, explained: bool) -> list[Text]:
+def _notes(made: tuple[Layout, ...], placed: Spread, strokes: Strokes, *, explained: bool) -> list[Text]:
     """Return the notes under the lines: what is left out, where it was refused; if `explained`, what strokes mean."""
     notes, (first, last) = list[str](), placed.window
+    shown = made[first:last]
     for layout, gap in zip(shown, placed.gaps[first:last], strict=True):
         if layout.stage.kind is Kind.SHAPE and layout.stage.finished:
             sizes = number_text(len(layout.cells), "size", "sizes")
@@ -472,8 +466,8 @@ def _notes(shown: tuple[Layout, ...], placed: Spread, stages: int, strokes: Stro
             notes.append("no room for lines: follow the letters")
     notes += [_mixing_note(layout, strokes) for layout in shown if layout.mixed]
     notes = notes if explained else []
-    if placed.window != (0, stages):
-        notes.append(f"{strokes.dots} stages {first + 1} to {last} of {stages}")
+    if placed.window != (0, len(made)):
+        notes.append(f"{strokes.dots} stages {first + 1} to {last} of {len(made)}")
     texts = [Text(note, "dim") for note in dict.fromkeys(notes)]
     if shown and (problem := shown[-1].problem):
         texts.append(Text(f"{strokes.fail} stopped at {shown[-1].name}: {problem.rule}", "bold red"))
@@ -504,30 +498,23 @@ def _sources_of(made: tuple[Layout, ...], chosen: tuple[int, int] | None) -> fro
     return frozenset(reached)
 
 
-class _Flow:
+class _Drawing(Record):
     """A flow while it is drawn, from left to right."""
 
-    def __init__(
-        self,
-        answer: Trace | Chain,
-        at: int | None,
-        strokes: Strokes,
-        lit: frozenset[tuple[int, int]],
-        lines: int,
-        pitch: int,
-    ) -> None:
-        self.canvas = Canvas(strokes, 1 + lines)
-        self.at = len(answer.steps) if at is None else at
-        self.strokes, self.lit, self.pitch = strokes, lit, pitch
-        self.holes: Holes = {}
-        self.chosen: tuple[int, int] | None = None
+    canvas: Canvas
+    pitch: int
+    at: int
+    lit: frozenset[tuple[int, int]]
+    """The chosen dim, and the dims that it comes from."""
+    holes: Holes
+    chosen: tuple[int, int] | None
 
     def draw(self, made: tuple[Layout, ...], placed: Spread) -> None:
         """Draw the columns that are shown, and the lines between them."""
         first, last = placed.window
         x = self.draw_column(placed.columns[first], first, 0)
-        dots = self.strokes.dots
-        title = "input" if first == 0 else clip(f"{dots}{made[first - 1].title}", x - 1, self.strokes)
+        strokes = self.canvas.strokes
+        title = "input" if first == 0 else clip(f"{strokes.dots}{made[first - 1].title}", x - 1, strokes)
         self.canvas.put(0, 0, title, "bold")
         for place in range(first, last):
             x = self.draw_stage(made[place], placed.gaps[place], placed.columns[place + 1], place + 1, x)
@@ -552,10 +539,12 @@ class _Flow:
         if layout.stage.kind is Kind.SHAPE:
             self.canvas.dash(x, right)
         for row, cell in enumerate(layout.cells):
-            token = clip(cell.token, LONGEST_DIM, self.strokes) if (number, row) in self.holes else gap.tokens[row]
+            token = gap.tokens[row]
+            if (number, row) in self.holes:
+                token = clip(cell.token, LONGEST_DIM, self.canvas.strokes)
             put_arrival(self.canvas, cell, token, self.at, (right, self._line(row)))
             if layout.fault == row:
-                self.canvas.put(right - 1, self._line(row), self.strokes.fail, "bold red")
+                self.canvas.put(right - 1, self._line(row), self.canvas.strokes.fail, "bold red")
         return self.draw_column(after, number, right + 1)
 
     def _line(self, row: int) -> int:

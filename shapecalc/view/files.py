@@ -24,6 +24,7 @@ from shapecalc.core.rules import Merged
 from shapecalc.core.text import brief, shape_text, visible
 from shapecalc.view.canvas import UNICODE, clip_line, contrast, packed, stack, strokes_for
 from shapecalc.view.flow import flow, rail, strip
+from shapecalc.view.hints import conditions_text
 from shapecalc.view.layout import layouts, unsettled
 from shapecalc.view.pictures import infers, main_step, picture, sums
 from shapecalc.view.story import story
@@ -257,8 +258,7 @@ def _sentence(answer: Trace | Chain, at: int | None, width: int) -> list[Text]:
     elif problem is not None:
         sentence, style = f"refused: {problem}", "bold red"
     else:
-        when = " and ".join(condition.words for condition in answer.conditions)
-        sentence, style = f"answer {shape_text(answer.output or ())}" + (f", when {when}" if when else ""), "bold"
+        sentence, style = f"answer {shape_text(answer.output or ())}{conditions_text(answer, ', when ')}", "bold"
     return [Text(line, style) for line in wrap(visible(sentence), width)]
 
 

@@ -37,7 +37,7 @@ from shapecalc.view.canvas import (
     rows_around,
     stack,
 )
-from shapecalc.view.hints import shown_name
+from shapecalc.view.hints import sizes_text
 from shapecalc.view.layout import Mark, input_marks, layouts, mark_text
 from shapecalc.view.pictures import sums
 
@@ -414,8 +414,7 @@ def grid(
 
 def _notes(answer: Trace | Chain, journey: Journey) -> list[str]:
     """Return the sizes that stand for names, and the division of every -1."""
-    sizes = ", ".join(f"{shown_name(name)}={size}" for name, size in journey.sizes.items())
-    return [*([f"with {sizes}"] if sizes else []), *sums(layouts(answer))]
+    return [*([f"with {sizes_text(journey.sizes)}"] if journey.sizes else []), *sums(layouts(answer))]
 
 
 def output_grids(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from shapecalc.core.answers import Kind, Request, Stage, Step
+from shapecalc.core.answers import Answer, Kind, Request, Stage, Step
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.problem import Rule
 from shapecalc.core.record import Record
@@ -54,6 +54,16 @@ def stage_name(stage: Stage) -> str:
 def shown_name(name: str) -> str:
     """Return a name as it is printed: `?` for a dim that nobody knows."""
     return "?" if name.startswith("?") else name
+
+
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    """Return the sizes that stand for names."""
+    return ", ".join(f"{shown_name(name)}={size}" for name, size in sizes.items())
+
+
+def conditions_text(answer: Answer, lead: str) -> str:
+    """Return when an answer holds, behind some words; nothing if it always does."""
+    return f"{lead}{' and '.join(each.words for each in answer.conditions)}" if answer.conditions else ""
 
 
 def stage_title(request: Request, stage: Stage) -> str:

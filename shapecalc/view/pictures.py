@@ -18,7 +18,7 @@ from rich.style import Style
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Kind, Step, Trace
-from shapecalc.core.dims import Dim, Shape, all_known, names, product, quotient, substitute
+from shapecalc.core.dims import Dim, all_known, names, product, quotient, substitute
 from shapecalc.core.layout import Group
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
@@ -51,7 +51,7 @@ from shapecalc.view.canvas import (
     stack,
 )
 from shapecalc.view.flow import draw_wires, flow, put_arrival, wiring
-from shapecalc.view.hints import shown_name
+from shapecalc.view.hints import sizes_text
 from shapecalc.view.layout import (
     INFERS,
     Cell,
@@ -189,7 +189,7 @@ def division(layout: Layout, step: Step) -> str:
     link = next((link for link in layout.links if step.out in link.outs), None)
     sources = range(len(layout.before)) if whole or link is None else link.sources
     outs = range(len(layout.cells)) if whole or link is None else link.outs
-    have = [layout.before[axis].dim or 0 for axis in sources]
+    have = [layout.stage.before[axis] for axis in sources]
     known = [layout.cells[out].dim or 0 for out in outs if out != step.out]
     if isinstance(step.facts, INFERS) and (product(have), product(known)) != (step.facts.have, step.facts.known):
         have, known = [step.facts.have], [step.facts.known]
@@ -204,23 +204,13 @@ def _product_text(dims: Sequence[Dim]) -> str:
 
 def budget_of(layout: Layout) -> Budget | None:
     """Return the budget of a reshape; None if a dim beside the -1 was not settled."""
-    hole = next((out for out, cell in enumerate(layout.cells) if cell.token == "-1" or _is_negative(cell)), None)
+    negative = (out for out, cell in enumerate(layout.cells) if cell.token.startswith("-"))
+    hole = next((out for out in negative if layout.cells[out].dim is None or layout.cells[out].token == "-1"), None)
     dims = [cell.dim for out, cell in enumerate(layout.cells) if out != hole]
-    have = [cell.dim for cell in layout.before]
-    if None in dims:
-        return None
     facts = next((step.facts for step in layout.stage.steps if isinstance(step.facts, InferredEmpty)), None)
-    return Budget(
-        tuple(map(_dim_or_one, have)), tuple(map(_dim_or_one, dims)), hole, _places_left_out(layout, hole, facts)
-    )
-
-
-def _dim_or_one(dim: Dim | None) -> Dim:
-    return 1 if dim is None else dim
-
-
-def _is_negative(cell: Cell) -> bool:
-    return cell.dim is None and cell.token.startswith("-")
+    known = tuple(dim for dim in dims if dim is not None)
+    left_out = _places_left_out(layout, hole, facts)
+    return Budget(layout.stage.before, known, hole, left_out) if len(known) == len(dims) else None
 
 
 def _places_left_out(
@@ -274,12 +264,13 @@ def budget(_answer: Trace | Chain, layout: Layout, _at: int, *, width: int, heig
 
 def _what_becomes_of_axes(layout: Layout) -> str:
     """Return which sizes stay, merge, split or mix; an empty text if that is not known of all dims."""
-    if {out for link in layout.links for out in link.outs} != {*range(len(layout.cells))} or not layout.stage.finished:
+    shape, made = layout.stage.before, layout.stage.after
+    if made is None or {out for link in layout.links for out in link.outs} != {*range(len(made))}:
         return ""
     texts = []
     for link in layout.links:
-        before = and_text([dim_text(_dim_or_one(layout.before[axis].dim)) for axis in link.sources])
-        after = and_text([dim_text(_dim_or_one(layout.cells[out].dim)) for out in link.outs])
+        before = and_text([dim_text(shape[axis]) for axis in link.sources])
+        after = and_text([dim_text(made[out]) for out in link.outs])
         texts.append(f"{before or after} {link.verb}" + (f" {after}" if link.verb.endswith("into") else ""))
     return "; ".join(texts)
 
@@ -407,7 +398,8 @@ def _factor_lines(asked: Budget, layout: Layout, width: int) -> list[Text]:
     total = _inferred_dim(asked, have, known)
     lines[2].append(f"= {total}" if total else "", "bold")
     if max(len(line.plain.rstrip()) for line in lines) > width:
-        return _count_lines(asked, have, known, total)
+        counts = [Text(f"have   {dim_text(have)}"), Text(f"{words[1].ljust(5)}  {dim_text(known)}")]
+        return [*counts, *([Text(f"-1     {total}")] if total else [])]
     gone = dict.fromkeys(dim_text(asked.have[place]) for place, low in enumerate(below) if low is not None)
     note = f"   {and_text([*gone])} {'cancels' if len(gone) == 1 else 'cancel'}" if gone else ""
     if len(lines[2]) + len(note) <= width:
@@ -424,15 +416,6 @@ def _inferred_dim(asked: Budget, have: Dim, known: Dim) -> str:
     if isinstance(have, int) and isinstance(known, int) and have % known:
         return f"?  {_division_told(asked, have, known)}"
     return str(quotient(have, known))
-
-
-def _count_lines(asked: Budget, have: Dim, known: Dim, total: str) -> list[Text]:
-    """Return the two counts alone, if there is no room for their factors."""
-    lines = [
-        Text(f"have   {dim_text(have)}"),
-        Text(f"{'known' if asked.hole is not None else 'want '}  {dim_text(known)}"),
-    ]
-    return [*lines, Text(f"-1     {total}")] if total else lines
 
 
 def _pair_dims(asked: Budget) -> tuple[list[int | None], list[int]]:
@@ -566,8 +549,7 @@ def _lane_reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int
 def is_worth_drawing(layout: Layout, width: int) -> bool:
     """Say whether rulers show more than shades: axes are cut anew, and each element gets a cell."""
     anew = _cut_anew(layout)
-    dims = [layout.before[axis].dim for link in anew[:1] for axis in link.sources]
-    volume = product([dim or 0 for dim in dims])
+    volume = product([layout.stage.before[axis] for link in anew[:1] for axis in link.sources])
     return bool(anew) and not (isinstance(volume, int) and not 0 < volume <= width - LEAST_LABEL)
 
 
@@ -623,7 +605,7 @@ def rulers(answer: Trace | Chain, layout: Layout, _at: int, *, width: int, heigh
 
 def _sizes_of(answer: Trace | Chain, layout: Layout) -> Mapping[str, int] | None:
     """Return sizes for the names of a stage; None if no small ones meet the conditions."""
-    if all_known(_dims(layout)):
+    if all_known([cell.dim or 0 for cell in (*layout.before, *layout.cells)]):
         return {}
     from shapecalc.core.examples import example_sizes  # numbers need none
 
@@ -668,23 +650,19 @@ def _without(made: Rulers, gone: list[Ruler]) -> Rulers:
 
 def _size_notes(layout: Layout, block: Group, sizes: Mapping[str, int]) -> list[str]:
     """Return the note that says which sizes stand for the names of a block, if it has names."""
-    before = [layout.before[axis].dim or 0 for axis in block.sources]
+    before = [layout.stage.before[axis] for axis in block.sources]
     known = names(before + [layout.cells[out].dim or 0 for out in block.outs])
-    return ["with " + ", ".join(f"{shown_name(name)}={sizes[name]}" for name in known)] if known else []
+    return [f"with {sizes_text({name: sizes[name] for name in known})}"] if known else []
 
 
 def _block_note(count: int, layout: Layout, block: Group) -> list[str]:
     """Return the note that says which part of the tensor is shown, if it is a part. `count` groups are cut anew."""
     if all(cell.dim == 1 for axis, cell in enumerate(layout.before) if axis not in block.sources):
         return []
-    before = shape_text(layout.before[axis].dim or 0 for axis in block.sources)
+    before = shape_text(layout.stage.before[axis] for axis in block.sources)
     after = shape_text(layout.cells[out].dim or 0 for out in block.outs)
     more = "" if count == 1 else f"; {count - 1} more {'group' if count == 2 else 'groups'} of axes cut anew"
     return [f"one block, the others alike: {before} becomes {after}{more}"]
-
-
-def _dims(layout: Layout) -> Shape:
-    return tuple(cell.dim or 0 for cell in (*layout.before, *layout.cells))
 
 
 def _rulers_of(layout: Layout, block: Group, sizes: Mapping[str, int], strokes: Strokes) -> Rulers:

@@ -194,11 +194,7 @@ def _tracks(links: Sequence[Group]) -> tuple[int, ...]:
 
 
 def draw_wires(
-    canvas: Canvas,
-    wired: Wiring,
-    ends: tuple[int, int],
-    styles: Sequence[Style | str | None],
-    pitch: int = 1,
+    canvas: Canvas, wired: Wiring, ends: tuple[int, int], styles: Sequence[Style | str | None], pitch: int = 1
 ) -> None:
     """Draw the lines between two cells, each link in its style if any, with row 0 under the heading of the canvas.
 
@@ -228,7 +224,7 @@ def _braid(
     lanes = [style for _, style in sorted(zip(wired.links, styles, strict=True), key=lambda lane: lane[0].sources)]
     hidden = frozenset(axis for axis, style in enumerate(lanes) if style is None)
     shown, strokes = [*(style or "" for style in lanes), ""], canvas.strokes
-    glyphs = strokes.lines[LEFT | RIGHT], strokes.rising, strokes.falling, strokes.crossing
+    glyphs = strokes.level, strokes.rising, strokes.falling, strokes.crossing
     axes, lines = _braided(wired.layers, len(lanes), pitch, glyphs, hidden)
     for y, (text, styles_of) in enumerate(lines, 1):
         canvas.put_cells(left, y, text, styles_of(shown))
@@ -459,7 +455,7 @@ def _notes(made: tuple[Layout, ...], placed: Spread, strokes: Strokes, *, explai
             sizes = number_text(len(layout.cells), "size", "sizes")
             notes.append(f"{strokes.size} copies a size: the answer is a vector of {sizes}")
         for out in sorted(layout.parted)[:1]:
-            line = strokes.lines[LEFT | RIGHT]
+            line = strokes.level
             mark = mark_text(layout.before[out].mark, strokes)
             notes.append(f"{gap.tokens[out]} takes only the size of {mark}; elements move along {line}")
         if gap.wired.knot:

@@ -23,20 +23,7 @@ from shapecalc.core.layout import Moves
 from shapecalc.core.moves import Index, Move, Slice, index_after, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text, visible
-from shapecalc.view.canvas import (
-    DOWN,
-    LEFT,
-    RIGHT,
-    UNICODE,
-    UP,
-    Strokes,
-    clip,
-    clip_line,
-    ink,
-    packed,
-    rows_around,
-    stack,
-)
+from shapecalc.view.canvas import UNICODE, Strokes, clip, clip_line, ink, packed, rows_around, stack
 from shapecalc.view.hints import sizes_text
 from shapecalc.view.layout import Mark, input_marks, layouts, mark_text
 from shapecalc.view.pictures import sums
@@ -274,11 +261,8 @@ def _starts_block(table: Table, row: int) -> bool:
 
 def _left_out(table: Table, down: range, across: range, width: int) -> list[str]:
     """Return the lines that say which rows and columns are shown: one if it fits, none if all are shown."""
-    parts = []
-    if len(down) < table.rows:
-        parts.append(f"{_shown_text('row', down)} of {table.rows}")
-    if len(across) < table.columns:
-        parts.append(f"{_shown_text('column', across)} of {table.columns}")
+    sides = ("row", down, table.rows), ("column", across, table.columns)
+    parts = [f"{_shown_text(word, shown)} of {count}" for word, shown, count in sides if len(shown) < count]
     joined = ", ".join(parts)
     return [joined] if parts and len(joined) + 4 <= width else parts
 
@@ -308,7 +292,7 @@ def _fitted(table: Table, texts: str, label: int, mark: str, strokes: Strokes) -
     room = label - table.gutter - 2
     if room < 1:
         return " " * label
-    wall = strokes.lines[UP | DOWN]
+    wall = strokes.upright
     texts = texts if len(texts) <= room else f"{strokes.dots[0]}{texts[len(texts) - room + 1 :]}"
     return f"{texts.rjust(room)} {wall}{mark.rjust(table.gutter)}"
 
@@ -342,7 +326,7 @@ def _element_text(table: Table, index: Index) -> Text:
 
 
 def _parting_line(table: Table, label: int, columns: int, strokes: Strokes) -> Text:
-    across, cross = strokes.lines[LEFT | RIGHT], strokes.lines[UP | DOWN | LEFT | RIGHT]
+    across, cross = strokes.level, strokes.lines[-1]
     if len(table.shape) < 2:
         return Text(across * (label + columns * table.cell), "dim")
     left = label - table.gutter - 1

@@ -36,32 +36,10 @@ from shapecalc.core.rules import (
     Regrouped,
 )
 from shapecalc.core.text import and_text, brief, dim_text, number_text, shape_text
-from shapecalc.view.canvas import (
-    DOWN,
-    UNICODE,
-    UP,
-    Canvas,
-    Strokes,
-    clip,
-    clip_line,
-    ink,
-    packed,
-    pitch_for,
-    rows_around,
-    stack,
-)
+from shapecalc.view.canvas import UNICODE, Canvas, Strokes, clip, clip_line, ink, packed, pitch_for, rows_around, stack
 from shapecalc.view.flow import draw_wires, flow, put_arrival, wiring
 from shapecalc.view.hints import sizes_text
-from shapecalc.view.layout import (
-    INFERS,
-    Cell,
-    Layout,
-    colour,
-    layouts,
-    mark_text,
-    place_of,
-    settled_by,
-)
+from shapecalc.view.layout import INFERS, Cell, Layout, colour, layouts, mark_text, place_of, settled_by
 
 Shown = dict[int, tuple[Layout, Step | None]]
 """Steps by number, each with its layout; None for a refusal."""
@@ -328,7 +306,7 @@ def _least_unit(have: int, known: int, room: int, walls: int) -> int | None:
 def _bars(have: int, known: int, strokes: Strokes, *, divided: bool) -> list[Text]:
     """Return the bars of two counts: the first `divided` into pieces of the second, or marked where they differ."""
     runs, rest = divmod(have, known) if divided else (1, abs(have - known))
-    wall = strokes.lines[UP | DOWN] if divided and known > 1 else ""
+    wall = strokes.upright if divided and known > 1 else ""
     same = strokes.block * (known if divided else min(have, known))
     whole, over = Text(wall.join([same] * runs)), Text(strokes.over * rest, "bold red")
     if divided:
@@ -340,7 +318,7 @@ def _widened(bar: Text, cells: int, strokes: Strokes) -> Text:
     """Return a bar whose elements have several cells each, with a blank between them if there are three or more."""
     made, gap = Text(), " " * (cells > 2)
     for char in bar.divide(range(1, len(bar))):
-        wide = 1 if char.plain == strokes.lines[UP | DOWN] else cells - len(gap)
+        wide = 1 if char.plain == strokes.upright else cells - len(gap)
         made.append_text(Text(char.plain * wide + gap, *[span.style for span in char.spans]))
     return made
 

@@ -93,12 +93,7 @@ def _cells(label: str, step: Step) -> tuple[str, str, str, str]:
 
 
 def story(
-    answer: Trace | Chain,
-    *,
-    width: int = 78,
-    strokes: Strokes = UNICODE,
-    below: int = 0,
-    more: str = "",
+    answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE, below: int = 0, more: str = ""
 ) -> Text:
     """Return the flow of an answer, a picture and every step: what a screen has room for, with `below` lines under it.
 

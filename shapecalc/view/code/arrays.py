@@ -74,15 +74,8 @@ NUMPY = Framework(
     roll="np.roll({x}, {shift}, {axis})",
     shape="np.array({x}.shape[{start}:{end}], dtype=np.int64)",
 )
-JAX = replace(
-    NUMPY,
-    name="jax",
-    unsqueeze="jnp.expand_dims({x}, {tuple})",
-    expand="jnp.broadcast_to({x}, {tuple})",
-    tile="jnp.tile({x}, {tuple})",
-    split="jnp.split({x}, {parts}, {axis})[{part}]",
-    roll="jnp.roll({x}, {shift}, {axis})",
-)
+OWN = {row: getattr(NUMPY, row).replace("np.", "jnp.") for row in ("unsqueeze", "expand", "tile", "split", "roll")}
+JAX = replace(NUMPY, name="jax", **OWN)
 TORCH = Framework(
     "torch",
     transpose="{x}.permute({args})",

@@ -11,29 +11,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from keyword import iskeyword
+from operator import gt
 from typing import ClassVar, TypeVar, assert_never
 
 from shapecalc.core.answers import Chain, Facts, Kind, Stage, Step, Trace
 from shapecalc.core.ask import DEFAULT_OPSET, ask
-from shapecalc.core.conditions import Never, differ, solved_names
-from shapecalc.core.dims import (
-    INT64_MAX,
-    Dim,
-    Monomial,
-    Shape,
-    monomial,
-    named_dim,
-    names,
-    product,
-    quotient,
-    rewrite,
-)
-from shapecalc.core.fixing import lasting_hint
+from shapecalc.core.conditions import Never, differ
+from shapecalc.core.dims import INT64_MAX, Dim, Monomial, Shape, monomial, named_dim, names, product, quotient, rewrite
 from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Slice
 from shapecalc.core.ops.split import SplitAxis
 from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.record import replace as replace_record
-from shapecalc.core.resolve import resolve, resolve_chain
+from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import CopiedZero, DroppedOne, Inferred, InferredEmpty, InsertedOne, KeptDim, Merged
 from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
@@ -366,11 +354,7 @@ def requested_shape(call: Call, readings: Readings, rules: Rules, *, literal: bo
     copies_any = rules.copies_of_empty or 0 not in before
     copied = [copies_any and _can_copy(dim, out, before) for out, dim in enumerate(asked)]
     empty = [dim.value == 0 and not dim.inferred for dim in asked]
-    literal = (
-        literal
-        or _was_literal(call, rules)
-        or any(zero and not copies for zero, copies in zip(empty, copied, strict=True))
-    )
+    literal = literal or _was_literal(call, rules) or any(map(gt, empty, copied))
     zeros = literal and any(dim.value == 0 for dim in asked)
     hole = None if zeros else _hole(asked, [copies and not literal for copies in copied], readings)
     dims, warnings = list[Dim](), list[str]()
@@ -384,15 +368,6 @@ def requested_shape(call: Call, readings: Readings, rules: Rules, *, literal: bo
     if not _was_asked(call, tuple(dims), literal, rules):
         _check(before, tuple(dims), literal, rules)
     return RequestedShape(tuple(map(readings.read, dims)), literal, tuple(warnings))
-
-
-def two_way_dims(before: Shape, asked: Sequence[RequestedDim], readings: Readings) -> Shape:
-    """Return the shape to request from a broadcast that lets either side grow: 1 for a dim that the tensor has."""
-    dims = list[Dim]()
-    for axis, dim in enumerate(asked, len(before) - len(asked)):
-        same = axis >= 0 and before[axis] == dim.value and isinstance(dim.value, Monomial)
-        dims.append(1 if dim.axes or same else readings.read(dim.value))
-    return tuple(dims)
 
 
 def _can_copy(dim: RequestedDim, out: int, before: Shape) -> bool:
@@ -544,11 +519,6 @@ def is_computed(dims: Iterable[Dim]) -> bool:
     return any(name.startswith("[") for name in names(dims))
 
 
-def texts_of(dims: Iterable[Dim]) -> str:
-    """Return dims that are known before a model runs as the items of a list."""
-    return ", ".join(map(size_text, dims))
-
-
 class Writer(ABC):
     """A program while it is written: its lines so far, and the name of the tensor that the last one makes."""
 
@@ -667,42 +637,5 @@ def given_warnings(text: str, answer: Trace | Chain) -> list[str]:
     known = names(dict.fromkeys(dim for shape in shapes_of(answer) for dim in shape))
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} if known else set()
     open_names = {name: given_name(name) for name in known if not name.startswith("?") and given_name(name) in used}
-    return [
-        f"{name} is a size that the code must be given"
-        if name == given
-        else f"{given} is the size {name}, which the code must be given"
-        for name, given in open_names.items()
-    ]
-
-
-def batch_warnings(answer: Trace | Chain, *, declared: bool = False) -> list[str]:
-    """Return the warning that the code says how large the first dim is, and what is right for every size of it.
-
-    With `declared` the code holds the shape of the input, and so its first dim in any case.
-
-    >>> from shapecalc.core.ask import ask
-    >>> from shapecalc.core.resolve import resolve
-    >>> batch_warnings(resolve(ask("reshape", "8,3,4", {"target": "8,6,2"})))[0].partition(";")[0]
-    'this code is right for a first dim of 8 only, as the input N,3,4 shows'
-    """
-    batch, *others = answer.input or (None,)
-    if not isinstance(batch, int) or not others:
-        return []
-    requests = [trace.request for trace in answer.traces]
-    used = names([dim for request in requests for dim in request.dims])
-    name = next(name for name in ("N", "B", "BATCH") if name not in used)
-    shape = (named_dim(name), *others)
-    try:
-        named = resolve_chain([replace_record(requests[0], input=shape), *requests[1:]])
-    except ShapeError:
-        return []
-    shown = brief(shape_text(shape))
-    if solved_names(named.conditions).get(name) == batch:
-        only = f"this code is right for a first dim of {batch} only, as the input {shown} shows"
-        return ["; ".join(filter(None, (only, lasting_hint(named))))]
-    first, *rest = named.output or (None,)
-    if first == batch and name in names(rest):
-        return [f"the first dim is {batch} for every batch: from {shown} comes {brief(shape_text((first, *rest)))}"]
-    if not declared or batch == 0:
-        return []
-    return [f"the code declares a first dim of {batch}; for other sizes of it write the input as {shown}"]
+    renamed = {name: f"{given} is the size {name}, which" for name, given in open_names.items() if name != given}
+    return [f"{renamed.get(name, f'{name} is a size that')} the code must be given" for name in open_names]

@@ -16,15 +16,7 @@ from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
-from shapecalc.view.code.dims import (
-    Readings,
-    calls_of,
-    general_warnings,
-    given_warnings,
-    shapes_of,
-    size_text,
-    title,
-)
+from shapecalc.view.code.dims import Readings, calls_of, general_warnings, given_warnings, shapes_of, size_text, title
 
 ALPHABET = 26
 

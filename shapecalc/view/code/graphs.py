@@ -14,12 +14,15 @@ from shapecalc.core.conditions import solved_names
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, check_rank, spelled
 from shapecalc.core.dialects.onnx import ONNX
-from shapecalc.core.dims import Dim, Monomial, Shape, all_known, lowest_terms, monomial, rewrite
+from shapecalc.core.dims import Dim, Monomial, Shape, all_known, lowest_terms, monomial, named_dim, names, rewrite
+from shapecalc.core.fixing import lasting_hint
 from shapecalc.core.moves import Permute, Pick, Slice
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import misuse
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import replace as replace_record
+from shapecalc.core.resolve import resolve_chain
 from shapecalc.core.simplify import MOST_DIMS, Goal, runs, simplify
-from shapecalc.core.text import brief
+from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
 from shapecalc.view.code.dims import (
     CUTS,
@@ -28,13 +31,11 @@ from shapecalc.view.code.dims import (
     RequestedDim,
     Rules,
     Writer,
-    batch_warnings,
     calls_of,
     is_computed,
     requested_shape,
-    texts_of,
+    size_text,
     title,
-    two_way_dims,
 )
 
 AXES_ARE_INPUTS = 13
@@ -83,6 +84,14 @@ class Graph(Writer):
         super().__init__(answer)
         self.made: dict[tuple[str, ...], str] = {}
         """The tensors that hold sizes, each by the form of its node and what the node reads."""
+
+    def two_way_dims(self, call: Call) -> Shape:
+        """Return the shape to request from a broadcast that lets either side grow: 1 for a dim that the tensor has."""
+        dims, before = list[Dim](), call.stage.before
+        for axis, dim in enumerate(call.dims, len(before) - len(call.dims)):
+            same = axis >= 0 and before[axis] == dim.value and isinstance(dim.value, Monomial)
+            dims.append(1 if dim.axes or same else self.readings.read(dim.value))
+        return tuple(dims)
 
     def computed(self, dims: Iterable[Dim]) -> str:
         """Return the name of the tensor that holds dims of which some are computed."""
@@ -212,7 +221,7 @@ class OnnxModel(Graph):
 
     def expand(self, call: Call) -> None:
         """Write an Expand."""
-        self.node("Expand", self.vector("shape", two_way_dims(call.stage.before, call.dims, self.readings)))
+        self.node("Expand", self.vector("shape", self.two_way_dims(call)))
 
     def tile(self, call: Call) -> None:
         """Write a Tile; new axes are inserted before it."""
@@ -378,7 +387,7 @@ class OpenVinoGraph(Graph):
 
     def expand(self, call: Call) -> None:
         """Write a Broadcast. New dims are inserted before it: OpenVINO drops one whose shape holds only 1."""
-        dims = two_way_dims(call.stage.before, call.dims, self.readings)
+        dims = self.two_way_dims(call)
         if added := len(dims) - len(call.stage.before):
             self.node("unsqueeze", list(range(added)))
         self.node("broadcast", self.vector(dims), 'broadcast_spec="BIDIRECTIONAL"')
@@ -544,6 +553,44 @@ def _with_fewest_layers(answer: Trace | Chain) -> Trace | Chain:
 
 def _tuple(dims: Sequence[Dim]) -> str:
     return f"({texts_of(dims)},)" if len(dims) == 1 else f"({texts_of(dims)})"
+
+
+def texts_of(dims: Iterable[Dim]) -> str:
+    """Return dims that are known before a model runs as the items of a list."""
+    return ", ".join(map(size_text, dims))
+
+
+def batch_warnings(answer: Trace | Chain, *, declared: bool = False) -> list[str]:
+    """Return the warning that the code says how large the first dim is, and what is right for every size of it.
+
+    With `declared` the code holds the shape of the input, and so its first dim in any case.
+
+    >>> from shapecalc.core.ask import ask
+    >>> from shapecalc.core.resolve import resolve
+    >>> batch_warnings(resolve(ask("reshape", "8,3,4", {"target": "8,6,2"})))[0].partition(";")[0]
+    'this code is right for a first dim of 8 only, as the input N,3,4 shows'
+    """
+    batch, *others = answer.input or (None,)
+    if not isinstance(batch, int) or not others:
+        return []
+    requests = [trace.request for trace in answer.traces]
+    used = names([dim for request in requests for dim in request.dims])
+    name = next(name for name in ("N", "B", "BATCH") if name not in used)
+    shape = (named_dim(name), *others)
+    try:
+        named = resolve_chain([replace_record(requests[0], input=shape), *requests[1:]])
+    except ShapeError:
+        return []
+    shown = brief(shape_text(shape))
+    if solved_names(named.conditions).get(name) == batch:
+        only = f"this code is right for a first dim of {batch} only, as the input {shown} shows"
+        return ["; ".join(filter(None, (only, lasting_hint(named))))]
+    first, *rest = named.output or (None,)
+    if first == batch and name in names(rest):
+        return [f"the first dim is {batch} for every batch: from {shown} comes {brief(shape_text((first, *rest)))}"]
+    if not declared or batch == 0:
+        return []
+    return [f"the code declares a first dim of {batch}; for other sizes of it write the input as {shown}"]
 
 
 WRITERS: dict[str, Callable[..., Code]] = {"onnx": onnx, "openvino": openvino, "tensorrt": tensorrt}

@@ -235,7 +235,7 @@ def page(film: Film, theme: str | None) -> bytes:
 def _data(film: Film) -> dict[str, object]:
     """Return what the page's script draws: the words with their ways, and the frames with their seconds."""
     words = [
-        [word.text, word.look, round(word.start, 2), round(word.end, 2), _rounded(word.points)]
+        [word.text, word.look, *_rounded((word.start, word.end)), [*map(_rounded, word.points)]]
         for word in tracks(film)
         if word.text
     ]
@@ -246,8 +246,8 @@ def _data(film: Film) -> dict[str, object]:
     return {"seconds": round(film.seconds, 2), "frames": frames, "words": words, **looks}
 
 
-def _rounded(points: tuple[tuple[float, float, float], ...]) -> list[list[float]]:
-    return [[round(part, 2) for part in point] for point in points]
+def _rounded(seconds_and_cells: Iterable[float]) -> list[float]:
+    return [round(each, 2) for each in seconds_and_cells]
 
 
 def _in_script(value: object) -> str:
@@ -292,7 +292,9 @@ def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tup
     Traceback (most recent call last):
     shapecalc.core.problem.ShapeError: usage: 'x.pdf' is not a film (end it in .svg, .gif, .html)
     """
-    write = FORMATS[_film_ending(name)]
+    if name.lower().endswith(".png"):
+        raise misuse(f"'{visible(brief(name))}' is not a film", f"end it in {', '.join(FORMATS)}; {STILL}")
+    write = FORMATS[ending_of(name, FORMATS, "film")]
     if theme is not None:
         check_theme(theme)
     for height in (HEIGHT, LEAST_HEIGHT):
@@ -301,10 +303,3 @@ def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tup
         if made is not None:
             return film, made
     raise misuse("the film is too long for a moving picture that pages can show", "end its name in .html")
-
-
-def _film_ending(name: str) -> str:
-    """Return which ending of a film a file's name has; raise `ShapeError` (usage) if it has none."""
-    if name.lower().endswith(".png"):
-        raise misuse(f"'{visible(brief(name))}' is not a film", f"end it in {', '.join(FORMATS)}; {STILL}")
-    return ending_of(name, FORMATS, "film")

@@ -308,10 +308,8 @@ def spread(
 
     If not all stages fit, those around the one at `place` are shown.
     """
-    close = [
-        _gap(layout, before, after, width, strokes)
-        for layout, before, after in zip(made, columns, columns[1:], strict=False)
-    ]
+    stages = zip(made, columns, columns[1:], strict=False)
+    close = [_gap(layout, before, after, width, strokes) for layout, before, after in stages]
     widths = [column.width for column in columns]
     for lines, room in ROOMS:
         if lines > pitch:
@@ -326,16 +324,12 @@ def spread(
 def _gap(layout: Layout, before: Column, after: Column, width: int, strokes: Strokes) -> Gap:
     """Return the gap between two columns, as narrow as it can be."""
     lines, room = ROOMS[-1]
-    parted = layout.parted
-    tokens = tuple(
-        [
-            f"{token}{strokes.size}{mark_text(layout.before[out].mark, strokes)}" if out in parted else token
-            for out, token in enumerate(_tokens(layout, strokes))
-        ]
-    )
+    tokens = _tokens(layout, strokes)
+    for out in layout.parted:
+        tokens[out] += f"{strokes.size}{mark_text(layout.before[out].mark, strokes)}"
     title = clip(layout.title, LONGEST_TITLE, strokes)
     wired = wiring(layout.links, width - before.width - after.width - room - 2, len(title) + 1 - after.width - room)
-    return Gap(wired, title, tokens, room, lines)
+    return Gap(wired, title, tuple(tokens), room, lines)
 
 
 def _tokens(layout: Layout, strokes: Strokes) -> list[str]:
@@ -590,13 +584,9 @@ def rail(answer: Trace | Chain, at: int | None = None, *, width: int = 78, strok
 
 def _current_step(answer: Trace | Chain, at: int, strokes: Strokes) -> Text:
     """Return the number and the name of step `at`; past the last step, the rule that refused or `done`."""
-    if at >= len(answer.steps):
-        rule = answer.problem.rule if answer.problem else "done"
-        return Text(
-            f" [{strokes.fail} {rule}]" if answer.problem else f" [{rule}]", "bold red" if answer.problem else ""
-        )
-    text = f" [{at + 1} of {len(answer.steps)}: {answer.steps[at].name}]"
-    return Text(text, _step_style(at, True))
+    if at < len(answer.steps):
+        return Text(f" [{at + 1} of {len(answer.steps)}: {answer.steps[at].name}]", _step_style(at, True))
+    return Text(f" [{strokes.fail} {answer.problem.rule}]", "bold red") if answer.problem else Text(" [done]")
 
 
 @lru_cache(maxsize=256)

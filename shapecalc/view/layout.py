@@ -12,12 +12,12 @@ are `c1` and `c2`. A dim whose cuts fall across axes (4,6 of 6,4) is no axis of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.layout import Group, Piece, groups, pieces
+from shapecalc.core.layout import Group, groups, pieces
 from shapecalc.core.problem import Problem
 from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import (
@@ -197,16 +197,17 @@ def recut(sources: Sequence[Mark], dims: Sequence[Dim]) -> tuple[Mark, ...] | No
         return None
     of_part = Counter(piece.source for row in made for piece in row)
     counts = Counter[str]()
-    marks = [tuple([_named(parts[each.source], each, of_part, counts) for each in row]) for row in made]
+    marks = list[Mark]()
+    for row in made:
+        mark = list[NamedAtom]()
+        for piece in row:
+            part = parts[piece.source]
+            if of_part[piece.source] > 1:
+                counts[part.name] += 1
+                part = NamedAtom(f"{part.name}{counts[part.name]}", part.axis, piece.size)
+            mark.append(part)
+        marks.append(tuple(mark))
     return tuple(marks) if of_part else (*marks[:-1], tuple(parts))
-
-
-def _named(part: NamedAtom, piece: Piece, of_part: Mapping[int, int], counts: Counter[str]) -> NamedAtom:
-    """Return what a piece of a part is called: the part itself, if that is not cut."""
-    if of_part[piece.source] == 1:
-        return part
-    counts[part.name] += 1
-    return NamedAtom(f"{part.name}{counts[part.name]}", part.axis, piece.size)
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ reshape, the lines along which it copies sizes.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from math import gcd, prod
 from operator import mul
@@ -83,11 +83,12 @@ class Budget(Record):
     @property
     def counts(self) -> tuple[Dim, Dim]:
         """The two element counts."""
-        have, known = (
-            product([dim for place, dim in enumerate(dims) if place not in skipped])
-            for dims, skipped in zip((self.have, self.known), self.left_out, strict=True)
-        )
-        return have, known
+        have, known = self.left_out
+        return _product_without(self.have, have), _product_without(self.known, known)
+
+
+def _product_without(dims: tuple[Dim, ...], places: Collection[int]) -> Dim:
+    return product([dim for place, dim in enumerate(dims) if place not in places])
 
 
 class Ruler(Record):
@@ -434,10 +435,8 @@ def _lanes_drawn(answer: Trace | Chain, layout: Layout, at: int, width: int, pit
     """Return the lanes on a canvas: the dims of both sides, the lines between them, and the reasons."""
     canvas = Canvas(strokes, 1 + pitch * max(1, len(layout.before), len(layout.cells)))
     vector = layout.stage.kind is Kind.SHAPE
-    before, after = (
-        _lane_texts(layout.before, strokes),
-        _lane_texts(layout.cells, strokes, at, sizes_only=copies_sizes(layout)),
-    )
+    before = _lane_texts(layout.before, strokes)
+    after = _lane_texts(layout.cells, strokes, at, sizes_only=copies_sizes(layout))
     tokens = max((len(cell.token) for cell in layout.cells), default=0)
     left, links = 4 + max(map(len, before), default=2), _lane_links(layout)
     room = width - left - max(map(len, after), default=2) - len("dim out")
@@ -491,17 +490,13 @@ def _lane_texts(
     cells: tuple[Cell, ...], strokes: Strokes, now: int | None = None, *, sizes_only: bool = False
 ) -> list[str]:
     """Return dims with their marks, in columns. A dim that is not settled by step `now` is a hole."""
-    marks = ["" if sizes_only else mark_text(cell.mark, strokes) for cell in cells]
-    late = [cell.dim is None or (now is not None and cell.step > now) for cell in cells]
-    dims = [
-        strokes.hole if hidden else clip(str(cell.dim), LONGEST_LANE_DIM, strokes)
-        for cell, hidden in zip(cells, late, strict=True)
-    ]
-    marked, wide = max(map(len, marks), default=0), max(map(len, dims), default=0)
-    return [
-        f"{mark.ljust(marked)} {dim.rjust(wide)}" if marked else dim.rjust(wide)
-        for mark, dim in zip(marks, dims, strict=True)
-    ]
+    rows = []
+    for cell in cells:
+        hidden = cell.dim is None or (now is not None and cell.step > now)
+        dim = strokes.hole if hidden else clip(str(cell.dim), LONGEST_LANE_DIM, strokes)
+        rows.append(("" if sizes_only else mark_text(cell.mark, strokes), dim))
+    marked, wide = (max((len(row[at]) for row in rows), default=0) for at in range(2))
+    return [f"{mark.ljust(marked)} {dim.rjust(wide)}" if marked else dim.rjust(wide) for mark, dim in rows]
 
 
 def _lane_style(layout: Layout, link: Group, at: int) -> Style:
@@ -524,11 +519,11 @@ def _lane_reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int
     return reasons
 
 
-def is_worth_drawing(layout: Layout, width: int) -> bool:
-    """Say whether rulers show more than shades: axes are cut anew, and each element gets a cell."""
+def _needs_rulers(layout: Layout, step: Step | None, width: int) -> bool:
+    """Say whether rulers show more than shades: a step cuts axes anew, and each element gets a cell."""
     anew = _cut_anew(layout)
     volume = product([layout.stage.before[axis] for link in anew[:1] for axis in link.sources])
-    return bool(anew) and not (isinstance(volume, int) and not 0 < volume <= width - LEAST_LABEL)
+    return regroups(step) and bool(anew) and not (isinstance(volume, int) and not 0 < volume <= width - LEAST_LABEL)
 
 
 def _cut_anew(layout: Layout) -> list[Group]:
@@ -767,12 +762,7 @@ def _copies_from_elsewhere(layout: Layout, step: Step | None, _width: int) -> bo
 
 PICTURES = (
     Picture(budget, _is_about_counts, lambda _layout, _step, _width: True),
-    Picture(
-        rulers,
-        _is_about_cuts,
-        lambda layout, step, width: regroups(step) and is_worth_drawing(layout, width),
-        needs_sizes=True,
-    ),
+    Picture(rulers, _is_about_cuts, _needs_rulers, needs_sizes=True),
     Picture(lanes, lambda _layout, _step: True, _copies_from_elsewhere),
 )
 """All kinds of pictures. A step is drawn as the first that is for it, and `--explain=all` shows whatever tells more."""
@@ -858,23 +848,17 @@ def infers(answer: Trace | Chain, at: int) -> bool:
 def _drawable(answer: Trace | Chain, shown: Shown) -> list[int]:
     """Return the first of some steps, without those whose pictures need sizes that there are not."""
     first = [*shown.items()][:MOST_PICTURES]
-    return [
-        at
-        for at, (layout, step) in first
-        if not _picture_of(layout, step).needs_sizes or _sizes_of(answer, layout) is not None
-    ]
+    needing = {at: layout for at, (layout, step) in first if _picture_of(layout, step).needs_sizes}
+    return [at for at, _ in first if at not in needing or _sizes_of(answer, needing[at]) is not None]
 
 
 def _steps_to_show(answer: Trace | Chain, width: int) -> Shown:
     """Return the steps of reshapes and merges whose pictures show more than the flow, by number, with their layouts."""
     found: Shown = {}
     for layout in layouts(answer):
-        if not layout.cuts:
-            continue
-        steps: list[tuple[int, Step | None]] = [*zip(layout.numbers, layout.stage.steps, strict=False)]
-        if layout.problem is not None:
-            steps.append((len(answer.steps), None))
-        for number, step in steps:
-            if _picture_of(layout, step).tells_more(layout, step, width):
-                found[number] = layout, step
+        steps = dict[int, Step | None](zip(layout.numbers, layout.stage.steps, strict=False) if layout.cuts else ())
+        if layout.cuts and layout.problem is not None:
+            steps[len(answer.steps)] = None
+        telling = {at: step for at, step in steps.items() if _picture_of(layout, step).tells_more(layout, step, width)}
+        found |= {at: (layout, step) for at, step in telling.items()}
     return found

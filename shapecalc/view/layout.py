@@ -15,22 +15,12 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 
+from shapecalc.core import rules
 from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.layout import Group, groups, pieces
 from shapecalc.core.problem import Problem
 from shapecalc.core.record import Record, replace
-from shapecalc.core.rules import (
-    CopiedZero,
-    DroppedOne,
-    Inferred,
-    InferredEmpty,
-    InsertedOne,
-    KeptDim,
-    Merged,
-    NewDim,
-    Stretched,
-)
 from shapecalc.core.text import shape_text
 from shapecalc.view.canvas import Strokes, clip
 from shapecalc.view.hints import stage_name, stage_title
@@ -51,9 +41,9 @@ CUTTING = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE)
 """The kinds of stages that cut the elements anew."""
 POSITIONS = (Kind.SLICE, Kind.SPLIT, Kind.ROLL, Kind.FLIP)
 """The kinds of stages that keep or move positions of axes as they were asked to."""
-INFERS = (Inferred, InferredEmpty)
+INFERS = (rules.Inferred, rules.InferredEmpty)
 """The facts of a -1."""
-MADE = (InsertedOne, NewDim, Merged)
+MADE = (rules.InsertedOne, rules.NewDim, rules.Merged)
 """The facts of a dim that may have no source axis."""
 
 
@@ -296,7 +286,7 @@ def _blank_cells(stage: Stage, own: list[tuple[int, Step]], never: int) -> list[
         return [settled.get(out) or cell for out, cell in enumerate(missing)]
     dims, last = stage.after or (), own[-1][0]
     if stage.kind is Kind.SQUEEZE:
-        keeps = {step.sources[0]: number for number, step in own if isinstance(step.facts, KeptDim)}
+        keeps = {step.sources[0]: number for number, step in own if isinstance(step.facts, rules.KeptDim)}
         settled = {
             out: Cell(dims[out], keeps.get(axis, last))
             for out, axis in enumerate(_kept_axes(stage, dropped_axes(stage)))
@@ -311,11 +301,11 @@ def _kept_axes(stage: Stage, gone: Collection[int]) -> list[int]:
 def _token(kind: Kind, step: Step) -> str:
     """Return the text on the line into a dim."""
     match step.facts:
-        case CopiedZero():
+        case rules.CopiedZero():
             return "0"
-        case Inferred() | InferredEmpty():
+        case rules.Inferred() | rules.InferredEmpty():
             return "-1"
-        case Stretched(dim=1) if step.value != 1:
+        case rules.Stretched(dim=1) if step.value != 1:
             return f"x{step.value}"
     return _positions_token(step) if kind in POSITIONS else ""
 
@@ -341,7 +331,7 @@ def _positions_token(step: Step) -> str:
 
 def dropped_axes(stage: Stage) -> list[int]:
     """Return the axes that a squeeze drops."""
-    return [step.sources[0] for step in stage.steps if isinstance(step.facts, DroppedOne)]
+    return [step.sources[0] for step in stage.steps if isinstance(step.facts, rules.DroppedOne)]
 
 
 def _recut_links(stage: Stage) -> tuple[Group, ...]:
@@ -350,7 +340,9 @@ def _recut_links(stage: Stage) -> tuple[Group, ...]:
     A copied 0 and a -1 say where a size comes from, not the elements.
     """
     settling = {step.out: step for step in stage.steps if step.out is not None}
-    sourced = [step for step in settling.values() if step.sources and not isinstance(step.facts, (CopiedZero, *INFERS))]
+    sourced = [
+        step for step in settling.values() if step.sources and not isinstance(step.facts, (rules.CopiedZero, *INFERS))
+    ]
     named = {axis for step in sourced for axis in step.sources}
     if not sourced or len(sourced) < len(settling) or len(named) < len(stage.before):
         return groups(stage.before, stage.after or ())

@@ -17,24 +17,12 @@ from operator import mul
 from rich.style import Style
 from rich.text import Text
 
+from shapecalc.core import rules
 from shapecalc.core.answers import Chain, Kind, Step, Trace
 from shapecalc.core.dims import Dim, all_known, names, product, quotient, substitute
 from shapecalc.core.layout import Group
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
-from shapecalc.core.rules import (
-    INDIVISIBLE,
-    INFER_LIMIT,
-    VOLUME_MISMATCH,
-    ZERO_VOLUME_INFER,
-    CopiedZero,
-    DroppedOne,
-    InferredEmpty,
-    KeptDim,
-    LeftOut,
-    Merged,
-    Regrouped,
-)
 from shapecalc.core.text import and_text, brief, dim_text, number_text, shape_text
 from shapecalc.view.canvas import UNICODE, Canvas, Strokes, clip, clip_line, ink, packed, pitch_for, rows_around, stack
 from shapecalc.view.flow import draw_wires, flow, put_arrival, wiring
@@ -53,7 +41,7 @@ LINE = 5
 """The fewest cells of a line."""
 REASON = 36
 """The cells of most reasons."""
-IN_PLACE = (DroppedOne, KeptDim)
+IN_PLACE = (rules.DroppedOne, rules.KeptDim)
 """The facts of steps that are written on the row of their input axis."""
 LONGEST_DIM = 9
 LEAST_LABEL = 14
@@ -64,7 +52,7 @@ USUAL_ELEMENT = 4
 """The most cells of an element where the rulers have one line each."""
 SPACIOUS = 14
 """The lines from which on bars are drawn large, and the parts of a ruler are numbered under it."""
-COUNTED = (INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER)
+COUNTED = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
 """The rules of refusals about element counts."""
 MOST_PICTURES = 4
 """The most pictures of an answer under the flow."""
@@ -186,20 +174,20 @@ def budget_of(layout: Layout) -> Budget | None:
     negative = (out for out, cell in enumerate(layout.cells) if cell.token.startswith("-"))
     hole = next((out for out in negative if layout.cells[out].dim is None or layout.cells[out].token == "-1"), None)
     dims = [cell.dim for out, cell in enumerate(layout.cells) if out != hole]
-    facts = next((step.facts for step in layout.stage.steps if isinstance(step.facts, InferredEmpty)), None)
+    facts = next((step.facts for step in layout.stage.steps if isinstance(step.facts, rules.InferredEmpty)), None)
     known = tuple(dim for dim in dims if dim is not None)
     left_out = _places_left_out(layout, hole, facts)
     return Budget(layout.stage.before, known, hole, left_out) if len(known) == len(dims) else None
 
 
 def _places_left_out(
-    layout: Layout, hole: int | None, facts: InferredEmpty | None
+    layout: Layout, hole: int | None, facts: rules.InferredEmpty | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the places that a dialect leaves out of its counts if a known dim is 0."""
     if facts is None:
         return (), ()
     others = [out for out in range(len(layout.cells)) if out != hole]
-    if facts.left_out is LeftOut.ZEROS:
+    if facts.left_out is rules.LeftOut.ZEROS:
         zeros = tuple(axis for axis, cell in enumerate(layout.before) if cell.dim == 0)
         return zeros, tuple(place for place, out in enumerate(others) if layout.cells[out].dim == 0)
     copied = [out for out in others if layout.cells[out].token == "0"]
@@ -739,7 +727,7 @@ def _cuts_told(made: Rulers, *, to_scale: bool) -> str:
 
 def regroups(step: Step | None) -> bool:
     """Say whether a step explains the cuts of a whole reshape."""
-    return step is not None and isinstance(step.facts, Regrouped)
+    return step is not None and isinstance(step.facts, rules.Regrouped)
 
 
 def _is_about_counts(layout: Layout, step: Step | None) -> bool:
@@ -751,12 +739,12 @@ def _is_about_counts(layout: Layout, step: Step | None) -> bool:
 
 
 def _is_about_cuts(layout: Layout, step: Step | None) -> bool:
-    return layout.cuts and step is not None and isinstance(step.facts, (Regrouped, Merged))
+    return layout.cuts and step is not None and isinstance(step.facts, (rules.Regrouped, rules.Merged))
 
 
 def _copies_from_elsewhere(layout: Layout, step: Step | None, _width: int) -> bool:
     """Say whether a step is the last 0 of a stage in which a dim has the size of an axis that it is not made of."""
-    copies = [each for each in layout.stage.steps if isinstance(each.facts, CopiedZero)]
+    copies = [each for each in layout.stage.steps if isinstance(each.facts, rules.CopiedZero)]
     return bool(layout.parted) and step is copies[-1]
 
 

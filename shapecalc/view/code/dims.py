@@ -231,15 +231,18 @@ def _folded(first: Call, second: Call) -> Call | None:
         return Call(first.trace, _stage_of(Kind.PERMUTE, one, two, move))
     if one.kind not in CUTS or two.kind not in CUTS or 0 in one.before:
         return None
-    dims = list[RequestedDim]()
-    for dim in second.dims:  # only the first that is inferred stays so
-        found = _read_through(dim, first.dims)
-        dims.append(replace(found, inferred=found.inferred and not any(each.inferred for each in dims)))
-    return Call(first.trace, _stage_of(Kind.RESHAPE, one, two, Reshape(second.after)), tuple(dims))
+    dims = _with_one_hole([_read_through(dim, first.dims) for dim in second.dims])
+    return Call(first.trace, _stage_of(Kind.RESHAPE, one, two, Reshape(second.after)), dims)
 
 
 def _stage_of(kind: Kind, one: Stage, two: Stage, move: Permute | Reshape) -> Stage:
     return Stage(kind, one.label, one.argument, one.before, (), (), two.after, move)
+
+
+def _with_one_hole(dims: Sequence[RequestedDim]) -> tuple[RequestedDim, ...]:
+    """Return dims of which only the first that may be inferred is."""
+    hole = next((out for out, dim in enumerate(dims) if dim.inferred), None)
+    return tuple(replace(dim, inferred=out == hole) for out, dim in enumerate(dims))
 
 
 def _read_through(dim: RequestedDim, first: Sequence[RequestedDim]) -> RequestedDim:
@@ -276,32 +279,29 @@ def requested_dims(call: Call) -> tuple[RequestedDim, ...]:
 
 def _reshape_dims(call: Call) -> tuple[RequestedDim, ...]:
     """Return the dims of a reshape. Each is copied, kept, inferred or given."""
-    dims, free = {}, True
+    dims = {}
     for step in call.stage.steps:
         if step.out is not None:
-            inferred = free and _may_be_inferred(call, step, step.out)
-            free = free and not inferred
             axes = step.sources if isinstance(step.facts, (CopiedZero, KeptDim)) else None
-            dims[step.out] = RequestedDim(step.dim, axes, inferred)
-    return tuple(dims.get(out) or RequestedDim(dim) for out, dim in enumerate(call.after))
+            dims[step.out] = RequestedDim(step.dim, axes, _may_be_inferred(call, step, step.out))
+    return _with_one_hole([dims.get(out) or RequestedDim(dim) for out, dim in enumerate(call.after)])
 
 
 def _may_be_inferred(call: Call, step: Step, out: int) -> bool:
     """Say whether a dim may be written as -1: it was asked for so, and the other dims hold something."""
     if isinstance(step.facts, InferredEmpty) or not (isinstance(step.facts, Inferred) or call.stage.asked[out] == -1):
         return False
-    return 0 not in call.after[:out] + call.after[out + 1 :]
+    return _others_hold(call, out)
+
+
+def _others_hold(call: Call, out: int | None) -> bool:
+    return all(dim != 0 for at, dim in enumerate(call.after) if at != out)
 
 
 def _flatten_dims(call: Call) -> tuple[RequestedDim, ...]:
     """Return the dims of a flatten. The first that merges axes is inferred, if no other dim is 0."""
-    dims, free = [], True
-    for step in call.steps(Merged):
-        others = [dim for out, dim in enumerate(call.after) if out != step.out]
-        inferred = free and len(step.sources) > 1 and 0 not in others
-        free = free and not inferred
-        dims.append(RequestedDim(step.dim, step.sources, inferred))
-    return tuple(dims)
+    merging = [(step, len(step.sources) > 1 and _others_hold(call, step.out)) for step in call.steps(Merged)]
+    return _with_one_hole([RequestedDim(step.dim, step.sources, inferred) for step, inferred in merging])
 
 
 def _expand_dims(stage: Stage) -> tuple[RequestedDim, ...]:

@@ -13,9 +13,9 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.layout import Group
 from shapecalc.core.record import replace
-from shapecalc.core.rules import CopiedZero, Inferred, InferredEmpty
+from shapecalc.core.rules import CopiedZero
 from shapecalc.view.canvas import UNICODE, Canvas, stack
-from shapecalc.view.layout import NO_MARK, Cell, Layout, colour, layouts, mark_text, place_of
+from shapecalc.view.layout import INFERS, NO_MARK, Cell, Layout, colour, layouts, mark_text, place_of
 
 Hole = tuple[int, int]
 FONT = (
@@ -175,7 +175,7 @@ def _line(text: str, width: int) -> list[Text]:
 def _sum_text(answer: Trace | Chain, at: int, holes: Mapping[Hole, str]) -> str:
     """Return the division of a -1 at step `at`; empty for other steps."""
     facts = answer.steps[at].facts if at < len(answer.steps) else None
-    if not isinstance(facts, (Inferred, InferredEmpty)):
+    if not isinstance(facts, INFERS):
         return ""
     return f"{facts.have}/{facts.known}={UNICODE.unknown if holes else answer.steps[at].value}"
 

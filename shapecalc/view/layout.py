@@ -43,6 +43,8 @@ POSITIONS = (Kind.SLICE, Kind.SPLIT, Kind.ROLL, Kind.FLIP)
 """The kinds of stages that keep or move positions of axes as they were asked to."""
 INFERS = (rules.Inferred, rules.InferredEmpty)
 """The facts of a -1."""
+SIZES_ONLY = (rules.CopiedZero, *INFERS)
+"""The facts of what says where a size comes from, and not the elements."""
 MADE = (rules.InsertedOne, rules.NewDim, rules.Merged)
 """The facts of a dim that may have no source axis."""
 
@@ -340,9 +342,7 @@ def _recut_links(stage: Stage) -> tuple[Group, ...]:
     A copied 0 and a -1 say where a size comes from, not the elements.
     """
     settling = {step.out: step for step in stage.steps if step.out is not None}
-    sourced = [
-        step for step in settling.values() if step.sources and not isinstance(step.facts, (rules.CopiedZero, *INFERS))
-    ]
+    sourced = [step for step in settling.values() if step.sources and not isinstance(step.facts, SIZES_ONLY)]
     named = {axis for step in sourced for axis in step.sources}
     if not sourced or len(sourced) < len(settling) or len(named) < len(stage.before):
         return groups(stage.before, stage.after or ())

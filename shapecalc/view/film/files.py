@@ -16,7 +16,7 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import brief, visible
-from shapecalc.view.canvas import UNICODE, Canvas, contrast
+from shapecalc.view.canvas import UNICODE, Canvas, Colour, contrast
 from shapecalc.view.files import (
     CELL_HEIGHT,
     CELL_WIDTH,
@@ -34,7 +34,6 @@ from shapecalc.view.film.frames import Film, Sprite, Track, moments, tracks
 from shapecalc.view.film.scenes import HEIGHT, LEAST_HEIGHT, film_of
 from shapecalc.view.layout import COLOURS
 
-Colour = tuple[int, int, int]
 LIT = "#0072B2"
 BASELINE = 13
 LARGEST = 500_000
@@ -107,7 +106,7 @@ def page_of(theme: str) -> str:
     return hexadecimal(PAPERS[theme][0])
 
 
-def screen(film: Film, sprites: Iterable[Sprite], page: tuple[int, int, int] | None = None) -> Text:
+def screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) -> Text:
     """Return words where they stand, each in the nearest cells; if the page is known, in colours to be read there."""
     canvas, styles = Canvas(UNICODE, film.height), terminal_styles(page)
     for sprite in sprites:

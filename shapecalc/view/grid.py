@@ -418,7 +418,7 @@ def output_grids(
     >>> output_grids(pair, sc.equiv(*pair).counterexample).plain.splitlines()[:2]
     ['first 3,2        second 3,2', '3 is at [0,1]    1 is at [0,1]']
     """
-    journeys = tuple([journey_of(answer, found.sizes) for answer in answers])
+    journeys = [journey_of(answer, found.sizes) for answer in answers]
     return stack(side_by_side(_outputs(journeys, ("first", "second"), found.index, strokes), width, height, strokes))
 
 

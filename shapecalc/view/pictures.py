@@ -273,7 +273,7 @@ def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], stro
     lines += [Text(text) for text in texts[len(bars) :]]
     if height >= SPACIOUS:
         lines = [line for each in lines for line in (each, Text())][:-1]
-    lines = _add_words(lines, _division_told(asked, have * unit, known * unit), width, texts)
+    lines = _add_words(lines, _division_words(asked, have * unit, known * unit), width, texts)
     return lines if unit == 1 else [*lines, Text(f"each {strokes.block} is {unit} elements", "dim")]
 
 
@@ -317,7 +317,7 @@ def _align(rows: Sequence[tuple[str, str, str]], row: tuple[str, str, str]) -> s
     return f"{row[0].ljust(max(words, 5))}  {row[1].ljust(factors)} = {row[2].rjust(counts)}"
 
 
-def _division_told(asked: Budget, have: int, known: int) -> str:
+def _division_words(asked: Budget, have: int, known: int) -> str:
     if asked.hole is not None:
         times = "once" if have // known == 1 else f"{dim_text(have // known)} times"
         left = f"{dim_text(have % known)} left over: refused" if have % known else "nothing left over"
@@ -381,7 +381,7 @@ def _inferred_dim(asked: Budget, have: Dim, known: Dim) -> str:
     if known == 0:
         return "?  refused"
     if isinstance(have, int) and isinstance(known, int) and have % known:
-        return f"?  {_division_told(asked, have, known)}"
+        return f"?  {_division_words(asked, have, known)}"
     return str(quotient(have, known))
 
 
@@ -667,7 +667,7 @@ def _draw_rulers(made: Rulers, width: int, pitch: int, strokes: Strokes, *, scal
         if pitch > 1:
             _number_parts(canvas, ruler, made.volume, (left, long, y + 1))
         y += pitch
-    canvas.put(left, y, _cuts_told(made, to_scale=made.volume > long), "bold" if clash else "dim")
+    canvas.put(left, y, _cuts_words(made, to_scale=made.volume > long), "bold" if clash else "dim")
     return canvas.text(width, range(0 if scale else 1, y + 1))
 
 
@@ -713,7 +713,7 @@ def _mark_clashes(canvas: Canvas, made: Rulers, clash: tuple[int, int], place: t
             canvas.put(left + cut * long // made.volume, y, "!", "bold red")
 
 
-def _cuts_told(made: Rulers, *, to_scale: bool) -> str:
+def _cuts_words(made: Rulers, *, to_scale: bool) -> str:
     """Say whether axes mix, and why."""
     exact = "to scale; " if to_scale else ""
     if made.clash is not None:
@@ -847,6 +847,6 @@ def _steps_to_show(answer: Trace | Chain, width: int) -> Shown:
         steps = dict[int, Step | None](zip(layout.numbers, layout.stage.steps, strict=False) if layout.cuts else ())
         if layout.cuts and layout.problem is not None:
             steps[len(answer.steps)] = None
-        telling = {at: step for at, step in steps.items() if _picture_of(layout, step).tells_more(layout, step, width)}
-        found |= {at: (layout, step) for at, step in telling.items()}
+        worth = {at: step for at, step in steps.items() if _picture_of(layout, step).tells_more(layout, step, width)}
+        found |= {at: (layout, step) for at, step in worth.items()}
     return found

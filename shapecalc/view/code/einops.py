@@ -38,7 +38,7 @@ def einops(answer: Trace | Chain) -> Code:
     names = _names(rows)
     name = "repeat" if repeated else "rearrange"
     sides = [" ".join(_axis(axis, names) for axis in axes) for axes in (sources, map(merge, pattern.axes))]
-    lengths_of = [piece for axis in sources for piece in _told(axis, readings)] + [
+    lengths_of = [piece for axis in sources for piece in _lengths_needed(axis, readings)] + [
         piece for axis in repeated for piece in axis
     ]
     lengths = "".join(f", {names[piece]}={size_text(readings.read(_size(piece)))}" for piece in lengths_of)
@@ -122,7 +122,7 @@ def _size(piece: Atom) -> Dim:
     return substitute(piece.size, {EMPTY: 0})
 
 
-def _told(axis: Atoms, readings: Readings) -> Atoms:
+def _lengths_needed(axis: Atoms, readings: Readings) -> Atoms:
     """Return the pieces of an axis of the input whose sizes the call must get: all but one, or all if one is 0."""
 
     def cost(piece: Atom) -> tuple[int, bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from itertools import product
@@ -13,9 +13,9 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.layout import Group
 from shapecalc.core.record import replace
-from shapecalc.core.rules import COPIED_ZERO, INFERRED, INFERRED_EMPTY
+from shapecalc.core.rules import COPIED_ZERO
 from shapecalc.view.canvas import UNICODE, Canvas, stack
-from shapecalc.view.layout import NO_MARK, Cell, Layout, colour, layouts, mark_text, place_of
+from shapecalc.view.layout import INFERS, NO_MARK, Cell, Layout, colour, layouts, mark_text, place_of
 
 Hole = tuple[int, int]
 FONT = (
@@ -35,7 +35,9 @@ WIDEST = 1000
 LINES_WIDTH = 16
 """The cells between the two columns of dims."""
 GAP = 2
-DOTS = 0x2800
+Dots = dict[tuple[int, int], tuple[int, Style]]
+"""The cells that lines run through, each with the sum of the bits of its dots, two by four, and its style."""
+FIRST_DOTS = 0x2800
 """The first of the characters with two by four dots."""
 DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """The bit of each dot of a character, by row and column."""
@@ -118,7 +120,10 @@ def big(
     `holes` are the dims that are hidden, by column and index, with what stands there; an arrow points to the
     one that is `chosen`.
     """
-    made, holes = layouts(answer), {hole: _narrow(text) for hole, text in (holes or {}).items()}
+    made, holes = (
+        layouts(answer),
+        {hole: text.replace(" ", "").replace("[]", "[ ]") for hole, text in (holes or {}).items()},
+    )
     if not made:
         return None
     place = place_of(made, at)
@@ -160,11 +165,6 @@ def _side(cells: tuple[Cell, ...], column: int, holes: Mapping[Hole, str], chose
     return Side(tuple(texts), tuple(styles))
 
 
-def _narrow(hole: str) -> str:
-    """Return what stands in a hole without the blanks around it."""
-    return hole.replace(" ", "").replace("[]", "[ ]")
-
-
 def _line(text: str, width: int) -> list[Text]:
     """Return a text in medium figures, with an empty line after it; nothing if it is empty or too wide."""
     if not text or figures_width(text, Scale.MEDIUM) > width:
@@ -175,7 +175,7 @@ def _line(text: str, width: int) -> list[Text]:
 def _sum_text(answer: Trace | Chain, at: int, holes: Mapping[Hole, str]) -> str:
     """Return the division of a -1 at step `at`; empty for other steps."""
     step = answer.steps[at] if at < len(answer.steps) else None
-    if step is None or step.rule not in (INFERRED, INFERRED_EMPTY):
+    if step is None or step.rule not in INFERS:
         return ""
     return f"{step.facts['have']}/{step.facts['known']}={UNICODE.unknown if holes else step.value}"
 
@@ -184,16 +184,16 @@ def _columns(layout: Layout, sides: tuple[Side, Side, Side], hidden: set[int], s
     """Return the lines of the dims before, the tokens and the dims after, with the lines into the dims not hidden."""
     before, tokens, after = sides
     rows, pitch, middle = max(1, *(len(side.texts) for side in sides)), scale.rows + 1, scale.rows // 2
-    canvas, lines = Canvas(UNICODE, rows * pitch), _Lines()
+    canvas, lines = Canvas(UNICODE, rows * pitch), Dots()
     left = before.width(scale) + GAP
     right = left + LINES_WIDTH
     for link in layout.links:
         for axis, out in product(link.sources, link.outs):
             if out not in hidden:
                 hue = colour(layout.before[axis].mark) or None
-                lines.draw((left, axis * pitch + middle), (right - GAP, out * pitch + middle), Style(color=hue))
-    for x, y, char, style in lines.cells():
-        canvas.put(x, y, char, style)
+                _draw_line(lines, (left, axis * pitch + middle), (right - GAP, out * pitch + middle), Style(color=hue))
+    for (x, y), (bits, style) in lines.items():
+        canvas.put(x, y, chr(FIRST_DOTS + bits), style)
     _put(canvas, before, 0, scale)
     _put(canvas, tokens, right, scale)
     _put(canvas, after, right + (tokens.width(scale) + GAP if any(tokens.texts) else 0), scale)
@@ -207,27 +207,13 @@ def _put(canvas: Canvas, side: Side, x: int, scale: Scale) -> None:
             canvas.put(x, row * (scale.rows + 1) + place, line, style)
 
 
-class _Lines:
-    """Straight lines made of dots, of which a cell has two by four."""
-
-    def __init__(self) -> None:
-        self._cells: dict[tuple[int, int], tuple[int, Style]] = {}
-
-    def draw(self, start: tuple[int, int], end: tuple[int, int], style: Style) -> None:
-        """Draw a line from one cell to another, two dots thick."""
-        (x, y), (to_x, to_y) = start, end
-        columns = max(1, 2 * (to_x - x))
-        for step in range(columns):
-            dot = 4 * y + 2 + round(4 * (to_y - y) * step / columns)
-            for thick in range(2):
-                self._add(2 * x + step, dot + thick, style)
-
-    def _add(self, x: int, y: int, style: Style) -> None:
-        cell = x // 2, y // 4
-        bits = self._cells.get(cell, (0, style))[0]
-        self._cells[cell] = bits | DOT_BITS[y % 4][x % 2], style
-
-    def cells(self) -> Iterator[tuple[int, int, str, Style]]:
-        """Yield each cell that a line runs through: its column and row, its character, and its style."""
-        for (x, y), (bits, style) in self._cells.items():
-            yield x, y, chr(DOTS + bits), style
+def _draw_line(cells: Dots, start: tuple[int, int], end: tuple[int, int], style: Style) -> None:
+    """Draw a straight line from one cell to another, two dots thick."""
+    (x, y), (to_x, to_y) = start, end
+    columns = max(1, 2 * (to_x - x))
+    for step in range(columns):
+        dot = 4 * y + 2 + round(4 * (to_y - y) * step / columns)
+        for row in (dot, dot + 1):
+            cell = x + step // 2, row // 4
+            bits = cells.get(cell, (0, style))[0]
+            cells[cell] = bits | DOT_BITS[row % 4][step % 2], style

@@ -32,58 +32,50 @@ LINES_FOR_PITCH = 7
 
 
 class Strokes(Record):
-    """A set of characters, each named by what it means."""
+    """A set of characters, each named by what it means: those of Unicode, or others in their place."""
 
-    lines: str
+    lines: str = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
     """Sixteen characters: the index is the sum of the directions in which lines leave the cell."""
-    size: str
+    size: str = "┄"
     """The line along which a size is copied, but no element moves."""
-    falling: str
+    falling: str = "╲"
     """The line of an axis that goes down."""
-    rising: str
+    rising: str = "╱"  # noqa: RUF001
     """The line of an axis that goes up."""
-    crossing: str
+    crossing: str = "╳"  # noqa: RUF001
     """The cell in which both meet."""
-    joint: str
+    joint: str = "•"
     """The cell in which ways of axes meet from all four sides."""
-    arrow: str
-    wall: str
+    arrow: str = "▸"
+    wall: str = "┤"
     """The end of the line of an axis that is dropped."""
-    block: str
-    shade: str
+    block: str = "█"
+    shade: str = "░"
     """What stands for cuts that are too close to each other to be drawn."""
-    over: str
+    over: str = "▒"
     """The block of elements that are left over or too many."""
-    hole: str
-    unknown: str
-    fail: str
-    to: str
-    none: str
+    hole: str = "_"
+    unknown: str = "?"
+    fail: str = "✗"
+    to: str = "→"
+    none: str = "·"
     """The mark of a dim that no input axis became."""
-    dots: str
+    dots: str = "…"
+
+    @property
+    def level(self) -> str:
+        """The line from left to right."""
+        return self.lines[LEFT | RIGHT]
+
+    @property
+    def upright(self) -> str:
+        """The line from top to bottom."""
+        return self.lines[UP | DOWN]
 
 
-SIGNS = {
-    "lines": (" ╵╷│╴╯╮┤╶╰╭├─┴┬┼", " '.|-'.+-'.+-+++"),
-    "size": ("┄", ":"),
-    "falling": ("╲", "\\"),
-    "rising": ("╱", "/"),  # noqa: RUF001
-    "crossing": ("╳", "X"),  # noqa: RUF001
-    "joint": ("•", "*"),
-    "arrow": ("▸", ">"),
-    "wall": ("┤", "|"),
-    "block": ("█", "#"),
-    "shade": ("░", "="),
-    "over": ("▒", "!"),
-    "hole": ("_", "_"),
-    "unknown": ("?", "?"),
-    "fail": ("✗", "x"),
-    "to": ("→", "->"),
-    "none": ("·", "."),
-    "dots": ("…", "..."),
-}
-"""Each sign in Unicode and in ASCII."""
-UNICODE, ASCII = (Strokes(**{name: signs[at] for name, signs in SIGNS.items()}) for at in (0, 1))
+UNICODE = Strokes()
+ASCII = Strokes(" '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=", "!", "_", "?", "x", "->", ".", "...")
+"""The same signs, in the same order."""
 
 
 def strokes_for(encoding: str | None) -> Strokes:
@@ -93,7 +85,7 @@ def strokes_for(encoding: str | None) -> Strokes:
     (True, True, True)
     """
     try:
-        "".join(unicode for unicode, _ in SIGNS.values()).encode(encoding or "ascii")
+        repr(UNICODE).encode(encoding or "ascii")
     except (UnicodeError, LookupError):
         return ASCII
     return UNICODE
@@ -164,7 +156,7 @@ class Canvas:
                     self.join(x, y, LEFT | RIGHT, style)
                 return
             cells = right - left
-            chars[left:right] = self.strokes.lines[LEFT | RIGHT] * cells
+            chars[left:right] = self.strokes.level * cells
             styles[left:right], ways[left:right] = [style] * cells, [LEFT | RIGHT] * cells
 
     def join(self, x: int, y: int, directions: int, style: Style | str | None = "") -> None:

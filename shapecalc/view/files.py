@@ -22,13 +22,13 @@ from shapecalc.core.lookup import lookup
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.rules import MERGED
 from shapecalc.core.text import brief, shape_text, visible
-from shapecalc.view.canvas import UNICODE, clip_line, contrast, packed, stack, strokes_for
+from shapecalc.view.canvas import UNICODE, Colour, clip_line, contrast, packed, stack, strokes_for
 from shapecalc.view.flow import flow, rail, strip
+from shapecalc.view.hints import conditions_text
 from shapecalc.view.layout import layouts, unsettled
 from shapecalc.view.pictures import infers, main_step, picture, sums
 from shapecalc.view.story import story
 
-Colour = tuple[int, int, int]
 SVG = "image/svg+xml"
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
 """The size of a character cell and the margin, in pixels."""
@@ -257,8 +257,7 @@ def _sentence(answer: Trace | Chain, at: int | None, width: int) -> list[Text]:
     elif problem is not None:
         sentence, style = f"refused: {problem}", "bold red"
     else:
-        when = " and ".join(condition.words for condition in answer.conditions)
-        sentence, style = f"answer {shape_text(answer.output or ())}" + (f", when {when}" if when else ""), "bold"
+        sentence, style = f"answer {shape_text(answer.output or ())}{conditions_text(answer, ', when ')}", "bold"
     return [Text(line, style) for line in wrap(visible(sentence), width)]
 
 

@@ -194,11 +194,7 @@ def _tracks(links: Sequence[Group]) -> tuple[int, ...]:
 
 
 def draw_wires(
-    canvas: Canvas,
-    wired: Wiring,
-    ends: tuple[int, int],
-    styles: Sequence[Style | str | None],
-    pitch: int = 1,
+    canvas: Canvas, wired: Wiring, ends: tuple[int, int], styles: Sequence[Style | str | None], pitch: int = 1
 ) -> None:
     """Draw the lines between two cells, each link in its style if any, with row 0 under the heading of the canvas.
 
@@ -228,7 +224,7 @@ def _braid(
     lanes = [style for _, style in sorted(zip(wired.links, styles, strict=True), key=lambda lane: lane[0].sources)]
     hidden = frozenset(axis for axis, style in enumerate(lanes) if style is None)
     shown, strokes = [*(style or "" for style in lanes), ""], canvas.strokes
-    glyphs = strokes.lines[LEFT | RIGHT], strokes.rising, strokes.falling, strokes.crossing
+    glyphs = strokes.level, strokes.rising, strokes.falling, strokes.crossing
     axes, lines = _braided(wired.layers, len(lanes), pitch, glyphs, hidden)
     for y, (text, styles_of) in enumerate(lines, 1):
         canvas.put_cells(left, y, text, styles_of(shown))
@@ -312,10 +308,8 @@ def spread(
 
     If not all stages fit, those around the one at `place` are shown.
     """
-    close = [
-        _gap(layout, before, after, width, strokes)
-        for layout, before, after in zip(made, columns, columns[1:], strict=False)
-    ]
+    stages = zip(made, columns, columns[1:], strict=False)
+    close = [_gap(layout, before, after, width, strokes) for layout, before, after in stages]
     widths = [column.width for column in columns]
     for lines, room in ROOMS:
         if lines > pitch:
@@ -330,16 +324,12 @@ def spread(
 def _gap(layout: Layout, before: Column, after: Column, width: int, strokes: Strokes) -> Gap:
     """Return the gap between two columns, as narrow as it can be."""
     lines, room = ROOMS[-1]
-    parted = layout.parted
-    tokens = tuple(
-        [
-            f"{token}{strokes.size}{mark_text(layout.before[out].mark, strokes)}" if out in parted else token
-            for out, token in enumerate(_tokens(layout, strokes))
-        ]
-    )
+    tokens = _tokens(layout, strokes)
+    for out in layout.parted:
+        tokens[out] += f"{strokes.size}{mark_text(layout.before[out].mark, strokes)}"
     title = clip(layout.title, LONGEST_TITLE, strokes)
     wired = wiring(layout.links, width - before.width - after.width - room - 2, len(title) + 1 - after.width - room)
-    return Gap(wired, title, tokens, room, lines)
+    return Gap(wired, title, tuple(tokens), room, lines)
 
 
 def _tokens(layout: Layout, strokes: Strokes) -> list[str]:
@@ -395,31 +385,24 @@ def flow(
     b   3 -/\---------- a 2 -+-- -1 -- ac 8
     c   4 ------------- c 4 -'
     """
-    made, holes = _without_refusal(layouts(answer)) if hides_refusal else layouts(answer), holes or {}
+    made, holes = layouts(answer), holes or {}
+    if hides_refusal:
+        made = tuple(replace(layout, problem=None, fault=None) for layout in made)
     placed = _with_holes(_placed(answer, made, place_of(made, at), (width, height), strokes), holes)
-    notes, lines = _notes(made[slice(*placed.window)], placed, len(made), strokes, not holes), placed.lines
+    notes, lines = _notes(made, placed, strokes, explained=not holes), placed.lines
     room = MOST_ROWS if height is None else height - 1 - len(packed(notes, width, strokes))
     shown = range(lines)
     if lines > room:
         shown = rows_around(_row_at(answer, at, chosen), lines, room - (height is not None))
         notes.insert(0, Text(f"{strokes.dots} axes {shown[0]} to {shown[-1]} of {lines}", "dim"))
     lit = _sources_of(made, None if chosen in holes else chosen)
-    picture = _Flow(answer, at, strokes, lit, shown.stop, placed.pitch)
-    picture.holes, picture.chosen = holes, chosen
-    picture.draw(made, placed)
-    return _noted(picture.canvas.text(width, [0, *(1 + row for row in shown)]), packed(notes, width, strokes))
-
-
-def _noted(text: Text, notes: list[Text]) -> Text:
-    """Return a text with notes added under it."""
-    for note in notes:
+    now = len(answer.steps) if at is None else at
+    drawing = _Drawing(Canvas(strokes, 1 + shown.stop), placed.pitch, now, lit, holes, chosen)
+    drawing.draw(made, placed)
+    text = drawing.canvas.text(width, [0, *(1 + row for row in shown)])
+    for note in packed(notes, width, strokes):
         text.append("\n").append_text(note)
     return text
-
-
-def _without_refusal(made: tuple[Layout, ...]) -> tuple[Layout, ...]:
-    """Return layouts that do not tell where the request was refused."""
-    return tuple(replace(layout, problem=None, fault=None) for layout in made)
 
 
 def _placed(
@@ -457,23 +440,24 @@ def _with_holes(placed: Spread, holes: Holes) -> Spread:
     return replace(placed, columns=tuple(columns))
 
 
-def _notes(shown: tuple[Layout, ...], placed: Spread, stages: int, strokes: Strokes, explained: bool) -> list[Text]:
+def _notes(made: tuple[Layout, ...], placed: Spread, strokes: Strokes, *, explained: bool) -> list[Text]:
     """Return the notes under the lines: what is left out, where it was refused; if `explained`, what strokes mean."""
     notes, (first, last) = list[str](), placed.window
+    shown = made[first:last]
     for layout, gap in zip(shown, placed.gaps[first:last], strict=True):
         if layout.stage.kind is Kind.SHAPE and layout.stage.finished:
             sizes = number_text(len(layout.cells), "size", "sizes")
             notes.append(f"{strokes.size} copies a size: the answer is a vector of {sizes}")
         for out in sorted(layout.parted)[:1]:
-            line = strokes.lines[LEFT | RIGHT]
+            line = strokes.level
             mark = mark_text(layout.before[out].mark, strokes)
             notes.append(f"{gap.tokens[out]} takes only the size of {mark}; elements move along {line}")
         if gap.wired.knot:
             notes.append("no room for lines: follow the letters")
     notes += [_mixing_note(layout, strokes) for layout in shown if layout.mixed]
     notes = notes if explained else []
-    if placed.window != (0, stages):
-        notes.append(f"{strokes.dots} stages {first + 1} to {last} of {stages}")
+    if placed.window != (0, len(made)):
+        notes.append(f"{strokes.dots} stages {first + 1} to {last} of {len(made)}")
     texts = [Text(note, "dim") for note in dict.fromkeys(notes)]
     if shown and (problem := shown[-1].problem):
         texts.append(Text(f"{strokes.fail} stopped at {shown[-1].name}: {problem.rule}", "bold red"))
@@ -504,30 +488,23 @@ def _sources_of(made: tuple[Layout, ...], chosen: tuple[int, int] | None) -> fro
     return frozenset(reached)
 
 
-class _Flow:
+class _Drawing(Record):
     """A flow while it is drawn, from left to right."""
 
-    def __init__(
-        self,
-        answer: Trace | Chain,
-        at: int | None,
-        strokes: Strokes,
-        lit: frozenset[tuple[int, int]],
-        lines: int,
-        pitch: int,
-    ) -> None:
-        self.canvas = Canvas(strokes, 1 + lines)
-        self.at = len(answer.steps) if at is None else at
-        self.strokes, self.lit, self.pitch = strokes, lit, pitch
-        self.holes: Holes = {}
-        self.chosen: tuple[int, int] | None = None
+    canvas: Canvas
+    pitch: int
+    at: int
+    lit: frozenset[tuple[int, int]]
+    """The chosen dim, and the dims that it comes from."""
+    holes: Holes
+    chosen: tuple[int, int] | None
 
     def draw(self, made: tuple[Layout, ...], placed: Spread) -> None:
         """Draw the columns that are shown, and the lines between them."""
         first, last = placed.window
         x = self.draw_column(placed.columns[first], first, 0)
-        dots = self.strokes.dots
-        title = "input" if first == 0 else clip(f"{dots}{made[first - 1].title}", x - 1, self.strokes)
+        strokes = self.canvas.strokes
+        title = "input" if first == 0 else clip(f"{strokes.dots}{made[first - 1].title}", x - 1, strokes)
         self.canvas.put(0, 0, title, "bold")
         for place in range(first, last):
             x = self.draw_stage(made[place], placed.gaps[place], placed.columns[place + 1], place + 1, x)
@@ -552,10 +529,12 @@ class _Flow:
         if layout.stage.kind is Kind.SHAPE:
             self.canvas.dash(x, right)
         for row, cell in enumerate(layout.cells):
-            token = clip(cell.token, LONGEST_DIM, self.strokes) if (number, row) in self.holes else gap.tokens[row]
+            token = gap.tokens[row]
+            if (number, row) in self.holes:
+                token = clip(cell.token, LONGEST_DIM, self.canvas.strokes)
             put_arrival(self.canvas, cell, token, self.at, (right, self._line(row)))
             if layout.fault == row:
-                self.canvas.put(right - 1, self._line(row), self.strokes.fail, "bold red")
+                self.canvas.put(right - 1, self._line(row), self.canvas.strokes.fail, "bold red")
         return self.draw_column(after, number, right + 1)
 
     def _line(self, row: int) -> int:
@@ -605,13 +584,9 @@ def rail(answer: Trace | Chain, at: int | None = None, *, width: int = 78, strok
 
 def _current_step(answer: Trace | Chain, at: int, strokes: Strokes) -> Text:
     """Return the number and the name of step `at`; past the last step, the rule that refused or `done`."""
-    if at >= len(answer.steps):
-        rule = answer.problem.rule if answer.problem else "done"
-        return Text(
-            f" [{strokes.fail} {rule}]" if answer.problem else f" [{rule}]", "bold red" if answer.problem else ""
-        )
-    text = f" [{at + 1} of {len(answer.steps)}: {answer.steps[at].name}]"
-    return Text(text, _step_style(at, True))
+    if at < len(answer.steps):
+        return Text(f" [{at + 1} of {len(answer.steps)}: {answer.steps[at].name}]", _step_style(at, True))
+    return Text(f" [{strokes.fail} {answer.problem.rule}]", "bold red") if answer.problem else Text(" [done]")
 
 
 @lru_cache(maxsize=256)

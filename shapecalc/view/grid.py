@@ -11,44 +11,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import prod
-from typing import Any, assert_never
+from typing import Any
 
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.dims import Shape, all_known, substitute
+from shapecalc.core.dims import all_known
 from shapecalc.core.examples import example_sizes
 from shapecalc.core.follow import index_text
-from shapecalc.core.moves import (
-    Expand,
-    Move,
-    Permute,
-    Pick,
-    Reshape,
-    Roll,
-    Slice,
-    index_after,
-    index_before,
-    ravel,
-    unravel,
-)
+from shapecalc.core.layout import Moves
+from shapecalc.core.moves import Index, Move, Slice, index_after, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text, visible
-from shapecalc.view.canvas import (
-    DOWN,
-    LEFT,
-    RIGHT,
-    UNICODE,
-    UP,
-    Strokes,
-    clip,
-    clip_line,
-    ink,
-    packed,
-    rows_around,
-    stack,
-)
-from shapecalc.view.hints import shown_name
+from shapecalc.view.canvas import UNICODE, Strokes, clip, clip_line, ink, packed, rows_around, stack
+from shapecalc.view.hints import sizes_text
 from shapecalc.view.layout import Mark, input_marks, layouts, mark_text
 from shapecalc.view.pictures import sums
 
@@ -56,7 +32,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.equiv import Counterexample  # the app opens without it
 
-Index = tuple[int, ...]
 LEAST_BLOCK = 23
 """The fewest cells of a table."""
 HEAD = 3
@@ -286,11 +261,8 @@ def _starts_block(table: Table, row: int) -> bool:
 
 def _left_out(table: Table, down: range, across: range, width: int) -> list[str]:
     """Return the lines that say which rows and columns are shown: one if it fits, none if all are shown."""
-    parts = []
-    if len(down) < table.rows:
-        parts.append(f"{_shown_text('row', down)} of {table.rows}")
-    if len(across) < table.columns:
-        parts.append(f"{_shown_text('column', across)} of {table.columns}")
+    sides = ("row", down, table.rows), ("column", across, table.columns)
+    parts = [f"{_shown_text(word, shown)} of {count}" for word, shown, count in sides if len(shown) < count]
     joined = ", ".join(parts)
     return [joined] if parts and len(joined) + 4 <= width else parts
 
@@ -320,7 +292,7 @@ def _fitted(table: Table, texts: str, label: int, mark: str, strokes: Strokes) -
     room = label - table.gutter - 2
     if room < 1:
         return " " * label
-    wall = strokes.lines[UP | DOWN]
+    wall = strokes.upright
     texts = texts if len(texts) <= room else f"{strokes.dots[0]}{texts[len(texts) - room + 1 :]}"
     return f"{texts.rjust(room)} {wall}{mark.rjust(table.gutter)}"
 
@@ -354,7 +326,7 @@ def _element_text(table: Table, index: Index) -> Text:
 
 
 def _parting_line(table: Table, label: int, columns: int, strokes: Strokes) -> Text:
-    across, cross = strokes.lines[LEFT | RIGHT], strokes.lines[UP | DOWN | LEFT | RIGHT]
+    across, cross = strokes.level, strokes.lines[-1]
     if len(table.shape) < 2:
         return Text(across * (label + columns * table.cell), "dim")
     left = label - table.gutter - 1
@@ -371,33 +343,18 @@ def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None, *,
         raise misuse("the request is refused, so no element moves")
     named = not all_known((*answer.input, *[dim for stage in answer.stages for dim in stage.after or ()]))
     sizes = given if given is not None else example_sizes(answer) if named else {}
-    points, moves = [Point("input", "", _numbers(answer.input, sizes), input_marks(answer.input))], list[Move]()
-    for layout in layouts(answer):
-        stage = layout.stage
-        if isinstance(stage.move, Slice) and whole:
-            raise misuse("shape returns dims, so there is no element to follow")
-        if not (stage.move is None or isinstance(stage.move, Slice)):
-            marks = tuple(cell.mark for cell in layout.cells)
-            points.append(Point(layout.name, layout.title, _numbers(stage.after or (), sizes), marks))
-            moves.append(_put_sizes_in(stage.move, points[-1].shape, sizes))
-    return Journey(tuple(points), tuple(moves), sizes)
-
-
-def _numbers(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(dim if isinstance(dim, int) else int(str(substitute(dim, sizes))) for dim in shape)
-
-
-def _put_sizes_in(move: Move, shape: tuple[int, ...], sizes: Mapping[str, int]) -> Move:
-    match move:
-        case Expand() | Reshape():
-            return type(move)(shape)
-        case Pick(starts, steps, kept):
-            in_numbers = [None if size is None else substitute(size, sizes) for size in kept]
-            return Pick(_numbers(starts, sizes), steps, tuple(in_numbers))
-        case Permute() | Roll() | Slice():
-            return move
-        case _:
-            assert_never(move)
+    made = layouts(answer)
+    if whole and any(isinstance(layout.stage.move, Slice) for layout in made):
+        raise misuse("shape returns dims, so there is no element to follow")
+    moving = [layout for layout in made if not isinstance(layout.stage.move, Slice | None)]
+    moves = Moves(answer.input, tuple([layout.stage.move for layout in moving if layout.stage.move])).rewritten(sizes)
+    labels = [("input", "", input_marks(answer.input))]
+    labels += [(layout.name, layout.title, tuple([cell.mark for cell in layout.cells])) for layout in moving]
+    points = [
+        Point(name, title, tuple([int(str(dim)) for dim in shape]), marks)
+        for (name, title, marks), shape in zip(labels, moves.shapes, strict=True)
+    ]
+    return Journey(tuple(points), moves.moves, sizes)
 
 
 def grid(
@@ -441,8 +398,7 @@ def grid(
 
 def _notes(answer: Trace | Chain, journey: Journey) -> list[str]:
     """Return the sizes that stand for names, and the division of every -1."""
-    sizes = ", ".join(f"{shown_name(name)}={size}" for name, size in journey.sizes.items())
-    return [*([f"with {sizes}"] if sizes else []), *sums(layouts(answer))]
+    return [*([f"with {sizes_text(journey.sizes)}"] if journey.sizes else []), *sums(layouts(answer))]
 
 
 def output_grids(
@@ -462,7 +418,7 @@ def output_grids(
     >>> output_grids(pair, sc.equiv(*pair).counterexample).plain.splitlines()[:2]
     ['first 3,2        second 3,2', '3 is at [0,1]    1 is at [0,1]']
     """
-    journeys = tuple([journey_of(answer, found.sizes) for answer in answers])
+    journeys = [journey_of(answer, found.sizes) for answer in answers]
     return stack(side_by_side(_outputs(journeys, ("first", "second"), found.index, strokes), width, height, strokes))
 
 

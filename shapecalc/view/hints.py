@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Kind, Request, Stage, Step
+from shapecalc.core.answers import Answer, Kind, Request, Stage, Step
 from shapecalc.core.ops import OPS, params_of
-from shapecalc.core.problem import Rule
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 
@@ -56,6 +55,16 @@ def shown_name(name: str) -> str:
     return "?" if name.startswith("?") else name
 
 
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    """Return the sizes that stand for names."""
+    return ", ".join(f"{shown_name(name)}={size}" for name, size in sizes.items())
+
+
+def conditions_text(answer: Answer, lead: str) -> str:
+    """Return when an answer holds, behind some words; nothing if it always does."""
+    return f"{lead}{' and '.join(each.words for each in answer.conditions)}" if answer.conditions else ""
+
+
 def stage_title(request: Request, stage: Stage) -> str:
     """Return a stage with its arguments. An argument is named if its place does not tell which one it is."""
     arguments = request.arguments
@@ -92,51 +101,35 @@ def hint_of(stage: Stage, step: Step, out: int | None = None, *, name: str = "in
                 ^ count from the left
     """
     out = step.out if out is None else out
-    return Hint(_question(stage, step, out), _rule_text(step.rule), _where(stage, step, out, name), _arithmetic(step))
-
-
-def _takes_axis(stage: Stage, step: Step) -> bool:
-    """Say whether a step takes the axis that an index of a permutation names."""
-    return stage.kind is Kind.PERMUTE and bool(stage.asked) and step.out is not None
-
-
-def _rule_text(rule: Rule) -> str:
-    return f"{rule.sentence}  [{rule}]"
-
-
-def _question(stage: Stage, step: Step, out: int | None) -> str:
-    match step.rule:
-        case rules.COPIED_ZERO:
-            return f"what does the 0 at index {out} copy?"
-        case rules.INFERRED | rules.INFERRED_EMPTY:
-            return f"what must the -1 at index {out} be?"
-        case _ if _takes_axis(stage, step):
-            return f"how large is dim {out} after {stage_name(stage)} {','.join(map(str, stage.asked))}?"
-        case rules.GIVEN:
-            return f"what is asked for at index {out}?"
-        case rules.MERGED:
-            return f"how large is dim {out}, which merges axes?"
-    return f"how large is dim {out} after {stage_name(stage)}?"
-
-
-def _where(stage: Stage, step: Step, out: int | None, name: str) -> str:
-    """Return where to look: the dims with their indices, and carets under those that the step reads."""
     rows = {name: [str(dim) for dim in stage.before]}
     asked = {"asked": [str(dim) for dim in stage.asked]}
     marked: Collection[int | None] = step.sources
-    note = ""
+    asks, note = f"how large is dim {out} after {stage_name(stage)}?", ""
     match step.rule:
         case rules.COPIED_ZERO:
-            heading, note = f"the 0 is at index {out}:", "count from the left"
+            asks, heading = f"what does the 0 at index {out} copy?", f"the 0 is at index {out}:"
+            note = "count from the left"
         case rules.INFERRED | rules.INFERRED_EMPTY:
-            heading, rows, marked = f"all elements of the {name}, divided by every dim that is known:", rows | asked, ()
-        case _ if _takes_axis(stage, step):
-            heading, note = f"index {out} of {','.join(asked['asked'])} says which dim to take:", "this one"
+            asks, heading = (
+                f"what must the -1 at index {out} be?",
+                f"all elements of the {name}, divided by every dim that is known:",
+            )
+            rows, marked = rows | asked, ()
+        case _ if stage.kind is Kind.PERMUTE and stage.asked and step.out is not None:
+            perm = ",".join(asked["asked"])
+            asks, heading = (
+                f"how large is dim {out} after {stage_name(stage)} {perm}?",
+                f"index {out} of {perm} says which dim to take:",
+            )
+            note = "this one"
         case rules.GIVEN:
-            heading, rows, marked, note = f"index {out} of what is asked for:", asked, (out,), "it stands for itself"
-        case _:
+            asks, heading = f"what is asked for at index {out}?", f"index {out} of what is asked for:"
+            rows, marked, note = asked, (out,), "it stands for itself"
+        case rule:
+            asks = f"how large is dim {out}, which merges axes?" if rule == rules.MERGED else asks
             heading = f"dim {out} is made of:" if step.sources else f"no dim of the {name} becomes dim {out}:"
-    return "\n".join([heading, *_index_table(rows, marked, note)])
+    where = "\n".join([heading, *_index_table(rows, marked, note)])
+    return Hint(asks, f"{step.rule.sentence}  [{step.rule}]", where, _arithmetic(step))
 
 
 def _index_table(rows: dict[str, list[str]], marked: Collection[int | None], note: str) -> list[str]:
@@ -166,7 +159,7 @@ def _arithmetic(step: Step) -> str:
     >>> _arithmetic(sc.reshape((2, 3, 4), (2, -1)).steps[1])
     '-1 is 24 elements (2*3*4) / 2 known = ?'
     """
-    if step.rule == rules.GIVEN:
+    if step.rule == GIVEN:
         return GIVEN.format("number" if isinstance(step.value, int) else "name")
     sentence = step.why
     found = [*re.finditer(rf"(?<![\w*/.-]){re.escape(str(step.value))}(?![\w*/])", sentence)]

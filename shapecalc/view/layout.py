@@ -12,25 +12,15 @@ are `c1` and `c2`. A dim whose cuts fall across axes (4,6 of 6,4) is no axis of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
+from shapecalc.core import rules
 from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.layout import Group, Piece, groups, pieces
+from shapecalc.core.layout import Group, groups, pieces
 from shapecalc.core.problem import Problem
 from shapecalc.core.record import Record, replace
-from shapecalc.core.rules import (
-    COPIED_ZERO,
-    DROPPED_ONE,
-    INFERRED,
-    INFERRED_EMPTY,
-    INSERTED_ONE,
-    KEEPS,
-    MERGED,
-    NEW_DIM,
-    STRETCHED,
-)
 from shapecalc.core.text import shape_text
 from shapecalc.view.canvas import Strokes, clip
 from shapecalc.view.hints import stage_name, stage_title
@@ -49,19 +39,21 @@ NEW = "new"
 """The mark of a dim that was not there before."""
 CUTTING = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE)
 """The kinds of stages that cut the elements anew."""
-INFERS = (INFERRED, INFERRED_EMPTY)
+INFERS = (rules.INFERRED, rules.INFERRED_EMPTY)
 """The rules of a -1."""
+SIZES_ONLY = (rules.COPIED_ZERO, *INFERS)
+"""The rules of what says where a size comes from, and not the elements."""
 TOKENS = {
-    COPIED_ZERO: "0",
-    INFERRED: "-1",
-    INFERRED_EMPTY: "-1",
+    rules.COPIED_ZERO: "0",
+    rules.INFERRED: "-1",
+    rules.INFERRED_EMPTY: "-1",
     "keep-positions": "{text}",
     "split-axis": "part {part}",
     "roll-axis": "by {shift}",
     "reverse-axis": "back",
 }
 """The texts on the lines into dims, by the rule that settles the dim."""
-MADE = (INSERTED_ONE, NEW_DIM, MERGED)
+MADE = (rules.INSERTED_ONE, rules.NEW_DIM, rules.MERGED)
 """The rules of a dim that may have no source axis."""
 
 
@@ -205,16 +197,17 @@ def recut(sources: Sequence[Mark], dims: Sequence[Dim]) -> tuple[Mark, ...] | No
         return None
     of_part = Counter(piece.source for row in made for piece in row)
     counts = Counter[str]()
-    marks = [tuple([_named(parts[each.source], each, of_part, counts) for each in row]) for row in made]
+    marks = list[Mark]()
+    for row in made:
+        mark = list[NamedAtom]()
+        for piece in row:
+            part = parts[piece.source]
+            if of_part[piece.source] > 1:
+                counts[part.name] += 1
+                part = NamedAtom(f"{part.name}{counts[part.name]}", part.axis, piece.size)
+            mark.append(part)
+        marks.append(tuple(mark))
     return tuple(marks) if of_part else (*marks[:-1], tuple(parts))
-
-
-def _named(part: NamedAtom, piece: Piece, of_part: Mapping[int, int], counts: Counter[str]) -> NamedAtom:
-    """Return what a piece of a part is called: the part itself, if that is not cut."""
-    if of_part[piece.source] == 1:
-        return part
-    counts[part.name] += 1
-    return NamedAtom(f"{part.name}{counts[part.name]}", part.axis, piece.size)
 
 
 @lru_cache(maxsize=1)
@@ -262,9 +255,8 @@ def _layout(
     trace: Trace, stage: Stage, first: int, before: tuple[Cell, ...], never: int, problem: Problem | None
 ) -> Layout:
     own = [(first + place, step) for place, step in enumerate(stage.steps)]
-    blank = _finished_cells(stage, own) if stage.finished else _unfinished_cells(stage, own, never)
     links = _links(stage)
-    cells, mixed = _carry_marks(before, blank, links)
+    cells, mixed = _carry_marks(before, _blank_cells(stage, own, never), links)
     numbers = range(first, first + len(own)) if own else range(never, never)
     fault = None if problem is None else _fault(trace.request, stage, cells, problem)
     name, title = stage_name(stage), stage_title(trace.request, stage)
@@ -289,47 +281,41 @@ def _fault(request: Request, stage: Stage, cells: Sequence[Cell], problem: Probl
     return rows[0] if len(rows) == 1 else None
 
 
-def _finished_cells(stage: Stage, own: list[tuple[int, Step]]) -> list[Cell]:
-    """Return the dims after a stage, each with the number of the step that settles it."""
-    dims = stage.after or ()
-    last = own[-1][0]
-    settled = _settled_cells(own)
+def _blank_cells(stage: Stage, own: list[tuple[int, Step]], never: int) -> list[Cell]:
+    """Return the dims after a stage without their marks, each with the number of the step that settles it.
+
+    A refused stage has the dims that it settled, and what was asked for at the places of the others.
+    """
+    settled = {step.out: Cell(step.dim, number, (), _token(step)) for number, step in own if step.out is not None}
+    if not stage.finished:
+        asked = stage.asked if stage.kind not in (Kind.SQUEEZE, Kind.UNSQUEEZE) else ()
+        missing = [Cell(None, never, (), str(dim)) for dim in asked]
+        missing += [Cell(None, never)] * (max(settled, default=-1) + 1 - len(missing))
+        return [settled.get(out) or cell for out, cell in enumerate(missing)]
+    dims, last = stage.after or (), own[-1][0]
     if stage.kind is Kind.SQUEEZE:
-        keeps = {step.sources[0]: number for number, step in own if step.rule in KEEPS}
-        gone = {*dropped_axes(stage)}
-        kept = [axis for axis in range(len(stage.before)) if axis not in gone]
-        settled = {out: Cell(dims[out], keeps.get(axis, last)) for out, axis in enumerate(kept)}
+        keeps = {step.sources[0]: number for number, step in own if step.rule in rules.KEEPS}
+        settled = {
+            out: Cell(dims[out], keeps.get(axis, last))
+            for out, axis in enumerate(_kept_axes(stage, dropped_axes(stage)))
+        }
     return [settled.get(out) or Cell(dim, last) for out, dim in enumerate(dims)]
 
 
-def _unfinished_cells(stage: Stage, own: list[tuple[int, Step]], never: int) -> list[Cell]:
-    """Return the dims that a refused stage settled, and what was asked for at the places of the others."""
-    settled, asked = _settled_cells(own), _asked_cells(stage)
-    rank = max([len(asked), *(out + 1 for out in settled)])
-    return [
-        settled.get(out) or Cell(None, never, (), str(asked[out]) if out < len(asked) else "") for out in range(rank)
-    ]
-
-
-def _asked_cells(stage: Stage) -> Shape:
-    """Return what was asked for each dim of the output; `()` if the stage asks for axes instead."""
-    return stage.asked if stage.kind not in (Kind.SQUEEZE, Kind.UNSQUEEZE) else ()
-
-
-def _settled_cells(own: list[tuple[int, Step]]) -> dict[int, Cell]:
-    return {step.out: Cell(step.dim, number, (), _token(step)) for number, step in own if step.out is not None}
+def _kept_axes(stage: Stage, gone: Collection[int]) -> list[int]:
+    return [axis for axis in range(len(stage.before)) if axis not in gone]
 
 
 def _token(step: Step) -> str:
     """Return the text on the line into a dim."""
-    if step.rule == STRETCHED and step.facts["dim"] == 1 and step.value != 1:
+    if step.rule == rules.STRETCHED and step.facts["dim"] == 1 and step.value != 1:
         return f"x{step.value}"
     return TOKENS.get(step.rule, "").format(**step.facts)
 
 
 def dropped_axes(stage: Stage) -> list[int]:
     """Return the axes that a squeeze drops."""
-    return [step.sources[0] for step in stage.steps if step.rule == DROPPED_ONE]
+    return [step.sources[0] for step in stage.steps if step.rule == rules.DROPPED_ONE]
 
 
 def _recut_links(stage: Stage) -> tuple[Group, ...]:
@@ -338,7 +324,7 @@ def _recut_links(stage: Stage) -> tuple[Group, ...]:
     A copied 0 and a -1 say where a size comes from, not the elements.
     """
     settling = {step.out: step for step in stage.steps if step.out is not None}
-    sourced = [step for step in settling.values() if step.sources and step.rule not in (COPIED_ZERO, *INFERS)]
+    sourced = [step for step in settling.values() if step.sources and step.rule not in SIZES_ONLY]
     named = {axis for step in sourced for axis in step.sources}
     if not sourced or len(sourced) < len(settling) or len(named) < len(stage.before):
         return groups(stage.before, stage.after or ())
@@ -351,22 +337,22 @@ def _recut_links(stage: Stage) -> tuple[Group, ...]:
 
 def _links(stage: Stage) -> tuple[Group, ...]:
     """Return which axes became which. The cuts of a reshape say it; for other stages, the steps do."""
-    before = range(len(stage.before))
     if stage.kind in (Kind.RESHAPE, Kind.VIEW) and stage.finished:
         return _recut_links(stage)
     if stage.kind is Kind.SQUEEZE:
         gone = {*dropped_axes(stage)}
-        kept = [axis for axis in before if axis not in gone] if stage.finished else []
-        outs = {axis: (out,) for out, axis in enumerate(kept)}
-        return tuple(Group((axis,), outs.get(axis, ())) for axis in before if axis in gone or stage.finished)
+        if not stage.finished:
+            return tuple(Group((axis,), ()) for axis in sorted(gone))
+        outs = {axis: (out,) for out, axis in enumerate(_kept_axes(stage, gone))}
+        return tuple(Group((axis,), outs.get(axis, ())) for axis in range(len(stage.before)))
     links = [
         Group(step.sources, (step.out,))
         for step in stage.steps
         if step.out is not None and (step.sources or step.rule in MADE) and step.rule not in INFERS
     ]
     used = {axis for link in links for axis in link.sources}
-    idle = [Group((axis,), ()) for axis in before if axis not in used] if stage.finished else []
-    return (*links, *idle)
+    idle = _kept_axes(stage, used) if stage.finished else []
+    return (*links, *(Group((axis,), ()) for axis in idle))
 
 
 def _carry_marks(
@@ -376,28 +362,28 @@ def _carry_marks(
     cells, mixed, cuts = list(blank), set[int](), 0
     for place, link in enumerate(links):
         dims = [blank[out].dim for out in link.outs]
-        marks, mixes = _link_marks([before[axis] for axis in link.sources], dims, cuts)
-        if mixes:
+        marks = _link_marks([before[axis].mark for axis in link.sources], dims)
+        if marks is None:
             mixed.add(place)
+            marks = [(NamedAtom(mixed_name(cuts + at), None, _size(dim)),) for at, dim in enumerate(dims)]
             cuts += len(dims)
         for out, mark in zip(link.outs, marks, strict=True):
-            cells[out] = Cell(blank[out].dim, blank[out].step, mark, blank[out].token)
+            cells[out] = replace(cells[out], mark=mark)
     return tuple(cells), frozenset(mixed)
 
 
-def _link_marks(sources: list[Cell], dims: list[Dim | None], cuts: int) -> tuple[list[Mark], bool]:
-    """Return the marks that the dims of a link get from their sources, and whether axes mix."""
+def _link_marks(sources: Sequence[Mark], dims: Sequence[Dim | None]) -> Sequence[Mark] | None:
+    """Return the marks that the dims of a link get from their sources; None if axes mix."""
     if not sources or not dims:
-        return [(NamedAtom(NEW, None, 1 if dim is None else dim),) for dim in dims], False
+        return [(NamedAtom(NEW, None, _size(dim)),) for dim in dims]
     if len(sources) == 1 and len(dims) == 1:
-        (dim,), mark = dims, sources[0].mark
-        grown = len(mark) == 1 and dim is not None
-        return [(NamedAtom(mark[0].name, mark[0].axis, dim),) if grown and dim is not None else mark], False
-    sizes = [1 if dim is None else dim for dim in dims]
-    made = recut([cell.mark for cell in sources], sizes)
-    return list(
-        made or [(NamedAtom(mixed_name(cuts + out), None, size),) for out, size in enumerate(sizes)]
-    ), made is None
+        (mark,), (dim,) = sources, dims
+        return [mark if dim is None or len(mark) != 1 else (replace(mark[0], size=dim),)]
+    return recut(sources, [*map(_size, dims)])
+
+
+def _size(dim: Dim | None) -> Dim:
+    return 1 if dim is None else dim
 
 
 def settled_by(layout: Layout, at: int) -> Layout:

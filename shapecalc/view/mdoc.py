@@ -193,9 +193,7 @@ class _Page:
 
 
 BLOCKS: dict[str, Callable[[_Page, list[str]], None]] = {
-    "Dd": lambda _page, _words: None,
-    "Dt": lambda _page, _words: None,
-    "Os": lambda _page, _words: None,
+    **dict.fromkeys(("Dd", "Dt", "Os"), lambda _page, _words: None),
     "Nd": _Page.describe,
     "Sh": _Page.begin_section,
     "Ss": lambda page, words: page.begin_section(words, SUBSECTION),

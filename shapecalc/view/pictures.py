@@ -9,7 +9,7 @@ reshape, the lines along which it copies sizes.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from math import gcd, prod
 from operator import mul
@@ -17,51 +17,17 @@ from operator import mul
 from rich.style import Style
 from rich.text import Text
 
+from shapecalc.core import rules
 from shapecalc.core.answers import Chain, Kind, Step, Trace
-from shapecalc.core.dims import Dim, Shape, all_known, names, product, quotient, substitute
+from shapecalc.core.dims import Dim, all_known, names, product, quotient, substitute
 from shapecalc.core.layout import Group
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
-from shapecalc.core.rules import (
-    COPIED_ZERO,
-    DROPPED_ONE,
-    INDIVISIBLE,
-    INFER_LIMIT,
-    INFERRED_EMPTY,
-    KEEPS,
-    MERGED,
-    REGROUPED,
-    VOLUME_MISMATCH,
-    ZERO_VOLUME_INFER,
-    LeftOut,
-)
 from shapecalc.core.text import and_text, brief, dim_text, number_text, shape_text
-from shapecalc.view.canvas import (
-    DOWN,
-    UNICODE,
-    UP,
-    Canvas,
-    Strokes,
-    clip,
-    clip_line,
-    ink,
-    packed,
-    pitch_for,
-    rows_around,
-    stack,
-)
+from shapecalc.view.canvas import UNICODE, Canvas, Strokes, clip, clip_line, ink, packed, pitch_for, rows_around, stack
 from shapecalc.view.flow import draw_wires, flow, put_arrival, wiring
-from shapecalc.view.hints import shown_name
-from shapecalc.view.layout import (
-    INFERS,
-    Cell,
-    Layout,
-    colour,
-    layouts,
-    mark_text,
-    place_of,
-    settled_by,
-)
+from shapecalc.view.hints import sizes_text
+from shapecalc.view.layout import INFERS, Cell, Layout, colour, layouts, mark_text, place_of, settled_by
 
 Shown = dict[int, tuple[Layout, Step | None]]
 """Steps by number, each with its layout; None for a refusal."""
@@ -75,7 +41,7 @@ LINE = 5
 """The fewest cells of a line."""
 REASON = 36
 """The cells of most reasons."""
-IN_PLACE = (DROPPED_ONE, *KEEPS)
+IN_PLACE = (rules.DROPPED_ONE, *rules.KEEPS)
 """The rules of steps that are written on the row of their input axis."""
 LONGEST_DIM = 9
 LEAST_LABEL = 14
@@ -86,7 +52,7 @@ USUAL_ELEMENT = 4
 """The most cells of an element where the rulers have one line each."""
 SPACIOUS = 14
 """The lines from which on bars are drawn large, and the parts of a ruler are numbered under it."""
-COUNTED = (INDIVISIBLE, INFER_LIMIT, VOLUME_MISMATCH, ZERO_VOLUME_INFER)
+COUNTED = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
 """The rules of refusals about element counts."""
 MOST_PICTURES = 4
 """The most pictures of an answer under the flow."""
@@ -105,11 +71,12 @@ class Budget(Record):
     @property
     def counts(self) -> tuple[Dim, Dim]:
         """The two element counts."""
-        have, known = (
-            product([dim for place, dim in enumerate(dims) if place not in skipped])
-            for dims, skipped in zip((self.have, self.known), self.left_out, strict=True)
-        )
-        return have, known
+        have, known = self.left_out
+        return _product_without(self.have, have), _product_without(self.known, known)
+
+
+def _product_without(dims: tuple[Dim, ...], places: Collection[int]) -> Dim:
+    return product([dim for place, dim in enumerate(dims) if place not in places])
 
 
 class Ruler(Record):
@@ -189,7 +156,7 @@ def division(layout: Layout, step: Step) -> str:
     link = next((link for link in layout.links if step.out in link.outs), None)
     sources = range(len(layout.before)) if whole or link is None else link.sources
     outs = range(len(layout.cells)) if whole or link is None else link.outs
-    have = [layout.before[axis].dim or 0 for axis in sources]
+    have = [layout.stage.before[axis] for axis in sources]
     known = [layout.cells[out].dim or 0 for out in outs if out != step.out]
     if step.rule in INFERS and (product(have), product(known)) != (step.facts["have"], step.facts["known"]):
         have, known = [step.facts["have"]], [step.facts["known"]]
@@ -204,23 +171,13 @@ def _product_text(dims: Sequence[Dim]) -> str:
 
 def budget_of(layout: Layout) -> Budget | None:
     """Return the budget of a reshape; None if a dim beside the -1 was not settled."""
-    hole = next((out for out, cell in enumerate(layout.cells) if cell.token == "-1" or _is_negative(cell)), None)
+    negative = (out for out, cell in enumerate(layout.cells) if cell.token.startswith("-"))
+    hole = next((out for out in negative if layout.cells[out].dim is None or layout.cells[out].token == "-1"), None)
     dims = [cell.dim for out, cell in enumerate(layout.cells) if out != hole]
-    have = [cell.dim for cell in layout.before]
-    if None in dims:
-        return None
-    empty = next((step for step in layout.stage.steps if step.rule == INFERRED_EMPTY), None)
-    return Budget(
-        tuple(map(_dim_or_one, have)), tuple(map(_dim_or_one, dims)), hole, _places_left_out(layout, hole, empty)
-    )
-
-
-def _dim_or_one(dim: Dim | None) -> Dim:
-    return 1 if dim is None else dim
-
-
-def _is_negative(cell: Cell) -> bool:
-    return cell.dim is None and cell.token.startswith("-")
+    empty = next((step for step in layout.stage.steps if step.rule == rules.INFERRED_EMPTY), None)
+    known = tuple(dim for dim in dims if dim is not None)
+    left_out = _places_left_out(layout, hole, empty)
+    return Budget(layout.stage.before, known, hole, left_out) if len(known) == len(dims) else None
 
 
 def _places_left_out(layout: Layout, hole: int | None, empty: Step | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -228,7 +185,7 @@ def _places_left_out(layout: Layout, hole: int | None, empty: Step | None) -> tu
     if empty is None:
         return (), ()
     others = [out for out in range(len(layout.cells)) if out != hole]
-    if empty.facts["left_out"] is LeftOut.ZEROS:
+    if empty.facts["left_out"] is rules.LeftOut.ZEROS:
         zeros = tuple(axis for axis, cell in enumerate(layout.before) if cell.dim == 0)
         return zeros, tuple(place for place, out in enumerate(others) if layout.cells[out].dim == 0)
     copied = [out for out in others if layout.cells[out].token == "0"]
@@ -272,12 +229,13 @@ def budget(_answer: Trace | Chain, layout: Layout, _at: int, *, width: int, heig
 
 def _what_becomes_of_axes(layout: Layout) -> str:
     """Return which sizes stay, merge, split or mix; an empty text if that is not known of all dims."""
-    if {out for link in layout.links for out in link.outs} != {*range(len(layout.cells))} or not layout.stage.finished:
+    shape, made = layout.stage.before, layout.stage.after
+    if made is None or {out for link in layout.links for out in link.outs} != {*range(len(made))}:
         return ""
     texts = []
     for link in layout.links:
-        before = and_text([dim_text(_dim_or_one(layout.before[axis].dim)) for axis in link.sources])
-        after = and_text([dim_text(_dim_or_one(layout.cells[out].dim)) for out in link.outs])
+        before = and_text([dim_text(shape[axis]) for axis in link.sources])
+        after = and_text([dim_text(made[out]) for out in link.outs])
         texts.append(f"{before or after} {link.verb}" + (f" {after}" if link.verb.endswith("into") else ""))
     return "; ".join(texts)
 
@@ -313,7 +271,7 @@ def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], stro
     lines += [Text(text) for text in texts[len(bars) :]]
     if height >= SPACIOUS:
         lines = [line for each in lines for line in (each, Text())][:-1]
-    lines = _add_words(lines, _division_told(asked, have * unit, known * unit), width, texts)
+    lines = _add_words(lines, _division_words(asked, have * unit, known * unit), width, texts)
     return lines if unit == 1 else [*lines, Text(f"each {strokes.block} is {unit} elements", "dim")]
 
 
@@ -335,7 +293,7 @@ def _least_unit(have: int, known: int, room: int, walls: int) -> int | None:
 def _bars(have: int, known: int, strokes: Strokes, *, divided: bool) -> list[Text]:
     """Return the bars of two counts: the first `divided` into pieces of the second, or marked where they differ."""
     runs, rest = divmod(have, known) if divided else (1, abs(have - known))
-    wall = strokes.lines[UP | DOWN] if divided and known > 1 else ""
+    wall = strokes.upright if divided and known > 1 else ""
     same = strokes.block * (known if divided else min(have, known))
     whole, over = Text(wall.join([same] * runs)), Text(strokes.over * rest, "bold red")
     if divided:
@@ -347,7 +305,7 @@ def _widened(bar: Text, cells: int, strokes: Strokes) -> Text:
     """Return a bar whose elements have several cells each, with a blank between them if there are three or more."""
     made, gap = Text(), " " * (cells > 2)
     for char in bar.divide(range(1, len(bar))):
-        wide = 1 if char.plain == strokes.lines[UP | DOWN] else cells - len(gap)
+        wide = 1 if char.plain == strokes.upright else cells - len(gap)
         made.append_text(Text(char.plain * wide + gap, *[span.style for span in char.spans]))
     return made
 
@@ -357,7 +315,7 @@ def _align(rows: Sequence[tuple[str, str, str]], row: tuple[str, str, str]) -> s
     return f"{row[0].ljust(max(words, 5))}  {row[1].ljust(factors)} = {row[2].rjust(counts)}"
 
 
-def _division_told(asked: Budget, have: int, known: int) -> str:
+def _division_words(asked: Budget, have: int, known: int) -> str:
     if asked.hole is not None:
         times = "once" if have // known == 1 else f"{dim_text(have // known)} times"
         left = f"{dim_text(have % known)} left over: refused" if have % known else "nothing left over"
@@ -405,7 +363,8 @@ def _factor_lines(asked: Budget, layout: Layout, width: int) -> list[Text]:
     total = _inferred_dim(asked, have, known)
     lines[2].append(f"= {total}" if total else "", "bold")
     if max(len(line.plain.rstrip()) for line in lines) > width:
-        return _count_lines(asked, have, known, total)
+        counts = [Text(f"have   {dim_text(have)}"), Text(f"{words[1].ljust(5)}  {dim_text(known)}")]
+        return [*counts, *([Text(f"-1     {total}")] if total else [])]
     gone = dict.fromkeys(dim_text(asked.have[place]) for place, low in enumerate(below) if low is not None)
     note = f"   {and_text([*gone])} {'cancels' if len(gone) == 1 else 'cancel'}" if gone else ""
     if len(lines[2]) + len(note) <= width:
@@ -420,17 +379,8 @@ def _inferred_dim(asked: Budget, have: Dim, known: Dim) -> str:
     if known == 0:
         return "?  refused"
     if isinstance(have, int) and isinstance(known, int) and have % known:
-        return f"?  {_division_told(asked, have, known)}"
+        return f"?  {_division_words(asked, have, known)}"
     return str(quotient(have, known))
-
-
-def _count_lines(asked: Budget, have: Dim, known: Dim, total: str) -> list[Text]:
-    """Return the two counts alone, if there is no room for their factors."""
-    lines = [
-        Text(f"have   {dim_text(have)}"),
-        Text(f"{'known' if asked.hole is not None else 'want '}  {dim_text(known)}"),
-    ]
-    return [*lines, Text(f"-1     {total}")] if total else lines
 
 
 def _pair_dims(asked: Budget) -> tuple[list[int | None], list[int]]:
@@ -471,10 +421,8 @@ def _lanes_drawn(answer: Trace | Chain, layout: Layout, at: int, width: int, pit
     """Return the lanes on a canvas: the dims of both sides, the lines between them, and the reasons."""
     canvas = Canvas(strokes, 1 + pitch * max(1, len(layout.before), len(layout.cells)))
     vector = layout.stage.kind is Kind.SHAPE
-    before, after = (
-        _lane_texts(layout.before, strokes),
-        _lane_texts(layout.cells, strokes, at, sizes_only=copies_sizes(layout)),
-    )
+    before = _lane_texts(layout.before, strokes)
+    after = _lane_texts(layout.cells, strokes, at, sizes_only=copies_sizes(layout))
     tokens = max((len(cell.token) for cell in layout.cells), default=0)
     left, links = 4 + max(map(len, before), default=2), _lane_links(layout)
     room = width - left - max(map(len, after), default=2) - len("dim out")
@@ -528,17 +476,13 @@ def _lane_texts(
     cells: tuple[Cell, ...], strokes: Strokes, now: int | None = None, *, sizes_only: bool = False
 ) -> list[str]:
     """Return dims with their marks, in columns. A dim that is not settled by step `now` is a hole."""
-    marks = ["" if sizes_only else mark_text(cell.mark, strokes) for cell in cells]
-    late = [cell.dim is None or (now is not None and cell.step > now) for cell in cells]
-    dims = [
-        strokes.hole if hidden else clip(str(cell.dim), LONGEST_LANE_DIM, strokes)
-        for cell, hidden in zip(cells, late, strict=True)
-    ]
-    marked, wide = max(map(len, marks), default=0), max(map(len, dims), default=0)
-    return [
-        f"{mark.ljust(marked)} {dim.rjust(wide)}" if marked else dim.rjust(wide)
-        for mark, dim in zip(marks, dims, strict=True)
-    ]
+    rows = []
+    for cell in cells:
+        hidden = cell.dim is None or (now is not None and cell.step > now)
+        dim = strokes.hole if hidden else clip(str(cell.dim), LONGEST_LANE_DIM, strokes)
+        rows.append(("" if sizes_only else mark_text(cell.mark, strokes), dim))
+    marked, wide = (max((len(row[at]) for row in rows), default=0) for at in range(2))
+    return [f"{mark.ljust(marked)} {dim.rjust(wide)}" if marked else dim.rjust(wide) for mark, dim in rows]
 
 
 def _lane_style(layout: Layout, link: Group, at: int) -> Style:
@@ -561,12 +505,11 @@ def _lane_reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int
     return reasons
 
 
-def is_worth_drawing(layout: Layout, width: int) -> bool:
-    """Say whether rulers show more than shades: axes are cut anew, and each element gets a cell."""
+def _needs_rulers(layout: Layout, step: Step | None, width: int) -> bool:
+    """Say whether rulers show more than shades: a step cuts axes anew, and each element gets a cell."""
     anew = _cut_anew(layout)
-    dims = [layout.before[axis].dim for link in anew[:1] for axis in link.sources]
-    volume = product([dim or 0 for dim in dims])
-    return bool(anew) and not (isinstance(volume, int) and not 0 < volume <= width - LEAST_LABEL)
+    volume = product([layout.stage.before[axis] for link in anew[:1] for axis in link.sources])
+    return regroups(step) and bool(anew) and not (isinstance(volume, int) and not 0 < volume <= width - LEAST_LABEL)
 
 
 def _cut_anew(layout: Layout) -> list[Group]:
@@ -621,7 +564,7 @@ def rulers(answer: Trace | Chain, layout: Layout, _at: int, *, width: int, heigh
 
 def _sizes_of(answer: Trace | Chain, layout: Layout) -> Mapping[str, int] | None:
     """Return sizes for the names of a stage; None if no small ones meet the conditions."""
-    if all_known(_dims(layout)):
+    if all_known([cell.dim or 0 for cell in (*layout.before, *layout.cells)]):
         return {}
     from shapecalc.core.examples import example_sizes  # numbers need none
 
@@ -666,23 +609,19 @@ def _without(made: Rulers, gone: list[Ruler]) -> Rulers:
 
 def _size_notes(layout: Layout, block: Group, sizes: Mapping[str, int]) -> list[str]:
     """Return the note that says which sizes stand for the names of a block, if it has names."""
-    before = [layout.before[axis].dim or 0 for axis in block.sources]
+    before = [layout.stage.before[axis] for axis in block.sources]
     known = names(before + [layout.cells[out].dim or 0 for out in block.outs])
-    return ["with " + ", ".join(f"{shown_name(name)}={sizes[name]}" for name in known)] if known else []
+    return [f"with {sizes_text({name: sizes[name] for name in known})}"] if known else []
 
 
 def _block_note(count: int, layout: Layout, block: Group) -> list[str]:
     """Return the note that says which part of the tensor is shown, if it is a part. `count` groups are cut anew."""
     if all(cell.dim == 1 for axis, cell in enumerate(layout.before) if axis not in block.sources):
         return []
-    before = shape_text(layout.before[axis].dim or 0 for axis in block.sources)
+    before = shape_text(layout.stage.before[axis] for axis in block.sources)
     after = shape_text(layout.cells[out].dim or 0 for out in block.outs)
     more = "" if count == 1 else f"; {count - 1} more {'group' if count == 2 else 'groups'} of axes cut anew"
     return [f"one block, the others alike: {before} becomes {after}{more}"]
-
-
-def _dims(layout: Layout) -> Shape:
-    return tuple(cell.dim or 0 for cell in (*layout.before, *layout.cells))
 
 
 def _rulers_of(layout: Layout, block: Group, sizes: Mapping[str, int], strokes: Strokes) -> Rulers:
@@ -726,7 +665,7 @@ def _draw_rulers(made: Rulers, width: int, pitch: int, strokes: Strokes, *, scal
         if pitch > 1:
             _number_parts(canvas, ruler, made.volume, (left, long, y + 1))
         y += pitch
-    canvas.put(left, y, _cuts_told(made, to_scale=made.volume > long), "bold" if clash else "dim")
+    canvas.put(left, y, _cuts_words(made, to_scale=made.volume > long), "bold" if clash else "dim")
     return canvas.text(width, range(0 if scale else 1, y + 1))
 
 
@@ -772,7 +711,7 @@ def _mark_clashes(canvas: Canvas, made: Rulers, clash: tuple[int, int], place: t
             canvas.put(left + cut * long // made.volume, y, "!", "bold red")
 
 
-def _cuts_told(made: Rulers, *, to_scale: bool) -> str:
+def _cuts_words(made: Rulers, *, to_scale: bool) -> str:
     """Say whether axes mix, and why."""
     exact = "to scale; " if to_scale else ""
     if made.clash is not None:
@@ -786,7 +725,7 @@ def _cuts_told(made: Rulers, *, to_scale: bool) -> str:
 
 def regroups(step: Step | None) -> bool:
     """Say whether a step explains the cuts of a whole reshape."""
-    return step is not None and step.rule == REGROUPED
+    return step is not None and step.rule == rules.REGROUPED
 
 
 def _is_about_counts(layout: Layout, step: Step | None) -> bool:
@@ -798,23 +737,18 @@ def _is_about_counts(layout: Layout, step: Step | None) -> bool:
 
 
 def _is_about_cuts(layout: Layout, step: Step | None) -> bool:
-    return layout.cuts and step is not None and step.rule in (REGROUPED, MERGED)
+    return layout.cuts and step is not None and step.rule in (rules.REGROUPED, rules.MERGED)
 
 
 def _copies_from_elsewhere(layout: Layout, step: Step | None, _width: int) -> bool:
     """Say whether a step is the last 0 of a stage in which a dim has the size of an axis that it is not made of."""
-    copies = [each for each in layout.stage.steps if each.rule == COPIED_ZERO]
+    copies = [each for each in layout.stage.steps if each.rule == rules.COPIED_ZERO]
     return bool(layout.parted) and step is copies[-1]
 
 
 PICTURES = (
     Picture(budget, _is_about_counts, lambda _layout, _step, _width: True),
-    Picture(
-        rulers,
-        _is_about_cuts,
-        lambda layout, step, width: regroups(step) and is_worth_drawing(layout, width),
-        needs_sizes=True,
-    ),
+    Picture(rulers, _is_about_cuts, _needs_rulers, needs_sizes=True),
     Picture(lanes, lambda _layout, _step: True, _copies_from_elsewhere),
 )
 """All kinds of pictures. A step is drawn as the first that is for it, and `--explain=all` shows whatever tells more."""
@@ -900,23 +834,17 @@ def infers(answer: Trace | Chain, at: int) -> bool:
 def _drawable(answer: Trace | Chain, shown: Shown) -> list[int]:
     """Return the first of some steps, without those whose pictures need sizes that there are not."""
     first = [*shown.items()][:MOST_PICTURES]
-    return [
-        at
-        for at, (layout, step) in first
-        if not _picture_of(layout, step).needs_sizes or _sizes_of(answer, layout) is not None
-    ]
+    needing = {at: layout for at, (layout, step) in first if _picture_of(layout, step).needs_sizes}
+    return [at for at, _ in first if at not in needing or _sizes_of(answer, needing[at]) is not None]
 
 
 def _steps_to_show(answer: Trace | Chain, width: int) -> Shown:
     """Return the steps of reshapes and merges whose pictures show more than the flow, by number, with their layouts."""
     found: Shown = {}
     for layout in layouts(answer):
-        if not layout.cuts:
-            continue
-        steps: list[tuple[int, Step | None]] = [*zip(layout.numbers, layout.stage.steps, strict=False)]
-        if layout.problem is not None:
-            steps.append((len(answer.steps), None))
-        for number, step in steps:
-            if _picture_of(layout, step).tells_more(layout, step, width):
-                found[number] = layout, step
+        steps = dict[int, Step | None](zip(layout.numbers, layout.stage.steps, strict=False) if layout.cuts else ())
+        if layout.cuts and layout.problem is not None:
+            steps[len(answer.steps)] = None
+        worth = {at: step for at, step in steps.items() if _picture_of(layout, step).tells_more(layout, step, width)}
+        found |= {at: (layout, step) for at, step in worth.items()}
     return found

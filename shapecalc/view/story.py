@@ -13,7 +13,7 @@ from shapecalc.core.problem import USAGE, Problem
 from shapecalc.core.text import number_text, shape_text, visible
 from shapecalc.view.canvas import UNICODE, Strokes, stack
 from shapecalc.view.flow import flow
-from shapecalc.view.hints import shown_name
+from shapecalc.view.hints import conditions_text, shown_name
 from shapecalc.view.pictures import explain, picture, steps_to_draw
 
 TYPE_CHECKING = False
@@ -93,12 +93,7 @@ def _cells(label: str, step: Step) -> tuple[str, str, str, str]:
 
 
 def story(
-    answer: Trace | Chain,
-    *,
-    width: int = 78,
-    strokes: Strokes = UNICODE,
-    below: int = 0,
-    more: str = "",
+    answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE, below: int = 0, more: str = ""
 ) -> Text:
     """Return the flow of an answer, a picture and every step: what a screen has room for, with `below` lines under it.
 
@@ -212,8 +207,7 @@ def _answer(row: Compared) -> Text:
     trace = row.trace
     if trace.problem:
         return Text(f"refused: {trace.problem.rule}")
-    conditions = " and ".join(condition.words for condition in trace.conditions)
-    return Text(shape_text(trace.output or ()) + (f" when {conditions}" if conditions else ""))
+    return Text(f"{shape_text(trace.output or ())}{conditions_text(trace, ' when ')}")
 
 
 def dialects_table() -> Table:

@@ -17,14 +17,8 @@ from shapecalc.core.record import Record
 
 ARRAYS, GRAPHS, EINOPS = (f"shapecalc.view.code.{module}" for module in ("arrays", "graphs", "einops"))
 TARGETS = {
-    "numpy": ARRAYS,
-    "torch": ARRAYS,
-    "jax": ARRAYS,
-    "tensorflow": ARRAYS,
-    "paddle": ARRAYS,
-    "onnx": GRAPHS,
-    "openvino": GRAPHS,
-    "tensorrt": GRAPHS,
+    **dict.fromkeys(("numpy", "torch", "jax", "tensorflow", "paddle"), ARRAYS),
+    **dict.fromkeys(("onnx", "openvino", "tensorrt"), GRAPHS),
     "einops": EINOPS,
     "command": "shapecalc.view.code",
 }

@@ -5,52 +5,18 @@ A size that a 0 copies is read from the tensor itself.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import assert_never
 
-from shapecalc.core.answers import Chain, Kind, Stage, Trace
+from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Flattens, check_rank
 from shapecalc.core.dims import Dim
-from shapecalc.core.moves import Permute, Slice
+from shapecalc.core.moves import Permute, Roll, Slice
 from shapecalc.core.problem import misuse
 from shapecalc.view.code import Code
-from shapecalc.view.code.dims import (
-    Call,
-    Kept,
-    Readings,
-    RequestedDim,
-    Rules,
-    calls_of,
-    drops_every_one,
-    empty_warnings,
-    general_warnings,
-    given_warnings,
-    inserted_axes,
-    kept_axes,
-    requested_shape,
-    roll_of,
-    shape_after,
-    short_roll,
-    size_text,
-    split_axis,
-    squeezed_axes,
-    title,
-    turned,
-)
-
-IMPORTS = {
-    "jnp": "import jax.numpy as jnp",
-    "math": "import math",
-    "np": "import numpy as np",
-    "paddle": "import paddle",
-    "tf": "import tensorflow as tf",
-    "torch": "import torch",
-}
-"""The modules that programs use, each with the line that imports it."""
+from shapecalc.view.code.dims import Call, RequestedDim, Rules, Writer, calls_of, requested_shape, size_text, turned
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +74,8 @@ NUMPY = Framework(
     roll="np.roll({x}, {shift}, {axis})",
     shape="np.array({x}.shape[{start}:{end}], dtype=np.int64)",
 )
-JAX = replace(
-    NUMPY,
-    name="jax",
-    unsqueeze="jnp.expand_dims({x}, {tuple})",
-    expand="jnp.broadcast_to({x}, {tuple})",
-    tile="jnp.tile({x}, {tuple})",
-    split="jnp.split({x}, {parts}, {axis})[{part}]",
-    roll="jnp.roll({x}, {shift}, {axis})",
-)
+OWN = {row: getattr(NUMPY, row).replace("np.", "jnp.") for row in ("unsqueeze", "expand", "tile", "split", "roll")}
+JAX = replace(NUMPY, name="jax", **OWN)
 TORCH = Framework(
     "torch",
     transpose="{x}.permute({args})",
@@ -172,31 +131,31 @@ PADDLE = Framework(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
-    """A program at one of its lines: the name of its tensor there, and what `x` tells."""
+class Program(Writer):
+    """A program of a framework while it is written."""
 
-    framework: Framework
-    tensor: str
-    readings: Readings
+    def __init__(self, answer: Trace | Chain, framework: Framework) -> None:
+        """Start at the input `x`."""
+        super().__init__(answer)
+        self.rows, self.name = framework, framework.name
 
     def read(self, axes: Sequence[int]) -> str:
         """Return the expression for the product of neighbouring axes."""
-        shape = self.framework.shape_of.format(x=self.tensor)
+        shape = self.rows.shape_of.format(x=self.tensor)
         if len(axes) == 1:
             return f"{shape}[{axes[0]}]"
-        return self.framework.product.format(dims=f"{shape}[{axes[0]}:{axes[-1] + 1}]") if axes else "1"
+        return self.rows.product.format(dims=f"{shape}[{axes[0]}:{axes[-1] + 1}]") if axes else "1"
 
-    def text(self, dim: Dim) -> str:
+    def size(self, dim: Dim) -> str:
         """Return the expression for a size, as `x` and the names that are given tell it."""
-        return size_text(self.readings.read(dim), self.framework.shape_of.format(x="x"))
+        return size_text(self.readings.read(dim), self.rows.shape_of.format(x="x"))
 
-    def size(self, dim: RequestedDim, kept: str = "") -> str:
+    def requested(self, dim: RequestedDim, kept: str = "") -> str:
         """Return what asks for a dim; `kept` is the sign for one that the tensor has, if there is one."""
         if dim.inferred:
             return "-1"
         if dim.axes is None:
-            return self.text(dim.value)
+            return self.size(dim.value)
         return kept if kept and len(dim.axes) == 1 else self.read(dim.axes)
 
     def written(self, template: str, numbers: Iterable[object], tensor: str = "") -> str:
@@ -210,98 +169,100 @@ class Program:
         in_tuple = f"({joined},)" if len(texts) == 1 else f"({joined})"
         return template.format(x=tensor, args=joined or "()", tuple=in_tuple, list=f"[{joined}]")
 
-    def line(self, call: Call) -> str:
-        """Return the expression for a call."""
-        rows, stage, tensor = self.framework, call.stage, self.tensor
-        match stage.kind:
-            case Kind.PERMUTE:
-                assert isinstance(stage.move, Permute)
-                return self.written(rows.transpose, stage.move.axes)
-            case Kind.RESHAPE | Kind.VIEW | Kind.MERGE:
-                return self.reshape(call)
-            case Kind.SQUEEZE:
-                axes, every = squeezed_axes(stage), drops_every_one(stage)
-                return self.written(rows.squeeze_all if every else rows.squeeze, axes) if every or axes else tensor
-            case Kind.UNSQUEEZE:
-                return self.written(rows.unsqueeze, inserted_axes(stage))
-            case Kind.EXPAND:
-                return self.expand(call)
-            case Kind.SPLIT:
-                axis, parts, part = split_axis(stage)
-                return rows.split.format(x=tensor, axis=axis, parts=parts, part=part)
-            case Kind.ROLL:
-                roll = short_roll(stage, rows.name) if rows.short_rolls else roll_of(stage)
-                return rows.roll.format(x=tensor, shift=roll.shift, axis=roll.axis)
-            case Kind.SELECT | Kind.SLICE | Kind.FLIP:
-                return self.positions(stage)
-            case Kind.SHAPE:
-                assert isinstance(stage.move, Slice)
-                return rows.shape.format(x=tensor, start=stage.move.start, end=stage.move.end)
-            case _:
-                assert_never(stage.kind)
+    def put(self, expression: str) -> None:
+        """Write the line that makes a tensor of an expression, if that is not the tensor itself."""
+        if expression != self.tensor:
+            self.lines.append(f"y = {expression}")
+            self.tensor = "y"
 
-    def reshape(self, call: Call) -> str:
-        """Return the expression for a stage that cuts the elements anew."""
-        rows = self.framework
+    def add(self, call: Call) -> None:
+        """Write the line of a call; raise `ShapeError` for more dims than the framework has."""
+        if self.name in DIALECTS:
+            check_rank(call.stage.before, DIALECTS[self.name], "input")
+            check_rank(call.after, DIALECTS[self.name], "input")
+        super().add(call)
+
+    def transpose(self, call: Call) -> None:
+        """Write what moves axes."""
+        self.put(self.written(self.rows.transpose, call.move(Permute).axes))
+
+    def reshape(self, call: Call) -> None:
+        """Write what cuts the elements anew."""
+        rows = self.rows
         if rows.rules:
-            return self.written(rows.reshape, map(size_text, requested_shape(call, self.readings, rows.rules).dims))
+            dims = requested_shape(call, self.readings, rows.rules).dims
+            return self.put(self.written(rows.reshape, map(size_text, dims)))
         if rows.flatten and call.stage.kind is Kind.MERGE:
             merging = [dim for dim in call.dims if len(dim.axes or ()) > 1]
             if DIALECTS[call.trace.dialect].flattens is Flattens.RANGE and len(merging) < 2:
                 first, widest = max(enumerate(call.dims), key=lambda at: len(at[1].axes or ()))
                 last = first + max(1, len(widest.axes or ())) - 1
-                return rows.flatten.format(x=self.tensor, first=first, last=last)
+                return self.put(rows.flatten.format(x=self.tensor, first=first, last=last))
         whole = rows.view and call.stage.kind is Kind.VIEW and self.tensor == "x"
-        return self.written(rows.view if whole else rows.reshape, map(self.size, call.dims))
+        return self.put(self.written(rows.view if whole else rows.reshape, map(self.requested, call.dims)))
 
-    def expand(self, call: Call) -> str:
-        """Return the expression that repeats dims of 1, or a whole tensor."""
-        rows = self.framework
-        if not call.repeats:
-            return self.written(rows.expand, [self.size(dim, rows.kept) for dim in call.dims])
-        if rows.most_tiled is not None and len(call.repeats) > rows.most_tiled:
-            named = f"a tile of {len(call.repeats)} dims is not written as {rows.name} code"
-            raise misuse(f"{named}: it tiles at most {rows.most_tiled}")
-        new = 0 if rows.tiles_new_axes else len(call.repeats) - len(call.stage.before)
+    def squeeze(self, call: Call) -> None:
+        """Write what drops dims of 1."""
+        axes, every = call.dropped_axes(), call.drops_every_one()
+        if every or axes:
+            self.put(self.written(self.rows.squeeze_all if every else self.rows.squeeze, axes))
+
+    def unsqueeze(self, call: Call) -> None:
+        """Write what inserts dims of 1."""
+        self.put(self.written(self.rows.unsqueeze, call.inserted_axes()))
+
+    def expand(self, call: Call) -> None:
+        """Write what repeats dims of 1."""
+        self.put(self.written(self.rows.expand, [self.requested(dim, self.rows.kept) for dim in call.dims]))
+
+    def tile(self, call: Call) -> None:
+        """Write what repeats a whole tensor."""
+        rows, count = self.rows, len(call.repeats)
+        if rows.most_tiled is not None and count > rows.most_tiled:
+            raise misuse(
+                f"a tile of {count} dims is not written as {rows.name} code: it tiles at most {rows.most_tiled}"
+            )
+        new = 0 if rows.tiles_new_axes else count - len(call.stage.before)
         tensor = self.written(rows.unsqueeze, [0] * new) if new else self.tensor
-        return self.written(rows.tile, map(self.text, call.repeats), tensor)
+        self.put(self.written(rows.tile, map(self.size, call.repeats), tensor))
 
-    def positions(self, stage: Stage) -> str:
-        """Return the expression that keeps positions of axes. What no slice reads backwards is reversed first."""
-        rows, kept, tensor = self.framework, kept_axes(stage), self.tensor
+    def pick(self, call: Call) -> None:
+        """Write what keeps positions of axes. What no slice reads backwards is reversed first."""
+        rows, kept, tensor = self.rows, call.kept_axes(), self.tensor
         if rows.flip:
             back = [each.axis for each in kept if each.step < 0]
             tensor = self.written(rows.flip, back) if back else tensor
-            kept = tuple(turned(each, stage.before[each.axis]) if each.step < 0 else each for each in kept)
-        return self.indexed(tensor, kept)
-
-    def indexed(self, tensor: str, kept: Sequence[Kept]) -> str:
-        """Return the expression that keeps these positions; axes at the end that stay whole are not written."""
-        texts, most = [str(each) for each in kept], self.framework.most_sliced
-        while texts and texts[-1] == ":":
+            kept = tuple(turned(each, call.stage.before[each.axis]) if each.step < 0 else each for each in kept)
+        texts = [str(each) for each in kept]
+        while texts and texts[-1] == ":":  # axes at the end that stay whole are not written
             texts.pop()
-        if texts and most is not None and len(kept) > most:
-            name = self.framework.name
-            raise misuse(f"a slice of {len(kept)} dims is not written as {name} code: it slices at most {most}")
-        return f"{tensor}[{', '.join(texts)}]" if texts else tensor
+        if texts and rows.most_sliced is not None and len(kept) > rows.most_sliced:
+            named = f"a slice of {len(kept)} dims is not written as {rows.name} code"
+            raise misuse(f"{named}: it slices at most {rows.most_sliced}")
+        self.put(f"{tensor}[{', '.join(texts)}]" if texts else tensor)
+
+    def split(self, call: Call) -> None:
+        """Write what keeps one of the parts of an axis."""
+        axis, parts, part = call.split_axis()
+        self.put(self.rows.split.format(x=self.tensor, axis=axis, parts=parts, part=part))
+
+    def roll(self, call: Call) -> None:
+        """Write what rolls an axis."""
+        roll = call.short_roll(self.name) if self.rows.short_rolls else call.move(Roll)
+        self.put(self.rows.roll.format(x=self.tensor, shift=roll.shift, axis=roll.axis))
+
+    def shape(self, call: Call) -> None:
+        """Write what returns the dims."""
+        move = call.move(Slice)
+        self.put(self.rows.shape.format(x=self.tensor, start=move.start, end=move.end))
 
 
 def write(framework: Framework, answer: Trace | Chain) -> Code:
     """Return one line for each stage that does something; raise `ShapeError` for more dims than a framework has."""
-    program, lines, name = Program(framework, "x", Readings(answer.input)), list[str](), framework.name
+    program = Program(answer, framework)
     for call in calls_of(answer, folds=False):
-        if name in DIALECTS:
-            check_rank(call.stage.before, DIALECTS[name], "input")
-            check_rank(shape_after(call.stage), DIALECTS[name], "input")
-        line = program.line(call)
-        if line != program.tensor:
-            lines.append(f"y = {line}")
-            program = replace(program, tensor="y")
-    lines = lines or ["y = x"]
-    imports = sorted(line for module, line in IMPORTS.items() if re.search(rf"\b{module}\.", "\n".join(lines)))
-    text = "\n".join([*imports, title(answer), *lines])
-    warnings = (*general_warnings(answer, name), *empty_warnings(answer, name), *given_warnings(text, answer))
-    return Code(text, warnings)
+        program.add(call)
+    return program.code()
 
 
 WRITERS: dict[str, Callable[[Trace | Chain], Code]] = {

@@ -6,44 +6,43 @@ A dim is asked for as a number, as axes of the tensor that it is read from, or a
 from __future__ import annotations
 
 import ast
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import groupby
 from keyword import iskeyword
-from typing import assert_never
+from operator import gt
+from typing import ClassVar, TypeVar, assert_never
 
 from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
 from shapecalc.core.ask import DEFAULT_OPSET, ask
-from shapecalc.core.conditions import Never, differ, solved_names
-from shapecalc.core.dims import (
-    INT64_MAX,
-    Dim,
-    Monomial,
-    Shape,
-    lowest_terms,
-    monomial,
-    named_dim,
-    names,
-    product,
-    quotient,
-    rewrite,
-)
-from shapecalc.core.fixing import lasting_hint
+from shapecalc.core.conditions import Never, differ
+from shapecalc.core.dims import INT64_MAX, Dim, Monomial, Shape, monomial, named_dim, names, product, quotient, rewrite
 from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Slice
 from shapecalc.core.ops.split import SPLIT_AXIS
 from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.record import replace as replace_record
-from shapecalc.core.resolve import resolve, resolve_chain
+from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED, INFERRED_EMPTY, INSERTED_ONE, KEEPS, MERGED
 from shapecalc.core.text import brief, shape_text
+from shapecalc.view.code import Code
 
+M = TypeVar("M", Permute, Pick, Roll, Slice)
 INT32_MAX = 2**31 - 1
 INT64_MIN = -(2**63)
 RESERVED = {"x", "y", "np", "math", "torch", "rearrange", "repeat", "jnp", "tf", "paddle", "ops", "trt", "network"}
 RESERVED |= {"layer", "helper", "TensorProto", "nodes", "graph", "model", "sizes"}
 NUMBERED = {"axes", "ends", "index", "repeats", "shape", "size", "starts", "steps"}
 """The names that the code itself uses, and those that it uses with a number behind."""
+IMPORTS = {
+    "jnp": "import jax.numpy as jnp",
+    "math": "import math",
+    "np": "import numpy as np",
+    "paddle": "import paddle",
+    "tf": "import tensorflow as tf",
+    "trt": "import tensorrt as trt",
+    "torch": "import torch",
+}
+"""The modules that programs use, each with the line that imports it, in the order of these lines."""
 CUTS = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE, Kind.SQUEEZE, Kind.UNSQUEEZE)
 """The kinds of stage that keep the elements in order."""
 
@@ -69,6 +68,66 @@ class Call:
     """The dims that it asks for, if it asks for any."""
     repeats: Shape = ()
     """How often a `tile` repeats each axis, new ones in front."""
+
+    @property
+    def after(self) -> Shape:
+        """The shape that it makes."""
+        return self.stage.after or ()
+
+    def move(self, kind: type[M]) -> M:
+        """Return its move, which is of this kind."""
+        assert isinstance(self.stage.move, kind)
+        return self.stage.move
+
+    def steps(self, *rules: str) -> list[Step]:
+        """Return its steps by these rules."""
+        return [step for step in self.stage.steps if step.rule in rules]
+
+    def dropped_axes(self) -> list[int]:
+        """Return the axes that a squeeze drops."""
+        return [step.sources[0] for step in self.steps(DROPPED_ONE)]
+
+    def drops_every_one(self) -> bool:
+        """Say whether a squeeze names no axes, and takes every dim of 1 there is."""
+        kept = self.steps(*KEEPS)
+        every = len(kept) + len(self.dropped_axes()) == len(self.stage.before) and not self.stage.asked
+        return every and not any(map(_may_be_one, kept))
+
+    def inserted_axes(self) -> list[int]:
+        """Return the axes at which an unsqueeze puts its dims of 1."""
+        return [step.out for step in self.steps(INSERTED_ONE) if step.out is not None]
+
+    def short_roll(self, target: str) -> Roll:
+        """Return the roll of an axis with a shift of 32 bits, for targets that take no longer one.
+
+        Raises `ShapeError` (usage) if no such shift is the same.
+        """
+        roll = self.move(Roll)
+        dim = self.stage.before[roll.axis]
+        if abs(roll.shift) > INT32_MAX and isinstance(dim, int):
+            roll = Roll(roll.shift % dim if dim else 0, roll.axis)
+        if abs(roll.shift) > INT32_MAX:
+            raise misuse(f"a roll by {brief(str(roll.shift))} is not written as {target} code", "give a shorter shift")
+        return roll
+
+    def split_axis(self) -> tuple[int, int, int]:
+        """Return the axis that a split cuts, the count of parts, and the part that is kept."""
+        (step,) = self.steps(SPLIT_AXIS)
+        return step.sources[0], step.facts["parts"], step.facts["part"]
+
+    def kept_axes(self) -> tuple[Kept, ...]:
+        """Return what is kept of each axis.
+
+        >>> import shapecalc as sc
+        >>> [str(kept) for kept in calls_of(sc.select(("N", 3), 0, -1))[0].kept_axes()]
+        ['-1', ':']
+        """
+        rows = zip(self.move(Pick).axes, self.stage.before, strict=True)
+        return tuple(kept_of(axis, *positions, dim) for axis, (positions, dim) in enumerate(rows))
+
+    def cut_axes(self) -> tuple[Kept, ...]:
+        """Return what is kept of each axis that does not stay whole."""
+        return tuple(kept for kept in self.kept_axes() if str(kept) != ":")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,24 +184,6 @@ class RequestedShape:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Forms:
-    """How a framework writes the nodes that compute sizes, as templates. Each makes a tensor of one axis, `{name}`."""
-
-    sizes: str
-    """The shape of `x`, which the others call `sizes`."""
-    constant: str
-    """The items `{0}`, `{1}` of them."""
-    axis: str
-    """Item `{0}` of `sizes`."""
-    multiply: str
-    divide: str
-    concat: str
-    """All items of the tensors `{0}`."""
-    quote: str = ""
-    """What stands around the name of a tensor in `concat`."""
-
-
 def calls_of(answer: Trace | Chain, *, tiles: bool = True, folds: bool = True) -> list[Call]:
     """Return the calls of an answer; what changes nothing is left out.
 
@@ -158,26 +199,27 @@ def calls_of(answer: Trace | Chain, *, tiles: bool = True, folds: bool = True) -
         folded = _folded(calls[-1], call) if folds and calls else None
         if folded:
             calls.pop()
-        if not folds or not _changes_nothing((folded or call).stage):
+        if not folds or not _changes_nothing(folded or call):
             calls.append(folded or call)
     return calls
 
 
 def _calls_of_trace(trace: Trace, *, tiles: bool) -> list[Call]:
     if tiles and trace.op == "tile" and trace.stages:
-        before, after = trace.stages[0].before, shape_after(trace.stages[-1])
+        before, after = trace.stages[0].before, trace.stages[-1].after or ()
         repeats = trace.request.arguments["repeats"]
         stage = Stage(Kind.EXPAND, "tile", "repeats", before, repeats, (), after, Expand(after))
         return [Call(trace, stage, (), (*(1,) * (len(before) - len(repeats)), *repeats))]
-    return [Call(trace, stage, requested_dims(stage)) for stage in trace.stages]
+    calls = [Call(trace, stage) for stage in trace.stages]
+    return [replace(call, dims=requested_dims(call)) for call in calls]
 
 
-def _changes_nothing(stage: Stage) -> bool:
+def _changes_nothing(call: Call) -> bool:
+    stage = call.stage
     if isinstance(stage.move, Permute):
         return stage.move.axes == tuple(range(len(stage.before)))
-    if isinstance(stage.move, Pick):
-        return stage.before == stage.after and not cut_axes(stage)
-    return not isinstance(stage.move, (Roll, Slice)) and stage.before == stage.after
+    same = stage.before == stage.after and not isinstance(stage.move, (Roll, Slice))
+    return same and not (isinstance(stage.move, Pick) and call.cut_axes())
 
 
 def _folded(first: Call, second: Call) -> Call | None:
@@ -188,21 +230,18 @@ def _folded(first: Call, second: Call) -> Call | None:
         return Call(first.trace, _stage_of(Kind.PERMUTE, one, two, move))
     if one.kind not in CUTS or two.kind not in CUTS or 0 in one.before:
         return None
-    move_both = Reshape(shape_after(two))
-    return Call(first.trace, _stage_of(Kind.RESHAPE, one, two, move_both), _folded_dims(first.dims, second.dims))
+    dims = _with_one_hole([_read_through(dim, first.dims) for dim in second.dims])
+    return Call(first.trace, _stage_of(Kind.RESHAPE, one, two, Reshape(second.after)), dims)
 
 
 def _stage_of(kind: Kind, one: Stage, two: Stage, move: Permute | Reshape) -> Stage:
     return Stage(kind, one.label, one.argument, one.before, (), (), two.after, move)
 
 
-def _folded_dims(first: Sequence[RequestedDim], second: Sequence[RequestedDim]) -> tuple[RequestedDim, ...]:
-    """Return the dims of two reshapes as those of one. Only the first that is inferred stays so."""
-    dims = list[RequestedDim]()
-    for dim in second:
-        found = _read_through(dim, first)
-        dims.append(replace(found, inferred=found.inferred and not any(each.inferred for each in dims)))
-    return tuple(dims)
+def _with_one_hole(dims: Sequence[RequestedDim]) -> tuple[RequestedDim, ...]:
+    """Return dims of which only the first that may be inferred is."""
+    hole = next((out for out, dim in enumerate(dims) if dim.inferred), None)
+    return tuple(replace(dim, inferred=out == hole) for out, dim in enumerate(dims))
 
 
 def _read_through(dim: RequestedDim, first: Sequence[RequestedDim]) -> RequestedDim:
@@ -212,73 +251,56 @@ def _read_through(dim: RequestedDim, first: Sequence[RequestedDim]) -> Requested
     return first[dim.axes[0]] if len(dim.axes) == 1 else RequestedDim(dim.value)
 
 
-def shape_after(stage: Stage) -> Shape:
-    """Return the shape after a stage of an answer that was not refused."""
-    return stage.after or ()
-
-
 def shapes_of(answer: Trace | Chain) -> list[Shape]:
     """Return the shape of `x`, and the shape after every stage."""
-    return [answer.input, *map(shape_after, answer.stages)]
+    return [answer.input, *(stage.after or () for stage in answer.stages)]
 
 
-def requested_dims(stage: Stage) -> tuple[RequestedDim, ...]:
-    """Return the dims that a stage asks for, one by one; none if it moves axes, keeps positions or returns the dims."""
-    match stage.kind:
+def requested_dims(call: Call) -> tuple[RequestedDim, ...]:
+    """Return the dims that a call asks for, one by one; none if it moves axes, keeps positions or returns the dims."""
+    match call.stage.kind:
         case Kind.RESHAPE | Kind.VIEW:
-            return _reshape_dims(stage)
+            return _reshape_dims(call)
         case Kind.MERGE:
-            return _flatten_dims(stage)
+            return _flatten_dims(call)
         case Kind.SQUEEZE:
-            gone = {*squeezed_axes(stage)}
-            return tuple(RequestedDim(dim, (axis,)) for axis, dim in enumerate(stage.before) if axis not in gone)
+            gone = {*call.dropped_axes()}
+            return tuple(RequestedDim(dim, (axis,)) for axis, dim in enumerate(call.stage.before) if axis not in gone)
         case Kind.UNSQUEEZE:
-            return tuple(
-                RequestedDim(step.dim, step.sources or None) for step in _steps_of(stage, INSERTED_ONE, *KEEPS)
-            )
+            return tuple(RequestedDim(step.dim, step.sources or None) for step in call.steps(INSERTED_ONE, *KEEPS))
         case Kind.EXPAND:
-            return _expand_dims(stage)
+            return _expand_dims(call.stage)
         case Kind.PERMUTE | Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.ROLL | Kind.SHAPE:
             return ()
         case _:
-            assert_never(stage.kind)
+            assert_never(call.stage.kind)
 
 
-def _steps_of(stage: Stage, *rules: str) -> list[Step]:
-    """Return the steps of a stage by these rules."""
-    return [step for step in stage.steps if step.rule in rules]
-
-
-def _reshape_dims(stage: Stage) -> tuple[RequestedDim, ...]:
+def _reshape_dims(call: Call) -> tuple[RequestedDim, ...]:
     """Return the dims of a reshape. Each is copied, kept, inferred or given."""
-    settling = {step.out: step for step in stage.steps if step.out is not None}
-    holes = [out for out, step in settling.items() if _may_be_inferred(stage, step)]
     dims = {}
-    for out, step in settling.items():
-        axes = step.sources if step.rule in (COPIED_ZERO, *KEEPS) else None
-        dims[out] = RequestedDim(step.dim, axes, out in holes[:1])
-    return tuple(dims.get(out) or RequestedDim(dim) for out, dim in enumerate(shape_after(stage)))
+    for step in call.stage.steps:
+        if step.out is not None:
+            axes = step.sources if step.rule in (COPIED_ZERO, *KEEPS) else None
+            dims[step.out] = RequestedDim(step.dim, axes, _may_be_inferred(call, step, step.out))
+    return _with_one_hole([dims.get(out) or RequestedDim(dim) for out, dim in enumerate(call.after)])
 
 
-def _may_be_inferred(stage: Stage, step: Step) -> bool:
+def _may_be_inferred(call: Call, step: Step, out: int) -> bool:
     """Say whether a dim may be written as -1: it was asked for so, and the other dims hold something."""
-    if step.rule == INFERRED_EMPTY or step.out is None:
+    if step.rule == INFERRED_EMPTY or not (step.rule == INFERRED or call.stage.asked[out] == -1):
         return False
-    if step.rule != INFERRED and stage.asked[step.out] != -1:
-        return False
-    after = shape_after(stage)
-    return 0 not in after[: step.out] + after[step.out + 1 :]
+    return _others_hold(call, out)
 
 
-def _flatten_dims(stage: Stage) -> tuple[RequestedDim, ...]:
+def _others_hold(call: Call, out: int | None) -> bool:
+    return all(dim != 0 for at, dim in enumerate(call.after) if at != out)
+
+
+def _flatten_dims(call: Call) -> tuple[RequestedDim, ...]:
     """Return the dims of a flatten. The first that merges axes is inferred, if no other dim is 0."""
-    dims, free = [], True
-    for step in _steps_of(stage, MERGED):
-        others = [dim for out, dim in enumerate(shape_after(stage)) if out != step.out]
-        inferred = free and len(step.sources) > 1 and 0 not in others
-        free = free and not inferred
-        dims.append(RequestedDim(step.dim, step.sources, inferred))
-    return tuple(dims)
+    merging = [(step, len(step.sources) > 1 and _others_hold(call, step.out)) for step in call.steps(MERGED)]
+    return _with_one_hole([RequestedDim(step.dim, step.sources, inferred) for step, inferred in merging])
 
 
 def _expand_dims(stage: Stage) -> tuple[RequestedDim, ...]:
@@ -291,23 +313,6 @@ def _expand_dims(stage: Stage) -> tuple[RequestedDim, ...]:
     )
 
 
-def squeezed_axes(stage: Stage) -> list[int]:
-    """Return the axes that a squeeze drops."""
-    return [step.sources[0] for step in _steps_of(stage, DROPPED_ONE)]
-
-
-def inserted_axes(stage: Stage) -> tuple[int, ...]:
-    """Return the axes at which an unsqueeze puts its dims of 1."""
-    return tuple(step.out for step in _steps_of(stage, INSERTED_ONE) if step.out is not None)
-
-
-def drops_every_one(stage: Stage) -> bool:
-    """Say whether a squeeze names no axes, and takes every dim of 1 there is."""
-    kept = _steps_of(stage, *KEEPS)
-    every = len(kept) + len(_steps_of(stage, DROPPED_ONE)) == len(stage.before) and not stage.asked
-    return every and not any(map(_may_be_one, kept))
-
-
 def _may_be_one(step: Step) -> bool:
     """Say whether a dim that stays can be 1 under the conditions of its step."""
     try:
@@ -316,77 +321,19 @@ def _may_be_one(step: Step) -> bool:
         return True
 
 
-def pick_of(stage: Stage) -> Pick:
-    """Return the move of a stage that keeps some positions of axes."""
-    assert isinstance(stage.move, Pick)
-    return stage.move
-
-
-def roll_of(stage: Stage) -> Roll:
-    """Return the move of a stage that rolls an axis."""
-    assert isinstance(stage.move, Roll)
-    return stage.move
-
-
-def short_roll(stage: Stage, target: str) -> Roll:
-    """Return the move of a stage that rolls an axis, with a shift of 32 bits, for targets that take no longer one.
-
-    Raises `ShapeError` (usage) if no such shift is the same.
-    """
-    roll = roll_of(stage)
-    dim = stage.before[roll.axis]
-    if abs(roll.shift) > INT32_MAX and isinstance(dim, int):
-        roll = Roll(roll.shift % dim if dim else 0, roll.axis)
-    if abs(roll.shift) > INT32_MAX:
-        raise misuse(f"a roll by {brief(str(roll.shift))} is not written as {target} code", "give a shorter shift")
-    return roll
-
-
-def split_axis(stage: Stage) -> tuple[int, int, int]:
-    """Return the axis that a split cuts, the count of parts, and the part that is kept."""
-    for step in stage.steps:
-        if step.rule == SPLIT_AXIS:
-            return step.sources[0], step.facts["parts"], step.facts["part"]
-    raise TypeError(f"{stage.label} splits no axis")
-
-
-def kept_axes(stage: Stage) -> tuple[Kept, ...]:
-    """Return what a stage keeps of each axis.
-
-    >>> import shapecalc as sc
-    >>> [str(kept) for kept in kept_axes(sc.select(("N", 3), 0, -1).stages[0])]
-    ['-1', ':']
-    """
-    found = list[Kept]()
-    for axis, ((start, step, size), dim) in enumerate(zip(pick_of(stage).axes, stage.before, strict=True)):
-        if size is None:
-            found.append(Kept(axis, start, None, goes=True))
-        else:
-            found.append(
-                _known(axis, start, step, size, dim) if isinstance(dim, int) else _open(axis, start, step, size)
-            )
-    return tuple(found)
-
-
-def cut_axes(stage: Stage) -> tuple[Kept, ...]:
-    """Return what a stage keeps of each axis that does not stay whole."""
-    return tuple(kept for kept in kept_axes(stage) if str(kept) != ":")
-
-
-def _known(axis: int, start: int, step: int, size: int, dim: int) -> Kept:
-    """Return what is kept of an axis whose size is a number; an end that lies at the end of the axis is left open."""
+def kept_of(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> Kept:
+    """Return what positions keep of an axis; an end that lies at the end of the axis is left open."""
+    if size is None:
+        return Kept(axis, start, None, goes=True)
+    if not isinstance(dim, int):  # all of it, either way, every so many, or the first or the last
+        at_end = start == (0 if step > 0 else -1)
+        return Kept(axis, None if at_end else start, 1 if size == 1 and at_end else None, step)
     if size == 0:
         return Kept(axis, None, None if dim == 0 else 0)
     first = start % dim
-    stop = first + step * size
+    stop = first + step * int(str(size))
     at_end = first == (0 if step > 0 else dim - 1)
     return Kept(axis, None if at_end else first, stop if 0 <= stop < dim else None, step)
-
-
-def _open(axis: int, start: int, step: int, size: Dim) -> Kept:
-    """Return what is kept of an axis with a name: all of it, either way, every so many, or the first or the last."""
-    at_end = start == (0 if step > 0 else -1)
-    return Kept(axis, None if at_end else start, 1 if size == 1 and at_end else None, step)
 
 
 def turned(kept: Kept, dim: Dim) -> Kept:
@@ -406,11 +353,7 @@ def requested_shape(call: Call, readings: Readings, rules: Rules, *, literal: bo
     copies_any = rules.copies_of_empty or 0 not in before
     copied = [copies_any and _can_copy(dim, out, before) for out, dim in enumerate(asked)]
     empty = [dim.value == 0 and not dim.inferred for dim in asked]
-    literal = (
-        literal
-        or _was_literal(call, rules)
-        or any(zero and not copies for zero, copies in zip(empty, copied, strict=True))
-    )
+    literal = literal or _was_literal(call, rules) or any(map(gt, empty, copied))
     zeros = literal and any(dim.value == 0 for dim in asked)
     hole = None if zeros else _hole(asked, [copies and not literal for copies in copied], readings)
     dims, warnings = list[Dim](), list[str]()
@@ -424,15 +367,6 @@ def requested_shape(call: Call, readings: Readings, rules: Rules, *, literal: bo
     if not _was_asked(call, tuple(dims), literal, rules):
         _check(before, tuple(dims), literal, rules)
     return RequestedShape(tuple(map(readings.read, dims)), literal, tuple(warnings))
-
-
-def two_way_dims(before: Shape, asked: Sequence[RequestedDim], readings: Readings) -> Shape:
-    """Return the shape to request from a broadcast that lets either side grow: 1 for a dim that the tensor has."""
-    dims = list[Dim]()
-    for axis, dim in enumerate(asked, len(before) - len(asked)):
-        same = axis >= 0 and before[axis] == dim.value and isinstance(dim.value, Monomial)
-        dims.append(1 if dim.axes or same else readings.read(dim.value))
-    return tuple(dims)
 
 
 def _can_copy(dim: RequestedDim, out: int, before: Shape) -> bool:
@@ -584,59 +518,97 @@ def is_computed(dims: Iterable[Dim]) -> bool:
     return any(name.startswith("[") for name in names(dims))
 
 
-def texts_of(dims: Iterable[Dim]) -> str:
-    """Return dims that are known before a model runs as the items of a list."""
-    return ", ".join(map(size_text, dims))
+class Writer(ABC):
+    """A program while it is written: its lines so far, and the name of the tensor that the last one makes."""
 
+    name: str
+    node_name: ClassVar[str] = "operator"
+    intro: ClassVar[tuple[str, ...]] = ()
+    """The lines before the comment with the shapes."""
 
-class Sizes:
-    """The nodes that compute sizes, each written once."""
-
-    def __init__(self, forms: Forms) -> None:
-        """Start without nodes."""
-        self.forms = forms
-        self.made: dict[tuple[str, ...], str] = {}
+    def __init__(self, answer: Trace | Chain) -> None:
+        """Start at the input `x`."""
+        self.answer, self.tensor = answer, "x"
+        self.readings = Readings(answer.input)
         self.lines: list[str] = []
+        self.warnings: list[str] = []
 
-    def vector(self, dims: Iterable[Dim]) -> str:
-        """Return the name of the tensor that holds these dims."""
-        parts = list[str]()
-        for computed, run in groupby(dims, lambda dim: is_computed([dim])):
-            row = tuple(run)
-            parts += map(self._size, row) if computed else [self._constant(row)]
-        quote = self.forms.quote
-        joined = ", ".join(f"{quote}{part}{quote}" for part in parts)
-        return parts[0] if len(parts) == 1 else self._make(self.forms.concat, joined)
+    def add(self, call: Call) -> None:
+        """Write a call."""
+        match call.stage.kind:
+            case Kind.PERMUTE:
+                self.transpose(call)
+            case Kind.RESHAPE | Kind.VIEW | Kind.MERGE:
+                self.reshape(call)
+            case Kind.SQUEEZE:
+                self.squeeze(call)
+            case Kind.UNSQUEEZE:
+                self.unsqueeze(call)
+            case Kind.EXPAND:
+                repeat = self.tile if call.repeats else self.expand
+                repeat(call)
+            case Kind.SELECT | Kind.SLICE | Kind.FLIP:
+                self.pick(call)
+            case Kind.SPLIT:
+                self.split(call)
+            case Kind.ROLL:
+                self.roll(call)
+            case Kind.SHAPE:
+                self.shape(call)
+            case _:
+                assert_never(call.stage.kind)
 
-    def _size(self, dim: Dim) -> str:
-        whole = monomial(dim)
-        above = self._product(whole.numerator, {name: power for name, power in whole.powers if power > 0})
-        below = {name: -power for name, power in whole.powers if power < 0}
-        if whole.denominator == 1 and not below:
-            return above
-        return self._make(self.forms.divide, above, self._product(whole.denominator, below))
+    @abstractmethod
+    def transpose(self, call: Call) -> None:
+        """Write what moves axes."""
 
-    def _product(self, number: int, powers: Mapping[str, int]) -> str:
-        """Return the name of the tensor that holds a product of axes, names that are given, and a number."""
-        axes = [name[1:-1] for name, power in powers.items() if name.startswith("[") for _ in range(power)]
-        given = lowest_terms(number, 1, {name: power for name, power in powers.items() if not name.startswith("[")})
-        factors = [self._make(self.forms.axis, axis) for axis in axes]
-        if given != 1 or not factors:
-            factors.append(self._constant((given,)))
-        return reduce(lambda first, second: self._make(self.forms.multiply, first, second), factors)
+    @abstractmethod
+    def reshape(self, call: Call) -> None:
+        """Write what cuts the elements anew."""
 
-    def _constant(self, dims: Shape) -> str:
-        return self._make(self.forms.constant, texts_of(dims), str(len(dims)))
+    @abstractmethod
+    def squeeze(self, call: Call) -> None:
+        """Write what drops dims of 1."""
 
-    def _make(self, form: str, *inputs: str) -> str:
-        """Return the name of what a node makes; the node is written when it is first asked for."""
-        if form == self.forms.axis and not any(key[0] == form for key in self.made):
-            self.lines.append(self.forms.sizes)
-        key = (form, *inputs)
-        if key not in self.made:
-            self.made[key] = f"size{len(self.made) + 1}"
-            self.lines.append(form.format(*inputs, name=self.made[key]))
-        return self.made[key]
+    @abstractmethod
+    def unsqueeze(self, call: Call) -> None:
+        """Write what inserts dims of 1."""
+
+    @abstractmethod
+    def expand(self, call: Call) -> None:
+        """Write what repeats dims of 1."""
+
+    def tile(self, call: Call) -> None:
+        """Write what repeats a whole tensor; raise `TypeError` if it is not to be one call."""
+        raise TypeError(f"{self.name} has no {self.node_name} that tiles")
+
+    @abstractmethod
+    def pick(self, call: Call) -> None:
+        """Write what keeps positions of axes."""
+
+    @abstractmethod
+    def split(self, call: Call) -> None:
+        """Write what keeps one of the parts of an axis."""
+
+    def roll(self, call: Call) -> None:
+        """Write what rolls an axis; raise `ShapeError` (usage) if nothing does."""
+        raise misuse(f"{self.name} has no {self.node_name} that rolls")
+
+    @abstractmethod
+    def shape(self, call: Call) -> None:
+        """Write what returns the dims."""
+
+    def text(self) -> str:
+        """Return the whole code, once all calls are written."""
+        lines = self.lines or ["y = x"]
+        used = [line for module, line in IMPORTS.items() if re.search(rf"\b{module}\.", "\n".join(lines))]
+        return "\n".join([*used, *self.intro, title(self.answer), *lines])
+
+    def code(self, *batch: str) -> Code:
+        """Return the whole code with its warnings, those about the batch among them."""
+        text, answer = self.text(), self.answer
+        about = (*general_warnings(answer, self.name), *batch, *empty_warnings(answer, self.name))
+        return Code(text, (*about, *given_warnings(text, answer), *self.warnings))
 
 
 def title(answer: Trace | Chain) -> str:
@@ -664,42 +636,5 @@ def given_warnings(text: str, answer: Trace | Chain) -> list[str]:
     known = names(dict.fromkeys(dim for shape in shapes_of(answer) for dim in shape))
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} if known else set()
     open_names = {name: given_name(name) for name in known if not name.startswith("?") and given_name(name) in used}
-    return [
-        f"{name} is a size that the code must be given"
-        if name == given
-        else f"{given} is the size {name}, which the code must be given"
-        for name, given in open_names.items()
-    ]
-
-
-def batch_warnings(answer: Trace | Chain, *, declared: bool = False) -> list[str]:
-    """Return the warning that the code says how large the first dim is, and what is right for every size of it.
-
-    With `declared` the code holds the shape of the input, and so its first dim in any case.
-
-    >>> from shapecalc.core.ask import ask
-    >>> from shapecalc.core.resolve import resolve
-    >>> batch_warnings(resolve(ask("reshape", "8,3,4", {"target": "8,6,2"})))[0].partition(";")[0]
-    'this code is right for a first dim of 8 only, as the input N,3,4 shows'
-    """
-    batch, *others = answer.input or (None,)
-    if not isinstance(batch, int) or not others:
-        return []
-    requests = [trace.request for trace in answer.traces]
-    used = names([dim for request in requests for dim in request.dims])
-    name = next(name for name in ("N", "B", "BATCH") if name not in used)
-    shape = (named_dim(name), *others)
-    try:
-        named = resolve_chain([replace_record(requests[0], input=shape), *requests[1:]])
-    except ShapeError:
-        return []
-    shown = brief(shape_text(shape))
-    if solved_names(named.conditions).get(name) == batch:
-        only = f"this code is right for a first dim of {batch} only, as the input {shown} shows"
-        return ["; ".join(filter(None, (only, lasting_hint(named))))]
-    first, *rest = named.output or (None,)
-    if first == batch and name in names(rest):
-        return [f"the first dim is {batch} for every batch: from {shown} comes {brief(shape_text((first, *rest)))}"]
-    if not declared or batch == 0:
-        return []
-    return [f"the code declares a first dim of {batch}; for other sizes of it write the input as {shown}"]
+    renamed = {name: f"{given} is the size {name}, which" for name, given in open_names.items() if name != given}
+    return [f"{renamed.get(name, f'{name} is a size that')} the code must be given" for name in open_names]

@@ -16,16 +16,7 @@ from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
-from shapecalc.view.code.dims import (
-    Readings,
-    calls_of,
-    general_warnings,
-    given_warnings,
-    shape_after,
-    shapes_of,
-    size_text,
-    title,
-)
+from shapecalc.view.code.dims import Readings, calls_of, general_warnings, given_warnings, shapes_of, size_text, title
 
 ALPHABET = 26
 
@@ -47,7 +38,7 @@ def einops(answer: Trace | Chain) -> Code:
     names = _names(rows)
     name = "repeat" if repeated else "rearrange"
     sides = [" ".join(_axis(axis, names) for axis in axes) for axes in (sources, map(merge, pattern.axes))]
-    lengths_of = [piece for axis in sources for piece in _told(axis, readings)] + [
+    lengths_of = [piece for axis in sources for piece in _lengths_needed(axis, readings)] + [
         piece for axis in repeated for piece in axis
     ]
     lengths = "".join(f", {names[piece]}={size_text(readings.read(_size(piece)))}" for piece in lengths_of)
@@ -77,7 +68,7 @@ class Pattern:
 
     def move(self, stage: Stage) -> None:
         """Make the move of a stage; raise `ShapeError` (usage) if no pattern can."""
-        output = self._solve(shape_after(stage))
+        output = self._solve(stage.after or ())
         match stage.move:
             case Permute(axes):
                 self.axes = [self.axes[axis] for axis in axes]
@@ -131,7 +122,7 @@ def _size(piece: Atom) -> Dim:
     return substitute(piece.size, {EMPTY: 0})
 
 
-def _told(axis: Atoms, readings: Readings) -> Atoms:
+def _lengths_needed(axis: Atoms, readings: Readings) -> Atoms:
     """Return the pieces of an axis of the input whose sizes the call must get: all but one, or all if one is 0."""
 
     def cost(piece: Atom) -> tuple[int, bool]:
@@ -143,7 +134,7 @@ def _told(axis: Atoms, readings: Readings) -> Atoms:
 
 
 def _mixing_error(stage: Stage) -> ShapeError:
-    old, new = (brief(shape_text(shape)) for shape in (stage.before, shape_after(stage)))
+    old, new = (brief(shape_text(shape)) for shape in (stage.before, stage.after or ()))
     return misuse(f"einops has no pattern from {old} to {new}: the reshape mixes axes")
 
 

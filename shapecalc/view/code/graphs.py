@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import ClassVar, assert_never
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import groupby
+from typing import ClassVar
 
-from shapecalc.core.answers import Chain, Kind, Stage, Trace
+from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.core.ask import DEFAULT_OPSET
 from shapecalc.core.conditions import solved_names
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, check_rank, spelled
 from shapecalc.core.dialects.onnx import ONNX
-from shapecalc.core.dims import Dim, Monomial, Shape, all_known, rewrite
-from shapecalc.core.moves import Permute, Slice
+from shapecalc.core.dims import Dim, Monomial, Shape, all_known, lowest_terms, monomial, named_dim, names, rewrite
+from shapecalc.core.fixing import lasting_hint
+from shapecalc.core.moves import Permute, Pick, Slice
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import misuse
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import replace as replace_record
+from shapecalc.core.resolve import resolve_chain
 from shapecalc.core.simplify import MOST_DIMS, Goal, runs, simplify
-from shapecalc.core.text import brief
+from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
 from shapecalc.view.code.dims import (
     CUTS,
     Call,
-    Forms,
     Kept,
-    Readings,
     RequestedDim,
     Rules,
-    Sizes,
-    batch_warnings,
+    Writer,
     calls_of,
-    cut_axes,
-    drops_every_one,
-    empty_warnings,
-    general_warnings,
-    given_warnings,
-    inserted_axes,
     is_computed,
-    pick_of,
     requested_shape,
-    shape_after,
-    short_roll,
-    split_axis,
-    squeezed_axes,
-    texts_of,
+    size_text,
     title,
-    two_way_dims,
 )
 
 AXES_ARE_INPUTS = 13
@@ -67,106 +56,82 @@ FIRST_OPSETS = {"Expand": 8, "start": 15, "steps": STEPS}
 """The first opsets with an operator, or with an attribute."""
 
 
-class Graph(ABC):
-    """A graph while code for it is written: its nodes so far, and the name of the tensor that the last one makes."""
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """How a framework writes the nodes that compute sizes, as templates. Each makes a tensor of one axis, `{name}`."""
 
-    name: ClassVar[str]
-    node_name: ClassVar[str] = "operator"
+    sizes: str
+    """The shape of `x`, which the others call `sizes`."""
+    constant: str
+    """The items `{0}`, `{1}` of them."""
+    axis: str
+    """Item `{0}` of `sizes`."""
+    multiply: str
+    divide: str
+    concat: str
+    """All items of the tensors `{0}`."""
+    quote: str = ""
+    """What stands around the name of a tensor in `concat`."""
+
+
+class Graph(Writer):
+    """A graph while code for it is written. Each node that computes sizes is written once."""
+
     forms: ClassVar[Forms]
-    modules: ClassVar[dict[str, str]] = {}
-    """The modules that the code may use, each with the line that imports it."""
-    intro: ClassVar[tuple[str, ...]] = ()
-    """The lines before the comment with the shapes."""
 
     def __init__(self, answer: Trace | Chain) -> None:
         """Start at the input `x`."""
-        self.tensor = "x"
-        self.readings = Readings(answer.input)
-        self.sizes = Sizes(self.forms)
-        self.lines = self.sizes.lines
-        self.warnings: list[str] = []
+        super().__init__(answer)
+        self.made: dict[tuple[str, ...], str] = {}
+        """The tensors that hold sizes, each by the form of its node and what the node reads."""
 
-    def add(self, call: Call) -> None:
-        """Write the nodes of a call."""
-        match call.stage.kind:
-            case Kind.PERMUTE:
-                self.transpose(call)
-            case Kind.RESHAPE | Kind.VIEW | Kind.MERGE:
-                self.reshape(call)
-            case Kind.SQUEEZE:
-                self.squeeze(call)
-            case Kind.UNSQUEEZE:
-                self.unsqueeze(call)
-            case Kind.EXPAND:
-                repeat = self.tile if call.repeats else self.expand
-                repeat(call)
-            case Kind.SELECT | Kind.SLICE | Kind.FLIP:
-                self.pick(call.stage)
-            case Kind.SPLIT:
-                self.split(call.stage)
-            case Kind.ROLL:
-                self.roll(call.stage)
-            case Kind.SHAPE:
-                assert isinstance(call.stage.move, Slice)
-                self.shape(call.stage, call.stage.move)
-            case _:
-                assert_never(call.stage.kind)
+    def two_way_dims(self, call: Call) -> Shape:
+        """Return the shape to request from a broadcast that lets either side grow: 1 for a dim that the tensor has."""
+        dims, before = list[Dim](), call.stage.before
+        for axis, dim in enumerate(call.dims, len(before) - len(call.dims)):
+            same = axis >= 0 and before[axis] == dim.value and isinstance(dim.value, Monomial)
+            dims.append(1 if dim.axes or same else self.readings.read(dim.value))
+        return tuple(dims)
 
-    @abstractmethod
-    def transpose(self, call: Call) -> None:
-        """Write what moves axes."""
+    def computed(self, dims: Iterable[Dim]) -> str:
+        """Return the name of the tensor that holds dims of which some are computed."""
+        parts = list[str]()
+        for computed, run in groupby(dims, lambda dim: is_computed([dim])):
+            row = tuple(run)
+            parts += map(self._size, row) if computed else [self._constant(row)]
+        quote = self.forms.quote
+        joined = ", ".join(f"{quote}{part}{quote}" for part in parts)
+        return parts[0] if len(parts) == 1 else self._make(self.forms.concat, joined)
 
-    @abstractmethod
-    def reshape(self, call: Call) -> None:
-        """Write what cuts the elements anew."""
+    def _size(self, dim: Dim) -> str:
+        whole = monomial(dim)
+        above = self._product(whole.numerator, {name: power for name, power in whole.powers if power > 0})
+        below = {name: -power for name, power in whole.powers if power < 0}
+        if whole.denominator == 1 and not below:
+            return above
+        return self._make(self.forms.divide, above, self._product(whole.denominator, below))
 
-    @abstractmethod
-    def squeeze(self, call: Call) -> None:
-        """Write what drops dims of 1."""
+    def _product(self, number: int, powers: Mapping[str, int]) -> str:
+        """Return the name of the tensor that holds a product of axes, names that are given, and a number."""
+        axes = [name[1:-1] for name, power in powers.items() if name.startswith("[") for _ in range(power)]
+        given = lowest_terms(number, 1, {name: power for name, power in powers.items() if not name.startswith("[")})
+        factors = [self._make(self.forms.axis, axis) for axis in axes]
+        if given != 1 or not factors:
+            factors.append(self._constant((given,)))
+        return reduce(lambda first, second: self._make(self.forms.multiply, first, second), factors)
 
-    @abstractmethod
-    def unsqueeze(self, call: Call) -> None:
-        """Write what inserts dims of 1."""
+    def _constant(self, dims: Shape) -> str:
+        return self._make(self.forms.constant, texts_of(dims), str(len(dims)))
 
-    @abstractmethod
-    def expand(self, call: Call) -> None:
-        """Write what repeats dims of 1."""
-
-    def tile(self, call: Call) -> None:
-        """Write what repeats a whole tensor; raise `TypeError` if it is not to be one call."""
-        raise TypeError(f"{self.name} has no {self.node_name} that tiles")
-
-    @abstractmethod
-    def pick(self, stage: Stage) -> None:
-        """Write what keeps positions of axes."""
-
-    @abstractmethod
-    def split(self, stage: Stage) -> None:
-        """Write what keeps one of the parts of an axis."""
-
-    def roll(self, stage: Stage) -> None:
-        """Write what rolls an axis; raise `ShapeError` (usage) if nothing does."""
-        raise misuse(f"{self.name} has no {self.node_name} that rolls")
-
-    @abstractmethod
-    def shape(self, stage: Stage, move: Slice) -> None:
-        """Write what returns the dims."""
-
-    def permutation(self, call: Call) -> tuple[int, ...]:
-        """Return the permutation of a call that moves axes."""
-        assert isinstance(call.stage.move, Permute)
-        return call.stage.move.axes
-
-    def text(self, answer: Trace | Chain) -> str:
-        """Return the whole code, once all nodes are written."""
-        imports = [line for name, line in self.modules.items() if any(f"{name}." in text for text in self.lines)]
-        return "\n".join([*imports, *self.intro, title(answer), *(self.lines or ["y = x"])])
-
-    def code(self, answer: Trace | Chain, *, declared: bool = False) -> Code:
-        """Return the whole code with its warnings; `declared` is whether it holds the shape of the input."""
-        text, batch = self.text(answer), batch_warnings(answer, declared=declared)
-        about = (*general_warnings(answer, self.name), *batch, *empty_warnings(answer, self.name))
-        return Code(text, (*about, *given_warnings(text, answer), *self.warnings))
+    def _make(self, form: str, *inputs: str) -> str:
+        """Return the name of what a node makes; the node is written when it is first asked for."""
+        if form == self.forms.axis and not any(key[0] == form for key in self.made):
+            self.lines.append(self.forms.sizes)
+        key = (form, *inputs)
+        if key not in self.made:
+            self.made[key] = f"size{len(self.made) + 1}"
+            self.lines.append(form.format(*inputs, name=self.made[key]))
+        return self.made[key]
 
 
 class OnnxModel(Graph):
@@ -217,11 +182,11 @@ class OnnxModel(Graph):
             return self.constant(kind, texts_of(dims), str(len(dims)))
         if self.opset < INTEGERS_ARE_COMPUTED:
             raise misuse("a model of this opset computes no sizes", f"use --opset {INTEGERS_ARE_COMPUTED} or later")
-        return self.sizes.vector(dims)
+        return self.computed(dims)
 
     def transpose(self, call: Call) -> None:
         """Write a Transpose."""
-        self.node("Transpose", perm=list(self.permutation(call)))
+        self.node("Transpose", perm=list(call.move(Permute).axes))
 
     def reshape(self, call: Call) -> None:
         """Write a Reshape or a Flatten. 0 and -1 stay if they mean the same; allowzero is set if 0 is a size."""
@@ -239,14 +204,14 @@ class OnnxModel(Graph):
 
     def squeeze(self, call: Call) -> None:
         """Write a Squeeze."""
-        if drops_every_one(call.stage):
+        if call.drops_every_one():
             self.node("Squeeze")
         else:
-            self._with_axes("Squeeze", squeezed_axes(call.stage))
+            self._with_axes("Squeeze", call.dropped_axes())
 
     def unsqueeze(self, call: Call) -> None:
         """Write an Unsqueeze."""
-        self._with_axes("Unsqueeze", inserted_axes(call.stage))
+        self._with_axes("Unsqueeze", call.inserted_axes())
 
     def _with_axes(self, operator: str, axes: Sequence[int]) -> None:
         if self.opset < AXES_ARE_INPUTS:
@@ -256,7 +221,7 @@ class OnnxModel(Graph):
 
     def expand(self, call: Call) -> None:
         """Write an Expand."""
-        self.node("Expand", self.vector("shape", two_way_dims(call.stage.before, call.dims, self.readings)))
+        self.node("Expand", self.vector("shape", self.two_way_dims(call)))
 
     def tile(self, call: Call) -> None:
         """Write a Tile; new axes are inserted before it."""
@@ -266,9 +231,9 @@ class OnnxModel(Graph):
             self._with_axes("Unsqueeze", range(new))
         self.node("Tile", self.vector("repeats", [*map(self.readings.read, call.repeats)]))
 
-    def pick(self, stage: Stage) -> None:
+    def pick(self, call: Call) -> None:
         """Write a Gather of one index, or a Slice of some axes."""
-        kept = cut_axes(stage)
+        kept = call.cut_axes()
         if not kept[0].goes:
             self._slice(kept)
             return
@@ -292,12 +257,12 @@ class OnnxModel(Graph):
         else:
             self.node("Slice", *(self.vector(name, values) for name, values in arguments.items()))
 
-    def split(self, stage: Stage) -> None:
+    def split(self, call: Call) -> None:
         """Write a Split of a dim with a name, of whose outputs one is read, or a Slice."""
-        if all_known(stage.before):
-            self._slice(cut_axes(stage))
+        if all_known(call.stage.before):
+            self._slice(call.cut_axes())
             return
-        axis, parts, part = split_axis(stage)
+        axis, parts, part = call.split_axis()
         if parts > MOST_PARTS:
             raise misuse(f"a Split into {brief(str(parts))} parts", "give the sizes with --where")
         self.node("Split", axis=axis, **({"num_outputs": parts} if self.opset >= PARTS_ARE_COUNTED else {}))
@@ -305,16 +270,18 @@ class OnnxModel(Graph):
         outputs = ", ".join(f'"{self.tensor}"' if each == part else f'{unread}{each}"' for each in range(parts))
         self.lines[-1] = self.lines[-1].replace(f'["{self.tensor}"]', f"[{outputs}]")
 
-    def shape(self, stage: Stage, move: Slice) -> None:
+    def shape(self, call: Call) -> None:
         """Write a Shape."""
-        whole = (move.start, move.end) == (0, len(stage.before))
+        move = call.move(Slice)
+        whole = (move.start, move.end) == (0, len(call.stage.before))
         self.node("Shape", **({} if whole else {"start": move.start, "end": move.end}))
 
-    def text(self, answer: Trace | Chain) -> str:
+    def text(self) -> str:
         """Return the code of a model with the input `x` and the output `y`, which the last node makes."""
         if not self.count:
             self.node("Identity")
         self.lines[-1] = self.lines[-1].replace(f'"{self.tensor}"', '"y"')
+        answer = self.answer
         kind, after = _element_type(answer.traces[0].request.dtype), answer.output or ()
         vector = OPS[answer.traces[-1].op].ends_chain
         output = f"TensorProto.INT64, [{len(after)}]" if vector else f"{kind}, {_declared(after)}"
@@ -344,7 +311,7 @@ def onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
         model.add(call)
     if others:
         model.warnings.append(f"a model has one opset: {opset} for all stages")
-    return model.code(answer, declared=True)
+    return model.code(*batch_warnings(answer, declared=True))
 
 
 def _model_opsets(answer: Trace | Chain) -> list[int]:
@@ -381,7 +348,6 @@ class OpenVinoGraph(Graph):
         divide="{name} = ops.divide({0}, {1})",
         concat="{name} = ops.concat([{0}], 0)",
     )
-    modules: ClassVar = {"np": "import numpy as np"}
     intro = ("from openvino import opset13 as ops", "# x is a node of an openvino.Model")
     rules = Rules("openvino", "special_zero", on=False, required=True)
 
@@ -394,7 +360,7 @@ class OpenVinoGraph(Graph):
         """Return the expression for a vector of dims that were read."""
         if not dims:
             return "np.array([], dtype=np.int64)"
-        return self.sizes.vector(dims) if is_computed(dims) else f"[{texts_of(dims)}]"
+        return self.computed(dims) if is_computed(dims) else f"[{texts_of(dims)}]"
 
     def add(self, call: Call) -> None:
         """Write the operators of a call."""
@@ -403,7 +369,7 @@ class OpenVinoGraph(Graph):
 
     def transpose(self, call: Call) -> None:
         """Write a Transpose."""
-        self.node("transpose", list(self.permutation(call)))
+        self.node("transpose", list(call.move(Permute).axes))
 
     def reshape(self, call: Call) -> None:
         """Write a Reshape; 0 copies a dim unless it has to be a size."""
@@ -413,15 +379,15 @@ class OpenVinoGraph(Graph):
 
     def squeeze(self, call: Call) -> None:
         """Write a Squeeze."""
-        self.node("squeeze", list(squeezed_axes(call.stage)))
+        self.node("squeeze", call.dropped_axes())
 
     def unsqueeze(self, call: Call) -> None:
         """Write an Unsqueeze."""
-        self.node("unsqueeze", list(inserted_axes(call.stage)))
+        self.node("unsqueeze", call.inserted_axes())
 
     def expand(self, call: Call) -> None:
         """Write a Broadcast. New dims are inserted before it: OpenVINO drops one whose shape holds only 1."""
-        dims = two_way_dims(call.stage.before, call.dims, self.readings)
+        dims = self.two_way_dims(call)
         if added := len(dims) - len(call.stage.before):
             self.node("unsqueeze", list(range(added)))
         self.node("broadcast", self.vector(dims), 'broadcast_spec="BIDIRECTIONAL"')
@@ -430,29 +396,30 @@ class OpenVinoGraph(Graph):
         """Write a Tile, which makes new axes where it has more repeats than there are dims."""
         self.node("tile", self.vector([*map(self.readings.read, call.repeats)]))
 
-    def pick(self, stage: Stage) -> None:
+    def pick(self, call: Call) -> None:
         """Write a Gather of one index, or a Slice of some axes."""
-        kept = cut_axes(stage)
+        kept = call.cut_axes()
         if kept[0].goes:
             self.node("gather", kept[0].first, kept[0].axis)
         else:
             rows = zip(*((each.first, each.end, each.step, each.axis) for each in kept), strict=True)
             self.node("slice", *([*row] for row in rows))
 
-    def split(self, stage: Stage) -> None:
+    def split(self, call: Call) -> None:
         """Write a Split, of whose outputs one is read."""
-        axis, parts, part = split_axis(stage)
+        axis, parts, part = call.split_axis()
         self.node("split", axis, parts, read=f".output({part})")
 
-    def roll(self, stage: Stage) -> None:
+    def roll(self, call: Call) -> None:
         """Write a Roll."""
-        roll = short_roll(stage, "openvino")
+        roll = call.short_roll(self.name)
         self.node("roll", [roll.shift], [roll.axis])
 
-    def shape(self, stage: Stage, move: Slice) -> None:
+    def shape(self, call: Call) -> None:
         """Write a ShapeOf, with a Slice of it if not every dim is asked for."""
         self.node("shape_of")
-        if len(shape_after(stage)) < len(stage.before):
+        move = call.move(Slice)
+        if len(call.after) < len(call.stage.before):
             self.node("slice", [move.start], [move.end], [1])
 
 
@@ -466,7 +433,7 @@ def openvino(answer: Trace | Chain) -> Code:
     graph = OpenVinoGraph(answer)
     for call in calls_of(answer):
         graph.add(call)
-    return graph.code(answer)
+    return graph.code(*batch_warnings(answer))
 
 
 class TensorRTNetwork(Graph):
@@ -482,7 +449,6 @@ class TensorRTNetwork(Graph):
         divide="{name} = network.add_elementwise({0}, {1}, trt.ElementWiseOperation.FLOOR_DIV).get_output(0)",
         concat="{name} = network.add_concatenation([{0}]).get_output(0)",
     )
-    modules: ClassVar = {"np": "import numpy as np", "trt": "import tensorrt as trt"}
     intro = ("# network is a trt.INetworkDefinition, x one of its tensors",)
     rules = Rules("tensorrt", "zero_is_placeholder", on=False)
 
@@ -496,14 +462,14 @@ class TensorRTNetwork(Graph):
         """Return what sets dims: as a property if they are known, otherwise as an input of the layer."""
         if not is_computed(dims):
             return f"{name} = {_tuple(dims)}"
-        return f"set_input({index}, {self.sizes.vector(dims)})"
+        return f"set_input({index}, {self.computed(dims)})"
 
     def shuffle(self, calls: Iterable[Call]) -> None:
         """Write the one layer that transposes, reshapes and transposes."""
         settings = list[str]()
         for call in calls:
             if call.stage.kind is Kind.PERMUTE:
-                settings.append(f"{'second' if settings else 'first'}_transpose = {self.permutation(call)}")
+                settings.append(f"{'second' if settings else 'first'}_transpose = {call.move(Permute).axes}")
             else:
                 settings += self.reshape_settings(call)
         self.layer("add_shuffle", "", *settings)
@@ -523,7 +489,7 @@ class TensorRTNetwork(Graph):
 
     def expand(self, call: Call) -> None:
         """Write a slice that reads the dims of 1 again and again. New dims are inserted before it by a Shuffle."""
-        output, before = shape_after(call.stage), call.stage.before
+        output, before = call.after, call.stage.before
         added = len(output) - len(before)
         if added:
             asked = (*(RequestedDim(1),) * added, *(RequestedDim(dim, (axis,)) for axis, dim in enumerate(before)))
@@ -533,11 +499,11 @@ class TensorRTNetwork(Graph):
         read = tuple(map(self.readings.read, output))
         self._slice((0,) * len(read), read, strides)
 
-    def pick(self, stage: Stage) -> None:
+    def pick(self, call: Call) -> None:
         """Write a slice, with a Shuffle after it that drops the axes of which one position is taken."""
-        before, output, move = stage.before, shape_after(stage), pick_of(stage)
+        before, output, move = call.stage.before, call.after, call.move(Pick)
         if not all_known((*before, *output)):
-            named = f"{stage.label} of sizes with names is not written as tensorrt code"
+            named = f"{call.stage.label} of sizes with names is not written as tensorrt code"
             raise misuse(named, "give the sizes with --where")
         starts = [start % dim if size != 0 else 0 for (start, _, size), dim in zip(move.axes, before, strict=True)]
         self._slice(starts, tuple(1 if size is None else size for size in move.sizes), move.steps)
@@ -547,11 +513,11 @@ class TensorRTNetwork(Graph):
 
     split = pick
 
-    def shape(self, stage: Stage, move: Slice) -> None:
+    def shape(self, call: Call) -> None:
         """Write a shape layer, with a slice of it if not every dim is asked for."""
-        count = len(shape_after(stage))
+        move, count = call.move(Slice), len(call.after)
         self.layer("add_shape")
-        if count < len(stage.before):
+        if count < len(call.stage.before):
             self._slice((move.start if count else 0,), (count,), (1,))
 
     def _slice(self, start: Sequence[Dim], shape: Shape, stride: Sequence[Dim]) -> None:
@@ -570,23 +536,61 @@ def tensorrt(answer: Trace | Chain) -> Code:
     check_rank(answer.input, DIALECTS["tensorrt"], "input")
     for run in runs(calls_of(_with_fewest_layers(answer), tiles=False), lambda call: call.stage.move):
         for call in run:
-            check_rank(shape_after(call.stage), DIALECTS["tensorrt"], "input")
+            check_rank(call.after, DIALECTS["tensorrt"], "input")
         if run[0].stage.kind in (Kind.PERMUTE, *CUTS):
             network.shuffle(run)
         else:
             network.add(run[0])
-    return network.code(answer)
+    return network.code(*batch_warnings(answer))
 
 
 def _with_fewest_layers(answer: Trace | Chain) -> Trace | Chain:
     """Return an answer as it is asked with the fewest Shuffles; as it was asked if TensorRT takes that as it is."""
     found = simplify(answer, Goal.SHUFFLES, "float32")  # of any type: bytes do not count
-    too_wide = any(len(shape_after(stage)) > MOST_DIMS for stage in answer.stages)
+    too_wide = any(len(stage.after or ()) > MOST_DIMS for stage in answer.stages)
     return found.chain if too_wide or found.after.shuffles < found.before.shuffles else answer
 
 
 def _tuple(dims: Sequence[Dim]) -> str:
     return f"({texts_of(dims)},)" if len(dims) == 1 else f"({texts_of(dims)})"
+
+
+def texts_of(dims: Iterable[Dim]) -> str:
+    """Return dims that are known before a model runs as the items of a list."""
+    return ", ".join(map(size_text, dims))
+
+
+def batch_warnings(answer: Trace | Chain, *, declared: bool = False) -> list[str]:
+    """Return the warning that the code says how large the first dim is, and what is right for every size of it.
+
+    With `declared` the code holds the shape of the input, and so its first dim in any case.
+
+    >>> from shapecalc.core.ask import ask
+    >>> from shapecalc.core.resolve import resolve
+    >>> batch_warnings(resolve(ask("reshape", "8,3,4", {"target": "8,6,2"})))[0].partition(";")[0]
+    'this code is right for a first dim of 8 only, as the input N,3,4 shows'
+    """
+    batch, *others = answer.input or (None,)
+    if not isinstance(batch, int) or not others:
+        return []
+    requests = [trace.request for trace in answer.traces]
+    used = names([dim for request in requests for dim in request.dims])
+    name = next(name for name in ("N", "B", "BATCH") if name not in used)
+    shape = (named_dim(name), *others)
+    try:
+        named = resolve_chain([replace_record(requests[0], input=shape), *requests[1:]])
+    except ShapeError:
+        return []
+    shown = brief(shape_text(shape))
+    if solved_names(named.conditions).get(name) == batch:
+        only = f"this code is right for a first dim of {batch} only, as the input {shown} shows"
+        return ["; ".join(filter(None, (only, lasting_hint(named))))]
+    first, *rest = named.output or (None,)
+    if first == batch and name in names(rest):
+        return [f"the first dim is {batch} for every batch: from {shown} comes {brief(shape_text((first, *rest)))}"]
+    if not declared or batch == 0:
+        return []
+    return [f"the code declares a first dim of {batch}; for other sizes of it write the input as {shown}"]
 
 
 WRITERS: dict[str, Callable[..., Code]] = {"onnx": onnx, "openvino": openvino, "tensorrt": tensorrt}

@@ -16,7 +16,7 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import brief, visible
-from shapecalc.view.canvas import UNICODE, Canvas, contrast
+from shapecalc.view.canvas import UNICODE, Canvas, Colour, contrast
 from shapecalc.view.files import (
     CELL_HEIGHT,
     CELL_WIDTH,
@@ -34,7 +34,6 @@ from shapecalc.view.film.frames import Film, Sprite, Track, moments, tracks
 from shapecalc.view.film.scenes import HEIGHT, LEAST_HEIGHT, film_of
 from shapecalc.view.layout import COLOURS
 
-Colour = tuple[int, int, int]
 LIT = "#0072B2"
 BASELINE = 13
 LARGEST = 500_000
@@ -107,7 +106,7 @@ def page_of(theme: str) -> str:
     return hexadecimal(PAPERS[theme][0])
 
 
-def screen(film: Film, sprites: Iterable[Sprite], page: tuple[int, int, int] | None = None) -> Text:
+def screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) -> Text:
     """Return words where they stand, each in the nearest cells; if the page is known, in colours to be read there."""
     canvas, styles = Canvas(UNICODE, film.height), terminal_styles(page)
     for sprite in sprites:
@@ -235,7 +234,7 @@ def page(film: Film, theme: str | None) -> bytes:
 def _data(film: Film) -> dict[str, object]:
     """Return what the page's script draws: the words with their ways, and the frames with their seconds."""
     words = [
-        [word.text, word.look, round(word.start, 2), round(word.end, 2), _rounded(word.points)]
+        [word.text, word.look, *_rounded((word.start, word.end)), [*map(_rounded, word.points)]]
         for word in tracks(film)
         if word.text
     ]
@@ -246,8 +245,8 @@ def _data(film: Film) -> dict[str, object]:
     return {"seconds": round(film.seconds, 2), "frames": frames, "words": words, **looks}
 
 
-def _rounded(points: tuple[tuple[float, float, float], ...]) -> list[list[float]]:
-    return [[round(part, 2) for part in point] for point in points]
+def _rounded(seconds_and_cells: Iterable[float]) -> list[float]:
+    return [round(each, 2) for each in seconds_and_cells]
 
 
 def _in_script(value: object) -> str:
@@ -292,7 +291,9 @@ def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tup
     Traceback (most recent call last):
     shapecalc.core.problem.ShapeError: usage: 'x.pdf' is not a film (end it in .svg, .gif, .html)
     """
-    write = FORMATS[_film_ending(name)]
+    if name.lower().endswith(".png"):
+        raise misuse(f"'{visible(brief(name))}' is not a film", f"end it in {', '.join(FORMATS)}; {STILL}")
+    write = FORMATS[ending_of(name, FORMATS, "film")]
     if theme is not None:
         check_theme(theme)
     for height in (HEIGHT, LEAST_HEIGHT):
@@ -301,10 +302,3 @@ def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tup
         if made is not None:
             return film, made
     raise misuse("the film is too long for a moving picture that pages can show", "end its name in .html")
-
-
-def _film_ending(name: str) -> str:
-    """Return which ending of a film a file's name has; raise `ShapeError` (usage) if it has none."""
-    if name.lower().endswith(".png"):
-        raise misuse(f"'{visible(brief(name))}' is not a film", f"end it in {', '.join(FORMATS)}; {STILL}")
-    return ending_of(name, FORMATS, "film")

@@ -14,18 +14,17 @@ from textwrap import wrap
 from shapecalc.core.answers import Chain, Kind, Step, Trace
 from shapecalc.core.commands import command_line
 from shapecalc.core.dims import Dim
-from shapecalc.core.moves import Permute, Reshape, Slice, index_before, ravel, unravel
+from shapecalc.core.moves import Index, Move, Permute, Reshape, Slice, index_before, ravel, unravel
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED
 from shapecalc.core.text import brief, dim_text, number_text, shape_text, visible
 from shapecalc.view.canvas import UNICODE, clip
 from shapecalc.view.film.frames import DOTS, Ask, Film, Frame, Sprite, Tape, cuts, partners, positions, strides, tape_of
 from shapecalc.view.grid import Journey, journey_of
-from shapecalc.view.hints import shown_name
+from shapecalc.view.hints import conditions_text, sizes_text
 from shapecalc.view.layout import COLOURS, INFERS, Cell, Layout, input_cells, layouts, mark_text
 from shapecalc.view.pictures import budget_of, division
 
-Index = tuple[int, ...]
 TITLE, RAIL, INDEX, BEFORE, ASKED, AFTER, SUM, PART, HEAD = 0, 1, 3, 4, 5, 6, 7, 8, 9
 """The rows from the top: of the stage's dims, of a -1 and what it is made of, and over the first tape.
 
@@ -71,15 +70,11 @@ class Gathering:
     journey: Journey
     place: int
     """The point of the journey that it leads from."""
+    move: Move
     source: Tape
     target: Tape
     read: int
     """The number of the memory that is read."""
-
-    def origin(self, index: Index) -> Index:
-        """Return where the element at an index of the target is read."""
-        found: Index = index_before(index, self.source.shape, self.journey.moves[self.place])
-        return found
 
 
 class Board:
@@ -95,7 +90,7 @@ class Board:
         """The empty rows over what is made of a -1 and under it, and between two tapes."""
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
-        self._asks: Ask | None = None
+        self.asks: Ask | None = None
         """What is asked before the frame that is made next."""
         self._last: dict[str, Sprite] = {}
         self.memory = 0
@@ -147,29 +142,16 @@ class Board:
         """Take away the words whose keys start so."""
         self.sprites = {key: sprite for key, sprite in self.sprites.items() if not key.startswith(starts)}
 
-    def remove(self, key: str) -> None:
-        """Take away the word under a key, if there is one."""
-        self.sprites.pop(key, None)
-
     def light(self, keys: Iterable[str], look: str = "lit") -> None:
         """Give words other looks."""
         for key in keys:
             if key in self.sprites:
                 self.sprites[key] = replace(self.sprites[key], look=look)
 
-    def reword(self, key: str, text: str) -> None:
-        """Put another word in the place of the one under a key, if there is one."""
-        if key in self.sprites:
-            self.sprites[key] = replace(self.sprites[key], text=text)
-
     def note(self, text: str) -> None:
         """Keep what the film leaves out or takes; frames show it at the bottom."""
         if text not in self.notes:
             self.notes.append(text)
-
-    def ask(self, asks: Ask | None) -> None:
-        """Have something asked before the frame that is made next."""
-        self._asks = asks
 
     def frame(self, sentence: str, step: int | None, *, arrive: float = 0.8, hold: float | None = None) -> None:
         """Make a frame of what stands there now, with what is said of it."""
@@ -181,8 +163,8 @@ class Board:
         self.put("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
         self._last = dict(self.sprites)
         rest = max(LEAST_HOLD, len(sentence) / PACE) if hold is None else hold
-        self.frames.append(Frame(self._last, sentence, step, arrive, rest, self._asks))
-        self._asks = None
+        self.frames.append(Frame(self._last, sentence, step, arrive, rest, self.asks))
+        self.asks = None
 
 
 def cell_text(cell: Cell) -> str:
@@ -224,11 +206,6 @@ def _asked_texts(layout: Layout) -> list[str]:
     return asked if len(asked) == len(layout.cells) else []
 
 
-def has_room(board: Board, step: Step, outs: list[int]) -> bool:
-    """Say whether there is room for what a step does; a -1 has some of its own."""
-    return min((*outs, *step.sources), default=0) < board.columns or step.rule in INFERS
-
-
 def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs: list[int]) -> None:
     """Make the frames of one step that settles some dims or lets one go."""
     lit = [f"dim{number}.{axis}" for axis in step.sources] + [f"asked{out}" for out in outs]
@@ -244,7 +221,7 @@ def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs:
         for out in outs:
             source = min(step.sources[0], board.columns) if step.sources else out
             _fill(board, layout, number, out, (board.x(source), BEFORE if step.sources else ASKED))
-        board.ask(question_about(layout, outs))
+        board.asks = question_about(layout, outs)
         board.frame(step.why, at)
     kept |= {f"dim{number + 1}.{out}": cell_look(layout.cells[out]) for out in outs}
     for key, look in kept.items():
@@ -254,7 +231,7 @@ def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs:
 def _fill(board: Board, layout: Layout, number: int, out: int, start: tuple[float, float]) -> None:
     """Let a dim come from a place into its hole."""
     cell, key = layout.cells[out], f"dim{number + 1}.{out}"
-    board.remove(f"hole{out}")
+    board.sprites.pop(f"hole{out}", None)
     board.put_dim(key, out, AFTER, cell_text(cell), "lit")
     board.glide(key, start)
 
@@ -284,7 +261,7 @@ def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: 
     board.put("part", 0, board.row(PART), f"{divided} {UNICODE.hole}")
     bar = _put_budget(board, have) if step.rule == INFERRED else None
     board.frame("-1 is the elements divided by the known dims.", at)
-    board.ask(question_about(layout, [out]))
+    board.asks = question_about(layout, [out])
     if bar and isinstance(step.value, int):
         _fill_bar(board, bar, step.value, at)
     board.put("part", 0, board.row(PART), f"{divided} {dim_text(step.dim)}")
@@ -326,7 +303,9 @@ def lay_memory(board: Board, journey: Journey) -> None:
     board.fit(max(tape.bottom for tape in tapes), 2 if gathers else 1)
     board.tape = _tape(board, journey, 0, board.row(HEAD) + 1)
     _put_head(board, board.tape, "memory")
-    _put_cells(board, board.tape, [*range(board.tape.shown)])
+    for cell in range(board.tape.shown):
+        board.put(_cell_key(board, cell), *board.tape.place(cell), _cell_text(board.tape, cell))
+    _put_dots(board, board.tape)
     _put_bars(board, board.tape)
 
 
@@ -347,13 +326,6 @@ def _put_head(board: Board, tape: Tape, name: str, more: str = "") -> None:
         board.note("of large memories the first cells are shown")
     text = f"{name}, strides {shape_text(strides(tape.shape))}{more}" if tape.count else f"{name}: no elements"
     board.put(f"head{board.memory}", 0, tape.top - 1, text, "quiet")
-
-
-def _put_cells(board: Board, tape: Tape, values: Sequence[int]) -> None:
-    """Put numbers into the cells of a tape, and dots after them if cells are left out."""
-    for cell, value in enumerate(values):
-        board.put(_cell_key(board, cell), *tape.place(cell), _cell_text(tape, value))
-    _put_dots(board, tape)
 
 
 def _put_dots(board: Board, tape: Tape) -> None:
@@ -415,9 +387,12 @@ def _gather(board: Board, journey: Journey, place: int, sentence: str, step: int
     if source is None:
         return
     target = _tape(board, journey, place + 1, source.top + board.tape_rows + board.between + 1)
-    gathering = Gathering(journey, place, source, target, board.memory)
+    gathering = Gathering(journey, place, journey.moves[place], source, target, board.memory)
     board.memory += 1
-    _put_head(board, target, "written", _read_strides(gathering))
+    own, move, more = strides(source.shape), gathering.move, ""
+    if isinstance(move, Permute):
+        more = f"; read in strides {shape_text(own[axis] for axis in move.axes)}"
+    _put_head(board, target, "written", more)
     _put_bars(board, target)
     _put_dots(board, target)
     board.frame(sentence, step)
@@ -430,7 +405,7 @@ def _pick(board: Board, gathering: Gathering, cells: range, step: int | None) ->
     """Make the frame in which some elements are carried to their cells."""
     source, target, journey = gathering.source, gathering.target, gathering.journey
     written = [unravel(cell, target.shape) for cell in cells]
-    read = [gathering.origin(index) for index in written]
+    read: list[Index] = [index_before(index, source.shape, gathering.move) for index in written]
     froms = [ravel(index, source.shape) for index in read]
     lit = [f"cell{gathering.read}.{cell}" for cell in froms]
     board.light(lit)
@@ -480,12 +455,6 @@ def _lift(board: Board, gathering: Gathering, sentence: str, step: int | None) -
     _put_head(board, tape, "memory")
     _put_bars(board, tape)
     board.frame(sentence, step)
-
-
-def _read_strides(gathering: Gathering) -> str:
-    """Return in what strides the memory is read, for a move that says so."""
-    own, move = strides(gathering.source.shape), gathering.journey.moves[gathering.place]
-    return f"; read in strides {shape_text(own[axis] for axis in move.axes)}" if isinstance(move, Permute) else ""
 
 
 def picks(tape: Tape) -> list[range]:
@@ -558,8 +527,7 @@ def _journey(board: Board, answer: Trace | Chain) -> Journey | None:
     if any(trace.request.arguments.get("strides") for trace in answer.traces):
         board.note("memory is drawn in C order, not in the strides that are named")
     if journey.sizes:
-        sizes = ", ".join(f"{shown_name(name)}={size}" for name, size in journey.sizes.items())
-        board.note(f"memory with {brief(sizes)}")
+        board.note(f"memory with {brief(sizes_text(journey.sizes))}")
     return journey
 
 
@@ -590,11 +558,12 @@ def _play_stage(board: Board, layout: Layout, number: int, journey: Journey | No
     rest = list[int]()
     for at, step in zip(layout.numbers, steps, strict=False):
         outs = settled.get(at, [])
-        if isinstance(step.value, tuple) or not has_room(board, step, outs):
+        has_room = min((*outs, *step.sources), default=0) < board.columns or step.rule in INFERS
+        if isinstance(step.value, tuple) or not has_room:  # a -1 has some of its own
             rest += outs
         else:
             settle(board, layout, number, at, step, outs)
-    board.ask(question_about(layout, rest))
+    board.asks = question_about(layout, rest)
     last = (whole or [*layout.numbers])[-1:]
     sentence, shown = (steps[last[0] - layout.numbers.start].why, last[0]) if last else (layout.title, None)
     move = layout.stage.move
@@ -611,8 +580,7 @@ def _end(board: Board, answer: Trace | Chain, made: tuple[Layout, ...]) -> None:
     problem = answer.problem
     if problem is None:
         _put_rail(board, made, len(made) + 1)
-        when = " and ".join(condition.words for condition in answer.conditions)
-        sentence = f"The answer is {brief(shape_text(answer.output or ()))}" + (f", when {when}." if when else ".")
+        sentence = f"The answer is {brief(shape_text(answer.output or ()))}{conditions_text(answer, ', when ')}."
         board.frame(sentence, None, hold=LAST)
         return
     _put_fault(board, made[-1] if made else None)
@@ -626,13 +594,14 @@ def _put_fault(board: Board, layout: Layout | None) -> None:
     if layout is None:
         return
     if layout.fault is not None:
-        board.light([f"asked{layout.fault}"], "bad")
-        board.light([f"hole{layout.fault}"], "bad")
-        board.reword(f"hole{layout.fault}", UNICODE.fail)
+        asked, hole = f"asked{layout.fault}", f"hole{layout.fault}"
+        board.light([asked, hole], "bad")
+        if hole in board.sprites:
+            board.sprites[hole] = replace(board.sprites[hole], text=UNICODE.fail)
     budget = budget_of(layout) if layout.cuts and layout.cells else None
     have, known = budget.counts if budget else (None, None)
     if isinstance(have, int) and isinstance(known, int) and known > 0 and budget is not None:
         board.put("sum", 0, board.row(SUM), f"have    {dim_text(have)}")
         divided = f"{dim_text(have)} / {dim_text(known)} = {dim_text(have // known)}, rest {dim_text(have % known)}"
-        asked = f"asked   {dim_text(known)}" if budget.hole is None else f"-1      {divided}"
-        board.put("part", 0, board.row(PART), asked, "bad")
+        text = f"asked   {dim_text(known)}" if budget.hole is None else f"-1      {divided}"
+        board.put("part", 0, board.row(PART), text, "bad")

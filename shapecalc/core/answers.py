@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dims import Dim, Monomial, Shape, all_known, plain
-from shapecalc.core.moves import Permute, Pick, Reshape, Slice
+from shapecalc.core.moves import Dims, Permute, Pick, Reshape
 from shapecalc.core.problem import Problem, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.text import shape_text
@@ -479,7 +479,7 @@ def moves_of(answer: Answer) -> Moves:
     from shapecalc.core.layout import Moves  # a bare question asks for no layout
 
     for move in answer.moves:
-        if isinstance(move, Slice):
+        if isinstance(move, Dims):
             raise misuse("shape returns dims, so no element moves")
     return Moves(answer.input, answer.moves)
 
@@ -490,7 +490,7 @@ def _origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions
     from shapecalc.core.origins import origins
 
     moves = tuple([stage.move for stage in stages if stage.move is not None])
-    if any(isinstance(move, Slice) for move in moves):
+    if any(isinstance(move, Dims) for move in moves):
         return (None,) * len(output)
     return origins(Moves(shape, moves), conditions, _carried_ones(shape, stages))
 

@@ -22,7 +22,7 @@ from shapecalc.core.dims import (
     substitute,
     total,
 )
-from shapecalc.core.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice, index_before, ravel, unravel
+from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 
@@ -130,7 +130,7 @@ def axes_after(axes: Axes, move: Move, before: Shape, known: Known) -> Axes:
         return _expanded(axes, before, move.shape)
     if isinstance(move, Reshape):
         return regroup(axes, move.shape, known)
-    if isinstance(move, Slice):
+    if isinstance(move, Dims):
         raise misuse("shape returns dims, so no element moves")
     raise misuse("axes are not enough to say where a tensor begins after select, slice, split, flip or roll")
 

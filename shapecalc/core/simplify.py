@@ -17,7 +17,7 @@ from shapecalc.core.equiv import stands_for
 from shapecalc.core.find import order_of
 from shapecalc.core.layout import Atom, View, contiguous_strides, merge, view_of
 from shapecalc.core.lookup import lookup
-from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Slice
+from shapecalc.core.moves import Dims, Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import ShapeError
@@ -89,7 +89,7 @@ def _takes_shuffle(placed: Placed) -> bool:
         return None in move.sizes
     if isinstance(move, Expand):
         return len(move.shape) > len(placed.before)
-    return not isinstance(move, (Roll, Slice))
+    return not isinstance(move, (Roll, Dims))
 
 
 def _folded(shape: Shape, moves: Iterable[Move]) -> list[Placed]:
@@ -227,7 +227,7 @@ def _copied(shape: Shape, moves: Iterable[Move], known: Known) -> Iterator[Dim]:
     """None for a tensor that lies in memory in C order."""
     for move in moves:
         after = move.after(shape)
-        if 0 in (*shape, *after) or isinstance(move, Slice):
+        if 0 in (*shape, *after) or isinstance(move, Dims):
             return
         if strides is not None or not isinstance(move, Reshape | Roll):
             strides = view_after(shape, contiguous_strides(shape) if strides is None else strides, move, known)
@@ -796,7 +796,7 @@ def _shape_of(move: Move) -> Shape:
 
 def _can_be_exchanged(piece: Piece) -> bool:
     """Say whether a piece moves elements, as all ops do but `shape`."""
-    return not any(isinstance(move, Slice) for move in piece.moves)
+    return not any(isinstance(move, Dims) for move in piece.moves)
 
 
 def _widest(pieces: Pieces) -> int:

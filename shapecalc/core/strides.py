@@ -9,7 +9,7 @@ from shapecalc.core.answers import Request, Trace
 from shapecalc.core.conditions import Known
 from shapecalc.core.dims import Shape, product
 from shapecalc.core.layout import Atom, contiguous_strides, merge, regroup
-from shapecalc.core.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice
+from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll
 from shapecalc.core.record import replace
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ def view_after(shape: Shape, strides: Shape, move: Move, known: Known) -> Shape 
     if isinstance(move, Pick):
         kept = zip(strides, move.axes, strict=True)
         return tuple([product((stride, step)) for stride, (_, step, size) in kept if size is not None])
-    if isinstance(move, (Roll, Slice)):
+    if isinstance(move, (Roll, Dims)):
         return None
     axes = tuple([() if dim == 1 else (Atom(dim, stride),) for dim, stride in zip(shape, strides, strict=True)])
     made = [merge(atoms) for atoms in regroup(axes, move.shape, known)]

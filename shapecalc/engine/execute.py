@@ -15,7 +15,7 @@ import numpy as np
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Shape
-from shapecalc.core.moves import Move, Slice
+from shapecalc.core.moves import Dims, Move
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import shape_text
 from shapecalc.engine.arrays import Source, part_of
@@ -101,7 +101,7 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
         if source.shape != answer.input:
             raise shape_mismatch(answer.input, source.shape)
         plan = plan_moves(moves, source.shape, source.strides, source.itemsize, contiguous=contiguous)
-        if moves and isinstance(moves[-1], Slice):
+        if moves and isinstance(moves[-1], Dims):
             return Result(used.namespace.array(answer.output, dtype="int64"), plan, "copy", used.name)
         return Result(apply_plan(plan, source, used), plan, plan.verdict, used.name)
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.moves import Slice
+from shapecalc.core.moves import Dims
 from shapecalc.engine import processes
 from shapecalc.engine.arrays import FileError, Source, copy_of, cut_short
 from shapecalc.engine.copying import copy_into
@@ -68,7 +68,7 @@ def _write_array(
 ) -> None:
     """Write what an answer makes of an array, as a .npy file. Nothing is mapped any more when it is done."""
     moves = concrete_moves(answer)
-    if moves and isinstance(moves[-1], Slice):
+    if moves and isinstance(moves[-1], Dims):
         vector = run(answer, source.array).array
         _mapped(file, vector.shape, vector.dtype)[...] = vector
         return

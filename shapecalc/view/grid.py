@@ -11,7 +11,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Shape, all_known, substitute
 from shapecalc.core.examples import example_sizes
 from shapecalc.core.follow import index_text
-from shapecalc.core.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice, index_after, index_before, ravel
+from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll, index_after, index_before, ravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text, visible
@@ -82,9 +82,9 @@ def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None, *,
     points, moves = [Point("input", "", _numbers(answer.input, sizes), input_marks(answer.input))], list[Move]()
     for layout in layouts(answer):
         stage = layout.stage
-        if isinstance(stage.move, Slice) and whole:
+        if isinstance(stage.move, Dims) and whole:
             raise misuse("shape returns dims, so there is no element to follow")
-        if not (stage.move is None or isinstance(stage.move, Slice)):
+        if not (stage.move is None or isinstance(stage.move, Dims)):
             marks = tuple(cell.mark for cell in layout.cells)
             points.append(Point(layout.name, layout.title, _numbers(stage.after or (), sizes), marks))
             moves.append(_put_sizes_in(stage.move, points[-1].shape, sizes))
@@ -102,7 +102,7 @@ def _put_sizes_in(move: Move, shape: tuple[int, ...], sizes: Mapping[str, int]) 
         case Pick(starts, steps, kept):
             in_numbers = [None if size is None else substitute(size, sizes) for size in kept]
             return Pick(_numbers(starts, sizes), steps, tuple(in_numbers))
-        case Permute() | Roll() | Slice():
+        case Permute() | Roll() | Dims():
             return move
         case _:
             assert_never(move)

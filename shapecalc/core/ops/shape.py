@@ -5,7 +5,7 @@ from __future__ import annotations
 from shapecalc.core.answers import Facts, Kind, Stage, Step
 from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Operator
 from shapecalc.core.dims import Shape
-from shapecalc.core.moves import Slice
+from shapecalc.core.moves import Dims
 from shapecalc.core.ops.op import Holds, Op, Param
 from shapecalc.core.problem import Rule
 from shapecalc.core.text import rank_text
@@ -96,7 +96,7 @@ def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None =
     for out, dim in enumerate(output):
         yield Step(READ_DIM, out, (first + out,), dim)
     yield Step(SlicedDims(rank), None, tuple(range(first, max(first, last))), output)
-    yield Slice(first, last)
+    yield Dims(first, last)
     return output
 
 

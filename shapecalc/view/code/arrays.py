@@ -8,7 +8,7 @@ from typing import assert_never
 from shapecalc.core.answers import Kind, Stage
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Flattens, check_rank
-from shapecalc.core.moves import Permute, Slice
+from shapecalc.core.moves import Dims, Permute
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record, replace
 from shapecalc.view.code import Code
@@ -236,7 +236,7 @@ def forward(stage: Stage) -> list[Kept]:
 
 def shape_part(stage: Stage, place: Place) -> str:
     """Return the expression for the dims that a stage returns."""
-    assert isinstance(stage.move, Slice)
+    assert isinstance(stage.move, Dims)
     return f"{place.shape_of.format(place.tensor)}[{stage.move.start}:{stage.move.end}]"
 
 

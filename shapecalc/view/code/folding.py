@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Stage
-from shapecalc.core.moves import Permute, Pick, Reshape, Roll, Slice
+from shapecalc.core.moves import Dims, Permute, Pick, Reshape, Roll
 from shapecalc.core.record import Record
 from shapecalc.view.code.slices import cut_axes
 from shapecalc.view.code.written import WrittenDim, shape_after, stages_of, written_dims
@@ -50,7 +50,7 @@ def _changes_nothing(stage: Stage) -> bool:
         return stage.move.axes == tuple(range(len(stage.before)))
     if isinstance(stage.move, Pick):
         return stage.before == stage.after and not cut_axes(stage)
-    return not isinstance(stage.move, (Roll, Slice)) and stage.before == stage.after
+    return not isinstance(stage.move, (Roll, Dims)) and stage.before == stage.after
 
 
 def _folded(first: Part, second: Part) -> Part | None:

@@ -10,7 +10,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, spelled
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.dims import Dim, Monomial, all_known
-from shapecalc.core.moves import Permute, Slice
+from shapecalc.core.moves import Dims, Permute
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import brief
@@ -190,7 +190,7 @@ def _add(part: Part, model: Model) -> None:
         case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.ROLL:
             _add_kept(stage, model)
         case Kind.SHAPE:
-            assert isinstance(stage.move, Slice)
+            assert isinstance(stage.move, Dims)
             start, end = stage.move.start, stage.move.end
             model.add("Shape", **({} if (start, end) == (0, len(stage.before)) else {"start": start, "end": end}))
         case _:

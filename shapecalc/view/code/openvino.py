@@ -7,7 +7,7 @@ from typing import assert_never
 from shapecalc.core.answers import Kind
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import check_rank
-from shapecalc.core.moves import Permute, Slice
+from shapecalc.core.moves import Dims, Permute
 from shapecalc.view.code import Code
 from shapecalc.view.code.batch import batch_warnings
 from shapecalc.view.code.computed import Forms, Sizes, is_computed, texts_of
@@ -95,7 +95,7 @@ def _add(part: Part, program: Program) -> None:
         case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.ROLL:
             _add_positions(stage, program)
         case Kind.SHAPE:
-            assert isinstance(stage.move, Slice)
+            assert isinstance(stage.move, Dims)
             program.add("shape_of")
             if len(shape_after(stage)) < len(stage.before):
                 program.add("slice", f"[{stage.move.start}]", f"[{stage.move.end}]", "[1]")

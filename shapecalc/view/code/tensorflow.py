@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from shapecalc.core.answers import Kind
-from shapecalc.core.moves import Slice
+from shapecalc.core.moves import Dims
 from shapecalc.view.code.arrays import axes_of, indexed, program, sizes_of, tuple_text
 from shapecalc.view.code.slices import kept_axes, short_roll, split_axis
 from shapecalc.view.code.written import drops_every_one, inserted_axes
@@ -50,7 +50,7 @@ def _call(_trace: Trace, stage: Stage, place: Place) -> str:
         case Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.ROLL:
             return _positions(stage, tensor)
         case Kind.SHAPE:
-            assert isinstance(stage.move, Slice)
+            assert isinstance(stage.move, Dims)
             return f"tf.shape({tensor}, out_type=tf.int64)[{stage.move.start}:{stage.move.end}]"
         case _:
             assert_never(stage.kind)

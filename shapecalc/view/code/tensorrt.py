@@ -9,7 +9,7 @@ from shapecalc.core.conditions import solved_names
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import check_rank
 from shapecalc.core.dims import all_known, rewrite
-from shapecalc.core.moves import Permute, Slice
+from shapecalc.core.moves import Dims, Permute
 from shapecalc.core.problem import misuse
 from shapecalc.core.simplify import MOST_DIMS, Goal, runs, simplify
 from shapecalc.view.code import Code
@@ -161,7 +161,7 @@ def _add_picked(stage: Stage, layers: Layers) -> None:
 
 def _add_dims(part: Part, layers: Layers) -> None:
     """Write a shape layer, with a slice of it if not every dim is asked for."""
-    assert isinstance(part.stage.move, Slice)
+    assert isinstance(part.stage.move, Dims)
     start, count = part.stage.move.start, len(shape_after(part.stage))
     layers.add("add_shape")
     if count < len(part.stage.before):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from shapecalc.core.commands import command_line
-from shapecalc.core.moves import Reshape, Slice
+from shapecalc.core.moves import Dims, Reshape
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import brief, dim_text, shape_text, visible
 from shapecalc.view.budget import budget_of
@@ -125,7 +125,7 @@ def _play_stage(board: Board, layout: Layout, number: int, journey: Journey | No
     last = (whole or [*layout.numbers])[-1:]
     sentence, shown = (steps[last[0] - layout.numbers.start].why, last[0]) if last else (layout.title, None)
     move = layout.stage.move
-    if move is not None and journey is not None and not isinstance(move, Slice):
+    if move is not None and journey is not None and not isinstance(move, Dims):
         carry(board, journey, moved, sentence, shown)
         return 1
     if whole:

@@ -213,7 +213,7 @@ if TYPE_CHECKING:
 class Answer(Record):
     """What a `Trace` and a `Chain` have in common."""
 
-    __slots__ = ("_assumes", "_concrete", "_moves")
+    __slots__ = ("_assumes", "_concrete", "_moves", "_origins")
 
     output: Shape | None
     """The shape of the result; None if the request is refused."""
@@ -237,6 +237,7 @@ class Answer(Record):
         self._assumes = assumes
         self._moves: tuple[Move, ...] | None = None
         self._concrete: bool | None = None
+        self._origins: Origins | None = None
 
     def __str__(self) -> str:
         if self.output is None:
@@ -286,9 +287,9 @@ class Answer(Record):
         >>> sc.reshape((2, 6), (4, 3)).origins[1]
         (AxisAtom(axis=1, size=3, stride=1, start=()),)
         """
-        if self.output is None:
-            return None
-        return _origins(self.input, self.stages, self.output, self.conditions)
+        if self._origins is None and self.output is not None:
+            self._origins = _origins(self.input, self.stages, self.output, self.conditions)
+        return self._origins
 
     @property
     def concrete(self) -> bool:
@@ -349,6 +350,7 @@ class Trace(Answer):
         self._assumes = assumes
         self._moves = None
         self._concrete = None
+        self._origins = None
         self._request = request
         self._version = version
         self._options = options if type(options) is FrozenDict else FrozenDict(options or {})
@@ -512,7 +514,7 @@ def _carried_ones(shape: Shape, stages: Stages) -> dict[int, int]:
             pairs = [*enumerate([axis for axis, size in enumerate(move.sizes) if size is not None])]
         else:
             pairs = [(axis + len(after) - len(before), axis) for axis in range(len(before))]
-        kept = {out: kept[axis] for out, axis in pairs if axis in kept and after[out] == 1}
+        kept = {out: kept[axis] for out, axis in pairs if axis in kept and after[out] in (0, 1)}
     return kept
 
 

@@ -304,9 +304,11 @@ class _Cutting:
         return i, 1, j, 1
 
     def _fits(self, cut: Dim, running: Sequence[Dim], place: int) -> bool:
-        """Say whether a cut, a multiple of the one at `place`, falls on it or inside what comes after it."""
-        within = place + 1 < len(running) and self.known.divides(cut, running[place + 1])
-        return within or cut == running[place]
+        """Say whether a cut falls on the one at `place`, or inside what comes after it."""
+        if cut == running[place]:
+            return True
+        divides, is_last = self.known.divides, place + 1 == len(running)
+        return not is_last and divides(running[place], cut) and divides(cut, running[place + 1])
 
 
 def _running(sizes: Iterable[Dim]) -> list[Dim]:
@@ -556,7 +558,7 @@ class _Picking:
 
 def _straight(view: View, known: Known) -> View:
     """Return a view in which a base that one atom steps through is left out, if the atom ends before the base does."""
-    steps = _steps(view)
+    steps = levels_of(view)
     picking = _Picking(known)
 
     def seen_through(atom: Atom) -> Atoms:
@@ -570,8 +572,8 @@ def _straight(view: View, known: Known) -> View:
     return picking.view(normal(axes, known), View((), view.offset))
 
 
-def _steps(view: View) -> dict[Level, int]:
-    """Return how many atoms step through each level."""
+def levels_of(view: View) -> dict[Level, int]:
+    """Return the levels that atoms of a view and of its bases step through, and how many step through each."""
     found: dict[Level, int] = {}
     waiting = [atom for axis in view.axes for atom in axis]
     waiting += [atom for base, _ in view.fixed for atom in base]

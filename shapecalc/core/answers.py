@@ -504,7 +504,10 @@ def _carried_ones(shape: Shape, stages: Stages) -> dict[int, int]:
     kept = {axis: axis for axis, dim in enumerate(shape) if dim == 1}
     for stage in stages:
         before, after, move = stage.before, stage.after or (), stage.move
-        if stage.kind in (Kind.SQUEEZE, Kind.UNSQUEEZE):
+        if stage.kind is Kind.SQUEEZE:
+            dropped = [step.sources[0] for step in stage.steps if step.out is None and len(step.sources) == 1]
+            pairs = [*enumerate([axis for axis in range(len(before)) if axis not in dropped])]
+        elif stage.kind is Kind.UNSQUEEZE:
             pairs = [(step.out, step.sources[0]) for step in stage.steps if step.out is not None and step.sources]
         elif isinstance(move, Permute):
             pairs = [*enumerate(move.axes)]

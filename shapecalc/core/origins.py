@@ -91,6 +91,7 @@ class Mixes(Record):
 def plain_sum(terms: Sum) -> object:
     """Return a sum for JSON: a number, or a text.
 
+    >>> from shapecalc.core.dims import named_dim
     >>> plain_sum((3,)), plain_sum((-1, named_dim("N")))
     (3, 'N - 1')
     """
@@ -484,6 +485,9 @@ class _Reading:
     def _changing(self, atom: Atom) -> tuple[set[int], bool]:
         """Return the axes on which positions may change along an atom, and whether they are sure to."""
         reach = self._reach(atom.level)
+        if len(atom.base) == 1 and reach.through(atom.base[0]):
+            (base,) = atom.base
+            return self._changing(Atom(atom.size, product((atom.stride, base.stride)), *base.level))
         aligned = not reach.offset and reach.is_full([each.size for each in atom.base] if atom.base else self.shape)
         axes, exact = set[int](), True
         for along in self._parted(atom):
@@ -507,7 +511,8 @@ class _Reading:
             return not divides(product((along.size, along.stride)), stride)
         if others.numbers is None or not all_known((along.size, along.stride, size, stride)):
             return None
-        return changes_along(*_numbers((along.size, along.stride, size, stride)), *others.numbers)
+        count, step, count_of_digit, turn = _numbers((along.size, along.stride, size, stride))
+        return changes_along(count, step, count_of_digit, turn, *others.numbers)
 
     def _digits_read(self, base: Atoms) -> list[_Digit]:
         """Return the digits of the flat index of a base, or of the input, for which axes are known."""
@@ -517,8 +522,8 @@ class _Reading:
             found = list[_Digit]()
             stride: Dim = 1
             for atom in reversed(base):
-                for digit in self._digits_of_atom(atom):
-                    found.append(replace(digit, stride=product((stride, digit.stride))))
+                for each in self._digits_of_atom(atom):
+                    found.append(_Digit(each.size, product((stride, each.stride)), each.axes, each.exact))
                 stride = product((stride, atom.size))
             self.digits_of[base] = found
         return self.digits_of[base]
@@ -654,11 +659,6 @@ class _Tried:
             (place - first) // stride % size == index // inner % dim // within % size
             for index, place in enumerate(self.places[atom.axis])
         )
-
-
-def _numbers(dims: Iterable[Dim]) -> tuple[int, ...]:
-    """Return dims that are all numbers."""
-    return tuple([int(str(dim)) for dim in dims])
 
 
 def _changes(places: array[int], size: int, inner: int) -> bool:

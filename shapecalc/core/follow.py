@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Dims, Index, Move, index_after, index_before
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def waypoints(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from math import gcd, lcm, prod
+from typing import Any
 
 from shapecalc.core.conditions import Known, Never, equal, solved_names
 from shapecalc.core.dims import (
@@ -25,12 +27,6 @@ from shapecalc.core.dims import (
 from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
 
 # Atoms: a tensor under a chain of moves, as steps through the flat index of the chain's input.
 #
@@ -628,9 +624,8 @@ def _volume(atoms: Iterable[Atom]) -> Dim:
     return product([atom.size for atom in atoms])
 
 
-if TYPE_CHECKING:
-    Positions = tuple[Dim, Dim, Dim]
-    """Positions of an axis: the first, how far apart they are, and how many."""
+Positions = tuple[Dim, Dim, Dim]
+"""Positions of an axis: the first, how far apart they are, and how many."""
 
 
 # Move chains: a chain as what it does to its input, whatever its ops were called, for names and for numbers.

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from shapecalc.cli.output import Meter, file_error, put, put_json, tell
 from shapecalc.core.follow import follow, follow_back, index_text
-from shapecalc.core.moves import Slice
+from shapecalc.core.moves import Dims
 from shapecalc.core.problem import DIFFERS, Problem, ShapeError, misuse
 from shapecalc.core.text import brief, read_axes, shape_text, visible
 
@@ -111,7 +111,7 @@ def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> lis
 
     if not answer.concrete or not answer.moves:
         return []
-    if isinstance(answer.moves[-1], Slice):
+    if isinstance(answer.moves[-1], Dims):
         return []
     shape: Any = answer.input
     itemsize = 1 if source is None else source.kind.itemsize

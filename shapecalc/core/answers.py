@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dims import Dim, Monomial, Shape, all_known, plain
-from shapecalc.core.moves import Permute, Pick, Reshape, Slice
+from shapecalc.core.moves import Dims, Permute, Pick, Reshape
 from shapecalc.core.problem import Problem, Rule, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.text import shape_text
@@ -227,7 +227,7 @@ output shape."""
 class Answer(Record):
     """What a `Trace` and a `Chain` have in common."""
 
-    __slots__ = ("_assumes", "_concrete", "_moves")
+    __slots__ = ("_assumes", "_concrete", "_moves", "_origins")
 
     output: Shape | None
     """The shape of the result; None if the request is refused."""
@@ -251,6 +251,7 @@ class Answer(Record):
         self._assumes = assumes
         self._moves: tuple[Move, ...] | None = None
         self._concrete: bool | None = None
+        self._origins: Origins | None = None
 
     def __str__(self) -> str:
         if self.output is None:
@@ -300,9 +301,9 @@ class Answer(Record):
         >>> sc.reshape((2, 6), (4, 3)).origins[1]
         (AxisAtom(axis=1, size=3, stride=1, start=()),)
         """
-        if self.output is None:
-            return None
-        return _origins(self.input, self.stages, self.output, self.conditions)
+        if self._origins is None and self.output is not None:
+            self._origins = _origins(self.input, self.stages, self.output, self.conditions)
+        return self._origins
 
     @property
     def concrete(self) -> bool:
@@ -363,6 +364,7 @@ class Trace(Answer):
         self._assumes = assumes
         self._moves = None
         self._concrete = None
+        self._origins = None
         self._request = request
         self._version = version
         self._options = options if type(options) is FrozenDict else FrozenDict(options or {})
@@ -493,7 +495,7 @@ def moves_of(answer: Answer) -> Moves:
     from shapecalc.core.layout import Moves  # a bare question asks for no layout
 
     for move in answer.moves:
-        if isinstance(move, Slice):
+        if isinstance(move, Dims):
             raise misuse("shape returns dims, so no element moves")
     return Moves(answer.input, answer.moves)
 
@@ -504,7 +506,7 @@ def _origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions
     from shapecalc.core.origins import origins
 
     moves = tuple([stage.move for stage in stages if stage.move is not None])
-    if any(isinstance(move, Slice) for move in moves):
+    if any(isinstance(move, Dims) for move in moves):
         return (None,) * len(output)
     return origins(Moves(shape, moves), conditions, _carried_ones(shape, stages))
 
@@ -516,7 +518,10 @@ def _carried_ones(shape: Shape, stages: Stages) -> dict[int, int]:
     kept = {axis: axis for axis, dim in enumerate(shape) if dim == 1}
     for stage in stages:
         before, after, move = stage.before, stage.after or (), stage.move
-        if stage.kind in (Kind.SQUEEZE, Kind.UNSQUEEZE):
+        if stage.kind is Kind.SQUEEZE:
+            dropped = [step.sources[0] for step in stage.steps if step.out is None and len(step.sources) == 1]
+            pairs = [*enumerate([axis for axis in range(len(before)) if axis not in dropped])]
+        elif stage.kind is Kind.UNSQUEEZE:
             pairs = [(step.out, step.sources[0]) for step in stage.steps if step.out is not None and step.sources]
         elif isinstance(move, Permute):
             pairs = [*enumerate(move.axes)]
@@ -526,7 +531,7 @@ def _carried_ones(shape: Shape, stages: Stages) -> dict[int, int]:
             pairs = [*enumerate([axis for axis, size in enumerate(move.sizes) if size is not None])]
         else:
             pairs = [(axis + len(after) - len(before), axis) for axis in range(len(before))]
-        kept = {out: kept[axis] for out, axis in pairs if axis in kept and after[out] == 1}
+        kept = {out: kept[axis] for out, axis in pairs if axis in kept and after[out] in (0, 1)}
     return kept
 
 

@@ -55,7 +55,9 @@ class Monomial(Record):
             return _printed_name(self.powers[0][0])
         above = [_printed_name(name) for name, power in self.powers for _ in range(power)]
         below = [_printed_name(name) for name, power in self.powers for _ in range(-power)]
-        if self.numerator != 1 or not above:
+        if self.numerator == -1 and above:
+            above[0] = f"-{above[0]}"
+        elif self.numerator != 1 or not above:
             above.insert(0, str(self.numerator))
         if self.denominator != 1:
             below.insert(0, str(self.denominator))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import combinations, islice
 
-from shapecalc.core.answers import Chain, moves_of
+from shapecalc.core.answers import Chain, Trace, moves_of
 from shapecalc.core.ask import check_names_known
 from shapecalc.core.commands import read_chain
 from shapecalc.core.conditions import (
@@ -32,20 +33,12 @@ from shapecalc.core.dims import (
 )
 from shapecalc.core.examples import ascending_sizes, multiplied_sizes
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.layout import Moves, View, position, positions
+from shapecalc.core.layout import Atoms, Moves, View, position, positions
 from shapecalc.core.moves import Roll, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record, replace
 from shapecalc.core.resolve import ask_chain
 from shapecalc.core.text import shape_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from shapecalc.core.answers import Trace
-    from shapecalc.core.layout import Atoms
-
 
 # Where two chains of numbers differ: the first output index at which they read other elements of the input.
 
@@ -160,8 +153,7 @@ def _element(view: View, index: Index) -> int:
     return view.first + sum(_along(axis, place) for axis, place in zip(view.axes, index, strict=True))
 
 
-if TYPE_CHECKING:
-    Index = tuple[int, ...]
+Index = tuple[int, ...]
 
 
 # Pairs of chains as texts: the second may begin with `|`, and then has the first's input.
@@ -239,8 +231,7 @@ def answers_of(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]
     return tuple([next(answered) if isinstance(each, Asked) else each for each in (one, other)])  # type: ignore[return-value]
 
 
-if TYPE_CHECKING:
-    Stages = tuple[tuple[str, Mapping[str, object]], ...]
+Stages = tuple[tuple[str, Mapping[str, object]], ...]
 
 
 # Whether two chains are the same function: proved for all sizes, proved under conditions, or an element that differs.

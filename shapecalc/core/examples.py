@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, islice
 
-from shapecalc.core.answers import Kind
+from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.core.conditions import Conditions, holds
 from shapecalc.core.dims import Shape, monomial, names, substitute
 from shapecalc.core.layout import groups
 from shapecalc.core.problem import misuse
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from shapecalc.core.answers import Chain, Trace
 
 SMALLEST = 2
 """The size that is tried first. A dim of 1 would show nothing."""

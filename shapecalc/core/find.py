@@ -7,10 +7,12 @@ all that is left of an axis on one side: axes that share parts in a circle, as 6
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, pairwise, permutations
 from itertools import product as every
 from math import factorial, prod
 from string import ascii_uppercase
+from typing import Any
 
 from shapecalc.core.conditions import Conditions, Known, Never, combine, equal
 from shapecalc.core.dims import Dim, Shape, all_known, named_dim, names, product, quotient, substitute
@@ -19,12 +21,6 @@ from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import read_shape, shape_text
 from shapecalc.core.values import shape_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
 
 MOST_TRIED = 200_000
 """The most pairs of axes that are looked at."""
@@ -350,9 +346,8 @@ def _by_out(parts: Parts) -> list[list[Part]]:
     return [list(group) for _, group in groupby(ordered, key=lambda part: part.out)]
 
 
-if TYPE_CHECKING:
-    Order = tuple[tuple[Part, ...], tuple[Part, ...]]
-    """Parts as they lie in the input, and as they lie in the output."""
+Order = tuple[tuple[Part, ...], tuple[Part, ...]]
+"""Parts as they lie in the input, and as they lie in the output."""
 
 
 # What pairs of arrays tell: one way that turns every first array into its second.
@@ -543,7 +538,6 @@ def _pieces(pair: Pair) -> list[Piece] | None:
     return pieces
 
 
-if TYPE_CHECKING:
-    Sizes = tuple[int, ...]
-    Atoms = tuple[tuple[int, int], ...]
-    """Sizes and strides, the outermost first."""
+Sizes = tuple[int, ...]
+Atoms = tuple[tuple[int, int], ...]
+"""Sizes and strides, the outermost first."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Shape
-from shapecalc.core.moves import Index, Move, Slice, index_after, index_before
+from shapecalc.core.moves import Dims, Index, Move, index_after, index_before
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def waypoints(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
@@ -24,7 +22,7 @@ def waypoints(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
         raise misuse("names have no size, so no element has an index", "give the sizes with --where")
     path = []
     for stage in answer.stages:
-        if stage.move is None or isinstance(stage.move, Slice):
+        if stage.move is None or isinstance(stage.move, Dims):
             raise misuse("shape returns dims, so there is no element to follow")
         path.append((stage.label, stage.before, stage.move))
     return tuple(path)

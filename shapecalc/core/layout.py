@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from math import gcd, lcm, prod
+from typing import Any
 
 from shapecalc.core.conditions import Known, Never, equal, solved_names
 from shapecalc.core.dims import (
@@ -22,15 +24,9 @@ from shapecalc.core.dims import (
     substitute,
     total,
 )
-from shapecalc.core.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice, index_before, ravel, unravel
+from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
 
 # Atoms: a tensor under a chain of moves, as steps through the flat index of the chain's input.
 #
@@ -130,7 +126,7 @@ def axes_after(axes: Axes, move: Move, before: Shape, known: Known) -> Axes:
         return _expanded(axes, before, move.shape)
     if isinstance(move, Reshape):
         return regroup(axes, move.shape, known)
-    if isinstance(move, Slice):
+    if isinstance(move, Dims):
         raise misuse("shape returns dims, so no element moves")
     raise misuse("axes are not enough to say where a tensor begins after select, slice, split, flip or roll")
 
@@ -304,9 +300,11 @@ class _Cutting:
         return i, 1, j, 1
 
     def _fits(self, cut: Dim, running: Sequence[Dim], place: int) -> bool:
-        """Say whether a cut, a multiple of the one at `place`, falls on it or inside what comes after it."""
-        within = place + 1 < len(running) and self.known.divides(cut, running[place + 1])
-        return within or cut == running[place]
+        """Say whether a cut falls on the one at `place`, or inside what comes after it."""
+        if cut == running[place]:
+            return True
+        divides, is_last = self.known.divides, place + 1 == len(running)
+        return not is_last and divides(running[place], cut) and divides(cut, running[place + 1])
 
 
 def _running(sizes: Iterable[Dim]) -> list[Dim]:
@@ -556,7 +554,7 @@ class _Picking:
 
 def _straight(view: View, known: Known) -> View:
     """Return a view in which a base that one atom steps through is left out, if the atom ends before the base does."""
-    steps = _steps(view)
+    steps = levels_of(view)
     picking = _Picking(known)
 
     def seen_through(atom: Atom) -> Atoms:
@@ -570,8 +568,8 @@ def _straight(view: View, known: Known) -> View:
     return picking.view(normal(axes, known), View((), view.offset))
 
 
-def _steps(view: View) -> dict[Level, int]:
-    """Return how many atoms step through each level."""
+def levels_of(view: View) -> dict[Level, int]:
+    """Return the levels that atoms of a view and of its bases step through, and how many step through each."""
     found: dict[Level, int] = {}
     waiting = [atom for axis in view.axes for atom in axis]
     waiting += [atom for base, _ in view.fixed for atom in base]
@@ -626,9 +624,8 @@ def _volume(atoms: Iterable[Atom]) -> Dim:
     return product([atom.size for atom in atoms])
 
 
-if TYPE_CHECKING:
-    Positions = tuple[Dim, Dim, Dim]
-    """Positions of an axis: the first, how far apart they are, and how many."""
+Positions = tuple[Dim, Dim, Dim]
+"""Positions of an axis: the first, how far apart they are, and how many."""
 
 
 # Move chains: a chain as what it does to its input, whatever its ops were called, for names and for numbers.

@@ -80,7 +80,7 @@ class Roll(Record):
         return shape
 
 
-class Slice(Record):
+class Dims(Record):
     """Return the dims from `start` to `end` as a vector of int64."""
 
     start: int
@@ -91,7 +91,7 @@ class Slice(Record):
         return shape[self.start : self.end]
 
 
-Move = Permute | Reshape | Expand | Pick | Roll | Slice
+Move = Permute | Reshape | Expand | Pick | Roll | Dims
 
 Index = tuple[int, ...]
 """The position of an element on each axis."""

@@ -5,46 +5,50 @@ radix of their digits. Of an axis that no dim mixes, the position is (start + th
 that name it) mod its size. Of an axis that some dim mixes, an atom says that its digit is
 floor((position - start) / stride) mod its size.
 
-A reshape that mixes makes a dim of n steps, each `s` elements long, from axes of m steps that are `t` long. The dim
-does not depend on the axis if and only if t * m divides s, or s * n divides t.
+A dim that mixes is steps through a flat index, `size` of them `stride` apart, whatever the axes are that this index
+runs over. The digit of one of these axes changes along the dim or it does not: see `_Reading._changes`.
 """
 
 from __future__ import annotations
 
 from array import array
-from math import prod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from math import gcd, prod
+from typing import Any
 
-from shapecalc.core.conditions import Known
-from shapecalc.core.dims import Dim, Sum, all_known, named_dim, plain, product, quotient, substitute, total
+from shapecalc.core.conditions import Conditions, Known
+from shapecalc.core.dims import Dim, Sum, all_known, plain, product, quotient, substitute, total
 from shapecalc.core.layout import (
     EMPTY,
     Atom,
     Atoms,
+    Level,
     Moves,
-    View,
     contiguous_strides,
     is_backwards,
+    levels_of,
     merge,
     positions,
     turned,
     view_through,
     without_zeros,
 )
-from shapecalc.core.moves import Expand, Pick, Reshape
+from shapecalc.core.moves import Expand, Move, Pick, Reshape
 from shapecalc.core.record import Record, replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from shapecalc.core.conditions import Conditions
-    from shapecalc.core.layout import Level
 
 MOST_TRIED = 1 << 16
 """The most elements of which all positions are computed to see on which axes a dim depends."""
 
 MOST_COMPARED = 64
 """The most axes with which dims that mix are compared one by one; of more, a dim may come from all."""
+
+MOST_RESIDUES = 1 << 20
+"""The most steps of a flat index within one of an axis that are marked one by one."""
+
+INPUT: Level = ((), ())
+"""What atoms step through that step through the input itself."""
 
 
 class AxisAtom(Record):
@@ -87,6 +91,7 @@ class Mixes(Record):
 def plain_sum(terms: Sum) -> object:
     """Return a sum for JSON: a number, or a text.
 
+    >>> from shapecalc.core.dims import named_dim
     >>> plain_sum((3,)), plain_sum((-1, named_dim("N")))
     (3, 'N - 1')
     """
@@ -111,13 +116,21 @@ Origins = tuple[Origin | None, ...]
 def origins(moves: Moves, conditions: Conditions, ones: Mapping[int, int]) -> Origins:
     """Return the origin of each output dim of moves, for all sizes that meet the conditions.
 
-    `ones` are the input axes of 1 that output dims of 1 are.
+    `ones` are the input axes of 1 that output dims are of which there is nothing else to say.
+
+    >>> origins(Moves((2, 6), (Reshape((4, 3)),)), (), {})[0]
+    (AxisAtom(axis=0, size=2, stride=1, start=()), AxisAtom(axis=1, size=2, stride=3, start=()))
     """
     known = Known(moves.dims, conditions)
     if known.settled:
         moves = moves.rewritten(known.settled)
-    found = origins_of(moves, known)
-    return tuple([(AxisAtom(ones[out], 1, 1),) if out in ones and not dim else dim for out, dim in enumerate(found)])
+    found = list(_of_empty(moves, known) if 0 in moves.dims else _Reading(moves, known).origins())
+    for out, dim in enumerate(moves.output):
+        if not found[out] and out in ones:
+            found[out] = (AxisAtom(ones[out], dim, 1),)
+        elif not found[out] and dim == 0:
+            found[out] = (Repeats(0),)
+    return tuple(found)
 
 
 def origins_json(found: Origins | None) -> object:
@@ -125,31 +138,22 @@ def origins_json(found: Origins | None) -> object:
     return found and [None if dim is None else [atom.as_json() for atom in dim] for dim in found]
 
 
-def origins_of(moves: Moves, known: Known) -> tuple[Origin, ...]:
-    """Return the origins of the output dims of moves that hold elements; nothing for dims of 1."""
-    if 0 in moves.dims:
-        found = origins_of(_without_zeros(moves), known)
-        return tuple([tuple([_emptied(atom) for atom in origin]) for origin in found])
-    view = view_through(moves.input, moves.moves, known)
-    return _Account(moves, view, known).origins()
-
-
-def _without_zeros(moves: Moves) -> Moves:
-    """Return the moves with a name for each size of 0, so that the sizes on both sides of each move still agree."""
-    shape = without_zeros(moves.input)
-    made = []
+def _of_empty(moves: Moves, known: Known) -> tuple[Origin, ...]:
+    """Return the origins of moves that move nothing: those of moves with a name for each size of 0."""
+    shape = given = without_zeros(moves.input)
+    made = list[Move]()
     for move in moves.moves:
         if isinstance(move, Reshape):
             move = Reshape(without_zeros(move.shape, product(shape)))
         elif isinstance(move, Expand):
             move = Expand(without_zeros(move.shape))
         elif isinstance(move, Pick):
-            sizes = tuple([named_dim(EMPTY) if size == 0 else size for size in move.sizes])
-            sizes = tuple([dim if size == 0 else size for dim, size in zip(shape, sizes, strict=True)])
-            move = Pick(move.starts, move.steps, sizes)
+            sizes = [dim if size == 0 else size for dim, size in zip(shape, move.sizes, strict=True)]
+            move = Pick(move.starts, move.steps, tuple(sizes))
         made.append(move)
         shape = move.after(shape)
-    return Moves(without_zeros(moves.input), tuple(made))
+    found = _Reading(Moves(given, tuple(made)), known).origins()
+    return tuple([tuple([_emptied(atom) for atom in origin]) for origin in found])
 
 
 def _emptied(atom: AxisAtom | Repeats | Mixes) -> AxisAtom | Repeats | Mixes:
@@ -163,84 +167,132 @@ def _emptied(atom: AxisAtom | Repeats | Mixes) -> AxisAtom | Repeats | Mixes:
     return AxisAtom(atom.axis, size, substitute(atom.stride, {EMPTY: 0}), start)
 
 
-class _Account:
-    """The origins of a view of an input, found dim by dim."""
+@dataclass(frozen=True)
+class _Digit:
+    """A digit of a flat index, and the axes on which positions change where it does."""
 
-    def __init__(self, moves: Moves, view: View, known: Known) -> None:
-        self.moves, self.view, self.known = moves, view, known
-        self.shape = moves.input
-        self.strides = contiguous_strides(moves.input)
-        self.axes = [axis for axis, dim in enumerate(moves.input) if dim != 1]
+    size: Dim
+    stride: Dim
+    axes: set[int]
+    exact: bool = True
+    """Whether positions are sure to change on all of the axes."""
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """Which positions of a flat index are read: steps from an offset on, each of them with each of the others."""
+
+    offset: Sum
+    steps: Atoms
+    """All of them forwards."""
+    exact: bool = True
+    """Whether all of these positions are read; otherwise only some of them may be."""
+
+    @property
+    def numbers(self) -> tuple[int, list[tuple[int, int]]] | None:
+        """The offset, and the sizes and strides of the steps; None if one of these is no number."""
+        steps: list[Any] = [(step.size, step.stride) for step in self.steps]
+        offset: Any = self.offset
+        return (sum(offset), steps) if all_known([*offset, *chain(*steps)]) else None
+
+    @property
+    def extent(self) -> int:
+        """How far all steps of numbers lead together."""
+        return sum([(size - 1) * stride for size, stride in self.numbers[1]]) if self.numbers else 0
+
+    def is_full(self, sizes: Iterable[Dim]) -> bool:
+        """Say whether every position of a flat index of these sizes is read."""
+        return self.exact and product([step.size for step in self.steps]) == product(sizes)
+
+    def through(self, atom: Atom) -> _Reach | None:
+        """Return which positions are read by what steps on an atom; None if it is not known to stay there."""
+        if is_backwards(atom) or not self.exact or any(map(is_negative, self.offset[:1])):
+            return None
+        if self.steps:
+            if self.numbers is None or not isinstance(atom.size, int):
+                return None
+            if self.numbers[0] + self.extent >= atom.size:
+                return None
+        steps_of_atom = [Atom(step.size, product((atom.stride, step.stride))) for step in self.steps]
+        return _Reach(tuple([product((atom.stride, term)) for term in self.offset]), tuple(steps_of_atom))
+
+    def without(self, stride: Dim) -> _Reach:
+        """Return which positions are read while the steps of a stride are not made."""
+        return _Reach(self.offset, tuple([step for step in self.steps if step.stride != stride]), self.exact)
+
+
+class _Reading:
+    """What a chain reads of its input, dim by dim."""
+
+    def __init__(self, moves: Moves, known: Known) -> None:
+        self.moves, self.known = moves, known
+        self.view = view_through(moves.input, moves.moves, known)
+        self.shape, self.strides = moves.input, contiguous_strides(moves.input)
+        self.axes = [axis for axis, dim in enumerate(self.shape) if dim != 1]
         self.place_of = {self.strides[axis]: place for place, axis in enumerate(self.axes)}
-        self.starts: dict[int, Sum] = dict.fromkeys(self.axes, ())
-        """Where each axis begins to be read."""
-        self.rolled: dict[int, Level] = {}
-        """The axes that are read round their end, each with what its atoms step through."""
-        self._begin(view.offset)
+        self.known_digits: dict[Atom, list[AxisAtom]] = {}
         self.steps: dict[Level, list[Atom]] = {}
-        for atom in [atom for axis in view.axes for atom in axis if atom.stride != 0]:
+        for atom in [atom for axis in self.view.axes for atom in axis if atom.stride != 0]:
             self.steps.setdefault(atom.level, []).append(atom)
+        self.levels_on: dict[Level, list[Level]] = {}
+        """The levels whose atoms step through a level."""
+        for level in {*levels_of(self.view), *self.view.fixed}:
+            for below in {atom.level: None for atom in level[0] if atom.stride != 0}:
+                self.levels_on.setdefault(below, []).append(level)
+        self.reaches: dict[Level, _Reach] = {}
+        self.unknown = set[Level]()
+        """Levels of names of which it is not known where they begin."""
+        self.offsets = self._offsets()
+        self.rolled = {level: axis for level in self.levels_on.get(INPUT, ()) for axis in self._whole_axis(level)}
+        self.passed, self.unclear = self._passed(), self._unclear()
+        self.digits_of: dict[Atoms, list[_Digit]] = {}
+        digits = [digit for step in self._reach(INPUT).steps for digit in self._digits_of_input(step)]
+        self.whole = {digit.axis for digit in digits if digit.size == self.shape[digit.axis]}
         self._tried: _Tried | None = None
 
     def origins(self) -> tuple[Origin, ...]:
-        """Return the origin of each dim."""
-        found = [self._origin(out) for out in range(len(self.view.axes))]
-        torn = self._carried(found)
+        """Return the origin of each dim; one whose atoms do not say what is promised of them mixes."""
+        read = map(self._read, self.view.axes)
+        found = [self._mixed(out) if origin is None else origin for out, origin in enumerate(read)]
         while True:
-            mixed = {axis for origin in found for atom in origin if isinstance(atom, Mixes) for axis in atom.axes}
-            wrong = [
-                out
-                for out, origin in enumerate(found)
-                if any(
-                    isinstance(atom, AxisAtom) and self._is_misread(out, origin, atom, mixed, torn) for atom in origin
-                )
-            ]
+            starts = self._starts(found)
+            wrong = self._misread(found, starts)
             if not wrong:
-                return tuple([self._finished(origin) for origin in found])
+                return tuple([self._finished(origin, starts) for origin in found])
             for out in wrong:
-                found[out] = self._mixes(out)
+                found[out] = self._mixed(out)
 
-    def _begin(self, offset: Sum) -> None:
-        """Set where axes begin to be read, for a flat index given as terms."""
-        for term in offset:
-            rest = term
-            for axis in self.axes:
-                stride = self.strides[axis]
-                whole: Dim
-                if isinstance(rest, int) and isinstance(stride, int):
-                    whole, rest = divmod(rest, stride)
-                elif rest != 0 and self.known.divides(stride, rest):
-                    whole, rest = quotient(rest, stride), 0
-                else:
-                    continue
-                self.starts[axis] = total((*self.starts[axis], whole))
-
-    def _origin(self, out: int) -> Origin:
-        """Return the origin of a dim; that of one that mixes has all its axes."""
-        found: list[AxisAtom | Repeats | Mixes] = []
-        for atom in self.view.axes[out]:
-            read = [Repeats(atom.size)] if atom.stride == 0 else self._digits(atom)
-            if read is None:
-                return self._mixes(out)
-            found += read
+    def _read(self, atoms: Atoms) -> Origin | None:
+        """Return the origin of a dim of these atoms, but for where axes begin; None if it mixes."""
+        found = list[AxisAtom | Repeats | Mixes]()
+        for atom in atoms:
+            digits = [Repeats(atom.size)] if atom.stride == 0 else self._digits(atom)
+            if not digits:
+                return None
+            found += digits
         return tuple(found)
 
-    def _digits(self, atom: Atom) -> Sequence[AxisAtom] | None:
-        """Return the digits of axes that an atom is; None if it is none of these."""
-        backwards = is_backwards(atom)
-        (forward,) = turned([atom]) if backwards else (atom,)
-        found = self._digits_of_base(forward) if atom.base else self._digits_of_input(forward.size, forward.stride)
-        if found is None or not backwards:
-            return found
-        for digit in found:
-            whole, back = product((digit.size, digit.stride)), product((-1, digit.stride))
-            around = not all_known((whole,)) and whole == self.shape[digit.axis]
-            self.starts[digit.axis] = total((*self.starts[digit.axis], *([] if around else [whole]), back))
-        return [AxisAtom(each.axis, each.size, product((-1, each.stride))) for each in found]
+    # Atoms as digits of axes.
 
-    def _digits_of_input(self, size: Dim, stride: Dim) -> list[AxisAtom] | None:
-        """Return the digits that steps through the flat index of the input are; None if they are none."""
-        found: list[AxisAtom] = []
+    def _digits(self, atom: Atom) -> Sequence[AxisAtom]:
+        """Return the digits of axes that an atom is, if it is no other steps."""
+        forward = _forward(atom)
+        if atom.level in self.rolled:
+            found = [AxisAtom(self.rolled[atom.level], forward.size, forward.stride)]
+        else:
+            found = [] if atom.base else self._digits_of_input(forward)
+        if is_backwards(atom):
+            return [AxisAtom(each.axis, each.size, product((-1, each.stride))) for each in found]
+        return found
+
+    def _digits_of_input(self, atom: Atom) -> list[AxisAtom]:
+        """Return the digits that forward steps through the flat index of the input are, if they are no other steps."""
+        if atom not in self.known_digits:
+            self.known_digits[atom] = self._found_digits(atom.size, atom.stride)
+        return self.known_digits[atom]
+
+    def _found_digits(self, size: Dim, stride: Dim) -> list[AxisAtom]:
+        found = list[AxisAtom]()
         for axis in self._axes_from(stride):
             dim, step = self.shape[axis], quotient(stride, self.strides[axis])
             if not self.known.is_whole(step) or not self._is_within(step, dim):
@@ -249,17 +301,17 @@ class _Account:
                 return [*found, AxisAtom(axis, size, step)][::-1]
             room = quotient(dim, step)
             if not self.known.is_whole(room) or not self.known.divides(room, size):
-                return None
+                break
             found.append(AxisAtom(axis, room, step))
             size, stride = quotient(size, room), product((self.strides[axis], dim))
-        return None
+        return []
 
     def _axes_from(self, stride: Dim) -> list[int]:
         """Return the axes that steps of a stride may be on, the innermost first: from the one of that stride on."""
-        first = self.place_of.get(stride)
-        if first is None:
+        place = self.place_of.get(stride)
+        if place is None:
             return self.axes[::-1] if len(self.axes) <= MOST_COMPARED else []
-        return self.axes[first::-1]
+        return self.axes[place::-1]
 
     def _is_within(self, step: Dim, dim: Dim) -> bool:
         """Say whether a step on an axis of `dim` is sure to be shorter than the axis."""
@@ -273,162 +325,247 @@ class _Account:
             return (size - 1) * step < dim
         return self.known.divides(product((size, step)), dim)
 
-    def _digits_of_base(self, atom: Atom) -> list[AxisAtom] | None:
-        """Return the digit that an atom is whose base is one whole axis, which may be read round its end."""
-        base = merge(atom.base)
-        if len(base) != 1 or base[0].base or is_backwards(base[0]):
-            return None
-        place = self.place_of.get(base[0].stride)
-        if place is None:
-            return None
-        axis = self.axes[place]
-        if base[0].size != self.shape[axis] or self.rolled.get(axis, atom.level) != atom.level:
-            return None
-        if axis not in self.rolled:
-            begin = self._fixed_in(atom.level)
-            if self.starts[axis] or begin is None:
-                return None
-            self.rolled[axis], self.starts[axis] = atom.level, total((*atom.start, *begin))
-        return [AxisAtom(axis, atom.size, atom.stride)]
+    def _whole_axis(self, level: Level) -> list[int]:
+        """Return the axis of which a level is all positions, from some start on and round its end, if there is one."""
+        base = merge(level[0])
+        place = self.place_of.get(base[0].stride) if len(base) == 1 and not base[0].base else None
+        axes = [] if place is None else [self.axes[place]]
+        return [axis for axis in axes if base[0].size == self.shape[axis] and self._reach(level).exact]
 
-    def _fixed_in(self, level: Level) -> Sum | None:
-        """Return what the positions that were taken add to steps through a level; None if it cannot be told."""
-        found: Sum = ()
-        for base, start in self.view.fixed:
-            if len(base) == 1 and base[0].level == level:
-                found = total((*found, *[product((base[0].stride, term)) for term in start]))
-            elif any(_steps_through(atom, level) for atom in base):
-                return None
-        return found
+    # Where axes begin to be read.
 
-    def _carried(self, found: Iterable[Origin]) -> set[int]:
-        """Return the axes on which the digits together run over the end of the axis, or of one inside it."""
-        digits: dict[int, list[AxisAtom]] = {}
-        for atom in [atom for origin in found for atom in origin if isinstance(atom, AxisAtom)]:
-            digits.setdefault(atom.axis, []).append(atom)
-        torn, carry = set[int](), False
+    def _offsets(self) -> dict[int, Sum]:
+        """Return where on each axis the input is read first; one below 0 counts from the end of the axis."""
+        offsets, left = dict[int, Sum](), self._reach(INPUT).offset if self.levels_on else self.view.offset
         for axis in reversed(self.axes):
-            own = digits.get(axis, [])
-            dim = self.shape[axis]
-            numbers = [dim, *self.starts[axis], *(each for atom in own for each in (atom.size, atom.stride))]
-            if not all_known(numbers):
-                carry = False
+            if not left:
+                break
+            turn = product((self.strides[axis], self.shape[axis]))
+            own = total([self._rest(term, turn) for term in left])
+            borrowed = [turn] if own and all(map(is_negative, own)) else []
+            left = total([*left, *[product((-1, term)) for term in (*own, *borrowed)]])
+            offsets[axis] = tuple([quotient(term, self.strides[axis]) for term in own])
+        return offsets
+
+    def _rest(self, term: Dim, turn: Dim) -> Dim:
+        """Return what is left of a term when whole turns are taken away."""
+        if isinstance(term, int) and isinstance(turn, int):
+            return term % turn
+        return 0 if self.known.divides(turn, term) else term
+
+    def _starts(self, found: Iterable[Origin]) -> dict[int, Sum]:
+        """Return where axes begin to be read that do not begin at 0: where all digits of these origins are 0."""
+        starts = self.offsets | {axis: self._reach(level).offset for level, axis in self.rolled.items()}
+        for atom in [atom for origin in found for atom in origin if isinstance(atom, AxisAtom)]:
+            if is_negative(atom.stride):
+                end = product((-1, atom.size, atom.stride))
+                goes_round = not isinstance(end, int) and end == self.shape[atom.axis]
+                starts[atom.axis] = total((*starts.get(atom.axis, ()), 0 if goes_round else end, atom.stride))
+        return starts
+
+    def _passed(self) -> set[int]:
+        """Return the axes whose end is passed by the steps on them together, or by those on the axis inside."""
+        passed = {
+            digit.axis for base, _ in self.unknown for atom in base if atom.stride != 0 for digit in self._digits(atom)
+        }
+        own: dict[int, list[Atom]] = {}
+        for step in self._reach(INPUT).steps:
+            for digit in self._digits_of_input(step):
+                own.setdefault(digit.axis, []).append(Atom(digit.size, digit.stride))
+        carry = 0
+        for axis in reversed(self.axes) if own else ():
+            reach, dim = _Reach(self.offsets.get(axis, ()), tuple(own.get(axis, ()))), self.shape[axis]
+            if reach.numbers is None or not isinstance(dim, int):
+                carry = 0
                 continue
-            reach: list[int] = [(atom.size - 1) * atom.stride for atom in own]  # type: ignore[operator]  # numbers
-            first = sum(self.starts[axis])  # type: ignore[arg-type]  # all are numbers
-            low, high = first + sum(min(each, 0) for each in reach), first + sum(max(each, 0) for each in reach) + carry
-            over = axis not in self.rolled and not 0 <= low <= high < dim  # type: ignore[operator]
-            if over or (carry and own):
-                torn.add(axis)
-            carry = over
-        return torn
+            is_over = reach.numbers[0] % dim + reach.extent + carry >= dim
+            if is_over or (carry and reach.steps):
+                passed.add(axis)
+            carry = int(is_over)
+        return passed
 
-    def _is_misread(self, out: int, origin: Origin, atom: AxisAtom, mixed: set[int], torn: set[int]) -> bool:
-        """Say whether an atom does not say what the document promises of it, now that some axes mix."""
-        if atom.axis in torn:
-            return True
-        if atom.axis not in mixed:
+    def _unclear(self) -> set[int]:
+        """Return the axes on which positions change along steps that are no digits of axes."""
+        if len(self.axes) > MOST_COMPARED or not self.levels_on:
+            return set()
+        mixing = [step for step in self._reach(INPUT).steps if not self._digits_of_input(step)]
+        turns = {axis: product((self.shape[axis], self.strides[axis])) for axis in (self.axes if mixing else ())}
+        return {axis for axis, turn in turns.items() for step in mixing if not self.known.divides(turn, step.stride)}
+
+    # Which positions are read of a flat index.
+
+    def _reach(self, level: Level) -> _Reach:
+        """Return which positions of a level are read."""
+        if level not in self.reaches:
+            base, start = level
+            offset = [*(start if base else self.view.offset)]
+            steps, exact = list[Atom](), True
+            for atom in self.steps.get(level, ()):
+                steps += self._parted(atom)
+            for above in self.levels_on.get(level, ()):
+                reach = self._reach(above)
+                is_full = reach.is_full([atom.size for atom in above[0]])
+                through = reach.through(above[0][0]) if len(above[0]) == 1 and not is_full else None
+                if through:
+                    offset += through.offset
+                    steps += through.steps
+                else:
+                    steps += [_forward(atom) for atom in above[0] if atom.level == level and atom.stride != 0]
+                    exact &= is_full
+                    self.unknown |= set() if is_full or all_known(self.moves.dims) else {above}
+            self.reaches[level] = _Reach(total(offset), tuple(steps), exact)
+        return self.reaches[level]
+
+    def _parted(self, atom: Atom) -> Atoms:
+        """Return an atom that runs over several axes of the input as one for each, and all of them forwards."""
+        forward, parts = _forward(atom), list[Atom]()
+        for digit in () if atom.base else self._digits_of_input(forward):
+            parts.append(Atom(digit.size, product((digit.stride, self.strides[digit.axis]))))
+            self.known_digits[parts[-1]] = [digit]
+        return tuple(parts) or (forward,)
+
+    # What origins promise.
+
+    def _misread(self, found: Sequence[Origin], starts: Mapping[int, Sum]) -> set[int]:
+        """Return the dims of which an atom does not say what is promised of it, now that some axes mix."""
+        mixed = {axis for origin in found for atom in origin if isinstance(atom, Mixes) for axis in atom.axes}
+        wrong = set[int]()
+        for out, origin in enumerate(found):
+            inside: Dim = 1
+            for atom in origin[::-1]:
+                if isinstance(atom, Mixes):
+                    continue
+                if isinstance(atom, AxisAtom) and atom.axis in mixed | self.passed:
+                    start = starts.get(atom.axis, ())
+                    if atom.axis in self.passed or not self._tells_digit(out, inside, atom, start):
+                        wrong.add(out)
+                inside = product((inside, atom.size))
+        return wrong
+
+    def _tells_digit(self, out: int, inside: Dim, atom: AxisAtom, start: Sum) -> bool:
+        """Say whether positions on an axis tell the digit of an atom of a dim; `inside` are the atoms inside it."""
+        if is_negative(atom.stride):
             return False
-        if is_backwards(Atom(atom.size, atom.stride)):
+        if self._is_digit(atom, start):
             return True
-        far = product((atom.stride, self.strides[atom.axis]))
-        others = [each for each in self.steps.get(((), ()), []) if each.stride != far]
-        fits = self.known.divides(product((atom.size, atom.stride)), self.shape[atom.axis])
-        if fits and not self.starts[atom.axis] and all(self._is_apart(each, atom.size, far) for each in others):
-            return False
         tried = self._all_tried()
-        inside = [each.size for each in origin[origin.index(atom) + 1 :] if not isinstance(each, Mixes)]
-        return tried is None or not tried.says(out, product(inside), atom, self.starts[atom.axis])
+        return tried is not None and tried.says(out, inside, atom, start)
 
-    def _mixes(self, out: int) -> Origin:
-        """Return the origin of a dim that mixes: the axes on which the positions change along it."""
+    def _is_digit(self, atom: AxisAtom, start: Sum) -> bool:
+        """Say whether the digit of an axis is a digit of the flat index that no other step changes."""
+        reach, far = self._reach(INPUT), self.strides[atom.axis]
+        stride = product((atom.stride, far))
+        if not reach.exact or not self.known.divides(product((atom.size, atom.stride)), self.shape[atom.axis]):
+            return False
+        offset = total([*reach.offset, *[product((-1, far, term)) for term in start]])
+        others = _Reach(offset, reach.without(stride).steps)
+        turn = product((atom.size, stride))
+        numbers = others.numbers if isinstance(turn, int) else None
+        aligned = all(self.known.divides(turn, term) for term in offset)
+        if not aligned and (numbers is None or numbers[0] % turn >= stride):  # type: ignore[operator]  # all are numbers
+            return False
+        aligned &= numbers is None or reach.is_full(self.shape)
+        return all(
+            self._changes(step, others.without(step.stride), atom.size, stride, aligned=aligned) is False
+            for step in others.steps
+        )
+
+    # Dims that mix.
+
+    def _mixed(self, out: int) -> Origin:
+        """Return the origin of a dim that mixes: the axes on which positions change along it."""
         if len(self.axes) > MOST_COMPARED:
-            return (Mixes(tuple(self.axes), exact=False),)
-        exact, axes = True, set[int]()
-        for atom in self.view.axes[out]:
-            if atom.stride != 0:
-                more, sure = self._changing(atom)
-                axes |= more
-                exact &= sure
-        if not exact and (tried := self._all_tried()) is not None:
+            return (Mixes(tuple([axis for axis in self.axes if axis not in self.whole]), exact=False),)
+        found = [self._changing(atom) for atom in self.view.axes[out] if atom.stride != 0]
+        axes, exact = {axis for each, _ in found for axis in each}, all(exact for _, exact in found)
+        if not exact and (tried := self._all_tried()):
             axes, exact = tried.changing(out), True
         return (Mixes(tuple(sorted(axes)), exact) if axes else Repeats(self.moves.output[out]),)
 
     def _changing(self, atom: Atom) -> tuple[set[int], bool]:
         """Return the axes on which positions may change along an atom, and whether they are sure to."""
-        (forward,) = turned([atom]) if is_backwards(atom) else (atom,)
-        steps = self.steps.get(atom.level, [])
-        whole = product([each.size for each in atom.base] if atom.base else self.shape)
-        exact = not atom.start and product([each.size for each in steps]) == whole and atom.level not in self.view.fixed
-        if not atom.base:
-            exact &= not self.view.offset
-            sure = exact or self._is_nested(forward, steps)
-            inner = [(axis, self.shape[axis], self.strides[axis]) for axis in self.axes]
-            return {axis for axis, dim, far in inner if not self._is_apart(forward, dim, far, sure=sure)}, exact
-        found = set[int]()
-        far: Dim = 1
-        for part in reversed(self._parts(atom.base)):
-            if part.stride != 0 and not self._is_apart(forward, part.size, far):
-                digits = self._whole_digits(part)
-                more, sure = ({digit.axis for digit in digits}, True) if digits else self._changing(part)
-                found |= more
-                exact &= sure and digits is not None
-            far = product((far, part.size))
-        return found, exact
+        reach = self._reach(atom.level)
+        if len(atom.base) == 1 and reach.through(atom.base[0]):
+            (base,) = atom.base
+            return self._changing(Atom(atom.size, product((atom.stride, base.stride)), *base.level))
+        aligned = not reach.offset and reach.is_full([each.size for each in atom.base] if atom.base else self.shape)
+        axes, exact = set[int](), True
+        for along in self._parted(atom):
+            others = reach.without(along.stride)
+            for digit in self._digits_read(atom.base):
+                changes = self._changes(along, others, digit.size, digit.stride, aligned=aligned)
+                if changes is not False:
+                    axes |= digit.axes
+                    exact &= changes is True and reach.exact and digit.exact
+        return axes, exact
 
-    def _parts(self, base: Atoms) -> list[Atom]:
-        """Return the atoms of a base, those that run over several axes apart."""
-        found = list[Atom]()
-        for atom in base:
-            digits = self._whole_digits(atom)
-            far = [product((digit.stride, self.strides[digit.axis])) for digit in digits or ()]
-            found += [Atom(digit.size, step) for digit, step in zip(digits, far, strict=True)] if digits else [atom]
-        return found
+    def _changes(self, along: Atom, others: _Reach, size: Dim, stride: Dim, *, aligned: bool) -> bool | None:
+        """Say whether a digit of a flat index changes along steps, whatever the others are; None if it is not known.
 
-    def _whole_digits(self, atom: Atom) -> list[AxisAtom] | None:
-        """Return the digits of axes that an atom of a base is, each a whole number of times in its axis."""
-        digits = None if atom.base or atom.stride == 0 else self._digits_of_input(*_forward(atom))
-        fits = digits and all(
-            self.known.divides(product((digit.size, digit.stride)), self.shape[digit.axis]) for digit in digits
-        )
-        return digits if fits else None
-
-    def _is_apart(self, atom: Atom, size: Dim, stride: Dim, *, sure: bool = True) -> bool:
-        """Say whether no position changes along an atom on an axis of `size`, in steps through the same flat index.
-
-        If the atom is not sure to begin where positions of the axis do, only whole turns of the axis count.
+        If all positions are read, or turns and steps lie inside each other, the steps are `aligned`.
         """
-        apart = self.known.divides(product((size, stride)), atom.stride)
-        return apart or (sure and self.known.divides(product((atom.size, atom.stride)), stride))
+        divides = self.known.divides
+        if divides(product((size, stride)), along.stride):
+            return False
+        if aligned:
+            return not divides(product((along.size, along.stride)), stride)
+        if others.numbers is None or not all_known((along.size, along.stride, size, stride)):
+            return None
+        count, step, count_of_digit, turn = _numbers((along.size, along.stride, size, stride))
+        return changes_along(count, step, count_of_digit, turn, *others.numbers)
 
-    def _is_nested(self, atom: Atom, steps: Iterable[Atom]) -> bool:
-        """Say whether the steps of other atoms, and where all begin, are whole turns of an atom, or lie inside it."""
-        turn = product((atom.size, atom.stride))
-        others = [turned([each])[0] if is_backwards(each) else each for each in steps]
-        return all(self.known.divides(turn, term) for term in self.view.offset) and all(
-            self.known.divides(turn, each.stride) or self.known.divides(product((each.size, each.stride)), atom.stride)
-            for each in others
-            if each.stride != atom.stride
-        )
+    def _digits_read(self, base: Atoms) -> list[_Digit]:
+        """Return the digits of the flat index of a base, or of the input, for which axes are known."""
+        if not base:
+            return [_Digit(self.shape[axis], self.strides[axis], {axis}) for axis in self.axes]
+        if base not in self.digits_of:
+            found = list[_Digit]()
+            stride: Dim = 1
+            for atom in reversed(base):
+                for each in self._digits_of_atom(atom):
+                    found.append(_Digit(each.size, product((stride, each.stride)), each.axes, each.exact))
+                stride = product((stride, atom.size))
+            self.digits_of[base] = found
+        return self.digits_of[base]
+
+    def _digits_of_atom(self, atom: Atom) -> list[_Digit]:
+        """Return the digits of an atom of a base, the innermost first: of one that mixes, itself."""
+        if atom.stride == 0:
+            return []
+        digits = self._digits(atom)
+        if digits and all(map(self._is_clear, digits)):
+            sizes = [digit.size for digit in digits]
+            return [_Digit(each.size, product(sizes[at + 1 :]), {each.axis}) for at, each in enumerate(digits)]
+        axes, _ = self._changing(atom)
+        return [_Digit(atom.size, 1, axes, exact=len(axes) == 1)]
+
+    def _is_clear(self, digit: AxisAtom) -> bool:
+        """Say whether positions on the axis of a digit, and on no other, are sure to change where the digit does."""
+        if digit.axis in self.passed:
+            return False
+        if digit.axis not in self.unclear:
+            return True
+        reach, size = self._reach(INPUT), product((digit.size, digit.stride))
+        return not reach.offset and reach.is_full(self.shape) and self.known.divides(size, self.shape[digit.axis])
 
     def _all_tried(self) -> _Tried | None:
         """Return the positions of all elements; None if there are too many, or if names have no size."""
         if self._tried is None and all_known(self.moves.dims):
-            most = max(int(str(product(shape))) for shape in self.moves.shapes)
+            most = max([prod(_numbers(shape)) for shape in self.moves.shapes])
             self._tried = _Tried(self.moves) if most <= MOST_TRIED else None
         return self._tried
 
-    def _finished(self, origin: Origin) -> Origin:
+    def _finished(self, origin: Origin, starts: Mapping[int, Sum]) -> Origin:
         """Return an origin with the starts of its axes, in the fewest atoms."""
         made = list[AxisAtom | Repeats | Mixes]()
         for atom in origin:
             if isinstance(atom, AxisAtom):
-                start, dim = self.starts[atom.axis], self.shape[atom.axis]
+                start, dim = starts.get(atom.axis, ()), self.shape[atom.axis]
                 if isinstance(dim, int) and all_known(start):
-                    start = total((sum(start) % dim,))  # type: ignore[arg-type]  # all are numbers
+                    start = total((sum(_numbers(start)) % dim,))
                 atom = replace(atom, start=start)
             match (made[-1] if made else None), atom:
-                case AxisAtom() as last, AxisAtom() if self._joins(last, atom):
+                case AxisAtom() as last, AxisAtom() if _are_joined(last, atom):
                     made[-1] = replace(atom, size=product((last.size, atom.size)))
                 case Repeats() as last, Repeats():
                     made[-1] = Repeats(product((last.size, atom.size)))
@@ -436,9 +573,66 @@ class _Account:
                     made.append(atom)
         return tuple(made)
 
-    def _joins(self, outer: AxisAtom, inner: AxisAtom) -> bool:
-        """Say whether one atom can stand for two neighbours."""
-        return outer.axis == inner.axis and outer.stride == product((inner.size, inner.stride))
+
+def _are_joined(outer: AxisAtom, inner: AxisAtom) -> bool:
+    """Say whether one atom can stand for two neighbours."""
+    return outer.axis == inner.axis and outer.stride == product((inner.size, inner.stride))
+
+
+def _forward(atom: Atom) -> Atom:
+    """Return an atom read forwards."""
+    return turned((atom,))[0] if is_backwards(atom) else atom
+
+
+# Numbers: steps through a flat index, and one digit of it.
+
+
+def changes_along(
+    count: int, step: int, size: int, stride: int, offset: int, others: Iterable[tuple[int, int]]
+) -> bool | None:
+    """Say whether the digit `index // stride % size` changes along steps through the index, for some of the others.
+
+    `others` are their counts and steps, and `offset` is where all begin. None if there is too much to be tried.
+
+    >>> changes_along(2, 6, 3, 4, 0, [(6, 1)]), changes_along(2, 1, 3, 4, 0, [(6, 2)])
+    (True, False)
+    >>> changes_along(2, 1, 3, 4, 3, [])
+    True
+    """
+    step = (step + stride) % (size * stride) - stride  # whole turns of the digit change nothing
+    length = (count - 1) * abs(step)
+    if length >= stride or step == 0:
+        return step != 0
+    unit = gcd(stride, step, *[each for _, each in others])
+    stride, length = stride // unit, length // unit
+    if stride > MOST_RESIDUES:
+        return None
+    marks = residues(offset // unit, [(number, each // unit) for number, each in others], stride)
+    if step > 0:
+        return marks.bit_length() - 1 + length >= stride
+    return (marks & -marks).bit_length() - 1 < length
+
+
+def residues(offset: int, steps: Iterable[tuple[int, int]], within: int) -> int:
+    """Return what is left of all positions that steps lead to when they are divided by a number: a bit for each.
+
+    >>> bin(residues(1, [(3, 2)], 8)), bin(residues(6, [(2, 1), (2, 4)], 8))
+    ('0b101010', '0b11001100')
+    """
+    marks = 1 << offset % within
+    for count, step in steps:
+        count, done = min(count, within // gcd(within, step)), 1
+        while done < count:
+            more = min(done, count - done)
+            shift = more * step % within
+            marks |= (marks << shift | marks >> (within - shift)) & ((1 << within) - 1)
+            done += more
+    return marks
+
+
+def _numbers(dims: Iterable[Dim]) -> tuple[int, ...]:
+    """Return dims that are all numbers."""
+    return tuple([dim for dim in dims if isinstance(dim, int)])
 
 
 class _Tried:
@@ -467,11 +661,6 @@ class _Tried:
         )
 
 
-def _numbers(dims: Iterable[Dim]) -> tuple[int, ...]:
-    """Return dims that are all numbers."""
-    return tuple([int(str(dim)) for dim in dims])
-
-
 def _changes(places: array[int], size: int, inner: int) -> bool:
     """Say whether positions change along an output dim of `size`, whose indices are `inner` elements apart."""
     for start in range(0, len(places), size * inner):
@@ -479,13 +668,3 @@ def _changes(places: array[int], size: int, inner: int) -> bool:
         if any(places[start + at * inner : start + (at + 1) * inner] != first for at in range(1, size)):
             return True
     return False
-
-
-def _steps_through(atom: Atom, level: Level) -> bool:
-    """Say whether an atom steps through a level, if only by way of others."""
-    return atom.level == level or any(_steps_through(each, level) for each in atom.base)
-
-
-def _forward(atom: Atom) -> tuple[Dim, Dim]:
-    """Return the size and the stride of an atom, read forwards."""
-    return atom.size, product((-1, atom.stride)) if is_backwards(atom) else atom.stride

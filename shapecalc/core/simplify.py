@@ -5,35 +5,27 @@ A Shuffle transposes, reshapes and transposes; each of the three may be left out
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, pairwise
+from typing import Any, TypeVar
 
 from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.commands import chain_text
-from shapecalc.core.conditions import Known
+from shapecalc.core.conditions import Conditions, Known
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Zero, bytes_of
 from shapecalc.core.dims import Dim, Shape, monomial, names, plain, product, quotient, rewrite
 from shapecalc.core.equiv import stands_for
 from shapecalc.core.find import order_of
-from shapecalc.core.layout import Atom, View, contiguous_strides, merge, view_of
+from shapecalc.core.layout import Atom, Atoms, Axes, View, contiguous_strides, merge, view_of
 from shapecalc.core.lookup import lookup
-from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Slice
+from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Choice, Record, replace
 from shapecalc.core.resolve import resolve_chain
 from shapecalc.core.strides import view_after
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, TypeVar
-
-    from shapecalc.core.conditions import Conditions, Known
-    from shapecalc.core.layout import Atoms, Axes
-    from shapecalc.core.moves import Move
-
 
 ONE_SHUFFLE = frozenset({"p", "r", "pr", "rp", "prp"})
 """What one Shuffle does: transposes (p) and a reshape (r)."""
@@ -89,7 +81,7 @@ def _takes_shuffle(placed: Placed) -> bool:
         return None in move.sizes
     if isinstance(move, Expand):
         return len(move.shape) > len(placed.before)
-    return not isinstance(move, (Roll, Slice))
+    return not isinstance(move, (Roll, Dims))
 
 
 def _folded(shape: Shape, moves: Iterable[Move]) -> list[Placed]:
@@ -125,8 +117,7 @@ def _is_idle(placed: Placed) -> bool:
     return isinstance(move, (Reshape, Expand)) and move.shape == before
 
 
-if TYPE_CHECKING:
-    Entry = TypeVar("Entry")
+Entry = TypeVar("Entry")
 
 
 # Costs: how many transposes and Shuffles a chain takes, and how many bytes the stages that copy read and write.
@@ -227,7 +218,7 @@ def _copied(shape: Shape, moves: Iterable[Move], known: Known) -> Iterator[Dim]:
     """None for a tensor that lies in memory in C order."""
     for move in moves:
         after = move.after(shape)
-        if 0 in (*shape, *after) or isinstance(move, Slice):
+        if 0 in (*shape, *after) or isinstance(move, Dims):
             return
         if strides is not None or not isinstance(move, Reshape | Roll):
             strides = view_after(shape, contiguous_strides(shape) if strides is None else strides, move, known)
@@ -481,10 +472,9 @@ def _path(rows: Iterable[Sequence[Atom]]) -> list[Atom] | None:
     return path if len(path) == len(atoms) else None
 
 
-if TYPE_CHECKING:
-    Moves = tuple[Move, ...]
-    Order = Sequence[int]
-    Item = TypeVar("Item")
+Moves = tuple[Move, ...]
+Order = Sequence[int]
+Item = TypeVar("Item")
 
 
 # Moves as requests, in the words of a chain: its dialects, opsets, element types and switches.
@@ -570,8 +560,7 @@ def _switch(op: str, dialect: str, asked: bool | None, *, literal: bool) -> bool
     return None if wanted == row.switch.default else wanted
 
 
-if TYPE_CHECKING:
-    MoveRow = Sequence[Move]
+MoveRow = Sequence[Move]
 
 
 # Simplification: an equal chain with the fewest transposes, Shuffles or bytes moved, and then the fewest stages.
@@ -796,7 +785,7 @@ def _shape_of(move: Move) -> Shape:
 
 def _can_be_exchanged(piece: Piece) -> bool:
     """Say whether a piece moves elements, as all ops do but `shape`."""
-    return not any(isinstance(move, Slice) for move in piece.moves)
+    return not any(isinstance(move, Dims) for move in piece.moves)
 
 
 def _widest(pieces: Pieces) -> int:
@@ -810,6 +799,5 @@ def _weight(piece: Piece, goal: Goal) -> int:
     return sum(isinstance(move, Permute) for move in piece.moves)
 
 
-if TYPE_CHECKING:
-    Pieces = tuple["Piece", ...]
-    Weight = tuple[int, int, int]
+Pieces = tuple["Piece", ...]
+Weight = tuple[int, int, int]

@@ -5,16 +5,14 @@ A view reads the same memory with other strides. What has no strides is a copy, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from shapecalc.core.answers import Request, Trace
 from shapecalc.core.conditions import Known
 from shapecalc.core.dims import Shape, product
 from shapecalc.core.layout import Atom, contiguous_strides, merge, regroup
-from shapecalc.core.moves import Expand, Move, Permute, Pick, Reshape, Roll, Slice
+from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll
 from shapecalc.core.record import replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 def view_after(shape: Shape, strides: Shape, move: Move, known: Known) -> Shape | None:
@@ -33,7 +31,7 @@ def view_after(shape: Shape, strides: Shape, move: Move, known: Known) -> Shape 
     if isinstance(move, Pick):
         kept = zip(strides, move.axes, strict=True)
         return tuple([product((stride, step)) for stride, (_, step, size) in kept if size is not None])
-    if isinstance(move, (Roll, Slice)):
+    if isinstance(move, (Roll, Dims)):
         return None
     axes = tuple([() if dim == 1 else (Atom(dim, stride),) for dim, stride in zip(shape, strides, strict=True)])
     made = [merge(atoms) for atoms in regroup(axes, move.shape, known)]

@@ -23,7 +23,7 @@ import numpy as np
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Shape
 from shapecalc.core.follow import waypoints
-from shapecalc.core.moves import Move, Slice, index_before, ravel, unravel
+from shapecalc.core.moves import Dims, Move, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text
 from shapecalc.engine import processes
@@ -130,7 +130,7 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
             sizes = shape_text(source.shape)
             raise misuse(f"the array has shape {sizes}, and the question is about {shape_text(answer.input)}")
         plan = plan_moves(moves, source.shape, source.strides, source.itemsize, contiguous=contiguous)
-        if moves and isinstance(moves[-1], Slice):
+        if moves and isinstance(moves[-1], Dims):
             return Result(used.namespace.array(answer.output, dtype="int64"), plan, "copy", used.name)
         return Result(apply_plan(plan, source, used), plan, plan.verdict, used.name)
 
@@ -335,7 +335,7 @@ def _write_array(
 ) -> None:
     """Write what an answer makes of an array, as a .npy file. Nothing is mapped any more when it is done."""
     moves = concrete_moves(answer)
-    if moves and isinstance(moves[-1], Slice):
+    if moves and isinstance(moves[-1], Dims):
         vector = run(answer, source.array).array
         _mapped(file, vector.shape, vector.dtype)[...] = vector
         return

@@ -17,7 +17,7 @@ from shapecalc.core.answers import Trace
 from shapecalc.core.conditions import Known
 from shapecalc.core.dims import total
 from shapecalc.core.layout import Atom, View, merge
-from shapecalc.core.moves import Pick, Reshape, Roll, Slice
+from shapecalc.core.moves import Dims, Pick, Reshape, Roll
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 
@@ -111,7 +111,7 @@ def plan_moves(
     >>> plan_moves((Reshape((3, 2)), Permute((1, 0))), (2, 3), (12, 4), 4).verdict
     'view'
     """
-    moves = tuple([move for move in moves if not isinstance(move, Slice)])
+    moves = tuple([move for move in moves if not isinstance(move, Dims)])
     shapes = tuple(accumulate(moves, _sizes, initial=shape))
     copies, stages, view = list[Copy](), list[StridedView](), view_of(shape, strides)
     for read in fewest_copies(moves, shapes, view, itemsize):

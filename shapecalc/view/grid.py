@@ -20,7 +20,15 @@ from shapecalc.core.dims import all_known
 from shapecalc.core.examples import example_sizes
 from shapecalc.core.follow import index_text
 from shapecalc.core.layout import Moves
-from shapecalc.core.moves import Index, Move, Slice, index_after, index_before, ravel, unravel
+from shapecalc.core.moves import (
+    Dims,
+    Index,
+    Move,
+    index_after,
+    index_before,
+    ravel,
+    unravel,
+)
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text, visible
 from shapecalc.view.canvas import UNICODE, Strokes, clip, clip_line, ink, packed, rows_around, stack
@@ -344,9 +352,9 @@ def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None, *,
     named = not all_known((*answer.input, *[dim for stage in answer.stages for dim in stage.after or ()]))
     sizes = given if given is not None else example_sizes(answer) if named else {}
     made = layouts(answer)
-    if whole and any(isinstance(layout.stage.move, Slice) for layout in made):
+    if whole and any(isinstance(layout.stage.move, Dims) for layout in made):
         raise misuse("shape returns dims, so there is no element to follow")
-    moving = [layout for layout in made if not isinstance(layout.stage.move, Slice | None)]
+    moving = [layout for layout in made if not isinstance(layout.stage.move, Dims | None)]
     moves = Moves(answer.input, tuple([layout.stage.move for layout in moving if layout.stage.move])).rewritten(sizes)
     labels = [("input", "", input_marks(answer.input))]
     labels += [(layout.name, layout.title, tuple([cell.mark for cell in layout.cells])) for layout in moving]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Dialect, Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
-from shapecalc.core.moves import Slice
+from shapecalc.core.moves import Dims
 from shapecalc.core.ops.op import Op
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import rank_text
@@ -72,7 +72,7 @@ def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None =
     for out, dim in enumerate(output):
         yield Step(READ_DIM, out, (first + out,), dim)
     yield Step(SLICED_DIMS, None, tuple(range(first, max(first, last))), output, (), FrozenDict(rank=rank))
-    yield Slice(first, last)
+    yield Dims(first, last)
     return output
 
 

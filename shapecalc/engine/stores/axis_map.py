@@ -17,7 +17,7 @@ from typing import Any
 
 from shapecalc.core.conditions import Known
 from shapecalc.core.layout import Atom, View, contiguous_strides
-from shapecalc.core.moves import Move, Slice, unravel
+from shapecalc.core.moves import Dims, Move, unravel
 
 Sizes = tuple[int, ...]
 
@@ -101,7 +101,7 @@ def axis_map(source: Sizes, moves: Sequence[Move]) -> AxisMap:
     axes = [(Atom(size, stride),) if size != 1 else () for size, stride in zip(source, strides, strict=True)]
     view, shape = View(tuple(axes)), source
     for move in moves:
-        if isinstance(move, Slice):
+        if isinstance(move, Dims):
             raise MoveError("shape returns dims, so no element moves")
         view, shape = view.after(move, shape, Known()), move.after(shape)  # type: ignore[assignment]  # all are numbers
     return _Reader(source, room, view.normal(Known())).axis_map(shape)

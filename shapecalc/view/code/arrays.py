@@ -13,7 +13,7 @@ from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Flattens, check_rank
 from shapecalc.core.dims import Dim
-from shapecalc.core.moves import Permute, Roll, Slice
+from shapecalc.core.moves import Dims, Permute, Roll
 from shapecalc.core.problem import misuse
 from shapecalc.view.code import Code
 from shapecalc.view.code.dims import Call, RequestedDim, Rules, Writer, calls_of, requested_shape, size_text, turned
@@ -253,7 +253,7 @@ class Program(Writer):
 
     def shape(self, call: Call) -> None:
         """Write what returns the dims."""
-        move = call.move(Slice)
+        move = call.move(Dims)
         self.put(self.rows.shape.format(x=self.tensor, start=move.start, end=move.end))
 
 

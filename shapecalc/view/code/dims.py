@@ -18,7 +18,7 @@ from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
 from shapecalc.core.ask import DEFAULT_OPSET, ask
 from shapecalc.core.conditions import Never, differ
 from shapecalc.core.dims import INT64_MAX, Dim, Monomial, Shape, monomial, named_dim, names, product, quotient, rewrite
-from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Slice
+from shapecalc.core.moves import Dims, Expand, Permute, Pick, Reshape, Roll
 from shapecalc.core.ops.split import SPLIT_AXIS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.resolve import resolve
@@ -26,7 +26,7 @@ from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED, INFERRED_EM
 from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
 
-M = TypeVar("M", Permute, Pick, Roll, Slice)
+M = TypeVar("M", Permute, Pick, Roll, Dims)
 INT32_MAX = 2**31 - 1
 INT64_MIN = -(2**63)
 RESERVED = {"x", "y", "np", "math", "torch", "rearrange", "repeat", "jnp", "tf", "paddle", "ops", "trt", "network"}
@@ -218,7 +218,7 @@ def _changes_nothing(call: Call) -> bool:
     stage = call.stage
     if isinstance(stage.move, Permute):
         return stage.move.axes == tuple(range(len(stage.before)))
-    same = stage.before == stage.after and not isinstance(stage.move, (Roll, Slice))
+    same = stage.before == stage.after and not isinstance(stage.move, (Roll, Dims))
     return same and not (isinstance(stage.move, Pick) and call.cut_axes())
 
 

@@ -16,7 +16,7 @@ from shapecalc.core.dialects.base import SINCE_25, check_rank, spelled
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.dims import Dim, Monomial, Shape, all_known, lowest_terms, monomial, named_dim, names, rewrite
 from shapecalc.core.fixing import lasting_hint
-from shapecalc.core.moves import Permute, Pick, Slice
+from shapecalc.core.moves import Dims, Permute, Pick
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace as replace_record
@@ -272,7 +272,7 @@ class OnnxModel(Graph):
 
     def shape(self, call: Call) -> None:
         """Write a Shape."""
-        move = call.move(Slice)
+        move = call.move(Dims)
         whole = (move.start, move.end) == (0, len(call.stage.before))
         self.node("Shape", **({} if whole else {"start": move.start, "end": move.end}))
 
@@ -418,7 +418,7 @@ class OpenVinoGraph(Graph):
     def shape(self, call: Call) -> None:
         """Write a ShapeOf, with a Slice of it if not every dim is asked for."""
         self.node("shape_of")
-        move = call.move(Slice)
+        move = call.move(Dims)
         if len(call.after) < len(call.stage.before):
             self.node("slice", [move.start], [move.end], [1])
 
@@ -515,7 +515,7 @@ class TensorRTNetwork(Graph):
 
     def shape(self, call: Call) -> None:
         """Write a shape layer, with a slice of it if not every dim is asked for."""
-        move, count = call.move(Slice), len(call.after)
+        move, count = call.move(Dims), len(call.after)
         self.layer("add_shape")
         if count < len(call.stage.before):
             self._slice((move.start if count else 0,), (count,), (1,))

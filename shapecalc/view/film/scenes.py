@@ -14,7 +14,7 @@ from textwrap import wrap
 from shapecalc.core.answers import Chain, Kind, Step, Trace
 from shapecalc.core.commands import command_line
 from shapecalc.core.dims import Dim
-from shapecalc.core.moves import Index, Move, Permute, Reshape, Slice, index_before, ravel, unravel
+from shapecalc.core.moves import Dims, Index, Move, Permute, Reshape, index_before, ravel, unravel
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED
 from shapecalc.core.text import brief, dim_text, number_text, shape_text, visible
@@ -567,7 +567,7 @@ def _play_stage(board: Board, layout: Layout, number: int, journey: Journey | No
     last = (whole or [*layout.numbers])[-1:]
     sentence, shown = (steps[last[0] - layout.numbers.start].why, last[0]) if last else (layout.title, None)
     move = layout.stage.move
-    if move is not None and journey is not None and not isinstance(move, Slice):
+    if move is not None and journey is not None and not isinstance(move, Dims):
         carry(board, journey, moved, sentence, shown)
         return 1
     if whole:

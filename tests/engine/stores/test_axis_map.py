@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Slice
+from shapecalc.core.moves import Dims, Expand, Permute, Pick, Reshape, Roll
 from shapecalc.engine.stores.axis_map import MoveError, axis_map, fewest_maps
 from shapecalc.engine.stores.regions import count_elements, filled, grid, stretches
 from tests.numpy_moves import moved_by_numpy
@@ -186,7 +186,7 @@ def test_the_array_between_is_the_smallest_that_there_is():
 
 def test_a_move_of_no_elements_is_refused():
     with pytest.raises(MoveError, match="no element moves"):
-        fewest_maps((4, 5), [Slice(0, 1)])
+        fewest_maps((4, 5), [Dims(0, 1)])
 
 
 def test_the_boxes_of_a_grid_hold_every_element_once():

@@ -15,14 +15,15 @@ from shapecalc.core.conditions import Conditions as SizeConditions
 from shapecalc.core.conditions import holds
 from shapecalc.core.dims import INT64_MAX, Monomial, product, substitute
 from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.record import FrozenDict
 from shapecalc.core.resolve import resolve
 from shapecalc.models.file import Node
 from shapecalc.models.fit_dims import NamedShape
 from shapecalc.models.lanes import Lane, Shapes
 from shapecalc.models.operators import LISTED, Argument, Conditions, CoreCall
 
-Arguments = tuple[tuple[str, Any], ...]
-"""Core's arguments by name, as pairs, so that they can be looked up."""
+Arguments = FrozenDict
+"""Core's arguments by name."""
 Question = tuple[str, int | None, bool | None]
 """An op, the opset of the model, and the setting of its switch."""
 NOBODY = (None, None, ())
@@ -67,7 +68,7 @@ class Visit:
 
     def named_argument(self, name: str) -> tuple[Any, ...]:
         """Return an argument in each lane; None where it is not known or left out."""
-        return tuple([None if pairs is None else dict(pairs).get(name) for pairs in self.arguments])
+        return tuple([None if given is None else given.get(name) for given in self.arguments])
 
 
 def reads_argument(node: Node) -> bool:
@@ -87,20 +88,20 @@ def switch_of(node: Node) -> bool | None:
 
 def arguments_of(node: Node, values: Callable[[int], tuple[int, ...] | None]) -> Arguments | None:
     """Return what a listed node asks for; None if that depends on data. `values` tells the numbers in a tensor."""
-    pairs: list[tuple[str, Any]] = []
+    found: dict[str, Any] = {}
     for argument in LISTED[node.op].arguments:
         if _is_input(argument, node):
             if len(node.inputs) > 1 and node.inputs[1]:
                 numbers = values(node.inputs[1])
                 if numbers is None or len(numbers) > MOST_DIMS:
                     return None
-                pairs.append((argument.name, numbers))
+                found[argument.name] = numbers
         elif argument.attribute in node.attributes:
             value = _typed(node.attributes[argument.attribute], argument.kind)
-            pairs.append((argument.name, value.decode() if argument.kind is bytes else value))
+            found[argument.name] = value.decode() if argument.kind is bytes else value
         elif argument.default is not None:
-            pairs.append((argument.name, argument.default))
-    return tuple(pairs)
+            found[argument.name] = argument.default
+    return FrozenDict(found)
 
 
 def _typed(value: Any, kind: type) -> Any:
@@ -136,7 +137,7 @@ class CoreCalls:
             return None
         if not all(_is_readable(value) for value in arguments.values() if isinstance(value, tuple)):
             return None
-        answers = self.ask(visit.node, visit.switch, (input,), (tuple(arguments.items()),))
+        answers = self.ask(visit.node, visit.switch, (input,), (FrozenDict(arguments),))
         (output,), (problem,), (conditions,) = answers.outputs, answers.problems, answers.conditions
         if output is None and problem is None:
             return None
@@ -151,23 +152,25 @@ def _asked(question: Question, shapes: Sequence[Any], arguments: Sequence[Argume
     except ShapeError:
         return Answers(None, (None,) * len(shapes), (None,) * len(shapes), ((),) * len(shapes))
     lanes = zip(shapes, arguments, strict=True)
-    answers = [NOBODY if shape is None or pairs is None else _answer(question, shape, pairs) for shape, pairs in lanes]
+    answers = [_answer(question, *lane) for lane in lanes]
     outputs, problems, conditions = zip(*answers, strict=True)
     return Answers(version, outputs, problems, conditions)
 
 
-def _answer(question: Question, shape: Any, pairs: Arguments) -> Any:
+def _answer(question: Question, shape: Any, arguments: Arguments | None) -> Any:
     """Return the output, the problem and the conditions.
 
     Of an empty tensor the runtime is asked, which infers where the document is silent.
     """
+    if shape is None or arguments is None:
+        return NOBODY
     op, opset, switch = question
     for dim in shape:
         if type(dim) is int and dim > INT64_MAX:
             return NOBODY
     dialect = "onnxruntime" if 0 in shape else "onnx"
     try:
-        trace = resolve(Request(op, shape, dict(pairs), dialect, opset, None, switch))
+        trace = resolve(Request(op, shape, arguments, dialect, opset, None, switch))
     except (ShapeError, TypeError, ValueError, IndexError):
         return NOBODY
     return trace.output, trace.problem, trace.conditions

@@ -152,9 +152,9 @@ class _Names:
         lanes = visit.arguments
         first = next((each for each in lanes if each is not None), None)
         if first is None or same_in_all(lanes):
-            return None if first is None else dict(first)
+            return first
         named = dict(first)
-        for name, value in first:
+        for name, value in first.items():
             if isinstance(value, tuple):
                 shape = self._namer.shape(visit.named_argument(name))
                 if shape is None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
+from shapecalc.core.record import FrozenDict
 from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, NodeAtSize, Sizes, together
 from shapecalc.models.core_calls import CoreCalls, Visit
 from shapecalc.models.file import ABSENT, INT32, INT64, UNFIT, Body, Node, nodes_in
@@ -394,7 +395,7 @@ class Judge(Propagation):
         offender = Offender(*asked, self._batches, judged, before, self.declared, walk.batch)
 
         def answer(tried: tuple[Any, ...], switch: bool | None) -> Shapes:
-            arguments = [((argument.name, target),) for target in tried]
+            arguments = [FrozenDict({argument.name: target}) for target in tried]
             return self.core.ask(visit.node, switch, visit.input, arguments).outputs
 
         return fixes(offender, visit.call.fixes, answer)

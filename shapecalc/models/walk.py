@@ -200,7 +200,7 @@ def _elements(visit: Visit, array: Any, shape: Sizes | None, arguments: Argument
         return None
     if np.prod(shape, dtype=object) > MOST_ELEMENTS:
         return None
-    return visit.call.elements(array, shape, dict(arguments))
+    return visit.call.elements(array, shape, arguments)
 
 
 class OtherNodes:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.cli.output import Output
-    from shapecalc.models.input_sizes import SizeOptions
+    from shapecalc.models.free_dims import SizeOptions
     from shapecalc.models.report import Judged, Report
 
 

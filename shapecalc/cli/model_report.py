@@ -18,8 +18,7 @@ from shapecalc.core.text import brief, number_text, read_target, shape_text, tok
 from shapecalc.core.values import read_sizes
 from shapecalc.doctor.reading import Reading
 from shapecalc.models.file import read_model
-from shapecalc.models.fit_dims import NamedShape, Sum
-from shapecalc.models.input_sizes import SizeOptions
+from shapecalc.models.free_dims import NamedShape, SizeOptions, Sum
 from shapecalc.models.judge import judged_model, near, runs_of, uncollected
 from shapecalc.models.operators import LISTED
 from shapecalc.models.propagate import Stop

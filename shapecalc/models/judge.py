@@ -13,10 +13,9 @@ from typing import Any
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import FrozenDict
-from shapecalc.models.core_calls import CoreCalls, Visit, never_depends, reads_argument
+from shapecalc.models.answers import CoreCalls, Visit, never_depends, reads_argument
 from shapecalc.models.file import Body, Model, Node, nodes_in, read_model
-from shapecalc.models.fit_dims import NamedShape, Namer
-from shapecalc.models.input_sizes import InputSizes, SizeOptions, choices
+from shapecalc.models.free_dims import InputSizes, NamedShape, Namer, SizeOptions, choices
 from shapecalc.models.lanes import Shapes, Walk, same_in_all
 from shapecalc.models.operators import LISTED
 from shapecalc.models.propagate import SILENT, Judge, LeftAlone, NodeVerdict

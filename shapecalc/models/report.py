@@ -13,7 +13,7 @@ from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import brief, visible
 from shapecalc.models.file import Node
-from shapecalc.models.fit_dims import NamedDim, NamedShape, Sum
+from shapecalc.models.free_dims import NamedDim, NamedShape, Sum
 from shapecalc.models.operators import LISTED, CoreCall
 from shapecalc.models.propagate import Stop
 from shapecalc.models.verdicts import OFFENCES, Fix, Verdict

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from shapecalc.models.answers import Answers, Arguments, Form, Inference, Visit, arguments_of, reads_argument, switch_of
 from shapecalc.models.batch_axis import Sizes
-from shapecalc.models.core_calls import Answers, Arguments, Visit, arguments_of, reads_argument, switch_of
 from shapecalc.models.file import ABSENT, BOOL, INT64, MOST_ELEMENTS, NUMBERS, UNFIT, Body, Model, Node
-from shapecalc.models.infer import Form, Inference
 from shapecalc.models.lanes import (
     FROM_DATA,
     NO_SHAPE,

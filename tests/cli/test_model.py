@@ -8,7 +8,7 @@ import pytest
 
 from shapecalc.cli import model_report
 from shapecalc.core.record import FrozenDict, replace
-from shapecalc.models.input_sizes import SizeOptions
+from shapecalc.models.free_dims import SizeOptions
 from shapecalc.models.report import Fixed
 from shapecalc.models.verdicts import Verdict
 from tests.models.reports import FIRST, SECOND, STOP, TURNED, YOLO, judged

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.models.core_calls import CoreCalls
+from shapecalc.models.answers import CoreCalls
 from shapecalc.models.file import model_of
 from shapecalc.models.lanes import Lane
 from shapecalc.models.walk import walked

@@ -19,7 +19,7 @@ from shapecalc.core.values import read_sizes
 from shapecalc.doctor.reading import Reading
 from shapecalc.models.file import read_model
 from shapecalc.models.free_dims import NamedShape, SizeOptions, Sum
-from shapecalc.models.judge import judged_model, near, runs_of, uncollected
+from shapecalc.models.judge import judged_model, report_of, runs_of
 from shapecalc.models.operators import LISTED
 from shapecalc.models.propagate import Stop
 from shapecalc.models.report import (
@@ -147,16 +147,6 @@ def targets_of(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
         if len(targets[node]) < len(dims):
             raise misuse(f"a target in a file is made of numbers, not '{visible(brief(target))}'", argument="fix_as")
     return targets
-
-
-def report_of(file: str, options: SizeOptions, names: Iterable[str] = ()) -> Report:
-    """Return the report of a model, which says of the named nodes also what fails below them.
-
-    Raises `ShapeError`: file if it cannot be used, usage for what it does not have.
-    """
-    with uncollected():
-        found = judged_model(read_model(file), options)
-        return near(found, found.report(file), names)
 
 
 def report_with_runs(file: str, options: SizeOptions) -> tuple[Report, list[list[Judged]]]:

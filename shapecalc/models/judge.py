@@ -25,13 +25,14 @@ from shapecalc.models.walk import walked
 PLAIN = SizeOptions()
 
 
-def report_of(path: str | Path, options: SizeOptions = PLAIN) -> Report:
-    """Return what is told of the model in a file.
+def report_of(file: str | Path, options: SizeOptions = PLAIN, names: Iterable[str] = ()) -> Report:
+    """Return what is told of the model in a file, and of the named nodes also what fails below them.
 
-    Raises `ShapeError`: file, for a file that cannot be used; usage, for options that do not fit the model.
+    Raises `ShapeError`: file, for a file that cannot be used; usage, for what does not fit the model.
     """
     with uncollected():
-        return judged_model(read_model(path), options).report(str(path))
+        found = judged_model(read_model(file), options)
+        return near(found, found.report(str(file)), names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class CoreCall:
     @property
     def target(self) -> Argument | None:
         """The argument that is a node's target: a shape, a permutation, axes; None if it has none."""
-        return next((each for each in self.arguments if each.kind is tuple), None)
+        return self.arguments[0] if self.arguments[0].kind is tuple else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,10 +372,6 @@ def _recurrent_places(attributes: Attributes) -> Places:
     return [("X", 0, 0 if first else 1), *[(name, at, 0 if first else axis) for name, at, axis in STATES]]
 
 
-def _sampled_places(_: Attributes) -> Places:
-    return [("X", 0, 0), ("grid", 1, 0)]
-
-
 def _matching(partners_of: Callable[[Attributes], Partners]) -> SizeRule:
     """Return the rule of an operator that takes one axis of an input with one of another."""
 
@@ -391,21 +387,9 @@ def _matching(partners_of: Callable[[Attributes], Partners]) -> SizeRule:
     return rule
 
 
-def _multiplied_axes(attributes: Attributes) -> Partners:
-    return (0, 0 if attributes.get("transA") else 1), (1, 1 if attributes.get("transB") else 0), 1
-
-
-def _convolved_axes(attributes: Attributes) -> Partners:
-    return (0, 1), (1, 1), attributes.get("group", 1)
-
-
-def _channel_axes(_: Attributes) -> Partners:
-    return (0, 1), (1, 0), 1
-
-
-def _same_and(*others: None) -> Given:
-    """Return the rule of an operator whose output has the shape of its first input, and others that nobody knows."""
-    return Given(lambda _, shapes, _elements: (shapes[0], *others))
+MULTIPLIED = _matching(lambda given: ((0, 0 if given.get("transA") else 1), (1, 1 if given.get("transB") else 0), 1))
+CONVOLVED = _matching(lambda given: ((0, 1), (1, 1), given.get("group", 1)))
+CHANNELS = _matching(lambda _: ((0, 1), (1, 0), 1))
 
 
 def _skipped(_: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
@@ -559,7 +543,7 @@ OWN = _rows(
         "ArgMax ArgMin": Operator(HANDS_ON, route=batch.largest),
         "Attention DeformConv RotaryEmbedding": Operator(route=batch.every_input(0)),
         "AveragePool GlobalAveragePool GlobalMaxPool MaxPool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
-        "BatchNormalization": Operator(route=batch.batch_normalized, alike=_matching(_channel_axes)),
+        "BatchNormalization": Operator(route=batch.batch_normalized, alike=CHANNELS),
         "Bernoulli Multinomial RandomNormalLike RandomUniform RandomUniformLike": Operator(random=True),
         "BitCast BitShift BitwiseNot Dropout IsInf IsNaN PRelu": Operator(route=batch.aligned),
         "BitwiseAnd BitwiseOr BitwiseXor": Operator(BROADCAST, route=batch.aligned),
@@ -573,9 +557,9 @@ OWN = _rows(
         "Concat": Operator(value=_joined, move=batch.join_mark, alike=_same_joined),
         "Constant": Operator(value=constant),
         "ConstantOfShape": Operator(READS, _filled, takes=0),
-        "Conv": Operator(HANDS_ON, route=batch.convolved(), alike=_matching(_convolved_axes)),
+        "Conv": Operator(HANDS_ON, route=batch.convolved(), alike=CONVOLVED),
         "ConvInteger": Operator(route=batch.convolved()),
-        "ConvTranspose": Operator(HANDS_ON, route=batch.first_input(0), alike=_matching(_channel_axes)),
+        "ConvTranspose": Operator(HANDS_ON, route=batch.first_input(0), alike=CHANNELS),
         "CumProd": Operator(route=batch.mixing(batch.axis_read)),
         "CumSum": Operator(AS_FIRST, _summed_up, route=batch.mixing(batch.axis_read)),
         "DepthToSpace": Operator(route=batch.first_input(0), core=DEPTH_TO_SPACE),
@@ -592,11 +576,11 @@ OWN = _rows(
         "Gather": Operator(READS_HANDS_ON, _gathered, move=batch.gather_mark),
         "GatherElements": Operator(route=batch.gathered_elements, alike=_same_gathered),
         "GatherND": Operator(READS, route=batch.gathered_nd),
-        "Gemm": Operator(HANDS_ON, route=batch.gemm, alike=_matching(_multiplied_axes)),
+        "Gemm": Operator(HANDS_ON, route=batch.gemm, alike=MULTIPLIED),
         "GlobalLpPool LpPool": Operator(route=batch.first_input(0, 1)),
         "Greater": Operator(COMPARES, _by(np.greater), route=batch.aligned),
         "GreaterOrEqual": Operator(COMPARES, _by(np.greater_equal), route=batch.aligned),
-        "GridSample": Operator(route=batch.every_input(0), alike=_sharing(_sampled_places)),
+        "GridSample": Operator(route=batch.every_input(0), alike=_sharing(lambda _: [("X", 0, 0), ("grid", 1, 0)])),
         "GroupNormalization": Operator(route=batch.first_input(0)),
         "Hardmax LogSoftmax Softmax": Operator(AS_FIRST, route=batch.mixing(batch.softmax_axes)),
         "Identity": Operator(AS_FIRST, lambda _, data: data, route=batch.aligned),
@@ -644,7 +628,9 @@ OWN = _rows(
         "ScatterND": Operator(value=_scattered),
         "Shape": Operator(takes=0, core=SHAPE),
         "Sign": Operator(AS_FIRST, _like(np.sign), route=batch.aligned),
-        "SimplifiedLayerNormalization": Operator(_same_and(None), route=batch.mixing(batch.axes_behind)),
+        "SimplifiedLayerNormalization": Operator(
+            Given(lambda _, shapes, _elements: (shapes[0], None)), route=batch.mixing(batch.axes_behind)
+        ),
         "Size": Operator(value=count, takes=0),
         "Slice": Operator(READS_HANDS_ON, _sliced, move=batch.slice_mark),
         "SpaceToDepth": Operator(route=batch.first_input(0), core=SPACE_TO_DEPTH),

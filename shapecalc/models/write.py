@@ -403,7 +403,7 @@ class Editor:
         """Give a node of a graph the constant argument of a fix."""
         assert fix.target is not None
         call = LISTED[node.op_type]
-        argument = call.target or call.arguments[0]
+        argument = call.arguments[0]
         if argument.attribute and (argument.input_since is None or opset < argument.input_since):
             _set_attribute(node, argument.attribute, fix.target if argument.kind is tuple else fix.target[0])
         else:

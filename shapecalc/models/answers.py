@@ -17,10 +17,9 @@ from shapecalc.core.dims import INT64_MAX, Monomial, product, substitute
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.resolve import resolve
-from shapecalc.models.batch_axis import Sizes
+from shapecalc.models.batch_axis import Shapes, Sizes
 from shapecalc.models.file import ABSENT, Node
-from shapecalc.models.free_dims import NamedShape
-from shapecalc.models.lanes import Lane, Shapes
+from shapecalc.models.free_dims import Lane, NamedShape
 from shapecalc.models.operators import LARGEST_SIZE, LISTED, Argument, Conditions, CoreCall
 
 Arguments = FrozenDict

@@ -17,6 +17,8 @@ import numpy as np
 
 Sizes = tuple[int, ...]
 """A shape in numbers."""
+Shapes = tuple[Sizes | None, ...]
+"""A shape in each lane; None where nobody knows it."""
 LONGEST_AXIS = 1 << 20
 """The longest axis whose positions are looked at one by one."""
 

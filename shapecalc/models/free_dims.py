@@ -1,4 +1,7 @@
-"""The free dims of a model: which they are, at which numbers it is walked, and what a number seen there is in them."""
+"""The free dims of a model: which they are, at which numbers it is walked, and what a number seen there is in them.
+
+A *lane* is one size of the batch, with sizes for all other free dims.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,11 @@ from shapecalc.core.dims import Dim, lowest_terms
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import brief, visible
+from shapecalc.models.batch_axis import Shapes
 from shapecalc.models.file import Declared, Model
-from shapecalc.models.lanes import InputShapes, Lane, Shapes
 
+InputShapes = tuple[tuple[int | str | None, ...] | None, ...]
+"""The shape of each input, numbers and names of sizes; None where nobody knows it."""
 Dims = list[int | str] | None
 LADDER = (64, 224, 128, 8)
 """The sizes to try for free dims that nobody gives one."""
@@ -44,21 +49,33 @@ class SizeOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class InputSizes:
+class Lane:
+    """One assignment of numbers to the free dims."""
+
+    batch: int
+    sizes: Mapping[str, int]
+    """The size of every free dim, the batch among them."""
+    judged: bool
+    """Whether verdicts look at it; otherwise it only checks names (the size that is held back)."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputChoice:
     """One way to take the inputs."""
 
     batch: str
     declared: int | None
     """The batch that the file declares as a number; None if it is free, or named by a given shape."""
     inputs: InputShapes
-    names: Mapping[str, str]
-    """What the file writes for a name that core cannot read."""
-    assumed: Mapping[str, int]
-    """The sizes of other free dims that nobody gave."""
     lanes: tuple[Lane, ...]
+    """The judged ones first, by size, then those held back, and last the one with a batch of 0."""
+    names: Mapping[str, str] = NONE
+    """What the file writes for a name that core cannot read."""
+    assumed: Mapping[str, int] = NONE
+    """The sizes of other free dims that nobody gave."""
 
 
-def choices(model: Model, options: SizeOptions) -> Iterator[InputSizes]:
+def choices(model: Model, options: SizeOptions) -> Iterator[InputChoice]:
     """Yield the ways to take a model's inputs, the likeliest first: the first that resolves is right.
 
     Raises `ShapeError` (usage) for an input or a name that the model does not have, and for sizes that cannot be.
@@ -184,7 +201,7 @@ class _Naming:
         where: Mapping[str, int],
         size: int,
         sums: Mapping[str, tuple[str, str]],
-    ) -> InputSizes:
+    ) -> InputChoice:
         """Return a way to take the inputs: these shapes, other free dims of this size, but for those of sums."""
         written = {name: terms for name in others if (terms := self._terms(name, others))}
         totals = {**written, **sums}
@@ -203,7 +220,7 @@ class _Naming:
         lanes.append(self._lane(0, base, totals, judged=False))
         assumed = {name: lanes[0].sizes[name] for name in others if name not in where}
         inputs = tuple([None if dims is None else tuple(dims) for dims in shapes])
-        return InputSizes(self.batch, self.declared, inputs, FrozenDict(self.names), FrozenDict(assumed), tuple(lanes))
+        return InputChoice(self.batch, self.declared, inputs, tuple(lanes), FrozenDict(self.names), FrozenDict(assumed))
 
     def _terms(self, name: str, others: Sequence[str]) -> tuple[str, ...]:
         """Return the terms of a dim that the file writes as a sum of others and numbers; none if it is no such sum."""

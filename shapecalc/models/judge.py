@@ -14,9 +14,10 @@ from typing import Any
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import FrozenDict
 from shapecalc.models.answers import CoreCalls, Visit, never_depends, reads_argument
+from shapecalc.models.batch_axis import Shapes
 from shapecalc.models.file import Body, Model, Node, nodes_in, read_model
-from shapecalc.models.free_dims import InputSizes, NamedShape, Namer, SizeOptions, choices
-from shapecalc.models.lanes import Shapes, Walk, same_in_all
+from shapecalc.models.free_dims import InputChoice, NamedShape, Namer, SizeOptions, choices
+from shapecalc.models.lanes import Walk, same_in_all
 from shapecalc.models.operators import LISTED
 from shapecalc.models.propagate import SILENT, Judge, LeftAlone, NodeVerdict
 from shapecalc.models.report import Input, Judged, Report, found_node, name_of
@@ -39,20 +40,18 @@ def report_of(file: str | Path, options: SizeOptions = PLAIN, names: Iterable[st
 class Outcome:
     """A model that was walked and judged."""
 
-    sizes: InputSizes
-    """The first choice of sizes at which it resolves."""
     walk: Walk
+    """The walk with the first choice of sizes at which it resolves."""
     judge: Judge
 
     def resolves(self) -> bool:
         """Say whether nothing fails at the declared batch, and nothing that is not listed fails at any."""
-        first = self.sizes.declared or 1
-        place = next(at for at, lane in enumerate(self.sizes.lanes) if lane.batch == first)
+        place = next(at for at, lane in enumerate(self.walk.lanes) if lane.batch == self.judge.declared)
         return not self.judge.stops and all(visit.problems[place] is None for visit, _ in self.judge.judged)
 
     def report(self, name: str) -> Report:
         """Return the report; `name` is the path as it was given."""
-        sizes, model = self.sizes, self.walk.model
+        sizes, model = self.walk.choice, self.walk.model
         names = _Names(self.walk, self.judge.core)
         nodes = [names.judged(*each) for each in self.judge.judged]
         inputs = [Input(each.name, each.dims, taken) for each, taken in zip(model.inputs, sizes.inputs, strict=True)]
@@ -80,9 +79,9 @@ def judged_model(model: Model, options: SizeOptions = PLAIN) -> Outcome:
     return next((found for choice in others if (found := _walked(model, choice)).resolves()), first)
 
 
-def _walked(model: Model, sizes: InputSizes, judge: Judge | None = None) -> Outcome:
+def _walked(model: Model, choice: InputChoice, judge: Judge | None = None) -> Outcome:
     judge = judge or Judge()
-    return Outcome(sizes, walked(model, sizes.lanes, sizes.inputs, sizes.batch, sizes.declared, judge), judge)
+    return Outcome(walked(model, choice, judge), judge)
 
 
 @contextmanager
@@ -219,7 +218,7 @@ def _offender_above(outcome: Outcome, name: str) -> str | None:
 def _what_fails_below(outcome: Outcome, path: str) -> str:
     """Return what fails if the node of a path stays as it is; empty if nobody can say."""
     judge = LeftAlone(path)
-    _walked(outcome.walk.model, outcome.sizes, judge)
+    _walked(outcome.walk.model, outcome.walk.choice, judge)
     if not judge.certain:
         return ""
     return "and nothing fails" if judge.first is None else f"and nothing fails before {name_of(judge.first)}"

@@ -19,6 +19,7 @@ from shapecalc.core.text import brief
 from shapecalc.models import batch_axis as batch
 from shapecalc.models.batch_axis import Move, Route, Sizes
 from shapecalc.models.file import KINDS, MOST_ELEMENTS, MOST_FLOATS, Array, Node, elements
+from shapecalc.models.lanes import broadcast
 from shapecalc.models.verdicts import Candidates, expands, flattens, reshapes
 
 Attributes = Mapping[str, Any]
@@ -409,15 +410,8 @@ def _matrices(attributes: Attributes, shapes: InputSizes, _elements: object = ()
         return (None,)
     rows, inner = first[-2:] if not attributes.get("transA") else first[:-3:-1]
     inner_too, columns = second[-2:] if not attributes.get("transB") else second[:-3:-1]
-    stacked = _broadcast_sizes(first[:-2], second[:-2])
-    return (None if inner != inner_too or stacked is None else (*stacked, rows, columns),)
-
-
-def _broadcast_sizes(first: Sizes, second: Sizes) -> Sizes | None:
-    try:
-        return np.broadcast_shapes(first, second)
-    except ValueError:
-        return None
+    stacked = broadcast((first[:-2], second[:-2]))
+    return (None if inner != inner_too or isinstance(stacked, str) else (*stacked, rows, columns),)
 
 
 def _convolution(attributes: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
@@ -475,6 +469,7 @@ def _padded(_: Attributes, shapes: InputSizes, elements: Sequence[Array | None])
 
 AS_FIRST, READS = AsFirst(), Inferred(reads=True)
 HANDS_ON, READS_HANDS_ON = Inferred(hands_on=True), Inferred(reads=True, hands_on=True)
+FIRST_ALONE = Given(lambda _, shapes, _elements: (shapes[0], None))
 BROADCAST, BROADCAST_8, COMPARES = Broadcast(), Broadcast(8), Broadcast(compares=True)
 
 
@@ -628,9 +623,7 @@ OWN = _rows(
         "ScatterND": Operator(value=_scattered),
         "Shape": Operator(takes=0, core=SHAPE),
         "Sign": Operator(AS_FIRST, _like(np.sign), route=batch.aligned),
-        "SimplifiedLayerNormalization": Operator(
-            Given(lambda _, shapes, _elements: (shapes[0], None)), route=batch.mixing(batch.axes_behind)
-        ),
+        "SimplifiedLayerNormalization": Operator(FIRST_ALONE, route=batch.mixing(batch.axes_behind)),
         "Size": Operator(value=count, takes=0),
         "Slice": Operator(READS_HANDS_ON, _sliced, move=batch.slice_mark),
         "SpaceToDepth": Operator(route=batch.first_input(0), core=SPACE_TO_DEPTH),

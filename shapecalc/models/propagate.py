@@ -13,9 +13,9 @@ from typing import Any, Self
 
 from shapecalc.core.record import FrozenDict
 from shapecalc.models.answers import CoreCalls, Visit
-from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, NodeAtSize, Sizes, together
+from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, NodeAtSize, Shapes, Sizes, together
 from shapecalc.models.file import ABSENT, INT32, INT64, UNFIT, Body, Node, nodes_in
-from shapecalc.models.lanes import NO_SHAPE, Failures, Shapes, Walk
+from shapecalc.models.lanes import NO_SHAPE, Failures, Walk
 from shapecalc.models.operators import (
     LISTED,
     OPERATORS,

@@ -16,7 +16,6 @@ from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, replace
 from shapecalc.core.text import brief, number_text, read_target, shape_text, tokens, visible
 from shapecalc.core.values import read_sizes
-from shapecalc.doctor.reading import Reading
 from shapecalc.models.file import read_model
 from shapecalc.models.free_dims import NamedShape, SizeOptions, Sum
 from shapecalc.models.judge import judged_model, report_of, runs_of
@@ -41,6 +40,10 @@ from shapecalc.models.report import (
 )
 from shapecalc.models.verdicts import NO_TURN, Fix, Verdict
 from shapecalc.view.code import writer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.doctor.reading import Reading  # it reads all sentences, which only messages need
 
 Row = tuple[str, str, str]
 """A label, a text, and what is said of it."""

@@ -20,6 +20,7 @@ from shapecalc.core.resolve import resolve
 from shapecalc.models.batch_axis import Shapes, Sizes
 from shapecalc.models.file import ABSENT, Node
 from shapecalc.models.free_dims import Lane, NamedShape
+from shapecalc.models.lanes import same_in_all
 from shapecalc.models.operators import LARGEST_SIZE, LISTED, Argument, Conditions, CoreCall
 
 Arguments = FrozenDict
@@ -73,7 +74,7 @@ class Visit:
 
 def reads_argument(node: Node) -> bool:
     """Say whether a listed node reads what it asks for from its second input, if it has one."""
-    return any(_is_input(argument, node) for argument in LISTED[node.op].arguments)
+    return _is_input(LISTED[node.op].arguments[0], node)
 
 
 def _is_input(argument: Argument, node: Node) -> bool:
@@ -122,7 +123,8 @@ class CoreCalls:
         self, node: Node, switch: bool | None, shapes: Sequence[Any], arguments: Sequence[Arguments | None]
     ) -> Answers:
         """Return the answers to a node's operator with these inputs and arguments."""
-        key = (node.op, node.opset, switch, *shapes, *arguments)
+        asked = arguments[:1] if same_in_all(arguments) else arguments
+        key = (node.op, node.opset, switch, *shapes, *asked)
         found = self._known.get(key)
         if found is None:
             question = LISTED[node.op].op, node.opset or None, switch

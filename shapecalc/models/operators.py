@@ -17,7 +17,7 @@ import numpy as np
 
 from shapecalc.core.text import brief
 from shapecalc.models import batch_axis as batch
-from shapecalc.models.batch_axis import Move, Route, Sizes
+from shapecalc.models.batch_axis import Move, NodeAtSize, Route, Sizes
 from shapecalc.models.file import KINDS, MOST_ELEMENTS, MOST_FLOATS, Array, Node, elements
 from shapecalc.models.lanes import broadcast
 from shapecalc.models.verdicts import Candidates, expands, flattens, reshapes
@@ -662,7 +662,7 @@ RANDOM = {name for name, row in OWN.items() if row.random}
 UNKNOWN, UNKNOWN_ELSEWHERE = Operator(), Operator(READS)
 
 
-def operator_of(node: Node) -> Operator:
+def operator_of(node: Node | NodeAtSize) -> Operator:
     """Return the row of a node's operator; of one without a row, what is taken for granted."""
     if not node.domain:
         return OWN.get(node.op, UNKNOWN)

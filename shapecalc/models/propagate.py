@@ -18,8 +18,6 @@ from shapecalc.models.file import ABSENT, INT32, INT64, UNFIT, Body, Node, nodes
 from shapecalc.models.lanes import NO_SHAPE, Failures, Walk
 from shapecalc.models.operators import (
     LISTED,
-    OPERATORS,
-    UNKNOWN,
     Graphs,
     Operator,
     graphs_of,
@@ -48,14 +46,15 @@ SILENT = (Verdict.SWALLOWS, Verdict.SCRAMBLES)
 
 def mark_after(node: NodeAtSize, to: int = 0) -> Mark:
     """Return the mark of an output of a node."""
-    row = OPERATORS.get(node.domain, {}).get(node.op, UNKNOWN)
+    row = operator_of(node)
     reached = [mark for mark in node.marks[: row.takes] if mark]
     if not reached:
         return None
     for mark in reached:
         if isinstance(mark, Lost):
             return mark
-    if node.outputs[to] is None or any(mark and node.inputs[at] is None for at, mark in enumerate(node.marks)):
+    unknown = [mark for mark, shape in zip(node.marks, node.inputs, strict=True) if mark and shape is None]
+    if node.outputs[to] is None or unknown:
         return Lost("no shape")
     try:
         return row.move(node, to) if row.move else _routed(node, row, to)

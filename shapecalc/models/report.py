@@ -37,7 +37,7 @@ class Input:
     """The shape that it was walked with, names where sizes vary; None if nobody knows one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Judged:
     """A listed node and its verdict."""
 

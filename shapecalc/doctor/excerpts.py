@@ -9,7 +9,7 @@ browsers and JSON put around lines is taken off; the result is printable ASCII, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from shapecalc.doctor.match import Folded, Sentence
@@ -251,21 +251,13 @@ def _places(lower: str, spans: Sequence[Span], sentence: Sentence) -> list[int]:
     return [*found.values()]
 
 
-def folded(part: str) -> Folded:
-    """Return a part of a text, clean and in one line."""
-    text = " ".join(" ".join(clean_lines(part)).split())
+def folded(part: str, joined: Callable[[list[str]], str] = " ".join) -> Folded:
+    """Return a part of a text, clean and in one line; `joined` puts its lines together."""
+    text = " ".join(joined(clean_lines(part)).split())
     return Folded(text, text.lower())
 
 
-def folded_unwrapped(part: str) -> Folded:
-    """Return a part of a text whose lines were broken at a width, with the lines that fill it joined to the next."""
-    lines = clean_lines(part)
+def unwrapped(lines: list[str]) -> str:
+    """Join lines that were broken at a width: those that fill it to the next, the others with a line end."""
     width = max(max(map(len, lines), default=0), NARROWEST)
-    text = " ".join("".join(line if len(line) == width else f"{line}\n" for line in lines).split())
-    return Folded(text, text.lower())
-
-
-def folded_without_breaks(part: str) -> Folded:
-    """Return a part of a text that was broken in the middle of words, with its lines joined as they are."""
-    text = " ".join("".join(clean_lines(part)).split())
-    return Folded(text, text.lower())
+    return "".join(line if len(line) == width else f"{line}\n" for line in lines)

@@ -16,13 +16,7 @@ from shapecalc.models.answers import CoreCalls, Visit
 from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, NodeAtSize, Shapes, Sizes, together
 from shapecalc.models.file import ABSENT, INT32, INT64, UNFIT, Body, Node, nodes_in
 from shapecalc.models.lanes import NO_SHAPE, Failures, Walk
-from shapecalc.models.operators import (
-    LISTED,
-    Graphs,
-    Operator,
-    graphs_of,
-    operator_of,
-)
+from shapecalc.models.operators import LISTED, Graphs, Operator, graphs_of, operator_of
 from shapecalc.models.verdicts import (
     OFFENCES,
     Fix,

@@ -103,7 +103,8 @@ def _show(file: str, options: SizeOptions, out: Output, given: Mapping[str, Any]
     """Print a model's report, or the part or the form of it that is asked for; return the exit code."""
     if given["dialect"]:
         return _show_layers(file, options, out, given["dialect"])
-    from shapecalc.cli.model_report import lint_lines, node_lines, node_object, report_object, report_of, table_lines
+    from shapecalc.cli.model_report import lint_lines, node_lines, node_object, report_object, table_lines
+    from shapecalc.models.judge import report_of
 
     report = report_of(file, options, [given["node"]] if given["node"] is not None else [])
     nodes = _wanted(report, given, strict=out.strict)

@@ -4,6 +4,9 @@ Every function returns a `Trace` (a `Chain`, a `Comparison`) or raises `ShapeErr
 carries `.problem` and `.trace`. Dims are whole numbers; names and monomials are text: `("N", 3, "H*W")`. An input may
 also be anything that has a `shape`; None in it is a dim that nobody knows.
 
+Options of the ops: `dialect` says whose rules answer (`shapecalc dialects` lists them), `opset` selects the operator's
+version, `dtype` is an element type that the dialect may refuse, `where` has sizes to put in for names.
+
 >>> import shapecalc as sc
 >>> sc.reshape((2, 3, 4), (0, -1)).output
 (2, 12)
@@ -25,7 +28,7 @@ from shapecalc.core.values import read_sizes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, TypedDict, Unpack
 
     from shapecalc.core.dims import Dim
     from shapecalc.core.equiv import Equivalence
@@ -34,6 +37,30 @@ if TYPE_CHECKING:
 
     Dims = str | Iterable[int | str | None]
     Axes = str | int | Iterable[int]
+
+    class SizeOptions(TypedDict, total=False):
+        """The options of every op."""
+
+        dtype: str | None
+        where: Mapping[str, int] | None
+
+    class DialectOptions(SizeOptions, total=False):
+        """The options of ops that several dialects have."""
+
+        dialect: str | None
+
+    class VersionOptions(DialectOptions, total=False):
+        """The options of ops that ONNX has."""
+
+        opset: int | None
+
+    class SwitchOptions(VersionOptions, total=False):
+        """The options of reshape: a dialect's own switch says what 0 means."""
+
+        allowzero: bool | None
+        special_zero: bool | None
+        zero_is_placeholder: bool | None
+
 
 __version__ = "0.2.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
@@ -46,55 +73,36 @@ def reshape(
     input: Dims,
     target: Dims,
     *,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    allowzero: bool | None = None,
-    special_zero: bool | None = None,
-    zero_is_placeholder: bool | None = None,
     reverse: bool | None = None,
     axis: int | None = None,
     num_axes: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
+    **options: Unpack[SwitchOptions],
 ) -> Trace:
     """Cut the same elements into another shape; 0 and -1 in `target` mean what the dialect says.
 
     `reverse` is MXNet's: both shapes are read from the right. `axis` and `num_axes` are Caffe's: the part that `target`
     replaces.
+    Options: `dialect`, `opset`, `dtype`, `where`, and the dialect's own switch over what 0 means: `allowzero`,
+    `special_zero` or `zero_is_placeholder`.
     Source: ONNX Reshape, TensorRT Shuffle, oneDNN StaticReshape, and the runtimes of `shapecalc dialects`.
     Raises `ShapeError` with the rule that refused.
 
     >>> reshape((0, 3, 4), (3, 4, 0), allowzero=True).output
     (3, 4, 0)
     """
-    options: dict[str, object] = {"target": target, "dialect": dialect}
-    no_switch = allowzero is None and special_zero is None and zero_is_placeholder is None
-    if not (no_switch and opset is None and dtype is None and where is None and reverse is axis is num_axes is None):
-        options |= {"opset": opset, "dtype": dtype, "where": where, "allowzero": allowzero}
-        options |= {"special_zero": special_zero, "zero_is_placeholder": zero_is_placeholder, "reverse": reverse}
-        options |= {"axis": axis, "num_axes": num_axes}
-    return _answer("reshape", input, options)
+    return _answer("reshape", input, options, target=target, reverse=reverse, axis=axis, num_axes=num_axes)
 
 
-def transpose(
-    input: Dims,
-    perm: Axes | None = None,
-    *,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def transpose(input: Dims, perm: Axes | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Move axes: output dim i is input dim `perm[i]`; without `perm` the dims reverse.
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Transpose, oneDNN StaticTranspose. Raises `ShapeError`.
 
     >>> transpose((2, 3, 4), (1, 2, 0)).output
     (3, 4, 2)
     """
-    return _answer(
-        "transpose", input, {"perm": perm, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
-    )
+    return _answer("transpose", input, options, perm=perm)
 
 
 def shuffle(
@@ -104,40 +112,31 @@ def shuffle(
     to: Dims | None = None,
     second: Axes | None = None,
     zero_is_placeholder: bool | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
+    **options: Unpack[SizeOptions],
 ) -> Trace:
     """Transpose, reshape, transpose, each optional; a 0 in `to` copies from the tensor after `first`.
 
+    Options: `dtype`, `where`.
     Source: TensorRT Shuffle. Raises `ShapeError`.
 
     >>> shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)).output
     (2, 4, 3)
     """
-    options = {"first": first, "to": to, "second": second, "zero_is_placeholder": zero_is_placeholder, "dtype": dtype}
-    return _answer("shuffle", input, options | {"where": where})
+    return _answer(
+        "shuffle", input, options, first=first, to=to, second=second, zero_is_placeholder=zero_is_placeholder
+    )
 
 
-def shape(
-    input: Dims,
-    *,
-    start: int | None = None,
-    end: int | None = None,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def shape(input: Dims, *, start: int | None = None, end: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Return the dims from `start` to `end` themselves, which the operator gives as a vector of int64.
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Shape. Raises `ShapeError`.
 
     >>> shape((2, 3, 4), start=-1).output, shape((2, 3, 4), end=-4).output
     ((4,), ())
     """
-    return _answer(
-        "shape", input, {"start": start, "end": end, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
-    )
+    return _answer("shape", input, options, start=start, end=end)
 
 
 def flatten(
@@ -146,344 +145,209 @@ def flatten(
     axis: int | None = None,
     start_dim: int | None = None,
     end_dim: int | None = None,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
+    **options: Unpack[VersionOptions],
 ) -> Trace:
     """Merge dims: around `axis` (ONNX), from `start_dim` to `end_dim` (PyTorch), or all (NumPy).
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Flatten, torch.flatten, ndarray.flatten. Raises `ShapeError`.
 
     >>> flatten((2, 3, 4)).output, flatten((2, 3, 4), dialect="torch", start_dim=1).output
     ((2, 12), (2, 12))
     """
-    options = {"axis": axis, "start_dim": start_dim, "end_dim": end_dim, "opset": opset, "dtype": dtype}
-    return _answer("flatten", input, options | {"dialect": dialect, "where": where})
+    return _answer("flatten", input, options, axis=axis, start_dim=start_dim, end_dim=end_dim)
 
 
-def squeeze(
-    input: Dims,
-    axes: Axes | None = None,
-    *,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def squeeze(input: Dims, axes: Axes | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Drop dims of 1: those named by `axes`, or all of them.
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Squeeze, numpy.squeeze, torch.squeeze, OpenVINO Squeeze. Raises `ShapeError`.
 
     >>> squeeze((1, 3, 1)).output, squeeze((1, 3, 1), 0).output
     ((3,), (3, 1))
     """
-    return _answer("squeeze", input, {"axes": axes, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where})
+    return _answer("squeeze", input, options, axes=axes)
 
 
-def unsqueeze(
-    input: Dims,
-    axes: Axes,
-    *,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def unsqueeze(input: Dims, axes: Axes, **options: Unpack[VersionOptions]) -> Trace:
     """Insert dims of 1 so that they stand at `axes` of the output.
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Unsqueeze, numpy.expand_dims, torch.unsqueeze, OpenVINO Unsqueeze. Raises `ShapeError`.
 
     >>> unsqueeze((2, 3), (0, -1)).output
     (1, 2, 3, 1)
     """
-    return _answer(
-        "unsqueeze", input, {"axes": axes, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
-    )
+    return _answer("unsqueeze", input, options, axes=axes)
 
 
-def expand(
-    input: Dims,
-    target: Dims,
-    *,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def expand(input: Dims, target: Dims, **options: Unpack[VersionOptions]) -> Trace:
     """Repeat dims of 1 until the tensor has the requested shape.
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Expand, numpy.broadcast_to, Tensor.expand, OpenVINO Broadcast. Raises `ShapeError`.
 
     >>> expand((8, 1, 1), (1, 2)).output
     (8, 1, 2)
     """
-    return _answer(
-        "expand", input, {"target": target, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
-    )
+    return _answer("expand", input, options, target=target)
 
 
-def depth_to_space(
-    input: Dims,
-    block: int,
-    *,
-    mode: str | None = None,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def depth_to_space(input: Dims, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Move channels into blocks of `block` rows and columns; `mode` is DCR or CRD, in ONNX alone.
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX DepthToSpace, torch.pixel_shuffle. Raises `ShapeError`.
 
     >>> depth_to_space((1, 8, 2, 3), 2).output
     (1, 2, 4, 6)
     """
-    options = {"block": block, "mode": mode, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
-    return _answer("depth_to_space", input, options)
+    return _answer("depth_to_space", input, options, block=block, mode=mode)
 
 
-def space_to_depth(
-    input: Dims,
-    block: int,
-    *,
-    mode: str | None = None,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def space_to_depth(input: Dims, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Move blocks of `block` rows and columns into channels; `mode` is DCR or CRD, in ONNX since 28 alone.
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX SpaceToDepth, torch.pixel_unshuffle. Raises `ShapeError`.
 
     >>> space_to_depth((1, 2, 4, 6), 2).output
     (1, 8, 2, 3)
     """
-    options = {"block": block, "mode": mode, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
-    return _answer("space_to_depth", input, options)
+    return _answer("space_to_depth", input, options, block=block, mode=mode)
 
 
-def view(
-    input: Dims,
-    target: Dims,
-    *,
-    strides: Axes | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def view(input: Dims, target: Dims, *, strides: Axes | None = None, **options: Unpack[SizeOptions]) -> Trace:
     """Read the same memory as another shape, if a tensor with these `strides`, in elements, has such a view.
 
+    Options: `dtype`, `where`.
     Source: Tensor.view; without `strides` the tensor is contiguous. Raises `ShapeError`.
 
     >>> view((3, 4), (3, 2, -1), strides=(1, 3)).output
     (3, 2, 2)
     """
-    return _answer("view", input, {"target": target, "strides": strides, "dtype": dtype, "where": where})
+    return _answer("view", input, options, target=target, strides=strides)
 
 
-def select(
-    input: Dims,
-    axis: int,
-    index: int,
-    *,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def select(input: Dims, axis: int, index: int, **options: Unpack[VersionOptions]) -> Trace:
     """Take one index of one axis, and drop the axis; -1 is the last.
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather. Raises `ShapeError`.
 
     >>> select((2, 3, 4), 1, 0).output
     (2, 4)
     """
-    options = {"axis": axis, "index": index, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
-    return _answer("select", input, options)
+    return _answer("select", input, options, axis=axis, index=index)
 
 
-def slice(
-    input: Dims,
-    slices: object,
-    *,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def slice(input: Dims, slices: object, **options: Unpack[VersionOptions]) -> Trace:
     """Keep some positions of each axis; `slices` are a text such as ":, ::2", or Python's own, as `numpy.s_` makes.
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Slice, NumPy basic indexing, OpenVINO Slice, TensorRT Slice. Raises `ShapeError`.
 
     >>> slice((2, 3, 4), ":, ::2, 1:3").output
     (2, 2, 2)
     """
-    options = {"slices": slices, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
-    return _answer("slice", input, options)
+    return _answer("slice", input, options, slices=slices)
 
 
-def split(
-    input: Dims,
-    axis: int,
-    parts: int,
-    *,
-    part: int | None = None,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def split(input: Dims, axis: int, parts: int, *, part: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Cut an axis into equal parts and keep one of them, the first if `part` is not given.
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Split, numpy.split, torch.chunk, OpenVINO Split, paddle.split. Raises `ShapeError`.
 
     >>> print(split(("N", "C"), 1, 3, part=2))
     N,C/3 when C % 3 == 0
     """
-    options = {"axis": axis, "parts": parts, "part": part, "opset": opset, "dtype": dtype, "dialect": dialect}
-    return _answer("split", input, options | {"where": where})
+    return _answer("split", input, options, axis=axis, parts=parts, part=part)
 
 
-def flip(
-    input: Dims,
-    axes: Axes,
-    *,
-    dialect: str = "numpy",
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def flip(input: Dims, axes: Axes, **options: Unpack[DialectOptions]) -> Trace:
     """Reverse axes: their last position comes first.
 
+    Options: `dialect`, `dtype`, `where`.
     Source: numpy.flip, torch.flip, paddle.flip. Raises `ShapeError`.
 
     >>> flip(("N", 3), (0, -1)).output
     (N, 3)
     """
-    return _answer("flip", input, {"axes": axes, "dialect": dialect, "dtype": dtype, "where": where})
+    return _answer("flip", input, options, axes=axes)
 
 
-def roll(
-    input: Dims,
-    shift: int,
-    axis: int,
-    *,
-    dialect: str = "numpy",
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def roll(input: Dims, shift: int, axis: int, **options: Unpack[DialectOptions]) -> Trace:
     """Move the positions of an axis on by `shift`; those at its end come to its start.
 
+    Options: `dialect`, `dtype`, `where`.
     Source: numpy.roll, torch.roll, OpenVINO Roll, paddle.roll. Raises `ShapeError`.
 
     >>> roll(("N", "H", "W"), -3, 1).output
     (N, H, W)
     """
-    return _answer("roll", input, {"shift": shift, "axis": axis, "dialect": dialect, "dtype": dtype, "where": where})
+    return _answer("roll", input, options, shift=shift, axis=axis)
 
 
-def rearrange(
-    input: Dims,
-    pattern: str,
-    lengths: str | None = None,
-    *,
-    dialect: str | None = None,
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def rearrange(input: Dims, pattern: str, lengths: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Split, move, repeat and merge axes as a pattern of einops names them; `lengths` are those of axes: `p=7,q=7`.
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: einops.rearrange, einops.repeat. Raises `ShapeError`.
 
     >>> print(rearrange(("B", "C", "H"), "b c (h p) -> b h (p c)", "p=7"))
     B,H/7,7*C when H % 7 == 0
     """
-    options = {"pattern": pattern, "lengths": lengths, "opset": opset, "dtype": dtype, "dialect": dialect}
-    return _answer("rearrange", input, options | {"where": where})
+    return _answer("rearrange", input, options, pattern=pattern, lengths=lengths)
 
 
-def swapaxes(
-    input: Dims,
-    axis1: int,
-    axis2: int,
-    *,
-    dialect: str = "numpy",
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def swapaxes(input: Dims, axis1: int, axis2: int, **options: Unpack[DialectOptions]) -> Trace:
     """Swap two axes.
 
+    Options: `dialect`, `dtype`, `where`.
     Source: numpy.swapaxes, torch.swapaxes, paddle.swapaxes. Raises `ShapeError`.
 
     >>> swapaxes((2, 3, 4), 0, -1).output
     (4, 3, 2)
     """
-    options = {"axis1": axis1, "axis2": axis2, "dialect": dialect, "dtype": dtype, "where": where}
-    return _answer("swapaxes", input, options)
+    return _answer("swapaxes", input, options, axis1=axis1, axis2=axis2)
 
 
-def moveaxis(
-    input: Dims,
-    axes: Axes,
-    destination: Axes,
-    *,
-    dialect: str = "numpy",
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def moveaxis(input: Dims, axes: Axes, destination: Axes, **options: Unpack[DialectOptions]) -> Trace:
     """Move `axes` to their places in `destination`; the others keep their order.
 
+    Options: `dialect`, `dtype`, `where`.
     Source: numpy.moveaxis, torch.movedim, paddle.moveaxis. Raises `ShapeError`.
 
     >>> moveaxis(("N", "H", "W", "C"), -1, 1).output
     (N, C, H, W)
     """
-    options = {"axes": axes, "destination": destination, "dialect": dialect, "dtype": dtype, "where": where}
-    return _answer("moveaxis", input, options)
+    return _answer("moveaxis", input, options, axes=axes, destination=destination)
 
 
-def unflatten(
-    input: Dims,
-    axis: int,
-    sizes: Dims,
-    *,
-    dialect: str = "torch",
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def unflatten(input: Dims, axis: int, sizes: Dims, **options: Unpack[DialectOptions]) -> Trace:
     """Cut one axis into `sizes`, of which one may be -1.
 
+    Options: `dialect`, `dtype`, `where`.
     Source: torch.unflatten. Raises `ShapeError`.
 
     >>> print(unflatten(("B", "T", "C"), -1, ("h", -1)))
     B,T,h,C/h when C % h == 0
     """
-    return _answer(
-        "unflatten", input, {"axis": axis, "sizes": sizes, "dialect": dialect, "dtype": dtype, "where": where}
-    )
+    return _answer("unflatten", input, options, axis=axis, sizes=sizes)
 
 
-def tile(
-    input: Dims,
-    repeats: Dims,
-    *,
-    dialect: str = "onnx",
-    opset: int | None = None,
-    dtype: str | None = None,
-    where: Mapping[str, int] | None = None,
-) -> Trace:
+def tile(input: Dims, repeats: Dims, **options: Unpack[VersionOptions]) -> Trace:
     """Repeat the whole tensor along its axes.
 
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Tile, Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile. Raises `ShapeError`.
 
     >>> tile(("N", 3), (2, 4)).output
     (2*N, 12)
     """
-    return _answer(
-        "tile", input, {"repeats": repeats, "opset": opset, "dtype": dtype, "dialect": dialect, "where": where}
-    )
+    return _answer("tile", input, options, repeats=repeats)
 
 
 def chain(
@@ -597,15 +461,15 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
     from shapecalc.core.values import shape_of
 
     matcher = Matcher(pattern_of(pattern), read_sizes(where or {}))
-    held = read_shape(shape) if isinstance(shape, str) else shape_of(shape)
-    problem = matcher.problem(held, element_type_of(shape))
+    dims = read_shape(shape) if isinstance(shape, str) else shape_of(shape)
+    problem = matcher.problem(dims, element_type_of(shape))
     if problem:
         raise ShapeError(problem)
     return matcher.sizes
 
 
-def _answer(op: str, input: Dims, options: Mapping[str, object]) -> Trace:
-    trace = _answers.answer(ask(op, input, options))
+def _answer(op: str, input: Dims, options: Mapping[str, object], **arguments: object) -> Trace:
+    trace = _answers.answer(ask(op, input, {**arguments, **options}))
     if trace.problem:
         raise ShapeError(trace.problem, trace)
     return trace

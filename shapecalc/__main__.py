@@ -1,15 +1,10 @@
-"""The entry point, where the command line and the terminal app meet: neither imports the other.
-
-An op's question is answered before Typer is imported, since that takes several times as long as the answer.
-"""
+"""The entry point, where the command line and the terminal app meet: neither imports the other."""
 
 from __future__ import annotations
 
-import atexit
-import gc
 import sys
 
-from shapecalc.cli.direct import answer_directly, asked_words
+from shapecalc.cli.app import run_line
 from shapecalc.cli.output import Exit, RunEnded, abandon_stdout, escape_what_cannot_be_written, stream_error
 from shapecalc.core.text import visible
 
@@ -74,31 +69,14 @@ def _run(words: list[str]) -> int:
     """Run a command line and return its exit code; raise `RunEnded` if a stream cannot be used."""
     escape_what_cannot_be_written()
     try:
-        words = asked_words(words)
-        code = answer_directly(words)
-        if code is not None:
-            atexit.register(gc.freeze)  # the process ends sooner if it need not search for garbage
-            return code
-        return _run_other(words, TerminalApp())
+        return run_line(words, TerminalApp())
     except ImportError as error:
-        from shapecalc.cli.missing import missing_error
+        from shapecalc.cli.output import missing_error
 
         raise missing_error(error) from None
     except OSError as error:
         abandon_stdout()
         raise stream_error(visible(str(error.filename or "stdout")), error.strerror) from None
-
-
-def _run_other(words: list[str], app: TerminalApp) -> int:
-    """Run a command line that asks no op: the terminal app's without options at once, and others with Typer."""
-    from shapecalc.cli.opening import open_directly
-
-    code = open_directly(words, app)
-    if code is not None:
-        return code
-    from shapecalc.cli.app import run_typer
-
-    return run_typer(words, app)
 
 
 if __name__ == "__main__":

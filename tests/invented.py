@@ -6,8 +6,8 @@ import pytest
 
 from shapecalc.core import ask as setting
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import Holds, Param
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.op import Holds, Param
 from shapecalc.core.ops.squeeze import squeeze
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.ops.unsqueeze import unsqueeze

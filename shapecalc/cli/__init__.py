@@ -1,1 +1,1 @@
-"""The command line: Typer commands over the core, one small file each."""
+"""The command line: a table of commands over the core. Typer makes help and completion of it, and nothing else."""

@@ -1,34 +1,46 @@
-"""How an answer is printed, and which exit code it has."""
+"""How a question is answered, how its answer is printed, and which exit code it has.
+
+A bare question imports this module, so it imports nothing that takes a while.
+"""
 
 from __future__ import annotations
 
 import sys
 from itertools import chain, islice
 
-from shapecalc.cli.config import told_defaults
-from shapecalc.cli.inputs import input_lines, read_input, without_padding
-from shapecalc.cli.output import Exit, problem_code, put, put_json, show, story_width, tell, tell_problem
-from shapecalc.core.ask import LackingError, ask, default_dialect, operator_in, opset_in
+from shapecalc.cli.output import (
+    Exit,
+    Output,
+    input_lines,
+    problem_code,
+    put,
+    put_json,
+    read_input,
+    show,
+    story_width,
+    tell,
+    tell_problem,
+    told_defaults,
+)
+from shapecalc.core.ask import LackingError, ask, default_dialect, operator_in, opset_in, with_defaults
+from shapecalc.core.commands import command_pieces, texts_of, without_padding
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import fields, replace
-from shapecalc.core.text import shape_text
+from shapecalc.core.text import shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from shapecalc.cli.data import Paths
-    from shapecalc.cli.output import Output
     from shapecalc.core.answers import Chain, Trace
     from shapecalc.core.ask import Stage
     from shapecalc.core.pattern import Unexpected
-    from shapecalc.core.problem import Problem
     from shapecalc.engine.arrays import Source
     from shapecalc.view.code import Code
-
 
 REPORT_LINES = 7
 """The lines that the report of a refusal takes under a story."""
@@ -39,8 +51,6 @@ def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
     options = {name: value for name, value in texts.items() if name != "input"}
     try:
         if defaults := told_defaults([(op, {})], options, out):
-            from shapecalc.core.ask import with_defaults
-
             options = dict(with_defaults(op, defaults, options))
     except ShapeError as error:
         return print_error(error, op, texts, out)
@@ -117,7 +127,7 @@ def print_answer(
 
         paths = checked_paths(answer, out, source)
     wrong = None if out.expect is None else _unexpected(answer, out.expect, asked)
-    coded = _write_code(answer, out, opset)
+    coded = code_of(answer, out, opset)
     code = exit_code_of(answer, differs=wrong is not None, strict=out.strict)
     if code == Exit.YES and source is not None and out.about_data:
         from shapecalc.cli.data import carry
@@ -125,7 +135,7 @@ def print_answer(
         if carry(answer, source, out):
             return code
     if out.about_picture:
-        _write_picture(answer, out)
+        write_picture(answer, out)
     if out.json and not out.quiet:
         lasting = _lasting_hint(answer)
         hint = {"hint": lasting} if lasting else {}
@@ -135,36 +145,6 @@ def print_answer(
         if wrong is not None:
             tell(f"shapecalc: {out.place}{wrong.text}")
     return code
-
-
-def _write_picture(answer: Trace | Chain, out: Output) -> None:
-    """Write the picture that is asked for, and tell so. A refused request is drawn as far as it got.
-
-    Raises `ShapeError`: usage for options that cannot be met, file if the file cannot be written.
-    """
-    if out.picture is None:
-        raise misuse("--step, --theme and --width need a picture", "add --picture FILE")
-    from shapecalc.core.text import visible
-    from shapecalc.view.files import WIDTH, still
-
-    write_file(out.picture, still(answer, out.picture, out.step, theme=out.theme, width=out.width or WIDTH), out)
-    if not (out.quiet or out.json):
-        step = "" if out.step is None else f" of step {out.step} of {len(answer.steps)}"
-        tell(visible(f"shapecalc: {out.picture}: a picture{step}"))
-
-
-def write_file(name: str, data: bytes, out: Output) -> None:
-    """Write a whole file; raise `ShapeError` (file) if that cannot be done."""
-    from pathlib import Path
-
-    from shapecalc.engine.whole_files import write_whole
-
-    try:
-        write_whole(Path(name), data, force=out.force)
-    except FileExistsError as error:
-        raise ShapeError(Problem(FILE, f"{error}; --force writes over it")) from None
-    except OSError as error:
-        raise ShapeError(Problem(FILE, str(error))) from None
 
 
 def _print_text(answer: Trace | Chain, out: Output, source: Source | None, coded: Code | None, paths: Paths) -> None:
@@ -237,7 +217,7 @@ def exit_code_of(answer: Trace | Chain, *, differs: bool, strict: bool) -> int:
     return Exit.NO if differs or (strict and answer.conditions) else Exit.YES
 
 
-def _write_code(answer: Trace | Chain, out: Output, opset: int | None) -> Code | None:
+def code_of(answer: Trace | Chain, out: Output, opset: int | None) -> Code | None:
     """Return the code that is asked for in place of the answer; None if none is, or if there is no answer.
 
     Raises `ShapeError` (usage) if there is no such kind of code, or if it cannot say what the answer says.
@@ -246,16 +226,14 @@ def _write_code(answer: Trace | Chain, out: Output, opset: int | None) -> Code |
         return None
     from shapecalc.view.code import writer
 
-    write_code = writer(out.code)
+    write = writer(out.code)
     if answer.output is None:
         return None
-    return write_code(answer) if opset is None else write_code(answer, opset=opset)
+    return write(answer) if opset is None else write(answer, opset=opset)
 
 
 def _tell_refusal(answer: Trace | Chain, out: Output) -> None:
     """Tell the problem under the command line of the op that has it."""
-    from shapecalc.core.commands import command_pieces, texts_of
-
     trace = answer.traces[-1]
     if answer.problem:
         tell_problem(_placed(answer.problem, out), command_pieces(trace.op, texts_of(trace.request)))
@@ -266,8 +244,6 @@ def print_error(error: ShapeError, op: str, texts: dict[str, object], out: Outpu
     if out.json and not out.quiet:
         put_json(unread_json(error.problem, op, texts))
     elif not out.quiet:
-        from shapecalc.core.commands import command_pieces
-
         tell_problem(_placed(error.problem, out), command_pieces(op, {**texts, "expect": out.expect}))
     return problem_code(error.problem)
 
@@ -313,3 +289,33 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
             "steps": [],
         }
     return shown | {"problem": problem.as_json()}
+
+
+def write_picture(answer: Trace | Chain, out: Output) -> None:
+    """Write the picture that is asked for, and tell so. A refused request is drawn as far as it got.
+
+    Raises `ShapeError`: usage for options that cannot be met, file if the file cannot be written.
+    """
+    if out.picture is None:
+        raise misuse("--step, --theme and --width need a picture", "add --picture FILE")
+    from shapecalc.view.files import WIDTH, still
+
+    data = still(answer, out.picture, out.step, theme=out.theme, width=out.width or WIDTH)
+    write_file(out.picture, data, force=out.force)
+    if not (out.quiet or out.json):
+        step = "" if out.step is None else f" of step {out.step} of {len(answer.steps)}"
+        tell(visible(f"shapecalc: {out.picture}: a picture{step}"))
+
+
+def write_file(name: str, data: bytes, *, force: bool) -> None:
+    """Write a whole file; raise `ShapeError` (file) if that cannot be done."""
+    from pathlib import Path
+
+    from shapecalc.engine.whole_files import write_whole
+
+    try:
+        write_whole(Path(name), data, force=force)
+    except FileExistsError as error:
+        raise ShapeError(Problem(FILE, f"{error}; --force writes over it")) from None
+    except OSError as error:
+        raise ShapeError(Problem(FILE, str(error))) from None

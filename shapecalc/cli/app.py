@@ -1,32 +1,41 @@
-"""The Typer app: all commands together, and the one place where the end of Typer becomes an exit code."""
+"""One command line: which command it asks, what is told of mistakes, and its exit code.
+
+An op's question is answered before the options of any command are imported, since that takes as long as the answer.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Annotated, Any
+import atexit
+import gc
+import os
 
-import typer
-from typer.exceptions import Abort, TyperException
-
-from shapecalc import __version__
-from shapecalc.cli.answer import unread_json
-from shapecalc.cli.ops import EPILOG, op_command
-from shapecalc.cli.output import Exit, abandon_stdout, problem_line, put, put_json, tell
-from shapecalc.cli.signature import add_command
-from shapecalc.cli.split_shapes import split_shape_error
-from shapecalc.cli.typer_classes import InOrder
-from shapecalc.core.commands import elsewhere_error
+from shapecalc.cli.answer import answer_op, unread_json
+from shapecalc.cli.output import Exit, Output, problem_line, put, put_json, tell
+from shapecalc.core.commands import (
+    HELP,
+    ExtraWordError,
+    Option,
+    Spellings,
+    Takes,
+    elsewhere_error,
+    is_value,
+    read_op,
+    respelled,
+    sort_words,
+)
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import misuse
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
-    from shapecalc.cli.opening import TerminalApp
-    from shapecalc.cli.options import Command
+    from shapecalc.cli.terminal import TerminalApp
+    from shapecalc.core.ops.op import Op
 
-HELP = """\
+SHORT_HELP = """\
 What a tensor's shape becomes, and why, under the rules of a framework.
 
   shapecalc reshape 2,3,4 0,-1                       0 copies, -1 is inferred
@@ -39,114 +48,132 @@ shapecalc -h lists the commands, shapecalc reshape -h explains one,
 shapecalc why explains the rules, shapecalc help tutorial begins at the
 beginning. On Windows, shapes need double quotes:
 shapecalc reshape "2,3,4" "0,-1"."""
+STARTS = ("-", "?", "[", "(", "{")
+"""What a shape begins with, if that is no digit and no name."""
+COMPLETION = "_SHAPECALC_COMPLETE"
+"""The variable by which a shell asks for completions."""
+VERSION = Option("version", "Print the version.", Takes.NOTHING, short="-V")
+OWN_OPTIONS = (
+    VERSION,
+    HELP,
+    Option("install_completion", "Install completion for the current shell.", Takes.NOTHING),
+    Option("show_completion", "Show completion for the current shell.", Takes.NOTHING),
+)
+"""The options that stand before any command."""
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        put(f"shapecalc {__version__}")
-        raise typer.Exit()
-
-
-def print_short_help(
-    ctx: typer.Context,
-    version: Annotated[  # noqa: ARG001 - its callback does the work
-        bool, typer.Option("--version", "-V", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Print the short help if no command is given."""
-    if ctx.invoked_subcommand is None:
-        put(HELP)
-
-
-COMMANDS = {
-    "chain": "chain",
-    "code": "code",
-    "equiv": "equiv",
-    "simplify": "simplify",
-    "compare": "compare",
-    "find": "find",
-    "match": "match",
-    "check": "check",
-    "vectors": "vectors",
-    "doctor": "doctor",
-    "model": "model",
-    "drill": "drill",
-    "film": "film",
-    "dialects": "dialects",
-    "why": "why",
-    "help": "help",
-    "repl": "repl",
-    "tui": "tui",
-    "serve": "serve",
-    "mcp": "mcp",
-    "backends": "backends",
-}
-"""The commands that are not ops, in the order of the help, each with its module."""
-
-
-def command_named(name: str) -> Command:
-    """Return a command that is not an op. Its module is imported when it is asked for."""
-    found: Command = getattr(import_module(f"shapecalc.cli.{COMMANDS[name]}"), f"{name.upper()}_COMMAND")
-    return found
-
-
-def app(words: Sequence[str] = ()) -> typer.Typer:
-    """Return the Typer app: with the one command that `words` ask for, since all take a while, or with all."""
-    made = typer.Typer(
-        name="shapecalc",
-        cls=InOrder,
-        help="What a tensor's shape becomes, and why, under the rules of a framework.",
-        epilog=EPILOG,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        invoke_without_command=True,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    made.callback()(print_short_help)
-    asked = words[0] if words else ""
-    every = asked not in OPS and asked not in COMMANDS
-    for op in OPS.values():
-        if every or op.name == asked:
-            add_command(made, op_command(op), epilog=EPILOG)
-    for name in COMMANDS:
-        if every or name == asked:
-            add_command(made, command_named(name))
-    return made
-
-
-def run_typer(words: list[str], terminal_app: TerminalApp[Any]) -> int:
+def run_line(words: Sequence[str], terminal_app: TerminalApp[Any]) -> int:
     """Run one command line and return its exit code; `terminal_app` is what `tui` and `serve` open."""
+    words = asked_words(words)
+    if COMPLETION in os.environ:
+        from shapecalc.cli.typer_adapter import run_typer
+
+        return run_typer(words)
     try:
-        return int(app(words)(words, prog_name="shapecalc", standalone_mode=False, obj=terminal_app) or 0)
-    except TyperException as error:
+        if words and words[0] in OPS:
+            return _run_op(OPS[words[0]], words[1:])
+        return _run_command(words, terminal_app)
+    except ShapeError as error:
         return _tell_misuse(error, words)
-    except Abort:
-        return Exit.INTERRUPTED
-    except SystemExit as ended:
-        if not isinstance(ended.__context__, OSError):
-            return int(ended.code or 0)  # a shell that asks for completions, or for their script
-        abandon_stdout()  # Typer's own answer to a help text that nobody reads any more
-        return Exit.YES
 
 
-def _tell_misuse(error: TyperException, words: list[str]) -> int:
-    """Tell what Typer could not read, as JSON if the words ask for it."""
-    command = getattr(getattr(error, "ctx", None), "command_path", "shapecalc")
-    message = " ".join(error.format_message().split()).rstrip(".")
-    known = split_shape_error(words) or elsewhere_error(words[0] if words else "")
-    hint = ""
-    if message.startswith("No such command"):
-        from shapecalc.cli.topics import topic_hint  # only who mistakes a command needs all rules
+def asked_words(words: Sequence[str]) -> list[str]:
+    """Return a command line with `reshape` before two shapes, and with the op's own name for that of a framework.
 
-        hint = topic_hint(words[0])
-        message = message.partition(". Did you mean")[0] if hint else message
-    elif message.startswith("Got unexpected extra"):
-        from shapecalc.cli.extra_words import extra_words_error
+    >>> asked_words(["2,3,4", "0,-1", "--json"]), asked_words(["reshpe", "2,3,4"])
+    (['reshape', '2,3,4', '0,-1', '--json'], ['reshpe', '2,3,4'])
+    """
+    if len(words) > 1 and _is_shape(words[0]) and _is_shape(words[1]):
+        return ["reshape", *words]
+    return respelled(words)
 
-        known = known or extra_words_error(words)
-    elif message.startswith("Missing argument") and words[0] in OPS:
-        hint = f"as in shapecalc {OPS[words[0]].examples[0]}; see {command} -h"
-    problem = (known or misuse(message[:1].lower() + message[1:], hint or f"see {command} -h")).problem
+
+def _is_shape(word: str) -> bool:
+    """Say whether a word is a shape and no command: it begins as one, or it has a comma."""
+    return is_value(word) and (word[:1] in STARTS or word[:1].isdigit() or "," in word)
+
+
+def _run_op(op: Op, words: Sequence[str]) -> int:
+    """Answer the question that an op's line asks; raise `ShapeError` (usage) if it cannot be read."""
+    given = read_op(op, words, _printing_options())
+    if HELP.name in given:
+        return _show_help(op.name)
+    printing = {name: given.pop(name) for name in Output.__match_args__ if name in given}
+    code = answer_op(op.name, given, Output(**printing))
+    atexit.register(gc.freeze)  # the process ends sooner if it need not search for garbage
+    return code
+
+
+def _printing_options() -> Iterator[Option]:
+    """Yield the options that say what is printed; a line of values alone needs none."""
+    from shapecalc.cli.options import PRINTING
+
+    yield from PRINTING.values()
+
+
+def _run_command(words: Sequence[str], app: TerminalApp[Any]) -> int:
+    """Run a line that asks no op; raise `ShapeError` (usage) if it cannot be read."""
+    from shapecalc.cli.options import COMMANDS, PRINTING, command_named
+
+    if not words or not is_value(words[0]):
+        return _run_alone(words)
+    if words[0] not in COMMANDS:
+        raise _no_command(words[0], COMMANDS)
+    command = command_named(words[0])
+    given = command.read(words[1:])
+    if given.pop(HELP.name, False):
+        return _show_help(command.name)
+    printing = {name: given.pop(name) for name in PRINTING if name in given}
+    return command.run(**given, **({"app": app} if command.opens_app else {}), out=Output(**printing))
+
+
+def _run_alone(words: Sequence[str]) -> int:
+    """Run a line without a command; raise `ShapeError` (usage) for an option that needs one."""
+    _, given = sort_words(words, Spellings(OWN_OPTIONS), "shapecalc")
+    if HELP.name in given:
+        return _show_help()
+    if VERSION.name in given:
+        from shapecalc import __version__
+
+        put(f"shapecalc {__version__}")
+    elif given:
+        from shapecalc.cli.typer_adapter import run_typer
+
+        return run_typer(words)
+    else:
+        put(SHORT_HELP)
+    return Exit.YES
+
+
+def _show_help(*names: str) -> int:
+    """Print the help of a command, or of all together."""
+    from shapecalc.cli.typer_adapter import help_text
+
+    put(help_text(*names))
+    return Exit.YES
+
+
+def _no_command(word: str, commands: Iterable[str]) -> ShapeError:
+    """Return the error to raise (usage) for a word that is no command, with what it may mean."""
+    from shapecalc.cli.help import topic_hint
+    from shapecalc.core.lookup import suggestion
+    from shapecalc.core.text import brief, visible
+
+    hint = topic_hint(word) or suggestion(word, [*OPS, *commands])
+    return elsewhere_error(word) or misuse(f"no such command '{visible(brief(word))}'", hint or "see shapecalc -h")
+
+
+def _tell_misuse(error: ShapeError, words: Sequence[str]) -> int:
+    """Tell what could not be read, as JSON if the words ask for it; a line that was likely meant comes first."""
+    from shapecalc.cli.misread import extra_words_error, split_shape_error
+
+    extra = extra_words_error(words) if isinstance(error, ExtraWordError) else None
+    problem = (split_shape_error(words) or extra or error).problem
+    if not problem.hint:
+        own = f"{words[0]} " if is_value(words[0]) else ""
+        needed = words[0] in OPS and problem.message.startswith("missing")
+        example = f"as in shapecalc {OPS[words[0]].examples[0]}; " if needed else ""
+        problem = replace(problem, hint=f"{example}see shapecalc {own}-h")
     if "--json" in words:
         put_json(unread_json(problem, words[0], {}))
     else:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from shapecalc.cli.inputs import file_error
-from shapecalc.cli.meter import Meter
-from shapecalc.cli.output import put, put_json, tell
+from shapecalc.cli.output import Meter, file_error, put, put_json, tell
 from shapecalc.core.follow import follow, follow_back, index_text
 from shapecalc.core.moves import Slice
 from shapecalc.core.problem import DIFFERS, Problem, ShapeError, misuse
@@ -269,7 +267,7 @@ def _plan_object(job: Job) -> dict[str, Any]:
 
 
 def _plan_text(told: dict[str, Any]) -> Iterator[str]:
-    around = "" if told["exact"] else "about "
+    about = "" if told["exact"] else "about "
     for name in ("input", "output"):
         yield f"{name:7} {shape_text(told[name]['shape'])} in chunks of {shape_text(told[name]['chunks'])}"
     if len(told["passes"]) > 1:
@@ -277,7 +275,7 @@ def _plan_text(told: dict[str, Any]) -> Iterator[str]:
         stores = "a store" if len(told["passes"]) == 2 else "stores"
         yield f"passes  {len(told['passes'])}, with {stores} between in chunks of {between}"
     yield f"tasks   {told['tasks']}"
-    yield f"read    {around}{_size(told['read'])}, {around}{told['read'] / max(1, told['data']):.2f} of the data"
+    yield f"read    {about}{_size(told['read'])}, {about}{told['read'] / max(1, told['data']):.2f} of the data"
     yield f"write   {_size(told['written'])}"
     yield f"disk    {_size(told['disk'])} at most"
     yield f"memory  {_size(told['memory'])} a worker"

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import Argument, Command, Option, Takes
+from shapecalc.cli.options import Argument, Command
 from shapecalc.cli.output import Exit, Output, put, stream_error, tell
+from shapecalc.core.commands import Option, Takes
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, number_text, visible
 from shapecalc.teaching import ALL, FORMATS, TOPICS

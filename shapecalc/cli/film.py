@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shapecalc.cli.answer import exit_code_of, print_answer, print_error, write_file
-from shapecalc.cli.chain import answer_stages, place_in_chain
-from shapecalc.cli.config import told_defaults
-from shapecalc.cli.direct import asked_words
-from shapecalc.cli.inputs import input_text, read_input
-from shapecalc.cli.options import THEME, Argument, Command, Option, printing_options
-from shapecalc.cli.output import Output, put_json, tell
+from shapecalc.cli.app import asked_words
+from shapecalc.cli.chains import answer_stages, place_in_chain
+from shapecalc.cli.options import THEME, Argument, Command, printing_options
+from shapecalc.cli.output import Output, input_text, put_json, read_input, tell, told_defaults
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import ask, with_defaults
-from shapecalc.core.commands import read_chain, read_chain_words, read_stage
+from shapecalc.core.commands import Option, read_chain, read_chain_words, read_stage
 from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.lookup import suggestion
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
 from shapecalc.core.text import brief, visible
-from shapecalc.view.film.frames import Film
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.view.film.frames import Film
+
 
 CHAIN = "chain"
 PARAMETERS: tuple[Argument | Option, ...] = (
@@ -48,7 +50,7 @@ def run_film(words: list[str], film: str | None, out: Output) -> int:
 
         answer = _answer(words, out)
         made, data = film_file(answer, film, out.theme)
-        write_file(film, data, out)
+        write_file(film, data, force=out.force)
     except ShapeError as error:
         return _print_refusal(error, words, out)
     return _print(answer, made, film, out)

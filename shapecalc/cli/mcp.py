@@ -1,23 +1,289 @@
-"""`shapecalc mcp`: the same answers for coding agents, by the Model Context Protocol on standard input and output.
+"""`shapecalc mcp`: the questions of the command line as tools of coding agents, answered as text and as its JSON.
 
-Source: modelcontextprotocol.io, specification 2025-11-25, tools.
+Files are read by their headers alone, and only in one folder.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from shapecalc import __version__
+from shapecalc.cli.chains import check_settings
 from shapecalc.cli.options import Command
-from shapecalc.cli.output import Exit, Output, abandon_stdout, stream_error, tell
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import visible
+from shapecalc.cli.output import (
+    LONGEST_INPUT,
+    Exit,
+    Output,
+    abandon_stdout,
+    file_error,
+    plain_table,
+    read_input,
+    stream_error,
+    tell,
+)
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.ask import Stage, ask, chain_with_options
+from shapecalc.core.commands import ASKING, Option, asking_options, read_chain
+from shapecalc.core.compare import Comparison, compare_chain
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import Holds
+from shapecalc.core.fixing import answer, answer_chain, compare
+from shapecalc.core.lookup import lookup, suggestion
+from shapecalc.core.ops import OPS, dialects_with, params_of
+from shapecalc.core.ops.op import Op
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import MOST_DIMS, brief, is_file, shape_text, visible
+from shapecalc.core.values import describe, read_sizes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+Arguments = Mapping[str, Any]
+Schema = dict[str, Any]
+LIST: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["integer", "string"]}}]}
+TEXT: Schema = {"type": "string"}
+KINDS: dict[Holds, Schema] = {
+    Holds.TARGET: LIST,
+    Holds.AXES: LIST,
+    Holds.PERM: LIST,
+    Holds.SLICES: TEXT,
+    Holds.PATTERN: TEXT,
+    Holds.LENGTHS: TEXT,
+    Holds.WORD: TEXT,
+    Holds.INT: {"type": "integer"},
+    Holds.FLAG: {"type": "boolean"},
+}
+"""The JSON types of parameters, by what they hold."""
+INPUT = {**LIST, "description": 'the input shape: 2,3,4 or N,C,H,W or [2, "C"]; or a file: x.npy, x.npz:NAME'}
+LONGEST_LOG = 1 << 24
+"""How many characters of a message are read."""
+
+
+class Answered(Record):
+    """What a tool answers: a text, and the JSON object that the command line prints."""
+
+    text: str
+    json: dict[str, Any]
+
+
+class AgentTool(Record):
+    """A tool: what it is called, what it takes as a JSON schema, and what answers it in a folder."""
+
+    name: str
+    description: str
+    schema: Schema
+    answer: Callable[[Arguments, Path], Answered]
+
+    def called(self, given: Arguments, folder: Path) -> Answered:
+        """Return the answer to a call; raise `ShapeError` (usage, file) for what it does not take."""
+        known = self.schema["properties"]
+        for name, value in given.items():
+            if name not in known:
+                shown = visible(brief(name))
+                raise misuse(f"{self.name} takes no '{shown}'", suggestion(shown, known), argument=name)
+            most = MOST_DIMS if isinstance(value, list) else LONGEST_LOG if name == "message" else LONGEST_INPUT
+            if isinstance(value, str | list) and len(value) > most:
+                raise misuse(f"{name} is longer than {most}", argument=name)
+        for name in self.schema["required"]:
+            if given.get(name) is None:
+                raise misuse(f"{self.name} needs {name}", argument=name)
+        return self.answer(given, folder)
+
+
+def agent_tools() -> dict[str, AgentTool]:
+    """Return the tools by name: one for each op, and those for chains, comparisons, messages and models."""
+    tools = [*map(_op_tool, OPS.values()), _chain_tool(), _compare_tool(), _doctor_tool(), _model_tool()]
+    return {tool.name: tool for tool in tools}
+
+
+def call(tools: Mapping[str, AgentTool], name: str, given: Arguments, folder: Path) -> Answered:
+    """Return what a tool answers; raise `ShapeError` (usage, file) for what cannot be read, and by a dim's own rule."""
+    return lookup(name, tools, "tool").called(given, folder)
+
+
+def _schema(properties: Mapping[str, Schema], required: Iterable[str]) -> Schema:
+    return {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
+
+
+def _asking(options: Iterable[Option], dialects: Iterable[str]) -> dict[str, Schema]:
+    """Return the properties that say whose rules apply."""
+    kinds: dict[str, Schema] = {
+        "dialect": {"type": "string", "enum": [*dialects]},
+        "opset": {"type": "integer", "minimum": 1},
+        "dtype": TEXT,
+        "where": {"type": "object", "additionalProperties": {"type": "integer"}},
+    }
+    options = [*options]
+    return {each.name: kinds.get(each.name, KINDS[Holds.FLAG]) | {"description": each.help} for each in options}
+
+
+def _op_tool(op: Op) -> AgentTool:
+    """Return the tool of an op, with its parameters."""
+    properties = {"input": INPUT} | {
+        param.name: KINDS[param.holds] | {"description": param.help} | ({"enum": [*param.words]} if param.words else {})
+        for param in params_of(op)
+    }
+    properties |= _asking(asking_options(op), [row.name for row in dialects_with(op)])
+    required = ["input", *(param.name for param in op.params if param.required)]
+    said = f"{op.summary} Answers with the output shape and every reason, under the rules of {op.default_dialect}"
+
+    def answer_op(given: Arguments, folder: Path) -> Answered:
+        shape, options = _opened(given["input"], {**given, "input": None}, op.name, folder)
+        return _answered(answer(ask(op.name, shape, options)))
+
+    return AgentTool(op.name, f"{said} or of another dialect.", _schema(properties, required), answer_op)
+
+
+def _chain_tool() -> AgentTool:
+    """Return the tool that answers several ops in a row."""
+    options = [*asking_options()]
+    properties = {"chain": {**TEXT, "description": "2,3,4 | transpose 1,0,2 | reshape 2,-1,3"}}
+    properties |= _asking(options, DIALECTS)
+    said = "Carry a shape through several ops. Answers with the shape and every reason; options are for all stages."
+    return AgentTool("chain", said, _schema(properties, ["chain"]), _answer_chain)
+
+
+def _answer_chain(given: Arguments, folder: Path) -> Answered:
+    shape, asked = _read_chain(given["chain"])
+    options = {name: value for name, value in given.items() if name not in ("chain", "where")}
+    stages = chain_with_options(asked, options)
+    if stages:
+        (op, first), *others = stages
+        shape, first = _opened(shape, first, op, folder)
+        stages = [(op, first), *others]
+    return _answered(answer_chain(shape, stages, read_sizes(given.get("where") or {})))
+
+
+def _read_chain(text: object) -> tuple[str, list[Stage]]:
+    """Return the input and the stages of a chain; raise `ShapeError` (usage) for what is none."""
+    if not isinstance(text, str) or "|" not in text:
+        shown = describe(text)
+        raise misuse(f"a chain is a text with an input and stages, not {shown}", "INPUT | OP ...", argument="chain")
+    return read_chain(text)
+
+
+def _compare_tool() -> AgentTool:
+    """Return the tool that asks every dialect the same."""
+    asking = [option for option in ASKING.values() if option.name != "dialect"]
+    properties = {
+        "op": {"type": "string", "enum": [*OPS]},
+        "input": INPUT,
+        "arguments": {"type": "object", "description": "what the op takes, by the names of its own tool"},
+        "chain": {**TEXT, "description": "in place of op, input and arguments: 2,3 | transpose | reshape 0,-1"},
+        "dialects": {"type": "array", "items": {"type": "string", "enum": [*DIALECTS]}},
+    }
+    said = "Ask every dialect the same op or chain, at every setting of its switch; * marks answers that differ."
+    return AgentTool("compare", said, _schema(properties | _asking(asking, ()), []), _answer_compare)
+
+
+def _answer_compare(given: Arguments, folder: Path) -> Answered:
+    dialects, options = given.get("dialects") or [], {name: given.get(name) for name in ("opset", "dtype", "where")}
+    if not isinstance(dialects, list) or not all(isinstance(name, str) for name in dialects):
+        raise misuse(f"dialects are a list of names, not {describe(dialects)}", argument="dialects")
+    if given.get("chain") is not None:
+        shape, stages = _read_chain(given["chain"])
+        for _, named in stages:
+            check_settings(named)
+        shape, _ = _opened(shape, {}, stages[0][0], folder)
+        return _compared(compare_chain(shape, stages, dialects, options, answer_chain))
+    op, arguments = given.get("op"), given.get("arguments") or {}
+    if not isinstance(op, str) or given.get("input") is None or not isinstance(arguments, dict):
+        raise misuse("compare needs an op, an input and arguments by name, or a chain")
+    check_settings(arguments)
+    shape, _ = _opened(given["input"], {}, lookup(op, OPS, "operation").name, folder)
+    return _compared(compare(op, shape, arguments, dialects, options))
+
+
+def _compared(comparison: Comparison) -> Answered:
+    from shapecalc.view.story import comparison_table
+
+    agreed = "the dialects agree" if comparison.agree else "the dialects differ"
+    return Answered(f"{agreed}\n{plain_table(comparison_table(comparison))}", comparison.as_json())
+
+
+def _doctor_tool() -> AgentTool:
+    """Return the tool that reads a runtime's error."""
+    properties = {"message": {**TEXT, "description": "the message, the traceback or the whole log, as it is"}}
+    said = "Say what a runtime's error message about shapes means, what would mend it, and what is missing."
+    return AgentTool("doctor", said, _schema(properties, ["message"]), _answer_doctor)
+
+
+def _answer_doctor(given: Arguments, _folder: Path) -> Answered:
+    from shapecalc.doctor.report import diagnosis
+
+    if not isinstance(given["message"], str):
+        raise misuse(f"a message is a text, not {describe(given['message'])}", argument="message")
+    found = diagnosis(given["message"])
+    return Answered("\n".join(found.lines()), {"messages": found.as_json()})
+
+
+def _model_tool() -> AgentTool:
+    """Return the tool that judges the nodes of an ONNX model."""
+    properties = {
+        "file": {**TEXT, "description": "the .onnx file"},
+        "node": {
+            **TEXT,
+            "description": "a listed node's name or path; without it the offenders are listed",
+        },
+        "batch": {**TEXT, "description": "the batch's name and the sizes to judge: N,1,2,8"},
+    }
+    said = "Say which Reshape of an ONNX model breaks at another batch size, why, and what to write in its place."
+    return AgentTool("model", said, _schema(properties, ["file"]), _answer_model)
+
+
+def _answer_model(given: Arguments, folder: Path) -> Answered:
+    from shapecalc.cli.model_report import node_lines, node_object, report_object, size_options, table_lines
+    from shapecalc.models.judge import report_of
+    from shapecalc.models.report import found_node, worst_first
+
+    for name in ("file", "node", "batch"):
+        if not isinstance(given.get(name, ""), str | None):
+            raise misuse(f"{name} is a text, not {describe(given[name])}", argument=name)
+    names = [given["node"]] if given.get("node") is not None else []
+    report = report_of(str(_inside(given["file"], folder)), size_options(given.get("batch"), (), None), names)
+    if names:
+        judged = found_node(report, given["node"])
+        return Answered("\n".join(node_lines(report, judged)), node_object(judged))
+    offenders = worst_first(report.nodes)
+    return Answered("\n".join(table_lines(report, offenders)), report_object(report, offenders))
+
+
+def _answered(found: Trace | Chain) -> Answered:
+    """Return an answer, or a refusal, with its reasons."""
+    from shapecalc.view.story import steps_text  # its Rich is not for the help of all commands
+
+    said = f"refused: {found.problem}" if found.output is None else shape_text(found.output)
+    return Answered(f"{visible(said)}\n{steps_text(found)}", found.as_json())
+
+
+def _opened(given: Any, options: Arguments, op: str, folder: Path) -> tuple[Any, Arguments]:
+    """Return an input with the options that come with it: of a file in the folder its shape and element type.
+
+    The folder is the one that the process is in. Raises `ShapeError` (file) if the file is elsewhere, also by a link,
+    or if it cannot be used.
+    """
+    if not (isinstance(given, str) and is_file(given)):
+        return given, options
+    from shapecalc.engine.arrays import path_and_member
+
+    path, member = path_and_member(given)
+    inside = _inside(path, folder)
+    read = read_input(f"{inside}:{member}" if member else str(inside), options, op)
+    return read.shape, read.options
+
+
+def _inside(path: str, folder: Path) -> Path:
+    """Return a path in the folder, from there; raise `ShapeError` (file) if it leads elsewhere, also by a link."""
+    try:
+        return (folder / path).resolve().relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):
+        error = file_error(Exception(f"{visible(brief(path))}: it is not in the folder that the server was started in"))
+        raise error from None
+
+
+# The Model Context Protocol on standard input and output: modelcontextprotocol.io, specification 2025-11-25, tools.
 
 
 INSTRUCTIONS = (
@@ -62,8 +328,6 @@ async def _serve(folder: Path) -> None:
     from mcp import types
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
-
-    from shapecalc.cli.agent_tools import agent_tools, call
 
     tools = agent_tools()
     listed = [

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import PRINTING, Argument, Command, Option, Takes, printing_options
-from shapecalc.cli.output import Exit, put, put_json, tell
+from shapecalc.cli.options import PRINTING, Argument, Command, printing_options
+from shapecalc.cli.output import Exit, Output, put, put_json, tell
+from shapecalc.core.commands import Option, Takes
 from shapecalc.core.lookup import lookup
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, visible

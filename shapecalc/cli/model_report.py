@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
 
-from shapecalc.cli.checking.reports import annotation, brief_end
+from shapecalc.cli.checking import annotation, brief_end
 from shapecalc.core.answers import Request
 from shapecalc.core.commands import command_pieces, texts_of
 from shapecalc.core.dims import Monomial

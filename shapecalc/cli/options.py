@@ -1,94 +1,34 @@
-"""The options of commands as tables: each stands here once, with its one help text.
-
-Typer's commands are made of these tables, and so is the way around Typer for ops. Nothing here imports Typer.
-"""
+"""The table of commands, with the options that say what is printed. Typer makes help of it, and is not imported."""
 
 from __future__ import annotations
 
-from shapecalc.core.ask import DEFAULT_OPSET, switch_name, switches
+from importlib import import_module
+
+from shapecalc.cli.answer import answer_op
+from shapecalc.cli.output import Output
+from shapecalc.core.commands import (
+    HELP,
+    Option,
+    Spellings,
+    Takes,
+    asking_options,
+    by_name,
+    check_needed,
+    option_of,
+    place_values,
+    sort_words,
+)
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import KNOWN
-from shapecalc.core.ops import dialects_with, params_of
-from shapecalc.core.ops.op import Holds
-from shapecalc.core.problem import misuse
-from shapecalc.core.record import Choice, Record
-from shapecalc.core.text import brief, visible
+from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-    from shapecalc.core.ops.op import Op, Param
-
-
-MOST_DIGITS = 9
-"""How many digits a number of an option may have."""
-
-
-class Takes(Choice):
-    """What an option takes on a command line."""
-
-    NOTHING = "nothing: it is there or not"
-    MORE = "nothing, or =all, which asks for everything"
-    SWITCH = "nothing: it is on, or off as --no-..."
-    TEXT = "a text"
-    TEXTS = "a text each time that it is written"
-    NUMBER = "a whole number"
-
-
-ALL = "=all"
-"""What follows the name of an option that asks for everything; Typer is told it as the option twice."""
-
-
-class Option(Record):
-    """One option of a command."""
-
-    name: str
-    help: str
-    takes: Takes = Takes.TEXT
-    metavar: str = "NAME"
-    """What the help calls its value."""
-    long: str = ""
-    """Its spelling, if that is not `--` and the name."""
-    short: str = ""
-    default: Any = None
-    completions: Callable[[], Iterable[str]] | None = None
-    """What a shell offers as its value."""
-    lists_completions: bool = False
-    """Whether the help goes on with what a shell offers."""
-    shows_default: bool = False
-    """Whether the help shows the default."""
-    least: int = 0
-    most: int = 0
-    """The range of its number."""
-
-    @property
-    def spelling(self) -> str:
-        """How it is written in full.
-
-        >>> Option("follow_out", "...").spelling
-        '--follow-out'
-        """
-        return self.long or f"--{self.name.replace('_', '-')}"
-
-
-def read_number(option: Option, text: str | None) -> int | None:
-    """Return the number that an option was given; None if it was not given.
-
-    Raises `ShapeError` (usage) for a number that is out of range, and for what is no number.
-
-    >>> jobs = Option("jobs", "...", Takes.NUMBER, least=1, most=256)
-    >>> read_number(jobs, "4"), read_number(jobs, None)
-    (4, None)
-    """
-    if text is None:
-        return None
-    word = text.strip()
-    if word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS and option.least <= int(word) <= option.most:
-        return int(word)
-    shown = visible(brief(word))
-    raise misuse(f"{option.spelling} is a whole number from {option.least} to {option.most}, not '{shown}'")
+    from shapecalc.core.dialects.base import Param
+    from shapecalc.core.ops.op import Op
 
 
 class Argument(Record):
@@ -116,8 +56,8 @@ class Command(Record):
     """Command lines for its help, a line each."""
     more: str = ""
     """What the help goes on with after the summary."""
-    with_context: bool = False
-    """Whether it is called with Typer's `context`, too."""
+    opens_app: bool = False
+    """Whether it is called with the terminal `app`, too."""
     takes_unknown: bool = False
     """Whether options that it does not know are words to it: those of an op's line."""
 
@@ -126,10 +66,32 @@ class Command(Record):
         """The text of its help: examples first, then what it does."""
         return f"\b\n{self.examples}\n\n{self.summary}{self.more}"
 
+    def read(self, words: Sequence[str]) -> dict[str, Any]:
+        """Return what a line gives by name, and what stands for the rest; raise `ShapeError` (usage) for other words.
 
-def _opsets() -> list[str]:
-    """Return every ONNX opset that some dialect knows."""
-    return [str(opset + 1) for opset in range(max(row.newest_opset or 0 for row in DIALECTS.values()))]
+        Help is always given, and alone.
+        """
+        arguments = [each for each in self.parameters if isinstance(each, Argument)]
+        options = [each for each in self.parameters if isinstance(each, Option)]
+        values, given = sort_words(words, Spellings([*options, HELP]), self.name, takes_unknown=self.takes_unknown)
+        if HELP.name in given:
+            return given
+        last = len(arguments) - 1
+        placed: list[Any] = [*values[:last], values[last:]] if arguments and arguments[-1].repeated else values
+        given = place_values(
+            [value for value in placed if value != []], [each.name for each in arguments], given, self.name
+        )
+        check_needed(given, {each.name: each.metavar for each in arguments if each.required})
+        return {each.name: _default_of(each) for each in self.parameters} | given
+
+
+def _default_of(parameter: Argument | Option) -> Any:
+    """Return what stands for a parameter that is not given."""
+    if isinstance(parameter, Argument):
+        return None
+    if parameter.default is not None:
+        return parameter.value(parameter.default)
+    return {Takes.NOTHING: False, Takes.MORE: 0}.get(parameter.takes)
 
 
 def _backends() -> Iterable[str]:
@@ -150,40 +112,9 @@ def _targets() -> Iterable[str]:
     return TARGETS
 
 
-def by_name(*options: Option) -> dict[str, Option]:
-    """Return options by name, in order."""
-    return {option.name: option for option in options}
-
-
-ASKING = by_name(
-    Option("dialect", "Whose rules", short="-d", completions=lambda: DIALECTS, lists_completions=True),
-    Option("opset", f"The model's ONNX opset; {DEFAULT_OPSET} by default.", metavar="N", completions=_opsets),
-    Option(
-        "dtype",
-        "The element type, in NumPy's or the framework's spelling; refused if the operator refuses it.",
-        completions=lambda: sorted(KNOWN),
-    ),
-    Option("where", "Sizes for names: N=8,C=3.", metavar="SIZES"),
-)
-"""The options that decide whose rules apply, and to which sizes."""
 DIALECTS_ONLY = Option(
     "dialect", "Only this one; may be repeated.", Takes.TEXTS, short="-d", completions=lambda: DIALECTS
 )
-SWITCH_HELP = {
-    "allowzero": "ONNX, since opset 14: 0 is a dim of size zero.",
-    "special_zero": "oneDNN and OpenVINO, required there: 0 copies a dim.",
-    "zero_is_placeholder": "TensorRT, on by default: 0 copies a dim.",
-}
-
-
-def _switch_help(name: str) -> str:
-    """Return what the help says of a dialect's switch."""
-    having = [row.name for row in DIALECTS.values() if row.switch is not None and row.switch.name == name]
-    return SWITCH_HELP.get(name) or f"{', '.join(having)}: 0 {switches()[name].value}."
-
-
-SWITCHING = by_name(*(Option(name, _switch_help(name), Takes.SWITCH) for name in sorted(switches())))
-"""The dialects' switches."""
 MOST_STEPS = 99_999
 """The last step that may be asked for; more than an answer has."""
 THEME = Option("theme", "The background of a picture: light or dark.", completions=_themes)
@@ -242,43 +173,62 @@ def printing_options(*names: str) -> list[Option]:
 
 
 def parameters_of(op: Op) -> list[Argument | Option]:
-    """Return the arguments and options of an op's command, in the order in which its help lists them."""
+    """Return the arguments and options of an op's line, in the order in which its help lists them."""
     params = params_of(op)
     placed = [_argument_of(param) for param in params if param.placed]
-    return [INPUT, *placed, *map(_parameter_of, params), *asking_options(op), *PRINTING.values()]
+    others = [_argument_of(param) if param.positional else option_of(param) for param in params]
+    return [INPUT, *placed, *others, *asking_options(op), *PRINTING.values()]
 
 
 def _argument_of(param: Param) -> Argument:
-    """Return how a command line has a parameter that is given by its place."""
+    """Return how a line has a parameter that is given by its place."""
     words, name = param.words, param.name.upper()
     required = param.required and param.positional
     metavar = name if required else f"[{name}]"
     return Argument(param.name, param.help, metavar, required, completions=(lambda: words) if words else None)
 
 
-def _parameter_of(param: Param) -> Argument | Option:
-    """Return how a command line has one parameter: a switch for yes or no, otherwise a text, which the core reads."""
-    words = param.words
-    completions = (lambda: words) if words else None
-    if param.positional:
-        return _argument_of(param)
-    said = f"{param.help[:1].upper()}{param.help[1:]}."
-    if param.holds is Holds.FLAG:
-        return Option(param.name, said, Takes.SWITCH)
-    metavar = {
-        Holds.AXES: "AXES",
-        Holds.PERM: "AXES",
-        Holds.SLICES: "SLICES",
-        Holds.PATTERN: "PATTERN",
-        Holds.LENGTHS: "LENGTHS",
-        Holds.INT: "I",
-        Holds.TARGET: "SHAPE",
-        Holds.WORD: "|".join(words),
-    }[param.holds]
-    return Option(param.name, said, metavar=metavar, completions=completions)
+EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
+"""The end of the help: PowerShell splits words at commas."""
+COMMANDS = {
+    "chain": "chains",
+    "code": "pasted",
+    "equiv": "chains",
+    "simplify": "chains",
+    "compare": "chains",
+    "find": "chains",
+    "match": "check",
+    "check": "check",
+    "vectors": "info",
+    "doctor": "pasted",
+    "model": "model",
+    "drill": "drill",
+    "film": "film",
+    "dialects": "info",
+    "why": "info",
+    "help": "help",
+    "repl": "repl",
+    "tui": "terminal",
+    "serve": "terminal",
+    "mcp": "mcp",
+    "backends": "info",
+}
+"""The commands that are not ops, in the order of the help, each with its module."""
 
 
-def asking_options(op: Op) -> list[Option]:
-    """Return the options that decide whose rules apply; of the switches, those that some dialect has for the op."""
-    switches = {switch_name(op, row) for row in dialects_with(op)}
-    return [*ASKING.values(), *(option for option in SWITCHING.values() if option.name in switches)]
+def command_named(name: str) -> Command:
+    """Return a command. The module of one that is no op is imported when it is asked for."""
+    if name in OPS:
+        return _op_command(OPS[name])
+    found: Command = getattr(import_module(f"shapecalc.cli.{COMMANDS[name]}"), f"{name.upper()}_COMMAND")
+    return found
+
+
+def _op_command(op: Op) -> Command:
+    """Return the command of an op."""
+
+    def run_op(out: Output, **texts: object) -> int:
+        return answer_op(op.name, texts, out)
+
+    examples = "\n".join(f"  shapecalc {example}" for example in op.examples)
+    return Command(op.name, run_op, parameters_of(op), op.summary, examples)

@@ -1,4 +1,4 @@
-"""Where answers and stories go, and how a run ends: stdout is the answer, stderr is the story.
+"""Where questions come from and answers go, and how a run ends: stdout is the answer, stderr is the story.
 
 A bare question imports this module, so it imports nothing that takes a while.
 """
@@ -7,14 +7,25 @@ from __future__ import annotations
 
 import os
 import sys
+from time import monotonic
 
+from shapecalc.core.ask import operator_in
+from shapecalc.core.commands import without_padding
+from shapecalc.core.dialects.base import element_type
+from shapecalc.core.ops import OPS
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
+from shapecalc.core.text import is_file, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from shapecalc.core.problem import Problem
+    from rich.console import RenderableType
+    from rich.progress import Progress
+
+    from shapecalc.core.ask import Default, Options, Stage
+    from shapecalc.engine.arrays import Source
 
 
 WIDTH_ELSEWHERE = 80
@@ -236,3 +247,259 @@ def problem_code(problem: Problem) -> int:
     from shapecalc.core.problem import DIFFERS, FILE, USAGE
 
     return {USAGE: Exit.USAGE, FILE: Exit.FILE, DIFFERS: Exit.NO}.get(problem.rule, Exit.UNRESOLVED)
+
+
+# Packages that are not installed.
+
+
+PACKAGE = "shapecalc"
+
+
+def missing_error(error: ImportError) -> RunEnded:
+    """Tell which package is not there or too old, with what installs all that are missing; return the error to raise.
+
+    Raises the error itself if it is about a module of shapecalc, or about none.
+    """
+    from importlib.util import find_spec
+
+    package = (error.name or "").partition(".")[0]
+    if package in ("", PACKAGE):
+        raise error
+    needed = _requirements()
+    missing = dict.fromkeys([package, *(name for name in needed if find_spec(name) is None)])
+    wanted = " ".join(sorted(_quoted(needed.get(name, name)) for name in missing))
+    fault = "is too old" if find_spec(package) else "is not installed"
+    tell(f"shapecalc: {package} {fault}; pip install {wanted}")
+    return RunEnded(Exit.FILE)
+
+
+def _requirements() -> dict[str, str]:
+    """Return what shapecalc needs besides its extras, by name, with the versions; nothing if nobody can tell."""
+    import re
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        stated = requires(PACKAGE) or []
+    except PackageNotFoundError:
+        return {}
+    needed = [line for line in stated if "extra ==" not in line]
+    return {re.split(r"[^\w-]", line)[0].replace("-", "_"): line for line in needed}
+
+
+def _quoted(requirement: str) -> str:
+    """Return a requirement as a shell reads it.
+
+    >>> _quoted("rich"), _quoted("numpy>=1.26")
+    ('rich', "'numpy>=1.26'")
+    """
+    return requirement if requirement.isidentifier() else f"'{requirement}'"
+
+
+# Inputs: a shape in words, on standard input, or in the header of a file.
+
+
+LONGEST_INPUT = 1 << 20
+"""How many bytes are read from standard input for one shape."""
+BOM = b"\xef\xbb\xbf"
+"""What some programs write before text in UTF-8."""
+
+
+class ReadInput(Record):
+    """An input as it was given: its shape, the options that come with it, and its data if it is a file."""
+
+    shape: str
+    options: Mapping[str, object]
+    source: Source | None
+
+
+def input_text(text: str) -> str:
+    """Return an input shape as it was typed; if that is `-`, the one line of standard input.
+
+    Raises `ShapeError` (usage) if standard input is not one line, `RunEnded` if it cannot be read.
+    """
+    if text.strip() != "-":
+        return without_padding(text)
+    lines = input_lines()
+    line = next(lines)
+    if next(lines, None) is not None:
+        raise misuse(
+            "standard input has more than one line, and one shape was expected",
+            "many cases: shapecalc check -",
+            argument="input",
+        )
+    return line
+
+
+def input_lines() -> Iterator[str]:
+    """Yield the lines of standard input that hold something, as they come; from a terminal one.
+
+    Raises `ShapeError` (usage) if there is none, or for one that is too long; `RunEnded` if it cannot be read.
+    """
+    if sys.stdin is not None and sys.stdin.isatty():
+        tell("shapecalc: reading a shape from the terminal; end it with a new line")
+        yield sys.stdin.readline().strip()
+        return
+    found, mark = False, BOM
+    while raw := read_stdin(line=True):
+        if len(raw) > LONGEST_INPUT:
+            raise misuse(f"a line has more than {LONGEST_INPUT} bytes, too many for a shape", argument="input")
+        line, mark = raw.removeprefix(mark).decode("utf-8", "surrogateescape").strip(), b""
+        if line:
+            found = True
+            yield line
+    if not found:
+        raise misuse("standard input is empty, and a shape was expected", argument="input")
+
+
+def read_stdin(*, line: bool = False) -> bytes:
+    """Return what standard input holds, or its next line, as far as it is read for one shape.
+
+    Raises `RunEnded` if it cannot be read.
+    """
+    if sys.stdin is None:
+        raise stream_error("stdin", "it is closed")
+    try:
+        return (sys.stdin.buffer.readline if line else sys.stdin.buffer.read)(LONGEST_INPUT + 1)
+    except OSError as error:
+        raise stream_error("stdin", error.strerror) from None
+
+
+def read_input(text: str, options: Mapping[str, object], op: str) -> ReadInput:
+    """Return the input that a text gives: a shape as it is, a file's shape and element type from its header.
+
+    Raises `ShapeError`: file if the file cannot be used, usage if there is no such dialect.
+    """
+    if not is_file(text):
+        return ReadInput(text, options, None)
+    from shapecalc.engine.arrays import FileError, open_source
+
+    if "://" in text:
+        raise misuse("a store is a path, and this is a URL", "mount it, or copy it here", argument="input")
+    try:
+        source = open_source(text)
+    except FileError as error:
+        raise file_error(error) from None
+    row, _ = operator_in(OPS[op], options.get("dialect"))
+    dtype = element_type(source.dtype, row) if source.dtype else None
+    present = {name: value for name, value in options.items() if value is not None}
+    return ReadInput(shape_text(source.shape), {"dtype": dtype, **present}, source)
+
+
+def file_error(error: Exception) -> ShapeError:
+    """Return the error to raise if a file or a backend cannot be used."""
+    return ShapeError(Problem(FILE, str(error), argument="input"))
+
+
+# Defaults: from the environment, else from the nearest `pyproject.toml`, which is parsed only if it has the table.
+
+
+VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
+FILE_NAME = "pyproject.toml"
+TABLES = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
+"""What the text of a file that is parsed holds one of, without its quotes, blanks and line ends."""
+LONGEST = 1 << 20
+"""How many bytes of a file are read."""
+
+
+def told_defaults(stages: Sequence[Stage], given: Options, out: Output) -> dict[str, object]:
+    """Return the defaults of what was not given, and tell those that change whose rules answer the stages.
+
+    `given` are the options for all stages. Raises `ShapeError`: usage for a bad value, file if a file cannot be read.
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    found = {} if out.no_config else found_defaults([name for name in VARIABLES if name not in given])
+    if not found:
+        return {}
+    from shapecalc.core.ask import changing
+
+    for default in changing(stages, given, found.values()) if not out.quiet else ():
+        tell(f"shapecalc: {default}")
+    return {default.name: default.value for default in found.values()}
+
+
+def found_defaults(names: Sequence[str]) -> dict[str, Default]:
+    """Return the defaults of some options, by name; raise `ShapeError` (usage, file) if one cannot be read."""
+    texts = {name: text for name in names if (text := os.environ.get(VARIABLES[name]))}
+    path = _nearest_file() if len(texts) < len(names) else None
+    table = b"" if path is None else _text_of(path)
+    if not _has_table(table):
+        path = None
+    if not texts and path is None:
+        return {}
+    from shapecalc.core.ask import read_default, read_table
+
+    found = {name: read_default(name, text, VARIABLES[name]) for name, text in texts.items()}
+    values = read_table(table, path) if path else {}
+    return {name: read_default(name, value, str(path)) for name, value in values.items() if name in names} | found
+
+
+def _has_table(text: bytes) -> bool:
+    """Say whether a text may set something: TOML has several ways to write the table."""
+    bare = text.translate(None, b"\"' \t\r\n") if b"shapecalc" in text else b""
+    return any(table in bare for table in TABLES)
+
+
+def _nearest_file() -> str | None:
+    """Return the path of the nearest `pyproject.toml`, in this folder or above it; None if there is none."""
+    try:
+        depth = os.getcwd().count(os.sep)  # noqa: PTH109 - to import `pathlib` takes longer than a bare question
+    except OSError:
+        return None  # the folder was deleted
+    path = FILE_NAME
+    for _ in range(depth + 1):
+        if os.path.isfile(path):  # noqa: PTH113
+            return path
+        path = f"{os.pardir}{os.sep}{path}"
+    return None
+
+
+def _text_of(path: str) -> bytes:
+    """Return what a file holds, as far as it is read; raise `ShapeError` (file) if it cannot be."""
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            return file.read(min(os.fstat(file.fileno()).st_size, LONGEST))
+    except OSError as error:
+        from shapecalc.core.problem import FILE, Problem, ShapeError
+
+        raise ShapeError(Problem(FILE, f"{path}: {error.strerror}", "--no-config leaves it out")) from None
+
+
+# A bar for work that takes a while.
+
+
+PATIENCE = 1.0
+"""Seconds after which a bar shows how far the work has come."""
+
+
+class Meter:
+    """A bar on the terminal for work that takes a while."""
+
+    def __init__(self, total: int) -> None:
+        """Start to wait."""
+        self.total, self.done, self.start = total, 0, monotonic()
+        self.bar: Progress | None = None
+
+    def __enter__(self) -> Meter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def tick(self, done: int) -> None:
+        """Note that so many bytes are done."""
+        self.done += done
+        if self.bar is None and monotonic() - self.start > PATIENCE and sys.stderr is not None and sys.stderr.isatty():
+            self.bar = self._make_bar()
+        if self.bar is not None:
+            self.bar.update(self.bar.task_ids[0], completed=self.done)
+
+    def _make_bar(self) -> Progress:
+        from rich.console import Console
+        from rich.progress import Progress, TimeRemainingColumn, TransferSpeedColumn
+
+        columns = (*Progress.get_default_columns()[:3], TransferSpeedColumn(), TimeRemainingColumn())
+        bar = Progress(*columns, console=Console(file=sys.stderr), transient=True)
+        bar.add_task("writing", total=self.total)
+        bar.start()
+        return bar

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from platformdirs import user_state_path
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import Completer, Completion
 from prompt_toolkit.history import History
 
-from shapecalc.cli.prompt_words import words_after
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
+
 
 MOST_LINES = 1000
 """How many lines of the history a prompt begins with."""
 
 
-def line_editor() -> tuple[PromptSession[str], LineHistory]:
+def line_editor(words_after: Callable[[str], Iterable[str]]) -> tuple[PromptSession[str], LineHistory]:
     """Return what reads lines from a terminal, where Tab completes and the arrow keys find earlier lines, and these."""
     history = LineHistory(user_state_path("shapecalc", appauthor=False) / "history")
-    completer = PromptCompleter()
+    completer = PromptCompleter(words_after)
     return PromptSession(
         history=history, completer=completer, complete_while_typing=False, enable_suspend=True
     ), history
@@ -35,10 +33,14 @@ def line_editor() -> tuple[PromptSession[str], LineHistory]:
 class PromptCompleter(Completer):
     """What Tab offers: words that go on from what is typed."""
 
+    def __init__(self, words_after: Callable[[str], Iterable[str]]) -> None:
+        """Keep what knows the words that may follow a text."""
+        self.words_after = words_after
+
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Yield what the word before the cursor may become."""
         typed = document.get_word_before_cursor(WORD=True)
-        for word in words_after(document.text_before_cursor.removesuffix(typed)):
+        for word in self.words_after(document.text_before_cursor.removesuffix(typed)):
             if word.startswith(typed):
                 yield Completion(word, -len(typed))
 

@@ -1,21 +1,241 @@
-"""`shapecalc repl`: a prompt that holds a current shape."""
+"""`shapecalc repl`: a prompt that keeps a current shape, the steps that led to it, and the way back."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.config import told_defaults
-from shapecalc.cli.options import Command, printing_options
-from shapecalc.cli.output import Exit, put, stream_error, tell, tell_problem
-from shapecalc.cli.session import Reply, Session
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import brief, shape_text
+from shapecalc.cli.options import PRINTING, Command, parameters_of, printing_options
+from shapecalc.cli.output import Exit, Output, problem_code, put, stream_error, tell, tell_problem, told_defaults
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.ask import Stage, ask, chain_with_options, dialect_called, with_defaults
+from shapecalc.core.commands import (
+    Option,
+    Takes,
+    Typed,
+    command_pieces,
+    elsewhere_error,
+    read_chain,
+    read_stage,
+    read_values,
+    respelled,
+    split,
+    texts_of,
+    usage,
+)
+from shapecalc.core.conditions import Conditions
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dims import Shape
+from shapecalc.core.fixing import answer, answer_chain
+from shapecalc.core.lookup import lookup, suggestion
+from shapecalc.core.ops import OPS, every_rule
+from shapecalc.core.problem import Problem, ShapeError, misuse
+from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.text import brief, read_shape, shape_text, visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.cli.output import Output
-    from shapecalc.core.ask import Stage
+NO_DEFAULTS: FrozenDict = FrozenDict()
+COMMANDS = {
+    "explain": "print the steps of the last answer and a picture",
+    "explain all": "the same, with every picture",
+    "undo": "go back one answer",
+    "dialect NAME": "ask that framework from now on",
+    "why RULE": "explain a rule",
+    "ops": "list the operations",
+    "help": "this list",
+    "quit": "leave; so does ^D",
+}
+HELP = """\
+  2,3,4               set the current shape; every answer becomes the new one, also called ans
+  transpose 1,0,2     carry the current shape through an op; its options are the command's
+  reshape ans 0,-1    the same, with the input named
+  ans | flatten       several ops in a row
+"""
+
+
+class Reply(Record):
+    """What the prompt answers: text for stdout, and a story or a problem for stderr."""
+
+    answer: str = ""
+    story: str = ""
+    problem: Problem | None = None
+    pieces: tuple[tuple[str | None, str], ...] = ()
+    code: int = Exit.YES
+    done: bool = False
+
+
+class Session:
+    """The state of a prompt; a line that fails leaves it as it was.
+
+    >>> session = Session()
+    >>> [session.reply(line).answer for line in ("2,3,4", "transpose 1,0,2", "reshape 0,-1", "undo")]
+    ['2,3,4', '3,2,4', '3,8', '3,2,4']
+    """
+
+    def __init__(self, defaults: Mapping[str, object] = NO_DEFAULTS) -> None:
+        """Start without a shape, under the defaults, else under each op's own dialect."""
+        self._defaults = dict(defaults)
+        self._past: list[Shape] = []
+        self._last: Trace | Chain | None = None
+
+    @property
+    def dialect(self) -> str | None:
+        """The dialect that every line is asked under; an op that it does not have is a problem."""
+        return str(self._defaults["dialect"]) if "dialect" in self._defaults else None
+
+    @property
+    def shape(self) -> Shape | None:
+        """The current shape, if there is one."""
+        return self._past[-1] if self._past else None
+
+    def reply(self, line: str) -> Reply:
+        """Return the reply to one line, whatever it holds."""
+        try:
+            words = respelled(split(line))
+            return self._reply(line.strip(), words) if words else Reply()
+        except ShapeError as error:
+            pieces = ((None, visible(line.strip()[:200])),)
+            return Reply(problem=error.problem, pieces=pieces, code=problem_code(error.problem))
+
+    def _reply(self, line: str, words: list[str]) -> Reply:
+        """Return the reply to a line of words; raise `ShapeError` if it cannot be read or answered."""
+        if "|" in line:
+            return self._reply_to_chain(f"ans | {line}" if words[0] in OPS else line)
+        error = elsewhere_error(words[0])
+        if error is not None:
+            raise error
+        if words[0] in OPS:
+            return self._reply_to_op(read_stage(words, with_input=_names_input(words, self.shape is not None)))
+        if words[0] in {name.split()[0] for name in COMMANDS}:
+            reply: Reply = getattr(self, f"_reply_to_{words[0]}")(words[1:])
+            return reply
+        if words == ["?"]:
+            return self._reply_to_help(words)
+        if words == ["ans"]:
+            return Reply(self._input("ans"))
+        if words[0] == "exit":
+            return Reply(done=True)
+        return self._set_shape(line, words)
+
+    def _reply_to_chain(self, line: str) -> Reply:
+        shape, stages = read_chain(line)
+        return self._keep(answer_chain(self._input(shape), chain_with_options(stages, {}, self._defaults), {}))
+
+    def _reply_to_op(self, typed: Typed) -> Reply:
+        options = with_defaults(typed.op, self._defaults, typed.options)
+        return self._keep(answer(ask(typed.op, self._input(typed.input or "ans"), options)))
+
+    def _input(self, text: str) -> str:
+        """Return the input that a line names; raise `ShapeError` (usage) for a current shape if there is none yet."""
+        if text != "ans":
+            return text
+        if self.shape is None:
+            raise misuse("there is no current shape yet", "write one: 2,3,4")
+        return shape_text(self.shape)
+
+    def _keep(self, answer: Trace | Chain) -> Reply:
+        """Return the reply that tells an answer, and keep it as the last one."""
+        trace = answer.traces[-1]
+        if answer.output is None:
+            pieces = tuple(command_pieces(trace.op, texts_of(trace.request)))
+            return Reply(problem=answer.problem, pieces=pieces, code=Exit.UNRESOLVED)
+        self._last = answer
+        if not OPS[trace.op].ends_chain:
+            self._past.append(answer.output)
+        return Reply(shape_text(answer.output), _conditions_text(answer.conditions))
+
+    def _set_shape(self, text: str, words: list[str]) -> Reply:
+        """Make a line the current shape; raise `ShapeError` (usage) if it cannot be one."""
+        known = [*OPS, *(name.split()[0] for name in COMMANDS)]
+        if words[0].isidentifier() and (len(words) > 1 or get_close_matches(words[0], known, cutoff=0.75)):
+            raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], known))
+        self._past.append(read_shape(text))
+        return Reply(self._input("ans"))
+
+    def _reply_to_explain(self, words: list[str]) -> Reply:
+        if self._last is None:
+            raise misuse("there is no answer to explain yet", "carry a shape through an op first: reshape 0,-1")
+        if words not in ([], ["all"]):
+            raise misuse(f"explain has no argument, or all, and not '{visible(brief(words[0]))}'")
+        from shapecalc.view.canvas import strokes_for
+        from shapecalc.view.story import story
+
+        strokes = strokes_for(getattr(sys.stdout, "encoding", None))
+        return Reply(str(story(self._last, strokes=strokes, more="" if words else "explain all")))
+
+    def _reply_to_undo(self, words: list[str]) -> Reply:
+        if len(self._past) < 2:
+            raise misuse("there is nothing to go back to")
+        self._past.pop()
+        return Reply(self._input("ans"))
+
+    def _reply_to_dialect(self, words: list[str]) -> Reply:
+        if not words:
+            return Reply("\n".join(f"{'*' if name == self.dialect else ' '} {name}" for name in DIALECTS))
+        self._defaults["dialect"] = dialect_called(words[0]).name
+        return Reply(story=f"asking {self.dialect}")
+
+    def _reply_to_why(self, words: list[str]) -> Reply:
+        from shapecalc.cli.info import rule_text, rules_about
+
+        rules = rules_about(words[0]) or [lookup(words[0], every_rule(), "rule")] if words else [*every_rule().values()]
+        if len(rules) == 1:
+            return Reply(rule_text(rules[0]))
+        return Reply("\n".join(f"{rule}: {rule.sentence}" for rule in rules))
+
+    def _reply_to_ops(self, words: list[str]) -> Reply:
+        lines = [f"  {usage(op, with_input=False).removeprefix('write ')}\n      {op.summary}" for op in OPS.values()]
+        return Reply("\n".join(lines))
+
+    def _reply_to_help(self, words: list[str]) -> Reply:
+        return Reply(HELP + "\n".join(f"  {name.ljust(18)}  {says}" for name, says in COMMANDS.items()))
+
+    def _reply_to_quit(self, words: list[str]) -> Reply:
+        return Reply(done=True)
+
+
+def _names_input(words: list[str], has_shape: bool) -> bool:
+    """Say whether an op's line names its input: `ans`, or one value more than the op has places for."""
+    values, op = read_values(words), OPS[words[0]]
+    if values[:1] == ["ans"] or not has_shape:
+        return values[:1] == ["ans"] or len(values) in (len(op.slots) + 1, len(op.places) + 1)
+    return bool(op.places) and len(values) == len(op.places) + 1
+
+
+def _conditions_text(conditions: Conditions) -> str:
+    """Return under what conditions an answer holds, a line for each."""
+    return "\n".join(f"holds when {condition.words}" for condition in conditions)
+
+
+def words_after(text: str) -> list[str]:
+    """Return the words that may follow a text: commands and ops at the start, then an op's options and their values.
+
+    >>> words_after("dialect ")[:2], words_after("2,3 | reshape 6 --dialect ")[:2], words_after("2,3 ")
+    (['onnx', 'tensorrt'], ['onnx', 'tensorrt'], [])
+    """
+    _, bar, stage = text.rpartition("|")
+    words = stage.split()
+    if not words:
+        return [*OPS] if bar else [*OPS, *(name.split()[0] for name in COMMANDS), "ans"]
+    if words[0] in OPS:
+        return [*(["ans"] if len(words) == 1 and not bar else []), *_option_words(words[0], words[-1])]
+    known: dict[str, Iterable[str]] = {"dialect": DIALECTS, "why": every_rule()}
+    return [*known.get(text.strip(), ())]
+
+
+def _option_words(op: str, last: str) -> Iterable[str]:
+    """Return the values of an option if it is the last word, otherwise the op's options."""
+    options = [each for each in parameters_of(OPS[op]) if isinstance(each, Option) and each.name not in PRINTING]
+    for option in options:
+        if last in (option.spelling, option.short) and option.takes is Takes.TEXT:
+            return option.completions() if option.completions else ()
+    off = [f"--no-{each.spelling.removeprefix('--')}" for each in options if each.takes is Takes.SWITCH]
+    return [*(each.spelling for each in options), *off]
+
+
+# The command: lines from the keyboard, a pipe or a file.
+
 
 LINES: list[Stage] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
 """Stages of which each default changes one: it is told before the first line."""
@@ -40,7 +260,7 @@ def _answer_keyboard(session: Session) -> int:
     from shapecalc.cli.prompt import line_editor
 
     tell("shapecalc: write a shape, then ops; Tab completes, help lists the rest")
-    editor, history = line_editor()
+    editor, history = line_editor(words_after)
     done = False
     while not done:
         try:

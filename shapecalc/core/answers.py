@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dims import Dim, Monomial, Shape, all_known, plain
 from shapecalc.core.moves import Permute, Pick, Reshape, Slice
-from shapecalc.core.problem import Problem, misuse
+from shapecalc.core.problem import Problem, Rule, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
-    from typing import Any, ClassVar, TypeAlias
+    from typing import Any, ClassVar, Self, TypeAlias
 
     from shapecalc.core.layout import Moves
     from shapecalc.core.moves import Move
     from shapecalc.core.origins import Origins
-    from shapecalc.core.problem import Rule
 
 
 # `Request`: one question that is read and checked for form, but not answered yet.
@@ -109,22 +106,42 @@ class Kind(Choice):
     VIEW = "reads the same memory with other strides"
 
 
-class Facts(Record):
-    """What a step knows beside its dims. Each rule in the room `rules` has its own class of facts."""
+class StepRule(Rule):
+    """A rule that settles something, with the sentence of its steps."""
 
-    rule: ClassVar[Rule]
-    name: ClassVar[str]
-    """The name of what the step does, in a word or two."""
+    __slots__ = ("name", "why")
 
-    @abstractmethod
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
+    name: str
+    """The name of what its steps do, in a word or two."""
+    why: str | Callable[..., str]
+    """The sentence: a text with the step and its facts put in, or what makes it of these."""
+
+    def __new__(
+        cls,
+        id: str,
+        sentence: str,
+        explanation: str,
+        example: str,
+        source: str,
+        name: str,
+        why: str | Callable[..., str],
+    ) -> Self:
+        """Make a rule from its id and its texts."""
+        made = super().__new__(cls, id, sentence, explanation, example, source)
+        object.__setattr__(made, "name", name)
+        object.__setattr__(made, "why", why)
+        return made
+
+    def __reduce__(self) -> tuple[type[Rule], tuple[object, ...]]:
+        made, texts = super().__reduce__()
+        return made, (*texts, self.name, self.why)
 
 
 class Step(Record):
     """One reason: the dim that is settled, the axes it comes from, and why."""
 
-    facts: Facts
+    rule: StepRule
+    """The rule, which is its own id."""
     out: int | None
     """The index of the output dim that this step settles; None if it settles none by itself."""
     sources: tuple[int, ...]
@@ -132,16 +149,13 @@ class Step(Record):
     value: Dim | Shape
     """The dim that is settled; for a step about all dims, the whole shape."""
     conditions: Conditions = ()
-
-    @property
-    def rule(self) -> Rule:
-        """The rule, which is its own id."""
-        return self.facts.rule
+    facts: FrozenDict = NONE
+    """What the rule's sentence needs beside the dims, by name."""
 
     @property
     def name(self) -> str:
         """The name of what the step does, in a word or two."""
-        return self.facts.name
+        return self.rule.name
 
     @property
     def dim(self) -> Dim:
@@ -158,7 +172,8 @@ class Step(Record):
     @property
     def why(self) -> str:
         """The step's sentence."""
-        return self.facts.why(self)
+        why = self.rule.why
+        return why.format(step=self, **self.facts) if isinstance(why, str) else why(self, **self.facts)
 
 
 class Stage(Record):
@@ -199,10 +214,9 @@ class Stage(Record):
         return self
 
 
-if TYPE_CHECKING:
-    Reasons: TypeAlias = Generator[Stage | Step | Move, None, Shape]
-    """An op at work. For each stage it yields the `Stage` as it begins, its `Step`s, and its `Move`. It returns the
-    output shape."""
+Reasons: TypeAlias = "Generator[Stage | Step | Move, None, Shape]"
+"""An op at work. For each stage it yields the `Stage` as it begins, its `Step`s, and its `Move`. It returns the
+output shape."""
 
 
 # `Trace` and `Chain`: a request and everything that follows from it.

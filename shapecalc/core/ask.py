@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from _collections_abc import Mapping  # `collections.abc` has it from there, and takes longer to import
+
 from shapecalc.core.answers import Request
 from shapecalc.core.dialects import DIALECTS, dialect_named
-from shapecalc.core.dialects.base import element_type, spelled
+from shapecalc.core.dialects.base import NONE, Holds, Setting, element_type, spelled
 from shapecalc.core.dims import Monomial, Shape, names, substitute
 from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, dialects_with, params_of
-from shapecalc.core.ops.op import NONE, Holds, Setting, accepted_types, operator_of, steps_of
+from shapecalc.core.ops.op import accepted_types, operator_of, steps_of
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse, refusal
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import DTYPE, INDIVISIBLE, MISSING_SWITCH, NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION
@@ -23,23 +25,41 @@ from shapecalc.core.text import (
     tokens,
     visible,
 )
-from shapecalc.core.values import describe, dims_of, is_whole, read_sizes, shape_of, whole_number
+from shapecalc.core.values import (
+    describe,
+    dims_of,
+    is_whole,
+    read_axis_pattern,
+    read_lengths,
+    read_sizes,
+    read_slices,
+    shape_of,
+    whole_number,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.core.dialects.base import Dialect, Operator, Zero
-    from shapecalc.core.ops.op import Op, Param
+    from shapecalc.core.dialects.base import Dialect, Operator, Param, Zero
+    from shapecalc.core.ops.op import Op
 
 
 # The options that every op has in every front end. To know the switches, every dialect is imported.
 
 
-def switches() -> dict[str, Zero]:
+SHARED = ("dialect", "opset", "dtype", "where")
+"""The options that every op has whatever the dialect."""
+
+_switches: dict[str, Zero] = {}
+
+
+def switches() -> Mapping[str, Zero]:
     """Return what 0 means if a switch is on, by the frameworks' own names of the switches."""
-    return {row.switch.name: row.readings[True].zero for row in DIALECTS.values() if row.switch is not None}
+    if not _switches:
+        _switches.update({row.switch.name: row.readings[True].zero for row in DIALECTS.values() if row.switch})
+    return _switches
 
 
 def common_options() -> tuple[str, ...]:
@@ -48,7 +68,7 @@ def common_options() -> tuple[str, ...]:
     >>> common_options()[:4]
     ('dialect', 'opset', 'dtype', 'where')
     """
-    return ("dialect", "opset", "dtype", "where", *switches())
+    return (*SHARED, *switches())
 
 
 # Which rules a request falls under: the dialect's row, the operator's version, the setting of the switch.
@@ -166,13 +186,7 @@ def _has_name(value: object) -> bool:
     return any(char.isalpha() or char in "_?" for word in words for char in str(word))
 
 
-# `ask`: how texts, options and Python values become a `Request`.
-#
-# Every front end comes through here: the command line, the prompt, the case files and the Python functions.
-
-
-TEXTS = (Holds.SLICES, Holds.PATTERN, Holds.LENGTHS)
-"""What stays a text in a request."""
+# `ask`: every front end comes through here, the command line, the prompt, the case files and the Python functions.
 
 
 class LackingError(ShapeError):
@@ -200,12 +214,15 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     for param in (*spec.params, *operator.params) if operator.params else spec.params:
         name, value = param.name, options.get(param.name)
         if value is not None:
-            arguments[name] = _value(value, param, row, dims)
+            if param.taken_by is not None and not param.taken_by(row):
+                raise misuse(f"{row.name} has no {name} here", argument=name)
+            arguments[name] = READERS[param.holds](value, param, dims)
             if isinstance(value, str):
                 written[name] = value
         elif param.required:
             raise misuse(f"{op} needs a {name}", argument=name)
-    given = {} if len(options) == len(arguments) + ("dialect" in options) else _others(options, arguments)
+    given = {name: value for name, value in options.items() if value is not None and name not in arguments}
+    given.pop("dialect", None)
     if not given:
         return Request(op, dims, arguments, row.name, None, None, None, written)
     _check_names(given, spec, row)
@@ -214,21 +231,13 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     return _filled(request, read_sizes(given["where"])) if "where" in given else request
 
 
-def _others(options: Mapping[str, object], arguments: Mapping[str, object]) -> dict[str, object]:
-    """Return the options that were given beside the op's own arguments and the dialect."""
-    given = {name: value for name, value in options.items() if value is not None and name not in arguments}
-    given.pop("dialect", None)
-    return given
-
-
 def operator_in(op: Op, name: object) -> tuple[Dialect, Operator]:
     """Return the dialect that was named, or the op's default if none was, and its operator.
 
     Raises `ShapeError` (usage) if there is no such dialect, or if it does not have the op.
     """
-    row = DIALECTS.found.get(name) if isinstance(name, str) else None
-    if row is None:
-        row = dialect_called(op.default_dialect if name is None else str(name))
+    called = op.default_dialect if name is None else str(name)
+    row = DIALECTS.found.get(called) or dialect_called(called)
     operator = operator_of(op, row)
     if operator is None:
         having = ", ".join(other.name for other in dialects_with(op))
@@ -249,36 +258,14 @@ def default_dialect(op: str) -> str:
 def _check_names(given: Iterable[str], spec: Op, row: Dialect) -> None:
     """Refuse options that the op does not have, in any dialect or in this one."""
     for name in given:
-        if name not in common_options():
-            raise _no_option(name, spec, row, common_options())
-
-
-def _no_option(name: str, spec: Op, row: Dialect, others: Iterable[str]) -> ShapeError:
-    params = [param.name for param in params_of(spec)]
-    if name in params:
-        return misuse(f"{row.name} has no {name} here", argument=name)
-    shown = visible(brief(str(name)))
-    return misuse(f"{spec.name} has no {shown}", suggestion(shown, [*params, *others]), argument=str(name))
-
-
-def _value(value: object, param: Param, row: Dialect, shape: Shape) -> Any:
-    """Return a parameter's value from its text or from a Python value. `shape` is the input's."""
-    name = param.name
-    if param.taken_by is not None and not param.taken_by(row):
-        raise misuse(f"{row.name} has no {name} here", argument=name)
-    if param.holds is Holds.TARGET and type(value) is tuple:
-        return dims_of(value, name)
-    if param.holds is Holds.INT:
-        return whole_number(value, name)
-    if param.holds in TEXTS:
-        return _text(value, param)
-    if param.holds is Holds.WORD:
-        return _word(value, param)
-    if param.holds is Holds.FLAG:
-        return read_flag(value, name)
-    if param.holds is Holds.TARGET:
-        return read_target(value, name) if isinstance(value, str) else _dims(value, name)
-    return _axes(value, param, shape)
+        if name in SHARED or name in switches():
+            continue
+        params = [param.name for param in params_of(spec)]
+        if name in params:
+            raise misuse(f"{row.name} has no {name} here", argument=name)
+        shown = visible(brief(str(name)))
+        hint = suggestion(shown, [*params, *common_options()])
+        raise misuse(f"{spec.name} has no {shown}", hint, argument=str(name))
 
 
 def _axes(value: object, param: Param, shape: Shape) -> Shape:
@@ -294,18 +281,6 @@ def _axes(value: object, param: Param, shape: Shape) -> Shape:
     raise misuse(f"an axis is a whole number, not {shape_text(dims)}", argument=name)
 
 
-def _text(value: object, param: Param) -> str:
-    """Return the text of a parameter that stays a text: slices as shapecalc writes them, patterns as typed."""
-    if param.holds is Holds.SLICES:
-        from shapecalc.core.values import read_slices  # no other op has slices
-
-        return read_slices(value, param.name)
-    from shapecalc.core.values import read_lengths, read_pattern  # no other op has patterns
-
-    (read_pattern if param.holds is Holds.PATTERN else read_lengths)(value, param.name)
-    return str(value)
-
-
 def _dims(value: object, name: str) -> Shape:
     """Return the dims of a text or of a Python value; one number stands for itself."""
     if isinstance(value, str):
@@ -313,7 +288,17 @@ def _dims(value: object, name: str) -> Shape:
     return dims_of(value if isinstance(value, (tuple, list)) or not is_whole(value) else (value,), name)
 
 
-def _word(value: object, param: Param) -> str:
+def _target(value: object, param: Param, _: Shape) -> Shape:
+    return read_target(value, param.name) if isinstance(value, str) else _dims(value, param.name)
+
+
+def _pattern(value: object, param: Param, _: Shape) -> str:
+    """Return a pattern, or the lengths of its axes, as it is typed; raise `ShapeError` (usage) if it is none."""
+    (read_axis_pattern if param.holds is Holds.PATTERN else read_lengths)(value, param.name)
+    return str(value)
+
+
+def _word(value: object, param: Param, _: Shape) -> str:
     """Return the word of a parameter of words, in any case; raise `ShapeError` (usage) for any other."""
     text = str(value).strip()
     for word in param.words:
@@ -330,6 +315,20 @@ def read_flag(value: object, name: str) -> bool:
     if isinstance(value, int) and value in (0, 1):
         return bool(value)
     raise misuse(f"{name} is 0 or 1, not {describe(value)}", argument=name)
+
+
+READERS: Mapping[Holds, Callable[[Any, Param, Shape], Any]] = {
+    Holds.TARGET: _target,
+    Holds.AXES: _axes,
+    Holds.PERM: _axes,
+    Holds.SLICES: lambda value, param, _: read_slices(value, param.name),
+    Holds.PATTERN: _pattern,
+    Holds.LENGTHS: _pattern,
+    Holds.INT: lambda value, param, _: whole_number(value, param.name),
+    Holds.WORD: _word,
+    Holds.FLAG: lambda value, param, _: read_flag(value, param.name),
+}
+"""What makes a parameter's value of a text or of a Python value, given the parameter and the input's shape."""
 
 
 def with_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
@@ -400,25 +399,28 @@ def switch_name(op: Op, row: Dialect) -> str | None:
 def _switch(given: Mapping[str, object], row: Dialect, op: Op) -> bool | None:
     """Return the setting of the dialect's switch if it was given; refuse another dialect's."""
     own = switch_name(op, row)
-    for name in switches():
-        if name in given and name != own:
-            has = f"its switch is {own}" if own else ""
-            operator = operator_of(op, row)
-            raise misuse(f"{row.name} {operator.name if operator else op.name} has no {name}", has, argument=name)
-    if own is None or own not in given:
-        return None
-    return read_flag(given[own], own)
+    others = given.keys() - {*SHARED, own}
+    if others:
+        name = next(name for name in switches() if name in others)
+        has = f"its switch is {own}" if own else ""
+        operator = operator_of(op, row)
+        raise misuse(f"{row.name} {operator.name if operator else op.name} has no {name}", has, argument=name)
+    return read_flag(given[own], own) if own is not None and own in given else None
 
 
 # Defaults: which option applies to a stage, decided in one place for every front end.
 #
-# - An option of the stage itself always applies. If the op or the dialect does not have it, that is usage. - A
-# default applies to a stage that can take it, and is passed over if the stage cannot: a switch and an opset are not
-# for all ops and dialects. - The dialect is never passed over, since it says whose rules apply. An op that it does
-# not have is usage. - An option that was given for a whole chain must be taken by one stage at least. If it is not,
-# that is usage. - What was set beforehand, for a project or in the environment, comes last.
+# - An option of the stage itself always applies. If the op or the dialect does not have it, that is usage.
+# - A default applies to a stage that can take it, and is passed over if the stage cannot: a switch and an opset are
+#   not for all ops and dialects.
+# - The dialect is never passed over, since it says whose rules apply. An op that it does not have is usage.
+# - An option that was given for a whole chain must be taken by one stage at least. If it is not, that is usage.
+# - What was set beforehand, for a project or in the environment, comes last.
 
 
+Options = Mapping[str, object]
+Stage = tuple[str, Options]
+"""An op of a chain by name, with its options."""
 NO_DEFAULTS: FrozenDict = FrozenDict()
 SETTABLE = ("dialect", "opset")
 """What can be set beforehand."""
@@ -542,8 +544,3 @@ def _changes(default: Default, op: str, options: Options, values: Options) -> bo
     unset = default_dialect(op) if default.name == "dialect" else DEFAULT_OPSET
     taken = default.name not in options and default.name in with_defaults(op, values, options)
     return taken and default.value != unset
-
-
-if TYPE_CHECKING:
-    Options = Mapping[str, object]
-    Stage = tuple[str, Options]

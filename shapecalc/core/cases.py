@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from json import JSONDecodeError, JSONDecoder
+from typing import Any
 
-from shapecalc.core.answers import Request, Trace
-from shapecalc.core.ask import ask, common_options, dialect_called, read_flag, switches, with_defaults
-from shapecalc.core.commands import read_chain, read_stage, split
+from shapecalc.core.answers import Chain, Request, Trace
+from shapecalc.core.ask import ask, common_options, dialect_called, with_defaults
+from shapecalc.core.commands import Option, asking_options, read_chain, read_stage, split
 from shapecalc.core.conditions import Conditions, Never, combine, differ, divides, equal
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, Dialect
 from shapecalc.core.dims import Dim, plain
 from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.lookup import lookup, suggestion
-from shapecalc.core.ops import OPS, operators_of, params_of
+from shapecalc.core.ops import OPS, every_rule, operators_of, params_of, refusals
 from shapecalc.core.ops.op import Op, accepted_types
-from shapecalc.core.pattern import pattern_of_dims, read_pattern, sized_names, unexpected
+from shapecalc.core.pattern import ShapePattern, Unexpected, pattern_of_dims, read_pattern, sized_names, unexpected
 from shapecalc.core.problem import USAGE, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.resolve import resolve
-from shapecalc.core.rulebook import REFUSALS, RULES
 from shapecalc.core.text import brief, read_dims, shape_text, visible
 from shapecalc.core.values import describe, whole_number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Chain
-    from shapecalc.core.pattern import Unexpected
-
 
 # Expectations: what a case says that its answer must be, and how answers are written as expectations.
 #
@@ -55,8 +47,8 @@ NONE: FrozenDict = FrozenDict()
 class Expectation(Record):
     """What an answer must be: an output shape, under conditions where they are given, a refusal, or what a chain is."""
 
-    output: str | None
-    """The output shape, or a pattern of it, as shapecalc prints it; None where a refusal or a chain is expected."""
+    output: ShapePattern | None
+    """The output shape, or a pattern of it; None where a refusal or a chain is expected."""
     conditions: frozenset[str] | None = None
     """The conditions as shapecalc prints them; None where nothing is said of them."""
     rule: str | None = None
@@ -73,7 +65,7 @@ class Expectation(Record):
             return f"{SAME_AS} {self.same_as}"
         if self.output is None:
             return f"{REFUSED} {self.rule}" if self.rule else REFUSED
-        return _conditional(self.output, sorted(self.conditions or ()))
+        return _conditional(str(self.output), sorted(self.conditions or ()))
 
 
 def read_expectation(text: str, options: Mapping[str, object] = NONE) -> Expectation:
@@ -92,7 +84,7 @@ def read_expectation(text: str, options: Mapping[str, object] = NONE) -> Expecta
     if words[:2] == SAME_AS.split():
         return _same_as(" ".join(words[2:]), options)
     shape, when, conditions = " ".join(words).partition(" when ")
-    return Expectation(_shape(shape), _condition_texts(conditions.split(" and ")) if when else None)
+    return Expectation(read_pattern(shape, "expect"), _condition_texts(conditions.split(" and ")) if when else None)
 
 
 def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expectation:
@@ -108,13 +100,13 @@ def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expec
         case str():
             return read_expectation(value, options)
         case list():
-            return Expectation(str(pattern_of_dims(value, "expect")))
+            return Expectation(pattern_of_dims(value, "expect"))
         case {"error": str(rule), **rest} if not rest:
             return _refusal([rule])
         case {"same_as": str(chain), **rest} if not rest:
             return _same_as(chain, options)
         case {"output": list(output), "conditions": list(conditions), **rest} if not rest:
-            return Expectation(str(pattern_of_dims(output, "expect")), _condition_texts(conditions))
+            return Expectation(pattern_of_dims(output, "expect"), _condition_texts(conditions))
     hint = 'write [2, 12], "error", {"error": RULE} or {"output": [2, 6], "conditions": ["N == 3"]}'
     raise misuse(f"{describe(value)} is not an expectation", hint, argument="expect")
 
@@ -123,7 +115,7 @@ def _refusal(words: list[str]) -> Expectation:
     if len(words) > 1:
         raise misuse(f"'{visible(brief(' '.join(words)))}' is not one rule", argument="expect")
     for rule in words:
-        lookup(rule, REFUSALS, "rule")
+        lookup(rule, refusals(), "rule")
     return Expectation(None, None, words[0] if words else None)
 
 
@@ -134,10 +126,6 @@ def _same_as(chain: str, options: Mapping[str, object]) -> Expectation:
         raise misuse(f"a chain is missing after {SAME_AS}", "write | OP ... or INPUT | OP ...", argument="expect")
     asked_chain(chain, ())
     return Expectation(None, None, None, chain, FrozenDict(options))
-
-
-def _shape(text: str) -> str:
-    return str(read_pattern(text, "expect"))
 
 
 def _condition_texts(texts: Iterable[object]) -> frozenset[str]:
@@ -203,7 +191,8 @@ def _dim(text: str, condition: str) -> Dim:
 def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
     """Say whether an answer is what was expected; `strict` allows no conditions but those that are named."""
     if answer.problem:
-        return refused_by(expected, answer.problem.rule)
+        any_refusal = expected.output is None and expected.same_as is None
+        return any_refusal and expected.rule in (None, answer.problem.rule)
     if expected.same_as is not None:
         verdict = verdict_on(expected.same_as, expected.options, answer)
         return verdict == SAME or (not strict and verdict.startswith(f"{SAME} when"))
@@ -217,14 +206,7 @@ def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -
 
 def wrong_output(expected: Expectation, answer: Trace | Chain) -> Unexpected | None:
     """Return what is wrong with the output of an answer; None if it is what was expected, or if none was."""
-    if expected.output in (None, shape_text(answer.output or ())):
-        return None
-    return unexpected(read_pattern(str(expected.output), "expect"), answer, expected.sized)
-
-
-def refused_by(expected: Expectation, rule: str) -> bool:
-    """Say whether a refusal by a rule is what was expected."""
-    return expected.output is None and expected.same_as is None and expected.rule in (None, rule)
+    return None if expected.output is None else unexpected(expected.output, answer, expected.sized)
 
 
 def verdict_on(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
@@ -275,21 +257,13 @@ def _conditional(output: str, conditions: Iterable[str]) -> str:
 # A line whose first character is { and goes on as an object does is JSON.
 
 
-KEYS = dict.fromkeys(
-    (
-        "op",
-        "input",
-        *(param.name for op in OPS.values() for param in params_of(op)),
-        *common_options(),
-        "expect",
-        "id",
-        "source",
-    )
-)
+PARAMS = [param.name for op in OPS.values() for param in params_of(op)]
+KEYS = dict.fromkeys(["op", "input", *PARAMS, *common_options(), "expect", "id", "source"])
 """The keys of a JSON case; `source` is for people."""
-NO_OPTIONS = ("op", "input", "expect", "id", "source")
+NO_OPTIONS = frozenset(("op", "input", "expect", "id", "source"))
 """Those that are no options of the op."""
 ARROW, COMMENT, DEFAULT = "=>", "#", "@default"
+Stages = tuple[tuple[str, Mapping[str, object]], ...]
 
 
 class Case(Record):
@@ -340,44 +314,46 @@ def request_text(text: str) -> str:
 
 
 def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
-    request, arrow, expected = text.partition(COMMENT)[0].partition(ARROW)
-    if arrow and not expected.strip():
+    request, arrow, expect = text.partition(COMMENT)[0].partition(ARROW)
+    if arrow and not expect.strip():
         raise misuse("an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect")
-    wanted = read_expectation(expected.strip(), defaults) if arrow else None
-    if "|" in request:
+    expected = read_expectation(expect.strip(), defaults) if arrow else None
+    chained = "|" in request
+    if chained:
         shape, read = read_chain(request)
-        stages = tuple((op, with_defaults(op, defaults, options)) for op, options in read)
-        return Case(shape, stages, True, _with_sized(wanted, stages))
-    stage = read_stage(split(request), with_input=True)
-    if stage.input is None:
-        raise misuse(f"{stage.op} needs an input", argument="input")
-    stages = ((stage.op, with_defaults(stage.op, defaults, stage.options)),)
-    return Case(stage.input, stages, False, _with_sized(wanted, stages))
+    else:
+        stage = read_stage(split(request), with_input=True)
+        if stage.input is None:
+            raise misuse(f"{stage.op} needs an input", argument="input")
+        shape, read = stage.input, [(stage.op, stage.options)]
+    stages = tuple([(op, with_defaults(op, defaults, options)) for op, options in read])
+    return Case(shape, stages, chained, _with_sized(expected, stages))
 
 
 def _with_sized(expected: Expectation | None, stages: Stages) -> Expectation | None:
     """Return an expectation that knows the names to which the stages of its case give sizes."""
-    if expected is None or not any("where" in options for _, options in stages):
-        return expected
-    return replace(expected, sized=frozenset(sized_names(options for _, options in stages)))
+    for _, options in stages:
+        if expected is not None and "where" in options:
+            return replace(expected, sized=frozenset(sized_names(options for _, options in stages)))
+    return expected
 
 
-def case_of(found_object: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
+def case_of(given: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
     """Return the case that a JSON object states; raise `ShapeError` (usage) for what no case has."""
-    for name in found_object:
-        if name not in KEYS:
-            raise misuse(f"a case has no '{visible(brief(name))}'", suggestion(name, KEYS), argument=name)
-    op = found_object.get("op")
+    if not given.keys() <= KEYS.keys():
+        name = next(name for name in given if name not in KEYS)
+        raise misuse(f"a case has no '{visible(brief(name))}'", suggestion(name, KEYS), argument=name)
+    op, shape, expect = given.get("op"), given.get("input"), given.get("expect")
     if not isinstance(op, str):
         raise misuse("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
     if op not in OPS.names:
         lookup(op, OPS, "operation")
-    if found_object.get("input") is None:
+    if shape is None:
         raise misuse(f"{op} needs an input", argument="input")
-    options = {name: value for name, value in found_object.items() if name not in NO_OPTIONS}
-    expected = expectation_of(found_object["expect"], defaults) if found_object.get("expect") is not None else None
+    expected = None if expect is None else expectation_of(expect, defaults)
+    options = {name: value for name, value in given.items() if name not in NO_OPTIONS}
     stages = ((op, with_defaults(op, defaults, options)),)
-    return Case(found_object["input"], stages, False, _with_sized(expected, stages), found_object.get("id"))
+    return Case(shape, stages, False, _with_sized(expected, stages), given.get("id"))
 
 
 def read_default(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
@@ -389,25 +365,23 @@ def read_default(text: str, defaults: Mapping[str, object]) -> dict[str, object]
     {'dialect': 'onnx', 'dtype': 'float', 'opset': 13}
     """
     words = text.partition(COMMENT)[0].split()[1:]
+    options = {option.name: option for option in asking_options() if option.name != "where"}
     read: dict[str, object] = {}
     for word in words:
-        name, equals, value = word.removeprefix("--").replace("-", "_", word.count("-")).partition("=")
-        if name not in common_options() or name == "where":
-            known = [name for name in common_options() if name != "where"]
-            raise misuse(f"there is no default '{visible(brief(word))}'", suggestion(name, known))
-        if not equals or not value:
-            raise misuse(f"the default {name} needs a value", f"write {name}=VALUE")
-        value = word.partition("=")[2]
-        read[name] = _default(name, value)
+        name, _, value = word.removeprefix("--").partition("=")
+        option = options.get(name.replace("-", "_"))
+        if option is None:
+            raise misuse(f"there is no default '{visible(brief(word))}'", suggestion(name, options))
+        if not value:
+            raise misuse(f"the default {option.name} needs a value", f"write {option.name}=VALUE")
+        read[option.name] = _default(option, value)
     return {**defaults, **read} if words else {}
 
 
-def _default(name: str, value: str) -> object:
-    if name == "dialect":
+def _default(option: Option, value: str) -> object:
+    if option.name == "dialect":
         return dialect_called(value).name
-    if name == "opset":
-        return whole_number(value, name)
-    return read_flag(value, name) if name in switches() else value
+    return whole_number(value, option.name) if option.name == "opset" else option.value(value)
 
 
 def read_object(text: str) -> dict[str, Any]:
@@ -454,14 +428,10 @@ def _no_constant(text: str) -> None:
 _CAREFUL = JSONDecoder(object_pairs_hook=_without_repeats, parse_float=_finite, parse_constant=_no_constant)
 
 
-if TYPE_CHECKING:
-    Stages = tuple[tuple[str, Mapping[str, object]], ...]
-
-
 # Rewriting: a case's line with another expectation, and nothing else of it changed.
 
 
-_DECODER = json.JSONDecoder()
+_DECODER = JSONDecoder()
 BLANKS = " \t\n\r\v\f"
 
 
@@ -514,14 +484,18 @@ def _past(line: str, place: int, chars: str) -> int:
 def _value_text(old: str, answer: Trace | Chain, *, named: bool) -> str:
     """Return what was got as JSON, in the form and with the blanks of the old value."""
     separators = (", ", ": ") if ", " in old or ": " in old or "," not in old else (",", ":")
-    value: object = plain(answer.output)
-    if old.startswith('"') and not (old.startswith(f'"{REFUSED}') and not answer.problem):
-        value = answer_text(answer, conditions=named)
-    elif answer.problem:
-        value = {REFUSED: answer.problem.rule}
-    elif named and answer.conditions:
-        value = {"output": value, "conditions": [str(condition) for condition in answer.conditions]}
+    as_text = old.startswith('"') and not (old.startswith(f'"{REFUSED}') and not answer.problem)
+    value = answer_text(answer, conditions=named) if as_text else answer_value(answer, conditions=named)
     return json.dumps(value, separators=separators)
+
+
+def answer_value(answer: Trace | Chain, *, conditions: bool = True) -> object:
+    """Return an answer as the `expect` of a JSON case that it meets."""
+    if answer.problem:
+        return {REFUSED: str(answer.problem.rule)}
+    if conditions and answer.conditions:
+        return {"output": plain(answer.output), "conditions": [str(condition) for condition in answer.conditions]}
+    return plain(answer.output)
 
 
 # Golden cases: what every dialect answers to the same requests, version by version and setting by setting.
@@ -596,7 +570,7 @@ def _typed_requests(setup: Setup) -> Iterator[Request]:
 
 def _examples() -> Iterator[tuple[str, Request]]:
     """Yield the example of each rule that is one request, and can be read."""
-    for rule in RULES.values():
+    for rule in every_rule().values():
         words = split(rule.example)[1:]
         try:
             stage = read_stage(words, with_input=True)
@@ -618,15 +592,7 @@ def vector(name: str, request: Request) -> dict[str, object]:
     case |= {argument: plain(value) for argument, value in request.arguments.items()}
     if switch and request.switch is not None:
         case[switch.name] = int(request.switch)
-    return case | {"expect": _expected(trace)}
-
-
-def _expected(trace: Trace) -> object:
-    if trace.problem:
-        return {"error": str(trace.problem.rule)}
-    if trace.conditions:
-        return {"output": plain(trace.output), "conditions": [str(condition) for condition in trace.conditions]}
-    return plain(trace.output)
+    return case | {"expect": answer_value(trace)}
 
 
 def _source(trace: Trace) -> str:

@@ -1,11 +1,15 @@
-"""What expressions of code stand for beside tensors: sizes, tuples of them, and the arithmetic that sizes have."""
+"""Lines of code as chains: PyTorch, NumPy, TensorFlow or JAX, read from the syntax tree and never run."""
 
 from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isqrt
+from types import EllipsisType
+from typing import TypeAlias, TypeGuard
 
+from shapecalc.core.answers import Trace
 from shapecalc.core.ask import ask, check_names_known, dialect_called
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim, Monomial, Shape, named_dim, names, product, quotient, substitute
@@ -16,17 +20,25 @@ from shapecalc.core.resolve import resolve
 from shapecalc.core.strides import strides_after
 from shapecalc.core.text import LONGEST_WORD, MOST_DIMS, TOO_LARGE, brief, read_dims, visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from types import EllipsisType
-    from typing import TypeAlias, TypeGuard
+# What expressions of code stand for beside tensors: sizes, tuples of them, and the arithmetic that sizes have.
 
-    from shapecalc.core.answers import Trace
-    from shapecalc.core.ask import Stage
 
+Stage: TypeAlias = tuple[str, Mapping[str, object]]
+Value: TypeAlias = "Dim | float | str | slice | EllipsisType | Tensor | Chunks | tuple[Value, ...] | None"
+"""What an expression of code stands for."""
+MakeError: TypeAlias = Callable[..., ShapeError]
+"""Makes the error for the expression that is being read, from a message and a hint."""
 
 HIGHEST_POWER = 64
+OPERATORS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+}
 
 
 def is_number(value: Value) -> TypeGuard[Dim | float]:
@@ -39,143 +51,70 @@ def is_dim(value: Value) -> TypeGuard[Dim]:
     return isinstance(value, int | Monomial) and not isinstance(value, bool)
 
 
-def negated(value: Value, failing: Failing) -> Value:
+def negated(value: Value, error: MakeError) -> Value:
     """Return a number with its sign changed; raise `ShapeError` (usage) for anything else."""
     if isinstance(value, int | float):
         return -value
-    raise failing("a minus sign is allowed before numbers only, not before sizes")
+    raise error("a minus sign is allowed before numbers only, not before sizes")
 
 
-def arithmetic(left: Value, sign: str, right: Value, failing: Failing) -> Value:
+def arithmetic(left: Value, sign: str, right: Value, error: MakeError) -> Value:
     """Return what an operator makes of two sizes, or of two tuples that are joined.
 
     Raises `ShapeError` (usage) for what is no size: a sum with names, a division by 0, a number too large.
     """
     if isinstance(left, tuple) and isinstance(right, tuple) and sign == "+":
         if len(left) + len(right) > MOST_DIMS:
-            raise failing(f"no shape has more than {MOST_DIMS} dims")
+            raise error(f"no shape has more than {MOST_DIMS} dims")
         return left + right
     if sign == "**" and right == 0.5:
-        return root(left, failing)
+        return root(left, error)
     if not (is_dim(left) and is_dim(right)):
-        raise failing(f"{sign} works between sizes only")
-    found = _computed(left, sign, right, failing)
+        raise error(f"{sign} works between sizes only")
+    found = _computed(left, sign, right, error)
     if isinstance(found, int) and abs(found) >= TOO_LARGE:
-        raise failing("the number has more digits than any size")
+        raise error("the number has more digits than any size")
     return found
 
 
-def _computed(left: Dim, sign: str, right: Dim, failing: Failing) -> Dim:
+def _computed(left: Dim, sign: str, right: Dim, error: MakeError) -> Dim:
     if sign == "*":
         return product((left, right))
     if sign in ("/", "//", "%") and right == 0:
-        raise failing("a division by 0")
+        raise error("a division by 0")
+    if sign == "//" and isinstance(left, int) and isinstance(right, int):
+        return left // right
     if sign in ("/", "//"):
-        if isinstance(left, int) and isinstance(right, int) and (sign == "//" or left % right == 0):
-            return left // right
         found = quotient(left, right)
         if isinstance(found, Monomial) and not found.powers:
-            raise failing(f"{found} is not a whole number", "// divides and rounds down")
+            raise error(f"{found} is not a whole number", "// divides and rounds down")
         return found
     if sign == "**" and isinstance(right, int) and 0 <= right <= HIGHEST_POWER:
         return product([left] * right)
     if isinstance(left, int) and isinstance(right, int) and sign in ("+", "-", "%"):
         return {"+": left + right, "-": left - right, "%": left % right if right else 0}[sign]
-    raise failing("a dim is a number or a product of names, never a sum", "give sizes with --where")
+    raise error("a dim is a number or a product of names, never a sum", "give sizes with --where")
 
 
-def root(value: Value, failing: Failing) -> int:
+def root(value: Value, error: MakeError) -> int:
     """Return the square root of a square; raise `ShapeError` (usage) for anything else."""
     if isinstance(value, int) and value >= 0 and isqrt(value) ** 2 == value:
         return isqrt(value)
-    raise failing("a root needs a square number", "give sizes with --where")
+    raise error("a root needs a square number", "give sizes with --where")
 
 
-def measure(tensor: Tensor, name: str) -> Value:
-    """Return what an attribute says of a tensor's shape; None for other attributes."""
-    if name == "shape":
-        return tensor.shape
-    if name == "size":
-        return product(tensor.shape)
-    return len(tensor.shape) if name == "ndim" else None
-
-
-def element(value: Value, key: Value, failing: Failing) -> Value:
+def element(value: Value, key: Value, error: MakeError) -> Value:
     """Return an element or a slice of a tuple, or a part of a tensor; raise `ShapeError` (usage) otherwise."""
     if isinstance(value, tuple):
         try:
             return value[key]  # type: ignore[index]  # the errors say what cannot be
         except (TypeError, IndexError, ValueError):
-            raise failing(f"there is no such element among {len(value)}") from None
-    if isinstance(value, Parts) and isinstance(key, int):
+            raise error(f"there is no such element among {len(value)}") from None
+    if isinstance(value, Chunks) and isinstance(key, int):
         if value.count < 1 or not -value.count <= key < value.count:
-            raise failing(f"there is no such part among {value.count}")
-        return value.part(key % value.count)
-    raise failing("only a shape, a tensor or its parts can be indexed")
-
-
-# The arguments of a call in code, given by place or by name.
-
-
-class Arguments(Record):
-    """The arguments of a call beside the tensor."""
-
-    name: str
-    """What is called."""
-    values: tuple[Value, ...]
-    keywords: Mapping[str, Value]
-    failing: Failing
-
-    def named(self, *names: str) -> list[Value]:
-        """Return the arguments of these names, given by place or by name; None for one that is left out.
-
-        A name may have others behind slashes: `dim/axis`. Raises `ShapeError` (usage) for arguments of other names.
-        """
-        known = {spelled: place for place, name in enumerate(names) for spelled in name.split("/")}
-        if len(self.values) > len(names):
-            raise self.failing(f"{self.name} takes at most {len(names)} arguments")
-        found: list[Value] = [*self.values, *[None] * (len(names) - len(self.values))]
-        for name, value in self.keywords.items():
-            if name not in known:
-                raise self.failing(f"the argument {visible(brief(name))} of {self.name} is not supported")
-            found[known[name]] = value
-        return found
-
-    def listed(self, *names: str) -> tuple[Value, ...]:
-        """Return the one argument that is a list, given by place, by one of these names, or as several arguments."""
-        named = [value for name, value in self.keywords.items() if name in names]
-        if len(named) < len(self.keywords):
-            raise self.failing(f"only {' or '.join(names)} of {self.name} can be given by name")
-        match (*self.values, *named):
-            case (tuple() as only,):
-                return only
-            case values:
-                return values
-
-    def dims(self, *names: str) -> Shape:
-        """Return the requested shape that is given; raise `ShapeError` (usage) if it holds other than sizes."""
-        dims = self.listed(*names)
-        for dim in dims:
-            self.dim(dim)
-        return dims  # type: ignore[return-value]
-
-    def axes(self, *names: str) -> tuple[int, ...]:
-        """Return the list of axes that is given; raise `ShapeError` (usage) if it holds other than numbers."""
-        return tuple([self.whole(axis) for axis in self.listed(*names)])
-
-    def whole(self, value: Value, default: int | None = None) -> int:
-        """Return a whole number; raise `ShapeError` (usage) for anything else."""
-        if value is None and default is not None:
-            return default
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise self.failing(f"{self.name} needs whole numbers here")
-        return value
-
-    def dim(self, value: Value) -> Dim:
-        """Return a size; raise `ShapeError` (usage) for anything else."""
-        if not is_dim(value):
-            raise self.failing(f"{self.name} needs sizes here")
-        return value
+            raise error(f"there is no such part among {value.count}")
+        return value.chunk(key % value.count)
+    raise error("only a shape, a tensor or its parts can be indexed")
 
 
 # The tensor of a line of code: its shape after each op, the stages that led there, and how it is indexed.
@@ -208,12 +147,16 @@ class Tensor(Record):
 
     def after(self, op: str, **options: object) -> Tensor:
         """Return the tensor after an op; raise `Refused` if a rule refuses it, `ShapeError` if it cannot be asked."""
-        asked = {name: value for name, value in options.items() if value is not None} | {"dialect": self.dialect}
-        stages = (*self.stages, (op, asked))
-        trace = resolve(ask(op, self.shape, asked))
+        named = {name: value for name, value in options.items() if value is not None} | {"dialect": self.dialect}
+        stages = (*self.stages, (op, named))
+        trace = resolve(ask(op, self.shape, named))
         if trace.output is None:
             raise Refused(stages)
         return replace(self, shape=trace.output, stages=stages, traces=(*self.traces, trace))
+
+    def reshaped(self, *target: Dim) -> Tensor:
+        """Return the tensor after a reshape."""
+        return self.after("reshape", target=target)
 
     def inserted(self, axes: Sequence[int]) -> Tensor:
         """Return the tensor with dims of 1 at these axes of the output, in ascending order."""
@@ -227,21 +170,21 @@ class Tensor(Record):
         """Return the tensor after a transpose."""
         return self.after("transpose", perm=tuple(perm))
 
+    def reversed(self) -> Tensor:
+        """Return the tensor with its axes in reverse order."""
+        return self.moved(range(self.rank)[::-1])
+
     def viewed(self, target: Shape) -> Tensor:
         """Return PyTorch's view of the tensor. The chain knows its strides, but for a copy by `contiguous`."""
         if not self.copied_at:
             return self.after("view", target=target)
         strides = strides_after(self.traces[self.copied_at :])
         if strides is None:
-            return self.after("reshape", target=target)
+            return self.reshaped(*target)
         return self.after("view", target=target, strides=strides)
 
-    def contiguous(self) -> Tensor:
-        """Return the tensor as a copy of its own."""
-        return replace(self, copied_at=len(self.traces))
 
-
-class Parts(Record):
+class Chunks(Record):
     """The parts that a tensor is cut into, before one of them is taken."""
 
     tensor: Tensor
@@ -250,11 +193,11 @@ class Parts(Record):
     drops: bool = False
     """Whether each part is one position of the axis, which goes."""
 
-    def part(self, place: int) -> Tensor:
+    def chunk(self, index: int) -> Tensor:
         """Return one of the parts."""
         if self.drops:
-            return self.tensor.after("select", axis=self.axis, index=place)
-        return self.tensor.after("split", axis=self.axis, parts=self.count, part=place)
+            return self.tensor.after("select", axis=self.axis, index=index)
+        return self.tensor.after("split", axis=self.axis, parts=self.count, part=index)
 
     @property
     def hint(self) -> str:
@@ -263,37 +206,44 @@ class Parts(Record):
         return f"take one of them, as [0] does, or write the stage: {stage}"
 
 
-def positions(tensor: Tensor, failing: Failing) -> Parts:
+def positions(tensor: Tensor, error: MakeError) -> Chunks:
     """Return the positions of a tensor's first axis; raise `ShapeError` (usage) if their count is not known."""
     if not tensor.shape or not isinstance(tensor.shape[0], int):
-        raise failing("how many values there are is not known", "give sizes with --where")
-    return Parts(tensor, 0, tensor.shape[0], drops=True)
+        raise error("how many values there are is not known", "give sizes with --where")
+    return Chunks(tensor, 0, tensor.shape[0], drops=True)
 
 
-def flipped(tensor: Tensor, name: str, failing: Failing) -> Tensor:
-    """Return the tensor that an attribute such as `T` stands for; raise `ShapeError` (usage) for other attributes."""
-    axes = list(range(tensor.rank))
-    if name == "T":
-        return tensor.moved(axes[::-1])
-    if name == "mT" and tensor.rank > 1:
-        return tensor.moved([*axes[:-2], axes[-1], axes[-2]])
-    if name == "data":
-        return tensor
-    raise failing(f".{name[:40]} of a tensor is not supported")
+def attribute(tensor: Tensor, name: str, error: MakeError) -> Value:
+    """Return what an attribute says of a tensor; raise `ShapeError` (usage) for one that is not supported."""
+    match name:
+        case "shape":
+            return tensor.shape
+        case "size":
+            return product(tensor.shape)
+        case "ndim":
+            return tensor.rank
+        case "T":
+            return tensor.reversed()
+        case "mT" if tensor.rank > 1:
+            axes = range(tensor.rank)
+            return tensor.moved([*axes[:-2], axes[-1], axes[-2]])
+        case "data":
+            return tensor
+    raise error(f".{name[:40]} of a tensor is not supported")
 
 
-def indexed(tensor: Tensor, key: Value, failing: Failing) -> Tensor:
+def indexed(tensor: Tensor, key: Value, error: MakeError) -> Tensor:
     """Return the tensor after an index: numbers take a position, slices some, None inserts a dim.
 
     Raises `ShapeError` (usage) for other indices.
     """
-    items = _one_for_each_axis(key if isinstance(key, tuple) else (key,), tensor.rank, failing)
+    items = _one_for_each_axis(key if isinstance(key, tuple) else (key,), tensor.rank, error)
     axes = [item for item in items if item is not None]
     slices = [item if isinstance(item, slice) else slice(None) for item in axes]
     if any(each != slice(None) for each in slices):
-        for each in slices:
-            if not all(end is None or isinstance(end, int) for end in (each.start, each.stop, each.step)):
-                raise failing("a slice takes whole numbers", "give sizes with --where")
+        ends = [end for each in slices for end in (each.start, each.stop, each.step)]
+        if not all(end is None or isinstance(end, int) for end in ends):
+            raise error("a slice takes whole numbers", "give sizes with --where")
         tensor = tensor.after("slice", slices=tuple(slices))
     for axis in reversed(range(len(axes))):
         if isinstance(axes[axis], int):
@@ -303,257 +253,259 @@ def indexed(tensor: Tensor, key: Value, failing: Failing) -> Tensor:
     return tensor.inserted(new) if new else tensor
 
 
-def _one_for_each_axis(items: tuple[Value, ...], rank: int, failing: Failing) -> list[Value]:
+def _one_for_each_axis(items: tuple[Value, ...], rank: int, error: MakeError) -> list[Value]:
     """Return the items of an index with one for each axis, beside those that insert a dim."""
     for item in items:
         whole = isinstance(item, int) and not isinstance(item, bool)
         if not (item is None or item is Ellipsis or isinstance(item, slice) or whole):
-            raise failing("an index is a whole number, a slice, None or ...")
+            raise error("an index is a whole number, a slice, None or ...")
     named = sum(item is not None and item is not Ellipsis for item in items)
     if named > rank or items.count(Ellipsis) > 1:
-        raise failing(f"{named} indices for {rank} dims" if named > rank else "two ... in one index")
+        raise error(f"{named} indices for {rank} dims" if named > rank else "two ... in one index")
     rest = [slice(None)] * (rank - named)
     at = items.index(Ellipsis) if Ellipsis in items else len(items)
     return [*items[:at], *rest, *items[at + 1 :]]
 
 
-if TYPE_CHECKING:
-    Value: TypeAlias = "Dim | float | str | slice | EllipsisType | Tensor | Parts | tuple[Value, ...] | None"
-    """What an expression of code stands for."""
-    Failing: TypeAlias = Callable[..., ShapeError]
-    """Makes the error for the expression that is being read, from a message and a hint."""
+# Calls: the arguments beside the tensor, given by place or by name, and which op a method, a function or a layer is.
 
 
-# Calls in code that return sizes: of the tensor, or of a shape.
+class Call(Record):
+    """A call in code, and its arguments beside the tensor."""
+
+    name: str
+    """What is called."""
+    values: tuple[Value, ...]
+    keywords: Mapping[str, Value]
+    error: MakeError
+
+    def named(self, *names: str) -> list[Value]:
+        """Return the arguments of these names, given by place or by name; None for one that is left out.
+
+        A name may have others behind slashes: `dim/axis`. Raises `ShapeError` (usage) for arguments of other names.
+        """
+        known = {spelled: place for place, name in enumerate(names) for spelled in name.split("/")}
+        if len(self.values) > len(names):
+            raise self.error(f"{self.name} takes at most {len(names)} arguments")
+        found: list[Value] = [*self.values, *[None] * (len(names) - len(self.values))]
+        for name, value in self.keywords.items():
+            if name not in known:
+                raise self.error(f"the argument {visible(brief(name))} of {self.name} is not supported")
+            found[known[name]] = value
+        return found
+
+    def listed(self, *names: str) -> tuple[Value, ...]:
+        """Return the one argument that is a list, given by place, by one of these names, or as several arguments."""
+        named = [value for name, value in self.keywords.items() if name in names]
+        if len(named) < len(self.keywords):
+            raise self.error(f"only {' or '.join(names)} of {self.name} can be given by name")
+        match (*self.values, *named):
+            case (tuple() as only,):
+                return only
+            case values:
+                return values
+
+    def dims(self, *names: str) -> Shape:
+        """Return the requested shape that is given; raise `ShapeError` (usage) if it holds other than sizes."""
+        return tuple([self.dim(dim) for dim in self.listed(*names)])
+
+    def axes(self, *names: str) -> tuple[int, ...]:
+        """Return the list of axes that is given; raise `ShapeError` (usage) if it holds other than numbers."""
+        return tuple([self.whole(axis) for axis in self.listed(*names)])
+
+    def whole(self, value: Value, default: int | None = None) -> int:
+        """Return a whole number; raise `ShapeError` (usage) for anything else."""
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.error(f"{self.name} needs whole numbers here")
+        return value
+
+    def dim(self, value: Value) -> Dim:
+        """Return a size; raise `ShapeError` (usage) for anything else."""
+        if not is_dim(value):
+            raise self.error(f"{self.name} needs sizes here")
+        return value
+
+    def axis(self, tensor: Tensor, value: Value, default: int | None = None) -> int:
+        """Return an axis of the tensor, counted from 0; raise `ShapeError` (usage) if there is none."""
+        axis, rank = self.whole(value, default), tensor.rank
+        if not -rank <= axis < rank:
+            raise self.error(f"there is no axis {axis} among {rank}")
+        return axis % rank
 
 
-def _shape_of(value: Value, given: Arguments) -> Value:
+def _shape_of(value: Value, call: Call) -> Value:
     if not isinstance(value, Tensor):
-        raise given.failing(f"{given.name} works on the tensor only")
-    (axis,) = given.named("dim/axis")
+        raise call.error(f"{call.name} works on the tensor only")
+    (axis,) = call.named("dim/axis")
     if axis is None:
         return value.shape
-    place = given.whole(axis)
+    place = call.whole(axis)
     if not -value.rank <= place < value.rank:
-        raise given.failing(f"there is no dim {place} among {value.rank}")
+        raise call.error(f"there is no dim {place} among {value.rank}")
     return value.shape[place]
 
 
-def _length(value: Value, given: Arguments) -> Value:
+def _length(value: Value, call: Call) -> Value:
     if isinstance(value, Tensor) and value.shape:
         return value.shape[0]
     if isinstance(value, tuple):
         return len(value)
-    raise given.failing("only a shape or a tensor has a length")
+    raise call.error("only a shape or a tensor has a length")
 
 
-def _rank(value: Value, given: Arguments) -> Value:
-    return len(_all_dims(value, given))
-
-
-def _count(value: Value, given: Arguments) -> Value:
-    return product(_all_dims(value, given))
-
-
-def _all_dims(value: Value, given: Arguments) -> Shape:
+def _all_dims(value: Value, call: Call) -> Shape:
     dims = value.shape if isinstance(value, Tensor) else value
     if not isinstance(dims, tuple) or not all(map(is_dim, dims)):
-        raise given.failing(f"{given.name} works on a shape or on the tensor only")
+        raise call.error(f"{call.name} works on a shape or on the tensor only")
     return dims  # type: ignore[return-value]
 
 
-def _root(value: Value, given: Arguments) -> Value:
-    return value if isinstance(value, Tensor) else root(value, given.failing)
-
-
-def _same(value: Value, given: Arguments) -> Value:
+def _same(value: Value, call: Call) -> Value:
     if isinstance(value, tuple) or is_dim(value):
         return value
-    raise given.failing(f"{given.name} works on sizes only")
+    raise call.error(f"{call.name} works on sizes only")
 
 
-MEASURES: dict[str, Callable[[Value, Arguments], Value]] = {
-    "size": _shape_of,
-    "shape": _shape_of,
-    "get_shape": _shape_of,
-    "as_list": _same,
-    **dict.fromkeys(("int", "tuple", "list", "Size", "TensorShape", "floor"), _same),
+MEASURES: dict[str, Callable[[Value, Call], Value]] = {
+    **dict.fromkeys(("size", "shape", "get_shape"), _shape_of),
+    **dict.fromkeys(("as_list", "int", "tuple", "list", "Size", "TensorShape", "floor"), _same),
     "len": _length,
-    **dict.fromkeys(("sqrt", "isqrt"), _root),
-    **dict.fromkeys(("dim", "ndimension", "rank"), _rank),
-    **dict.fromkeys(("numel", "prod", "nelement"), _count),
+    **dict.fromkeys(
+        ("sqrt", "isqrt"), lambda value, call: value if isinstance(value, Tensor) else root(value, call.error)
+    ),
+    **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(_all_dims(value, call))),
+    **dict.fromkeys(("numel", "prod", "nelement"), lambda value, call: product(_all_dims(value, call))),
 }
-"""The calls that return sizes."""
-
-
-# Calls in code: which op a method, a function or a layer is.
-
-
+"""The calls that return sizes: of the tensor, or of a shape."""
 TENSORS = ("input", "x", "a", "tensor", "array", "arr")
 """What functions call the tensor."""
 
 
 def is_known(name: str) -> bool:
     """Say whether a method, a function or a layer can be read."""
-    return name in READINGS or name in KEEPS or name in SAID or name in MEASURES
+    return name in SHAPE_CHANGING or name in SHAPE_KEEPING or name in WITHOUT_OP or name in MEASURES
 
 
-def call_tensor(name: str, values: Sequence[Value], keywords: Mapping[str, Value], failing: Failing) -> Value:
+def call_tensor(name: str, values: Sequence[Value], keywords: Mapping[str, Value], error: MakeError) -> Value:
     """Return the value of a call of that name; the tensor is the first of the values, or a keyword.
 
-    Raises `ShapeError` (usage) for what is not known or cannot be said, `Refused` for what a rule refuses.
+    Raises `ShapeError` (usage) for what is not known or has no op, `Refused` for what a rule refuses.
     """
-    if name in SAID:
-        raise failing(SAID[name])
+    if name in WITHOUT_OP:
+        raise error(WITHOUT_OP[name])
     keywords = dict(keywords)
     first = next((keywords.pop(each) for each in TENSORS if isinstance(keywords.get(each), Tensor)), None)
     if first is None and values:
         first, values = values[0], values[1:]
-    arguments = Arguments(name, tuple(values), keywords, failing)
+    call = Call(name, tuple(values), keywords, error)
     if name in MEASURES:
-        return MEASURES[name](first, arguments)
+        return MEASURES[name](first, call)
     if not is_known(name):
-        raise failing(f"{visible(brief(name))} is not known here")
+        raise error(f"{visible(brief(name))} is not known here")
     if not isinstance(first, Tensor):
-        raise failing(f"{name} works on the tensor only")
-    return first if name in KEEPS else READINGS[name](first, arguments)
+        raise error(f"{name} works on the tensor only")
+    return first if name in SHAPE_KEEPING else SHAPE_CHANGING[name](first, call)
 
 
-def _contiguous(tensor: Tensor, _given: Arguments) -> Tensor:
-    return tensor.contiguous()
+def _view(tensor: Tensor, call: Call) -> Tensor:
+    target = call.dims("size", "shape")
+    return tensor.viewed(target) if tensor.dialect == "torch" else tensor.reshaped(*target)
 
 
-def _reshape(tensor: Tensor, given: Arguments) -> Tensor:
-    target = given.dims("shape", "newshape", "new_shape", "target_shape")
-    return tensor.after("reshape", target=target)
-
-
-def _view(tensor: Tensor, given: Arguments) -> Tensor:
-    target = given.dims("size", "shape")
-    return tensor.viewed(target) if tensor.dialect == "torch" else tensor.after("reshape", target=target)
-
-
-def _permute(tensor: Tensor, given: Arguments) -> Tensor:
-    return tensor.moved(given.axes("dims", "perm", "axes", "pattern"))
-
-
-def _transpose(tensor: Tensor, given: Arguments) -> Tensor:
+def _transpose(tensor: Tensor, call: Call) -> Tensor:
     if tensor.dialect == "torch":
-        first, second = given.named("dim0/axis0", "dim1/axis1")
-        return _swapped(tensor, given.whole(first), given.whole(second), given)
-    axes = given.axes("axes", "perm")
-    return tensor.moved(axes or range(tensor.rank)[::-1])
+        return _swapped(tensor, call, "dim0/axis0", "dim1/axis1")
+    axes = call.axes("axes", "perm")
+    return tensor.moved(axes) if axes else tensor.reversed()
 
 
-def _swapaxes(tensor: Tensor, given: Arguments) -> Tensor:
-    first, second = given.named("dim0/axis0/axis1", "dim1/axis2")
-    return _swapped(tensor, given.whole(first), given.whole(second), given)
-
-
-def _swapped(tensor: Tensor, first: int, second: int, given: Arguments) -> Tensor:
+def _swapped(tensor: Tensor, call: Call, *names: str) -> Tensor:
+    first, second = [call.whole(value) for value in call.named(*names)]
     axes = list(range(tensor.rank))
-    one, other = _axis(tensor, first, given), _axis(tensor, second, given)
+    one, other = call.axis(tensor, first), call.axis(tensor, second)
     axes[one], axes[other] = other, one
     return tensor.moved(axes)
 
 
-def _axis(tensor: Tensor, axis: int, given: Arguments, rank: int | None = None) -> int:
-    """Return an axis counted from 0; raise `ShapeError` (usage) if there is none."""
-    rank = tensor.rank if rank is None else rank
-    if not -rank <= axis < rank:
-        raise given.failing(f"there is no axis {axis} among {rank}")
-    return axis % rank
-
-
-def _reversed(tensor: Tensor, given: Arguments) -> Tensor:
-    given.named()
+def _matrix_transpose(tensor: Tensor, call: Call) -> Tensor:
+    call.named()
     if tensor.rank > 2:
-        raise given.failing(f"t() needs a matrix, and this tensor has {tensor.rank} dims")
-    return tensor.moved(range(tensor.rank)[::-1])
+        raise call.error(f"t() needs a matrix, and this tensor has {tensor.rank} dims")
+    return tensor.reversed()
 
 
-def _moveaxis(tensor: Tensor, given: Arguments) -> Tensor:
-    lists = [value if isinstance(value, tuple) else (value,) for value in given.named("source", "destination")]
-    sources, places = ([_axis(tensor, given.whole(axis), given) for axis in each] for each in lists)
+def _moveaxis(tensor: Tensor, call: Call) -> Tensor:
+    lists = [value if isinstance(value, tuple) else (value,) for value in call.named("source", "destination")]
+    sources, places = ([call.axis(tensor, axis) for axis in each] for each in lists)
     if len({len(sources), len(places), len({*sources}), len({*places})}) > 1:
-        raise given.failing("each axis moves to one place")
+        raise call.error("each axis moves to one place")
     rest = iter([axis for axis in range(tensor.rank) if axis not in sources])
-    taken = dict(zip(places, sources, strict=True))
-    return tensor.moved([taken[out] if out in taken else next(rest) for out in range(tensor.rank)])
+    source_of = dict(zip(places, sources, strict=True))
+    return tensor.moved([source_of[out] if out in source_of else next(rest) for out in range(tensor.rank)])
 
 
-def _flatten(tensor: Tensor, given: Arguments, start: int = 0) -> Tensor:
-    first, last = given.named("start_dim", "end_dim")
+def _flatten(tensor: Tensor, call: Call, start: int = 0) -> Tensor:
+    first, last = call.named("start_dim", "end_dim")
     if tensor.dialect != "torch":
-        return tensor.after("reshape", target=(-1,))
-    return tensor.after("flatten", start_dim=given.whole(first, start), end_dim=given.whole(last, -1))
+        return tensor.reshaped(-1)
+    return tensor.after("flatten", start_dim=call.whole(first, start), end_dim=call.whole(last, -1))
 
 
-def _flatten_layer(tensor: Tensor, given: Arguments) -> Tensor:
-    return _flatten(tensor, given, start=1)
+def _ravel(tensor: Tensor, call: Call) -> Tensor:
+    call.named()
+    return tensor.reshaped(-1)
 
 
-def _ravel(tensor: Tensor, given: Arguments) -> Tensor:
-    given.named()
-    return tensor.after("reshape", target=(-1,))
-
-
-def _unflatten(tensor: Tensor, given: Arguments) -> Tensor:
-    axis, sizes = given.named("dim", "sizes/unflattened_size")
+def _unflatten(tensor: Tensor, call: Call) -> Tensor:
+    axis, sizes = call.named("dim", "sizes/unflattened_size")
     if not isinstance(sizes, tuple):
-        raise given.failing("unflatten takes the sizes in a tuple")
-    return tensor.after("unflatten", axis=given.whole(axis), sizes=tuple(map(given.dim, sizes)))
+        raise call.error("unflatten takes the sizes in a tuple")
+    return tensor.after("unflatten", axis=call.whole(axis), sizes=tuple(map(call.dim, sizes)))
 
 
-def _squeeze(tensor: Tensor, given: Arguments) -> Tensor:
-    axes = given.listed("dim", "axis")
-    return tensor.after("squeeze", axes=given.axes("dim", "axis") if axes not in ((), (None,)) else None)
+def _squeeze(tensor: Tensor, call: Call) -> Tensor:
+    axes = call.listed("dim", "axis")
+    return tensor.after("squeeze", axes=call.axes("dim", "axis") if axes not in ((), (None,)) else None)
 
 
-def _unsqueeze(tensor: Tensor, given: Arguments) -> Tensor:
-    return tensor.after("unsqueeze", axes=given.axes("dim", "axis"))
-
-
-def _expand(tensor: Tensor, given: Arguments) -> Tensor:
-    return tensor.after("expand", target=given.dims("size", "shape"))
-
-
-def _tile(tensor: Tensor, given: Arguments) -> Tensor:
+def _tile(tensor: Tensor, call: Call) -> Tensor:
     """Repeat the whole tensor along each dim, the last repeat for the last dim; TensorFlow's own takes one for each."""
-    counts = given.dims("repeats", "reps", "dims", "multiples", "sizes")
-    lacking = tensor.rank - len(counts) if given.name == "tile" else 0
+    counts = call.dims("repeats", "reps", "dims", "multiples", "sizes")
+    lacking = tensor.rank - len(counts) if call.name == "tile" else 0
     return tensor.after("tile", repeats=(*(1,) * lacking, *counts))
 
 
-def _repeat(tensor: Tensor, given: Arguments) -> Tensor:
+def _repeat(tensor: Tensor, call: Call) -> Tensor:
     """Read torch's repeat, which tiles; einops', which takes a pattern; or NumPy's, which repeats each element."""
-    if given.values and isinstance(given.values[0], str):
-        return _rearrange(tensor, given)
-    return _tile(tensor, given) if tensor.dialect == "torch" else _repeat_elements(tensor, given)
+    if call.values and isinstance(call.values[0], str):
+        return _rearrange(tensor, call)
+    return _tile(tensor, call) if tensor.dialect == "torch" else _repeat_elements(tensor, call)
 
 
-def _repeat_elements(tensor: Tensor, given: Arguments) -> Tensor:
+def _repeat_elements(tensor: Tensor, call: Call) -> Tensor:
     """Repeat each element along one axis; without an axis, of the flattened tensor."""
-    count, axis = given.named("repeats", "dim/axis")
+    count, axis = call.named("repeats", "dim/axis")
     if axis is None:
-        tensor, axis = tensor.after("reshape", target=(-1,)), 0
-    place = _axis(tensor, given.whole(axis), given)
-    dims, times = tensor.shape, given.dim(count)
+        tensor, axis = tensor.reshaped(-1), 0
+    place = call.axis(tensor, axis)
+    dims, times = tensor.shape, call.dim(count)
     tensor = tensor.after("unsqueeze", axes=(place + 1,))
     tensor = tensor.after("expand", target=(*dims[: place + 1], times, *dims[place + 1 :]))
-    return tensor.after("reshape", target=(*dims[:place], product((dims[place], times)), *dims[place + 1 :]))
+    return tensor.reshaped(*dims[:place], product((dims[place], times)), *dims[place + 1 :])
 
 
-def _rearrange(tensor: Tensor, given: Arguments) -> Tensor:
+def _rearrange(tensor: Tensor, call: Call) -> Tensor:
     """Read einops' rearrange and repeat. Lengths with names become the stages that the op itself has."""
-    if len(given.values) != 1 or not isinstance(given.values[0], str):
-        raise given.failing(f"{given.name} of einops takes a pattern")
-    lengths = {name: given.dim(value) for name, value in given.keywords.items()}
+    if len(call.values) != 1 or not isinstance(call.values[0], str):
+        raise call.error(f"{call.name} of einops takes a pattern")
+    lengths = {name: call.dim(value) for name, value in call.keywords.items()}
     written = ",".join(f"{name}={length}" for name, length in lengths.items()) or None
     if not any(isinstance(length, Monomial) for length in lengths.values()):
-        return tensor.after("rearrange", pattern=given.values[0], lengths=written)
+        return tensor.after("rearrange", pattern=call.values[0], lengths=written)
     stand_in = ",".join(f"{name}=2" for name in lengths)
-    return _planned(tensor, plan_of(tensor.rank, given.values[0], stand_in), lengths)
+    return _planned(tensor, plan_of(tensor.rank, call.values[0], stand_in), lengths)
 
 
 def _planned(tensor: Tensor, plan: Plan, lengths: Mapping[str, Dim]) -> Tensor:
@@ -562,108 +514,106 @@ def _planned(tensor: Tensor, plan: Plan, lengths: Mapping[str, Dim]) -> Tensor:
     for dim, axis in zip(tensor.shape, plan.left, strict=True):
         known = product([sizes[name] for name in axis if name in sizes])
         sizes |= {name: quotient(dim, known) for name in axis if name not in sizes}
-    apart = tuple([sizes[axis] for axis in plan.axes])
-    tensor = tensor if apart == tensor.shape else tensor.after("reshape", target=apart)
+    single = tuple([sizes[axis] for axis in plan.axes])
+    tensor = tensor if single == tensor.shape else tensor.reshaped(*single)
     tensor = tensor if plan.moved == tuple(range(tensor.rank)) else tensor.moved(plan.moved)
-    every = [axis for names in plan.right for axis in names]
     if plan.new:
         tensor = tensor.inserted(tuple(plan.new))
-        tensor = tensor.after("expand", target=tuple([sizes[axis] for axis in every]))
+        tensor = tensor.after("expand", target=tuple([sizes[axis] for names in plan.right for axis in names]))
     target = tuple([product([sizes[axis] for axis in names]) for names in plan.right])
-    return tensor if target == tensor.shape else tensor.after("reshape", target=target)
+    return tensor if target == tensor.shape else tensor.reshaped(*target)
 
 
-def _pixel_shuffle(tensor: Tensor, given: Arguments) -> Tensor:
-    (block,) = given.named("upscale_factor")
-    return tensor.after("depth_to_space", block=given.whole(block))
+def _select(tensor: Tensor, call: Call) -> Tensor:
+    axis, index = call.named("dim", "index")
+    return tensor.after("select", axis=call.whole(axis), index=call.whole(index))
 
 
-def _pixel_unshuffle(tensor: Tensor, given: Arguments) -> Tensor:
-    (block,) = given.named("downscale_factor")
-    return tensor.after("space_to_depth", block=given.whole(block))
+def _chunk(tensor: Tensor, call: Call) -> Chunks:
+    count, axis = call.named("chunks/indices_or_sections/num_or_size_splits", "dim/axis")
+    return Chunks(tensor, call.axis(tensor, axis, 0), call.whole(count))
 
 
-def _select(tensor: Tensor, given: Arguments) -> Tensor:
-    axis, index = given.named("dim", "index")
-    return tensor.after("select", axis=given.whole(axis), index=given.whole(index))
-
-
-def _chunk(tensor: Tensor, given: Arguments) -> Parts:
-    count, axis = given.named("chunks/indices_or_sections/num_or_size_splits", "dim/axis")
-    return Parts(tensor, _axis(tensor, given.whole(axis, 0), given), given.whole(count))
-
-
-def _split(tensor: Tensor, given: Arguments) -> Parts:
+def _split(tensor: Tensor, call: Call) -> Chunks:
     """Read torch's split, which names the size of a part, or NumPy's, which names their count."""
     if tensor.dialect != "torch":
-        return _chunk(tensor, given)
-    size, axis = given.named("split_size/split_size_or_sections", "dim")
-    place = _axis(tensor, given.whole(axis, 0), given)
-    if given.dim(size) == 0:
-        raise given.failing("a part would be empty")
-    count = quotient(tensor.shape[place], given.dim(size))
+        return _chunk(tensor, call)
+    size, axis = call.named("split_size/split_size_or_sections", "dim")
+    place = call.axis(tensor, axis, 0)
+    if call.dim(size) == 0:
+        raise call.error("a part would be empty")
+    count = quotient(tensor.shape[place], call.dim(size))
     if not isinstance(count, int):
-        raise given.failing(f"parts of {size} are not all equal in {tensor.shape[place]}, or their count is not known")
-    return Parts(tensor, place, count)
+        raise call.error(f"parts of {size} are not all equal in {tensor.shape[place]}, or their count is not known")
+    return Chunks(tensor, place, count)
 
 
-def _unbind(tensor: Tensor, given: Arguments) -> Parts:
-    (axis,) = given.named("dim/axis")
-    place = _axis(tensor, given.whole(axis, 0), given)
+def _unbind(tensor: Tensor, call: Call) -> Chunks:
+    (axis,) = call.named("dim/axis")
+    place = call.axis(tensor, axis, 0)
     dim = tensor.shape[place]
     if not isinstance(dim, int):
-        raise given.failing(f"the count of parts, {dim}, is not a number", "give it with --where")
-    return Parts(tensor, place, dim, drops=True)
+        raise call.error(f"the count of parts, {dim}, is not a number", "give it with --where")
+    return Chunks(tensor, place, dim, drops=True)
 
 
-def _flip(tensor: Tensor, given: Arguments) -> Tensor:
-    return tensor.after("flip", axes=given.axes("dims", "axis"))
-
-
-def _roll(tensor: Tensor, given: Arguments) -> Tensor:
-    shift, axis = given.named("shifts/shift", "dims/axis")
-    shifts, axes = (value if isinstance(value, tuple) else (value,) for value in (shift, axis))
+def _roll(tensor: Tensor, call: Call) -> Tensor:
+    shifts, axes = [
+        value if isinstance(value, tuple) else (value,) for value in call.named("shifts/shift", "dims/axis")
+    ]
     if len(shifts) != len(axes):
-        raise given.failing("roll needs an axis for every shift")
-    for each, along in zip(shifts, axes, strict=True):
-        tensor = tensor.after("roll", shift=given.whole(each), axis=given.whole(along))
+        raise call.error("roll needs an axis for every shift")
+    for shift, axis in zip(shifts, axes, strict=True):
+        tensor = tensor.after("roll", shift=call.whole(shift), axis=call.whole(axis))
     return tensor
 
 
-READINGS: dict[str, Reading] = {
-    **dict.fromkeys(("contiguous", "ascontiguousarray"), _contiguous),
-    "reshape": _reshape,
+def _blocks(op: str, factor: str) -> Callable[[Tensor, Call], Tensor]:
+    return lambda tensor, call: tensor.after(op, block=call.whole(call.named(factor)[0]))
+
+
+SHAPE_CHANGING: dict[str, Callable[[Tensor, Call], Value]] = {
+    **dict.fromkeys(
+        ("contiguous", "ascontiguousarray"), lambda tensor, _: replace(tensor, copied_at=len(tensor.traces))
+    ),
+    "reshape": lambda tensor, call: tensor.reshaped(*call.dims("shape", "newshape", "new_shape", "target_shape")),
     "view": _view,
-    "permute": _permute,
-    "permute_dims": _permute,
-    "permute_dimensions": _permute,
+    **dict.fromkeys(
+        ("permute", "permute_dims", "permute_dimensions"),
+        lambda tensor, call: tensor.moved(call.axes("dims", "perm", "axes", "pattern")),
+    ),
     "transpose": _transpose,
-    **dict.fromkeys(("swapaxes", "swapdims"), _swapaxes),
-    "t": _reversed,
+    **dict.fromkeys(
+        ("swapaxes", "swapdims"), lambda tensor, call: _swapped(tensor, call, "dim0/axis0/axis1", "dim1/axis2")
+    ),
+    "t": _matrix_transpose,
     **dict.fromkeys(("moveaxis", "movedim"), _moveaxis),
     "flatten": _flatten,
-    "Flatten": _flatten_layer,
+    "Flatten": lambda tensor, call: _flatten(tensor, call, start=1),
     "ravel": _ravel,
     **dict.fromkeys(("unflatten", "Unflatten"), _unflatten),
     "squeeze": _squeeze,
-    **dict.fromkeys(("unsqueeze", "expand_dims"), _unsqueeze),
-    **dict.fromkeys(("expand", "broadcast_to"), _expand),
-    "tile": _tile,
-    **dict.fromkeys(("tf.tile", "tensorflow.tile"), _tile),
+    **dict.fromkeys(
+        ("unsqueeze", "expand_dims"), lambda tensor, call: tensor.after("unsqueeze", axes=call.axes("dim", "axis"))
+    ),
+    **dict.fromkeys(
+        ("expand", "broadcast_to"), lambda tensor, call: tensor.after("expand", target=call.dims("size", "shape"))
+    ),
+    **dict.fromkeys(("tile", "tf.tile", "tensorflow.tile"), _tile),
     "repeat": _repeat,
     "repeat_interleave": _repeat_elements,
     **dict.fromkeys(("rearrange", "Rearrange"), _rearrange),
-    **dict.fromkeys(("pixel_shuffle", "PixelShuffle"), _pixel_shuffle),
-    **dict.fromkeys(("pixel_unshuffle", "PixelUnshuffle"), _pixel_unshuffle),
+    **dict.fromkeys(("pixel_shuffle", "PixelShuffle"), _blocks("depth_to_space", "upscale_factor")),
+    **dict.fromkeys(("pixel_unshuffle", "PixelUnshuffle"), _blocks("space_to_depth", "downscale_factor")),
     "select": _select,
     **dict.fromkeys(("chunk", "array_split"), _chunk),
     "split": _split,
     **dict.fromkeys(("unbind", "unstack"), _unbind),
-    "flip": _flip,
+    "flip": lambda tensor, call: tensor.after("flip", axes=call.axes("dims", "axis")),
     "roll": _roll,
 }
 """The calls that change a shape."""
-KEEPS = {
+SHAPE_KEEPING = {
     *("clone", "detach", "to", "float", "half", "double", "bfloat16", "cpu"),
     *("cuda", "type", "type_as", "numpy", "copy", "astype", "requires_grad_", "relu"),
     *("gelu", "silu", "sigmoid", "tanh", "exp", "log", "abs"),
@@ -674,7 +624,7 @@ KEEPS = {
 OTHERS = "the other tensor's shape is not known here: write {} with its dims"
 JOINS, MULTIPLIES = (f"it {verb} tensors, and a line is about one" for verb in ("joins", "multiplies"))
 REDUCES, ADDS = "it makes one position of many, and no op here does that", "it adds positions, and no op here does that"
-SAID = {
+WITHOUT_OP = {
     "view_as": OTHERS.format("view"),
     "reshape_as": OTHERS.format("reshape"),
     "expand_as": OTHERS.format("expand"),
@@ -684,11 +634,7 @@ SAID = {
     **dict.fromkeys(("mean", "sum", "max", "min", "amax", "argmax", "any", "all", "norm", "reduce"), REDUCES),
     **dict.fromkeys(("pad", "interpolate", "upsample"), ADDS),
 }
-"""The calls that cannot be said, each with the reason."""
-
-
-if TYPE_CHECKING:
-    Reading = Callable[[Tensor, Arguments], Value]
+"""The calls that have no op, each with the reason."""
 
 
 # The syntax of code: its tree, and the tensor and the dialect that it speaks of; nothing is read for its value.
@@ -712,8 +658,8 @@ def parsed(text: str) -> ast.Module:
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
-        line, column = error.lineno or 1, max(0, (error.offset or 1) - 1)
-        start = min(_line_start(text, line) + column, max(0, len(text) - 1))
+        before = text.splitlines(keepends=True)[: (error.lineno or 1) - 1]
+        start = min(len("".join(before)) + max(0, (error.offset or 1) - 1), max(0, len(text) - 1))
         raise misuse(f"this is not Python: {error.msg}", argument="line", span=(start, start + 1)) from None
     except (RecursionError, MemoryError):
         raise misuse("the code is nested too deep", argument="line") from None
@@ -739,8 +685,8 @@ def dialect_of(tree: ast.AST) -> str:
         if isinstance(node, ast.Name) and node.id in FRAMEWORKS:
             return FRAMEWORKS[node.id]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            given = [*node.args, *node.keywords]
-            several = node.func.attr == "transpose" and len(given) != 2  # torch takes two axes
+            arguments = [*node.args, *node.keywords]
+            several = node.func.attr == "transpose" and len(arguments) != 2  # torch takes two axes
             found = "numpy" if several or node.func.attr in ("astype", "ravel") else found
     return found
 
@@ -783,52 +729,35 @@ def dotted_name(node: ast.AST) -> str:
     return ""
 
 
-def _line_start(text: str, line: int) -> int:
-    """Return the place of the first character of a line, which is counted from 1."""
-    return sum(len(each) for each in text.splitlines(keepends=True)[: line - 1])
-
-
-def span_of(text: str, node: ast.AST) -> tuple[int, int]:
-    """Return the place of an expression in code. Python counts its columns in bytes."""
+def _offset(text: str, line: int, column: int) -> int:
+    """Return the place of a character in code. Python counts its lines from 1 and its columns in bytes."""
     lines = text.splitlines(keepends=True)
-
-    def place(line: int, column: int) -> int:
-        before = lines[line - 1].encode("utf-8", "surrogatepass")[:column]
-        return _line_start(text, line) + len(before.decode("utf-8", "surrogatepass"))
-
-    return (
-        place(node.lineno, node.col_offset),  # type: ignore[attr-defined]
-        place(node.end_lineno, node.end_col_offset),  # type: ignore[attr-defined]
-    )
+    before = lines[line - 1].encode("utf-8", "surrogatepass")[:column]
+    return len("".join(lines[: line - 1])) + len(before.decode("utf-8", "surrogatepass"))
 
 
-# Lines of code as chains: PyTorch, NumPy, TensorFlow or JAX, read from the syntax tree and never run.
-#
-# A line is an expression over one tensor. Names that are not the tensor's are sizes.
+def span_of(text: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
+    """Return the place of an expression in code."""
+    end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return _offset(text, node.lineno, node.col_offset), _offset(text, end_line, end_column)
+
+
+# The reader: a walk through the syntax tree. A line is an expression over one tensor; other names are sizes.
 
 
 LONGEST = 1 << 16
 """The most characters of code that are read."""
-OPERATORS = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-}
 
 
-class Read(Record):
-    """What a piece of code does to its tensor: the stages of a chain, and what is to be said of the reading."""
+class CodeChain(Record):
+    """What code does to its tensor: the stages of a chain, and what is to be said of the reading."""
 
     shape: Shape
     stages: tuple[Stage, ...]
     notes: tuple[str, ...]
 
 
-def read_code(text: str, name: str | None, shape: Shape, dialect: str | None, sizes: Mapping[str, int]) -> Read:
+def read_code(text: str, name: str | None, shape: Shape, dialect: str | None, sizes: Mapping[str, int]) -> CodeChain:
     """Return what code does to the tensor called `name`, of that shape; without a name, to the one that it begins with.
 
     `sizes` are put in for names of sizes. Raises `ShapeError` (usage) for what cannot be read, with its place.
@@ -842,9 +771,9 @@ def read_code(text: str, name: str | None, shape: Shape, dialect: str | None, si
     tree = parsed(text)
     try:
         row = dialect_called(dialect).name if dialect else dialect_of(tree)
-        given = tuple([substitute(dim, sizes) for dim in shape])
+        filled = tuple([substitute(dim, sizes) for dim in shape])
         reader = Reader(text, as_written(name) if name else root_of(tree), row, sizes)
-        return reader.read(tree, given, {*names(shape)})
+        return reader.read(tree, filled, {*names(shape)})
     except RecursionError:
         raise misuse("the code is nested too deep", argument="line") from None
 
@@ -884,18 +813,18 @@ class Reader:
         self.met: set[str] = set()
         """The names of sizes that were read."""
 
-    def read(self, tree: ast.Module, shape: Shape, known: set[str]) -> Read:
+    def read(self, tree: ast.Module, shape: Shape, known: set[str]) -> CodeChain:
         """Return what the code does to a tensor of `shape`; `known` are the names in it as it was given."""
         self.assigned[self.name] = Tensor(shape, (), self.dialect)
         self.from_layer = "(" in self.name
         value: Value = None
         try:
             for statement in tree.body:
-                value = self.carried_out(statement)
+                value = self.value_after(statement)
         except Refused as refused:
-            return Read(shape, refused.stages, tuple(self.notes))
+            return CodeChain(shape, refused.stages, tuple(self.notes))
         check_names_known(self.sizes, [*known, *sorted(self.met)])
-        if isinstance(value, Parts):
+        if isinstance(value, Chunks):
             raise misuse(f"the code ends with {value.count} parts, not with one tensor", value.hint, argument="line")
         if not isinstance(value, Tensor):
             raise misuse(
@@ -903,9 +832,9 @@ class Reader:
             )
         if not value.stages:
             raise misuse(f"nothing in the code changes the shape of {brief(self.name)}", argument="line")
-        return Read(shape, value.stages, tuple(self.notes))
+        return CodeChain(shape, value.stages, tuple(self.notes))
 
-    def carried_out(self, statement: ast.stmt) -> Value:
+    def value_after(self, statement: ast.stmt) -> Value:
         """Return the value of a statement, once the names that it assigns have theirs."""
         match statement:
             case ast.Expr(value=node):
@@ -923,15 +852,15 @@ class Reader:
         """Give a name its value, or each of several names its part."""
         name = dotted_name(target)
         if isinstance(value, Tensor) and not name:
-            value = positions(value, self.failing(target))
+            value = positions(value, self.error_at(target))
         if name:
             self.assigned[name] = value
-        elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple | Parts):
-            count = value.count if isinstance(value, Parts) else len(value)
+        elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple | Chunks):
+            count = value.count if isinstance(value, Chunks) else len(value)
             if count != len(target.elts):
                 raise self.error(target, f"{len(target.elts)} names for {count} values")
             for place, each in enumerate(target.elts):
-                self.assign(each, element(value, place, self.failing(each)))
+                self.assign(each, element(value, place, self.error_at(each)))
         else:
             raise self.error(target, "nothing can be assigned to this here")
 
@@ -947,7 +876,7 @@ class Reader:
             case ast.Name() | ast.Attribute():
                 return self.named(node)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return negated(self.value(operand), self.failing(node))
+                return negated(self.value(operand), self.error_at(node))
             case ast.BinOp(left=left, op=sign, right=right) if type(sign) in OPERATORS:
                 return self.computed(node, self.value(left), OPERATORS[type(sign)], self.value(right))
             case ast.Subscript(value=inner, slice=index):
@@ -981,8 +910,7 @@ class Reader:
             if not name or self.is_assigned(name):
                 base = self.value(node.value)
                 if isinstance(base, Tensor):
-                    found = measure(base, node.attr)
-                    return flipped(base, node.attr, self.failing(node)) if found is None else found
+                    return attribute(base, node.attr, self.error_at(node))
                 raise self.error(node, f".{brief(node.attr)} of this is not supported")
         return self.size(node, name.rpartition(".")[2])
 
@@ -1004,7 +932,7 @@ class Reader:
                 if is_number(other):
                     return one
                 raise self.error(node, f"{sign} of tensors is not supported: a line is about one tensor")
-        found = arithmetic(left, sign, right, self.failing(node))
+        found = arithmetic(left, sign, right, self.error_at(node))
         if sign == "//" and isinstance(found, Monomial):
             self.notes[f"{brief(self.segment(node))} is read as {brief(str(found))}: other sizes are left out"] = None
         return found
@@ -1020,8 +948,8 @@ class Reader:
             return self.size(node, f"{name.rpartition('.')[2]}_{key}")
         base = self.value(inner)
         if isinstance(base, Tensor):
-            return indexed(base, key, self.failing(node))
-        return element(base, key, self.failing(node))
+            return indexed(base, key, self.error_at(node))
+        return element(base, key, self.error_at(node))
 
     def called(self, node: ast.Call) -> Value:
         """Return the value of a call: of a method of a tensor, of a function, or of a layer."""
@@ -1034,12 +962,12 @@ class Reader:
             layer = dotted_name(function.func).rpartition(".")[2]
             args += self.values(function.args)
             keywords |= {each.arg or "**": self.value(each.value) for each in function.keywords}
-            return call_tensor(layer, args, keywords, self.failing(node))
+            return call_tensor(layer, args, keywords, self.error_at(node))
         if isinstance(function, ast.Attribute) and dotted_name(function).split(".")[0] not in MODULES - {self.name}:
             return self.method(node, function, args, keywords)
         whole = dotted_name(function)
         name = whole if is_known(whole) else whole.rpartition(".")[2]
-        return call_tensor(name, args, keywords, self.failing(node))
+        return call_tensor(name, args, keywords, self.error_at(node))
 
     def method(self, node: ast.Call, function: ast.Attribute, args: list[Value], keywords: dict[str, Value]) -> Value:
         """Return the value of a method."""
@@ -1050,17 +978,17 @@ class Reader:
         if is_number(base) and not isinstance(base, tuple):
             shown = brief(self.segment(function.value))
             raise self.error(function.value, f"{shown} is not the tensor: the input is {brief(self.name)}")
-        return call_tensor(function.attr, [base, *args], keywords, self.failing(node))
+        return call_tensor(function.attr, [base, *args], keywords, self.error_at(node))
 
-    def failing(self, node: ast.AST) -> Failing:
+    def error_at(self, node: ast.expr) -> MakeError:
         """Return what makes the error for an expression."""
         return lambda message, hint="": self.error(node, message, hint)
 
-    def segment(self, node: ast.AST) -> str:
+    def segment(self, node: ast.expr | ast.stmt) -> str:
         """Return the text of an expression."""
         start, end = span_of(self.text, node)
         return visible(self.text[start:end])
 
-    def error(self, node: ast.AST, message: str, hint: str = "") -> ShapeError:
+    def error(self, node: ast.expr | ast.stmt, message: str, hint: str = "") -> ShapeError:
         """Return the error (usage) for an expression, with its place."""
         return misuse(f"'{brief(self.segment(node))}': {message}", hint, argument="line", span=span_of(self.text, node))

@@ -1,25 +1,349 @@
-"""Words of frameworks for ops: those that are shapecalc's under another name, and those that have no op here."""
+"""An op's command line as text, `reshape 2,3,4 0,-1 --allowzero`, and chains of them: how they are read and written.
+
+    chain = input "|" stage {"|" stage}
+    stage = op {value | option | option ("=" | blank) value}
+
+Every front end reads its lines here, by the tables of options. Blanks inside brackets or quotes do not separate.
+"""
 
 from __future__ import annotations
 
+from itertools import chain
+
 from shapecalc.core.answers import Request
-from shapecalc.core.ask import common_options, read_flag, switches
+from shapecalc.core.ask import DEFAULT_OPSET, read_flag, switch_name, switches
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import KNOWN, Holds
 from shapecalc.core.lookup import lookup, suggestion
-from shapecalc.core.ops import OPS, params_of
-from shapecalc.core.ops.op import Holds, Op
-from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.record import Record, replace
+from shapecalc.core.ops import OPS, dialects_with, params_of
+from shapecalc.core.ops.op import Op
+from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
+from shapecalc.core.record import Choice, Record, replace
 from shapecalc.core.resolve import ask_chain
-from shapecalc.core.text import shape_text, visible
+from shapecalc.core.text import brief, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from shapecalc.core.answers import Chain, Trace
     from shapecalc.core.dialects.base import Param
-    from shapecalc.core.problem import Problem
+
+    Spelled = tuple["Option", int | None]
+    """An option, and the setting that one of its spellings stands for; None if a value follows."""
+
+
+class Takes(Choice):
+    """What an option takes on a command line."""
+
+    NOTHING = "nothing: it is there or not"
+    MORE = "nothing, or =all, which asks for everything"
+    SWITCH = "nothing: it is on, or off as --no-..."
+    TEXT = "a text"
+    TEXTS = "a text each time that it is written"
+    NUMBER = "a whole number"
+
+
+VALUED = (Takes.TEXT, Takes.TEXTS, Takes.NUMBER)
+ALL = "=all"
+"""What follows the name of an option that asks for everything."""
+MOST_DIGITS = 9
+"""How many digits a number of an option may have."""
+
+
+class Option(Record):
+    """One option of a command."""
+
+    name: str
+    help: str
+    takes: Takes = Takes.TEXT
+    metavar: str = "NAME"
+    """What the help calls its value."""
+    long: str = ""
+    """Its spelling, if that is not `--` and the name."""
+    short: str = ""
+    default: Any = None
+    completions: Callable[[], Iterable[str]] | None = None
+    """What a shell offers as its value."""
+    lists_completions: bool = False
+    """Whether the help goes on with what a shell offers."""
+    shows_default: bool = False
+    """Whether the help shows the default."""
+    least: int = 0
+    most: int = 0
+    """The range of its number."""
+
+    @property
+    def spelling(self) -> str:
+        """How it is written in full.
+
+        >>> Option("follow_out", "...").spelling
+        '--follow-out'
+        """
+        return self.long or f"--{_dashed(self.name)}"
+
+    def spellings(self) -> dict[str, int | None]:
+        """Return all its spellings, each with the setting that it stands for; None if a value follows.
+
+        >>> Option("explain", "...", Takes.MORE, short="-e").spellings()
+        {'--explain': 1, '-e': 1, '--explain=all': 2}
+        """
+        setting = None if self.takes in VALUED else 1 if self.takes is Takes.MORE else True
+        found: dict[str, int | None] = dict.fromkeys(filter(None, (self.spelling, self.short)), setting)
+        if self.takes is Takes.MORE:
+            found[f"{self.spelling}{ALL}"] = 2
+        if self.takes is Takes.SWITCH:
+            found[f"--no-{self.spelling.removeprefix('--')}"] = False
+        return found
+
+    def value(self, text: str) -> Any:
+        """Return what a text stands for; raise `ShapeError` (usage) for what is no number, or neither yes nor no.
+
+        >>> jobs = Option("jobs", "...", Takes.NUMBER, least=1, most=256)
+        >>> jobs.value("4"), Option("where", "...").value(" -1,4")
+        (4, '-1,4')
+        """
+        if self.takes is Takes.SWITCH:
+            return read_flag(text, self.name)
+        if self.takes is not Takes.NUMBER:
+            return without_padding(text)
+        word = text.strip()
+        if word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS and self.least <= int(word) <= self.most:
+            return int(word)
+        shown = visible(brief(word))
+        raise misuse(f"{self.spelling} is a whole number from {self.least} to {self.most}, not '{shown}'")
+
+
+HELP = Option("help", "Show this message and exit.", Takes.NOTHING, short="-h")
+
+
+class Typed(Record):
+    """One op as it was typed: its input, if it names one, and its options as text."""
+
+    op: str
+    options: Mapping[str, object]
+    input: str | None = None
+
+
+class ExtraWordError(ShapeError):
+    """A line has more words than there are places for."""
+
+
+# The reader: words become values and options.
+
+
+class Spellings:
+    """Options by their spellings. An option is made when a spelling is looked up that those before it do not have.
+
+    Those that come last need every dialect, and to import them takes longer than most answers.
+    """
+
+    def __init__(self, options: Iterable[Option]) -> None:
+        """Look nothing up yet."""
+        self._left, self._known = iter(options), dict[str, "Spelled"]()
+
+    def find(self, spelling: str) -> Spelled | None:
+        """Return the option that is written so, with the setting that this stands for; None if there is none."""
+        while spelling not in self._known:
+            option = next(self._left, None)
+            if option is None:
+                return None
+            self._known |= {each: (option, setting) for each, setting in option.spellings().items()}
+        return self._known[spelling]
+
+    def error(self, word: str, owner: str) -> ShapeError:
+        """Return the error to raise (usage) for an option that there is not."""
+        self.find("")
+        names = dict.fromkeys(option.spelling for option, _ in self._known.values())
+        return misuse(f"{owner} has no option '{visible(word[:40])}'", suggestion(word.partition("=")[0], names))
+
+
+def is_value(word: str) -> bool:
+    """Say whether a word of a command line is a value: `-`, a shape that starts with it as `-1,4`, a pattern as `-> n`.
+
+    >>> is_value("-1,4"), is_value("-"), is_value("-> n"), is_value("--json"), is_value("-q")
+    (True, True, True, False, False)
+    """
+    return word[:1] != "-" or word == "-" or word[1].isdigit() or word[1] in " >"
+
+
+def without_padding(text: str) -> str:
+    """Return a value without the blank that kept it from being taken for an option."""
+    return text[1:] if text[:2] == " -" else text
+
+
+def sort_words(
+    words: Iterable[str], known: Spellings, owner: str, *, takes_unknown: bool = False
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the plain values among words, and the options by name; behind `--` every word is a value.
+
+    `takes_unknown` makes values of options that there are not. Raises `ShapeError` (usage) for them otherwise.
+
+    >>> sort_words(["1,3,1", "--axes", "-1", "-donnx"], op_spellings(OPS["squeeze"]), "squeeze")
+    (['1,3,1'], {'axes': '-1', 'dialect': 'onnx'})
+    """
+    values: list[str] = []
+    given: dict[str, Any] = {}
+    waiting = iter(words)
+    for word in waiting:
+        if word == "--":
+            values += waiting
+        elif is_value(word):
+            values.append(without_padding(word))
+        elif not _read_option(word, waiting, known, given):
+            if not takes_unknown:
+                raise known.error(word, owner)
+            values.append(word)
+    return values, given
+
+
+def _read_option(word: str, waiting: Iterator[str], known: Spellings, given: dict[str, Any]) -> bool:
+    """Put an option into `given`, with its value if it takes one; return False if there is no such option."""
+    spelling, equals, text = word.partition("=")
+    if equals + text == ALL and known.find(word):
+        spelling, equals, text = word, "", ""
+    elif word[:2] != "--" and len(word) > 2:  # several short ones, or one with its value
+        spelling, equals, text = word[:2], "", word[2:]
+    found = known.find(spelling)
+    if found is None:
+        return False
+    option, setting = found
+    if setting is None or (equals and setting and option.takes is Takes.SWITCH):
+        value = text if equals or text else next(waiting, None)
+        if value is None:
+            raise misuse(f"{spelling} needs a value")
+        read = option.value(value)
+        given[option.name] = [*given.get(option.name, ()), read] if option.takes is Takes.TEXTS else read
+        return True
+    if equals:
+        raise misuse(f"{spelling} takes no value")
+    given[option.name] = setting if isinstance(setting, bool) else given.get(option.name, 0) + setting
+    return not text or _read_option(f"-{text}", waiting, known, given)
+
+
+def place_values(
+    values: Sequence[str], arguments: Sequence[str], given: Mapping[str, Any], owner: str
+) -> dict[str, Any]:
+    """Return what was given, with the values by the names of their places; raise `ShapeError` (usage) for others."""
+    if len(values) > len(arguments):
+        raise ExtraWordError(Problem(USAGE, f"{owner} does not take '{visible(values[len(arguments)][:40])}'"))
+    placed = dict(zip(arguments, values, strict=False))
+    for name in placed.keys() & given.keys():
+        raise misuse(f"{name} is given twice, by its place and by its name", argument=name)
+    return {**given, **placed}
+
+
+def check_needed(given: Mapping[str, Any], needed: Mapping[str, str]) -> None:
+    """Raise `ShapeError` (usage) if an argument is missing that is `needed`, with what the help calls it."""
+    for name, metavar in needed.items():
+        if name not in given:
+            raise misuse(f"missing argument '{metavar}'", argument=name)
+
+
+# The table of an op's line: its parameters, and the options that every op has.
+
+
+def by_name(*options: Option) -> dict[str, Option]:
+    """Return options by name, in order."""
+    return {option.name: option for option in options}
+
+
+def _opsets() -> list[str]:
+    """Return every ONNX opset that some dialect knows."""
+    return [str(opset + 1) for opset in range(max(row.newest_opset or 0 for row in DIALECTS.values()))]
+
+
+ASKING = by_name(
+    Option("dialect", "Whose rules", short="-d", completions=lambda: DIALECTS, lists_completions=True),
+    Option("opset", f"The model's ONNX opset; {DEFAULT_OPSET} by default.", metavar="N", completions=_opsets),
+    Option(
+        "dtype",
+        "The element type, in NumPy's or the framework's spelling; refused if the operator refuses it.",
+        completions=lambda: sorted(KNOWN),
+    ),
+    Option("where", "Sizes for names: N=8,C=3.", metavar="SIZES"),
+)
+"""The options that decide whose rules apply, and to which sizes."""
+SWITCH_HELP = {
+    "allowzero": "ONNX, since opset 14: 0 is a dim of size zero.",
+    "special_zero": "oneDNN and OpenVINO, required there: 0 copies a dim.",
+    "zero_is_placeholder": "TensorRT, on by default: 0 copies a dim.",
+}
+METAVARS = {
+    Holds.AXES: "AXES",
+    Holds.PERM: "AXES",
+    Holds.SLICES: "SLICES",
+    Holds.PATTERN: "PATTERN",
+    Holds.LENGTHS: "LENGTHS",
+    Holds.INT: "I",
+    Holds.TARGET: "SHAPE",
+}
+"""What the help calls the value of an option that is a parameter, by what it holds."""
+
+
+_spelled: dict[str, tuple[Op, Spellings]] = {}
+"""The options of the ops that were asked for."""
+
+
+def switch_options(op: Op | None = None) -> list[Option]:
+    """Return the dialects' switches as options; of an op those that some dialect has for it."""
+    zeros = switches()
+    names = zeros if op is None else {switch_name(op, row) for row in dialects_with(op)}
+    made = []
+    for name in sorted(zeros.keys() & names):
+        having = [row.name for row in DIALECTS.values() if row.switch is not None and row.switch.name == name]
+        said = SWITCH_HELP.get(name) or f"{', '.join(having)}: 0 {zeros[name].value}."
+        made.append(Option(name, said, Takes.SWITCH))
+    return made
+
+
+def asking_options(op: Op | None = None) -> list[Option]:
+    """Return the options that decide whose rules apply, to an op or to every stage of a chain."""
+    return [*ASKING.values(), *switch_options(op)]
+
+
+def op_options(op: Op) -> Iterator[Option]:
+    """Yield the options of an op's line, its arguments among them; last those that need every dialect."""
+    yield from map(option_of, op.params)
+    yield from ASKING.values()
+    yield from map(option_of, params_of(op)[len(op.params) :])
+    yield from switch_options(op)
+
+
+def op_spellings(op: Op) -> Spellings:
+    """Return the options of an op's line by their spellings; they are the same for all its lines."""
+    if op.name not in _spelled or _spelled[op.name][0] is not op:
+        _spelled[op.name] = op, Spellings(op_options(op))
+    return _spelled[op.name][1]
+
+
+def option_of(param: Param) -> Option:
+    """Return how a line has a parameter by its name: a switch for yes or no, otherwise a text, which `ask` reads."""
+    words, said = param.words, f"{param.help[:1].upper()}{param.help[1:]}."
+    if param.holds is Holds.FLAG:
+        return Option(param.name, said, Takes.SWITCH)
+    metavar = METAVARS.get(param.holds) or "|".join(words)
+    return Option(param.name, said, metavar=metavar, completions=(lambda: words) if words else None)
+
+
+def read_op(op: Op, words: Sequence[str], others: Iterable[Option] = ()) -> dict[str, Any]:
+    """Return what a whole line of an op gives by name; `others` are options that it may have beside its own.
+
+    Raises `ShapeError` (usage) for what it does not take, and if an argument is missing. Help is always given.
+
+    >>> read_op(OPS["reshape"], ["2,3,4", "-1,4", "-d", "onnx", "--no-allowzero"])
+    {'dialect': 'onnx', 'allowzero': False, 'input': '2,3,4', 'target': '-1,4'}
+    """
+    values, given = sort_words(words, Spellings(chain(others, [HELP], op_options(op))), op.name)
+    if HELP.name in given:
+        return given
+    given = place_values(values, ("input", *op.places), given, op.name)
+    check_needed(given, {"input": "INPUT"} | {each.name: each.name.upper() for each in op.params if each.required})
+    return given
+
+
+# Words of frameworks for ops that have another name here, or none.
 
 
 SPELLINGS = {"permute": ("transpose", "torch"), "movedim": ("moveaxis", "torch"), "swapdims": ("swapaxes", "torch")}
@@ -58,26 +382,10 @@ def elsewhere_error(name: str) -> ShapeError | None:
     return misuse(f"there is no {name} here: {why}", instead)
 
 
-# An op's command line as text: `reshape 2,3,4 0,-1 --allowzero`, and chains of them.
-#
-#     chain = input "|" stage {"|" stage}
-#     stage = op {value | "--" name [("=" | blank) value]}
-#
-# Stages of a chain, plain lines of case files and the prompt are read here, with the options that the commands have.
-# Blanks inside brackets or quotes do not separate.
+# Lines and chains, read.
 
 
-SHORT = {"-d": "--dialect"}
-"""The options that have a short form."""
 OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
-
-
-class Typed(Record):
-    """One op as it was typed: its input, if it names one, and its options as text."""
-
-    op: str
-    options: Mapping[str, object]
-    input: str | None = None
 
 
 def split(text: str, separator: str | None = None) -> list[str]:
@@ -111,6 +419,11 @@ def split(text: str, separator: str | None = None) -> list[str]:
     return [*pieces, "".join(piece)] if started or separator else pieces
 
 
+def op_called(name: str) -> Op:
+    """Return the op of that name; raise `ShapeError` (usage) if there is none."""
+    return lookup(name, OPS, "operation", others=SPELLINGS, all_by="shapecalc -h")
+
+
 def read_stage(words: Sequence[str], *, with_input: bool) -> Typed:
     """Return the op, input and options of one stage; raise `ShapeError` (usage) for what the op does not take.
 
@@ -120,19 +433,16 @@ def read_stage(words: Sequence[str], *, with_input: bool) -> Typed:
     if not words:
         raise misuse("an operation is missing", f"the operations are {', '.join(OPS)}")
     words = respelled(words)
-    error = elsewhere_error(words[0])
-    if error is not None:
-        raise error
-    op = lookup(words[0], OPS, "operation", others=SPELLINGS, all_by="shapecalc -h")
-    values, options = _sort_words(op, words[1:])
+    elsewhere = elsewhere_error(words[0])
+    if elsewhere is not None:
+        raise elsewhere
+    op = op_called(words[0])
+    values, given = sort_words(words[1:], op_spellings(op), op.name)
     shape = values.pop(0) if with_input and values else None
-    slots = op.places
-    if len(values) > len(slots):
-        raise misuse(f"{op.name} does not take '{visible(values[len(slots)][:40])}'", usage(op, with_input=with_input))
-    placed = dict(zip(slots, values, strict=False))
-    for name in placed.keys() & options.keys():
-        raise misuse(f"{name} is given twice, by its place and by its name", argument=name)
-    return Typed(op.name, options | placed, shape)
+    try:
+        return Typed(op.name, place_values(values, op.places, given, op.name), shape)
+    except ExtraWordError as error:
+        raise misuse(error.problem.message, usage(op, with_input=with_input)) from None
 
 
 def read_values(words: Sequence[str]) -> list[str]:
@@ -141,7 +451,8 @@ def read_values(words: Sequence[str]) -> list[str]:
     >>> read_values(["squeeze", "1,3,1", "--axes", "0"])
     ['1,3,1']
     """
-    return _sort_words(lookup(words[0], OPS, "operation", others=SPELLINGS, all_by="shapecalc -h"), words[1:])[0]
+    op = op_called(words[0])
+    return sort_words(words[1:], op_spellings(op), op.name)[0]
 
 
 def usage(op: Op, *, with_input: bool = True) -> str:
@@ -156,44 +467,6 @@ def usage(op: Op, *, with_input: bool = True) -> str:
     options = [param for param in params_of(op) if not param.positional]
     words += [f"[--{_dashed(param.name)}{'' if param.holds is Holds.FLAG else ' ...'}]" for param in options]
     return " ".join(["write", op.name, *(["INPUT"] if with_input else []), *words])
-
-
-def _sort_words(op: Op, words: Sequence[str]) -> tuple[list[str], dict[str, object]]:
-    """Return the plain values among `words`, and the options by name."""
-    params = params_of(op)
-    known = {_dashed(name): name for name in (*common_options(), *(param.name for param in params))}
-    flags = {*switches(), *_flags(params)}
-    values: list[str] = []
-    options: dict[str, object] = {}
-    waiting = iter(words)
-    for word in waiting:
-        if not is_option(word):
-            values.append(word)
-            continue
-        spelled, equals, text = SHORT.get(word, word).removeprefix("--").partition("=")
-        name = known.get(spelled) if SHORT.get(word, word).startswith("--") else None
-        if name in flags and not equals:
-            options[name] = True
-        elif name is None and known.get(spelled.removeprefix("no-")) in flags and not equals:
-            options[known[spelled.removeprefix("no-")]] = False
-        elif name is None:
-            raise misuse(f"{op.name} has no option '{visible(word[:40])}'", suggestion(spelled, known))
-        else:
-            value = text if equals else next(waiting, None)
-            if value is None:
-                raise misuse(f"--{spelled} needs a value")
-            options[name] = read_flag(value, name) if name in flags else value
-    return values, options
-
-
-def _flags(params: Sequence[Param]) -> set[str]:
-    """Return the names of those parameters that are yes or no."""
-    return {param.name for param in params if param.holds is Holds.FLAG}
-
-
-def is_option(word: str) -> bool:
-    """Say whether a word is an option: what starts with `-` and a digit is a value, and so are `-` and `-> n`."""
-    return word.startswith("-") and len(word) > 1 and not word[1].isdigit() and word[1] != ">"
 
 
 def _dashed(name: str) -> str:
@@ -232,13 +505,20 @@ def read_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
     )
 
 
+# Lines and chains, written.
+
+
 def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | None, str]]:
     """Return the pieces of the command line that asks this, each with the argument it writes.
 
     >>> command_pieces("reshape", {"input": "2,3,4", "target": "0,-1", "allowzero": True})
     [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
     """
-    slots, flags = (OPS[op].slots, _flags(params_of(OPS[op]))) if op in OPS else (tuple(texts), set())
+    slots, flags = (
+        (OPS[op].slots, {each.name for each in params_of(OPS[op]) if each.holds is Holds.FLAG})
+        if op in OPS
+        else (tuple(texts), set())
+    )
     slots = ("input", *(name for name in slots if name != "input"))
     pieces: list[tuple[str | None, str]] = [(None, op)]
     pieces += [(name, str(texts[name])) for name in slots if texts.get(name) is not None]
@@ -323,7 +603,7 @@ def _words(op: str, texts: Mapping[str, object]) -> list[str]:
     return [text for _, text in command_pieces(op, texts)]
 
 
-# Where in the stages of a chain, as they were typed, a token stands.
+# Where a token stands in the stages of a chain.
 
 
 def unreadable_stage(stages: str) -> int | None:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, TypeVar
 
+    from shapecalc.core.problem import ShapeError
+
 
 MOST_WORK = 20_000
 """The most monomials and inequalities that are made for one question."""
@@ -143,6 +145,14 @@ def divides(a: Dim, b: Dim) -> Conditions:
     elif isinstance(under, int):
         over = lowest_terms(1, 1, dict(ratio.powers))
     return (Condition(over, "%", under),)
+
+
+def required(make: Callable[[Dim, Dim], Conditions], left: Dim, right: Dim, error: ShapeError) -> Conditions:
+    """Return the conditions that two dims must meet; raise the error if no sizes meet them."""
+    try:
+        return make(left, right)
+    except Never:
+        raise error from None
 
 
 def differ(a: Dim, b: Dim) -> Conditions:

@@ -67,6 +67,7 @@ class Monomial(Record):
 
 Dim = int | Monomial
 Shape = tuple[Dim, ...]
+Axes = tuple[int, ...]
 Sum = tuple[Dim, ...]
 """Terms with different names, in order, none of them 0; so equal sums are equal tuples. A dim is never a sum."""
 

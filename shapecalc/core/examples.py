@@ -44,12 +44,12 @@ def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[st
     first = [] if smallest else [twice]
     bound, freely = _bound_sizes(answer, known), (ascending_sizes(known, start) for start in (SMALLEST, 1))
     tried = chain(first, bound, *freely, [least, twice])
-    held = (sizes for sizes in tried if _holds(answer, dims, sizes))
-    best = next(held, None)
+    meeting = (sizes for sizes in tried if _holds(answer, dims, sizes))
+    best = next(meeting, None)
     if best is None:
         raise misuse("no small sizes meet the conditions", "give the sizes with --where")
     if smallest and not _shows(answer, best):
-        best = next((sizes for sizes in islice(held, MOST_COMPARED) if _shows(answer, sizes)), best)
+        best = next((sizes for sizes in islice(meeting, MOST_COMPARED) if _shows(answer, sizes)), best)
     return best
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from math import isqrt, prod
 
 from shapecalc.core import rules
@@ -18,20 +18,6 @@ from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import FILE, USAGE, ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import ask_chain, resolve, resolve_chain, with_zeros
-from shapecalc.core.rules import (
-    CONTRADICTION,
-    DTYPE,
-    INDIVISIBLE,
-    MISSING_SWITCH,
-    NEEDS_SIZE,
-    NEEDS_SUM,
-    NEGATIVE_AXIS,
-    NO_SUCH_ATTRIBUTE,
-    NO_SUCH_VERSION,
-    NOT_A_PERMUTATION,
-    VOLUME_MISMATCH,
-    ZERO_VOLUME_INFER,
-)
 from shapecalc.core.text import brief, shape_text
 
 TYPE_CHECKING = False
@@ -269,6 +255,13 @@ class Refused(Record):
         return len(self.shape) + (len(self.value or ()) if self.kind is Kind.UNSQUEEZE else 0)
 
     @property
+    def near(self) -> tuple[int, list[int]]:
+        """The index of the number that is nearest to a fitting size, and what fits there, nearest first."""
+        if not isinstance(self.value, tuple):
+            return 0, []
+        return nearest_sizes(product(self.shape), self.value, self.settled, self.hole)
+
+    @property
     def settled(self) -> Shape:
         """The requested dims as far as the steps settle them, 1 for the others."""
         return _settled(self.trace.stages[-1:], self.value)
@@ -310,9 +303,7 @@ def refused_request(trace: Trace, problem: Problem) -> Refused:
 
 def _fitting(at: Refused) -> Values:
     """Yield the target with the nearest sizes that fit in place of one number."""
-    if not isinstance(at.value, tuple):
-        return iter(())
-    index, sizes = nearest_sizes(product(at.shape), at.value, at.settled, at.hole)
+    index, sizes = at.near
     return (at.put(size, at=index) for size in sizes)
 
 
@@ -451,19 +442,29 @@ OF_A_KIND: Mapping[tuple[Rule, Kind], tuple[Callable[[Refused], Values], ...]] =
 """The changes for stages of one kind, in place of those above."""
 
 
+class Change(Record):
+    """An argument with a new value that may help."""
+
+    name: str
+    value: object
+    every_batch: str = ""
+    """Why it is right for every batch; empty if it is not."""
+    copies: bool = False
+    """Whether it writes the dims that zeros were meant to copy."""
+
+
 def changes(trace: Trace, problem: Problem) -> Changes:
     """Yield arguments with new values: as the op says, otherwise the argument at fault."""
     of_the_op = OPS[trace.op].changes.get(problem.rule)
     if of_the_op is not None:
-        yield from ((name, value, "") for name, value in of_the_op(trace.input, trace.request.arguments))
+        yield from (Change(name, value) for name, value in of_the_op(trace.input, trace.request.arguments))
         return
     if problem.rule is rules.VOLUME_MISMATCH:
         yield from batch_changes(trace)
     at, name = refused_request(trace, problem), str(problem.argument)
     own = OF_A_KIND.get((problem.rule, at.kind)) if at.kind else None
     for change in CHANGES.get(problem.rule, ()) if own is None else own:
-        for value in change(at):
-            yield name, value, ""
+        yield from (Change(name, value, copies=change is copied_zeros) for value in change(at))
 
 
 def batch_changes(trace: Trace) -> Changes:
@@ -473,7 +474,7 @@ def batch_changes(trace: Trace) -> Changes:
         target = arguments.get(stage.argument)
         if stage.kind in (Kind.RESHAPE, Kind.VIEW) and isinstance(target, tuple) and not arguments.get("reverse"):
             for value, why in for_every_batch(stage.before, target, _settled((stage,), target)):
-                yield stage.argument, value, why
+                yield Change(stage.argument, value, why)
 
 
 def last_changes(trace: Trace, problem: Problem) -> Changes:
@@ -484,19 +485,18 @@ def last_changes(trace: Trace, problem: Problem) -> Changes:
     name = str(problem.argument)
     for place in range(len(at.value))[::-1]:
         for dim in (*at.own(place), -1):
-            yield name, at.put(dim, at=place), ""
-    yield name, (*at.value, -1), ""
+            yield Change(name, at.put(dim, at=place))
+    yield Change(name, (*at.value, -1))
 
 
 if TYPE_CHECKING:
     Values = Iterator[Any]
-    Changes = Iterator[tuple[str, object, str]]
-    """The name of an argument, its new value, and what makes that right for every batch, if it is."""
+    Changes = Iterator[Change]
 
 
 # What would make a refused request resolve, as data, ready to be applied.
 #
-# Every change that `candidates` names is asked again before it is offered, so a fix is right by definition. Only one
+# Every change that `changes` names is asked again before it is offered, so a fix is right by definition. Only one
 # option is changed: the argument at fault, the dialect's switch, or the opset.
 
 
@@ -508,7 +508,7 @@ LONGEST = 256
 """The most dims that a request may have for changes to be looked for."""
 RESHAPING = (Kind.RESHAPE, Kind.VIEW)
 """The kinds of stages that may take the first axis elsewhere."""
-RAISING = (NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION, NEGATIVE_AXIS, DTYPE)
+RAISING = (rules.NO_SUCH_ATTRIBUTE, rules.NO_SUCH_VERSION, rules.NEGATIVE_AXIS, rules.DTYPE)
 """The rules that a newer version of the operator may not have."""
 
 
@@ -525,6 +525,8 @@ class Fix(Record):
     """Why the change is right for every batch, and not only for that of the request; empty if that is not known."""
     moves: str = ""
     """Where the change takes the batch; empty if it stays first, or if there is none."""
+    copies: bool = False
+    """Whether it writes the dims that zeros were meant to copy, where they are sizes."""
 
 
 def fixes(trace: Trace) -> tuple[Fix, ...]:
@@ -558,26 +560,22 @@ def with_batch(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
         return [fix]
     moved = batch_moved(stage.before, stage.after)
     kept = kept_first(stage.before, stage.after, asked, value)
-    tried = _asked_again(trace.request, _worded(trace.request, ((fix.name, *each) for each in kept)))
+    tried = _asked_again(trace.request, _worded(trace.request, (Change(fix.name, *each) for each in kept)))
     found = [each for each, again in tried if again.output is not None]
     return [*found, replace(fix, said=f"{fix.said}: {moved}", moves=moved)] if moved else [fix, *found]
 
 
-def single_fixes(trace: Trace, problem: Problem, name: str | None = None) -> Iterator[Fix]:
-    """Yield the changes of one option that resolve a refused request, each made once.
+def single_fixes(trace: Trace, problem: Problem, name: str | None = None) -> Answers:
+    """Yield the changes of one option that resolve a refused request, each made once, with the answers.
 
     `name` asks for changes of that option. It finds first what `fixes` finds, with less asked again.
     """
-    if len(trace.request.dims) > LONGEST:
-        return
     tries = (each for each in _tries(trace, problem) if name in (None, each[0].name))
-    yield from (fix for fix, answer in tries if answer.output is not None)
+    return (each for each in tries if each[1].output is not None)
 
 
 def _lasting(trace: Trace) -> tuple[Fix, ...]:
     """Return the changes with which an answer that holds under conditions no longer depends on the batch."""
-    if len(trace.request.dims) > LONGEST:
-        return ()
     asked = _asked_again(trace.request, _worded(trace.request, batch_changes(trace)))
     fewer = len(trace.conditions)
     return tuple(fix for fix, answer in asked if answer.output is not None and len(answer.conditions) < fewer)
@@ -600,7 +598,7 @@ def apply(request: Request, fix: Fix) -> Request:
 
 def _mend(trace: Trace, problem: Problem, left: int) -> list[tuple[Fix, Trace]]:
     """Return what makes a request resolve, each with its answer; a fix may change one argument `left` times."""
-    if problem.rule is CONTRADICTION or len(trace.request.dims) > LONGEST:
+    if problem.rule is rules.CONTRADICTION:
         return []
     tried = [*_tries(trace, problem)]
     if not _resolving(tried):
@@ -622,8 +620,10 @@ def _resolving(tried: Iterable[tuple[Fix, Trace]]) -> list[tuple[Fix, Trace]]:
 def _tries(trace: Trace, problem: Problem) -> Answers:
     """Yield the changes of one option that may help, each with the answer it leads to."""
     request = trace.request
+    if len(request.dims) > LONGEST:
+        return
     newer = _newer_opset(request) if problem.rule in RAISING else iter(())
-    first = problem.rule is NO_SUCH_ATTRIBUTE
+    first = problem.rule is rules.NO_SUCH_ATTRIBUTE
     if first:
         yield from newer
     yield from _asked_again(request, _worded(request, changes(trace, problem)))
@@ -642,13 +642,14 @@ def _asked_again(request: Request, fixes: Iterable[Fix]) -> Answers:
 
 
 def _worded(request: Request, changed: Changes) -> Iterator[Fix]:
-    """Yield arguments with new values as they would be typed, in words."""
-    for name, value, every_batch in islice(changed, MOST_TRIED):
+    """Yield arguments with new values as they would be typed, in words; none for a request that is too long."""
+    for change in () if len(request.dims) > LONGEST else islice(changed, MOST_TRIED):
+        name, value = change.name, change.value
         text = shape_text(value) if isinstance(value, tuple) else None if value is None else str(value)
         what = "" if name in request.arguments else f"{name} "
-        why = f": right for every batch, {every_batch}" if every_batch else ""
+        why = f": right for every batch, {change.every_batch}" if change.every_batch else ""
         said = f"leave {name} out" if text is None else f"write {what}{brief(text)}{why}"
-        yield Fix(name, text, said, every_batch)
+        yield Fix(name, text, said, change.every_batch, copies=change.copies)
 
 
 def _switched(request: Request) -> Iterator[Fix]:
@@ -695,7 +696,8 @@ def hint(trace: Trace) -> str:
     problem = trace.problem
     if problem is None or problem.rule in (USAGE, FILE):
         return problem.hint if problem else ""
-    return "; ".join(filter(None, (_near_hint(trace, problem), _switch(trace.request, problem), _zeros(trace.request))))
+    request = trace.request
+    return "; ".join(filter(None, (_near_hint(trace, problem), _switch_hint(request, problem), _zeros(request))))
 
 
 def lasting_hint(answer: Trace | Chain) -> str:
@@ -722,15 +724,13 @@ def _for_every_batch(found: Iterable[Fix]) -> str:
 
 def _near_hint(trace: Trace, problem: Problem) -> str:
     """Say which change of the argument at fault, or of the opset, would help."""
-    asks_for_dims = isinstance(trace.request.arguments.get(str(problem.argument)), tuple)
-    of_the_op = problem.rule in OPS[trace.op].changes
-    if meant := _copying(trace, problem):
-        return meant
-    if problem.rule in (INDIVISIBLE, VOLUME_MISMATCH) and trace.stages and asks_for_dims and not of_the_op:
-        return _fitting_hint(trace, problem)
-    if problem.rule is NOT_A_PERMUTATION:
-        return _missing(trace, problem)
-    if problem.rule in (NEEDS_SIZE, NEEDS_SUM):
+    at = refused_request(trace, problem)
+    counted = problem.rule in (rules.INDIVISIBLE, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
+    if counted and (said := _target_hint(at)) is not None:
+        return said
+    if problem.rule is rules.NOT_A_PERMUTATION:
+        return _missing(at)
+    if problem.rule in (rules.NEEDS_SIZE, rules.NEEDS_SUM):
         copying = trace.op == "view" and problem.argument == "strides"
         return "give the sizes with --where" + (", or write reshape in place of view" if copying else "")
     if problem.rule == "stride-incompatible":
@@ -738,55 +738,47 @@ def _near_hint(trace: Trace, problem: Problem) -> str:
 
         return COPY_FIRST
     switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])
-    mended = next(single_fixes(trace, problem), None)
+    mended, _ = next(single_fixes(trace, problem), (None, None))
     return mended.said if mended and mended.name != switch else ""
 
 
-def _copying(trace: Trace, problem: Problem) -> str:
-    """Say what to write in place of a 0 that is a size here, where it was meant to copy a dim."""
-    meant = {*map(shape_text, copied_zeros(refused_request(trace, problem)))}
-    if not meant or problem.rule not in (VOLUME_MISMATCH, ZERO_VOLUME_INFER):
-        return ""
-    found = [*islice(single_fixes(trace, problem, problem.argument), MOST_FOR_BATCHES)]
-    said = [f"here 0 is a size and copies nothing: {fix.said}" for fix in found if fix.value in meant]
-    return "; ".join(filter(None, (*said, _for_every_batch(found)))) if said else ""
+def _target_hint(at: Refused) -> str | None:
+    """Say which target would help; None if that is not for the target to say."""
+    trace, problem = at.trace, at.problem
+    found = single_fixes(trace, problem, problem.argument)
+    copying = problem.rule is not rules.INDIVISIBLE and next(copied_zeros(at), None) is not None
+    for_batches = problem.rule is rules.VOLUME_MISMATCH and next(batch_changes(trace), None) is not None
+    some = [*islice(found, MOST_FOR_BATCHES)] if copying or for_batches else []
+    every = _for_every_batch(fix for fix, _ in some)
+    meant = [f"here 0 is a size and copies nothing: {fix.said}" for fix, _ in some if fix.copies]
+    if meant:
+        return "; ".join(filter(None, (*meant, every)))
+    of_the_op = problem.rule in OPS[trace.op].changes
+    if problem.rule is rules.ZERO_VOLUME_INFER or of_the_op or not trace.stages or not isinstance(at.value, tuple):
+        return None
+    if for_batches:
+        alone = [f"for {at.shape[0]} only {brief(str(fix.value))}" for fix, _ in some if not fix.every_batch]
+        return "; ".join(filter(None, (every, *alone[:1])))
+    return _size_hint(at, *next(chain(some, found), (None, None)))
 
 
-def _fitting_hint(trace: Trace, problem: Problem) -> str:
-    """Say which sizes would fit in place of one number of the target, or why none would."""
-    at = refused_request(trace, problem)
-    if problem.rule is VOLUME_MISMATCH and next(batch_changes(trace), None) is not None:
-        return _for_batches(trace, problem, at)
-    index, sizes = nearest_sizes(product(at.shape), at.value, at.settled, at.hole)
-    mended = None
-    if sizes or next(changes(trace, problem), None) is not None:
-        mended = next(single_fixes(trace, problem, problem.argument), None)
-    if mended is not None and (moved := _moved(trace, mended)):
-        return moved
-    nearest = shape_text(at.put(sizes[0], at=index)) if sizes else None
-    if mended is None or mended.value != nearest:
-        image = f"try {brief(str(mended.value))}" if mended is not None and at.hole is None else ""
-        return "; ".join(filter(None, (_lacking(at) if not sizes else "", image)))
-    whole = str(mended.value)
+def _size_hint(at: Refused, mended: Fix | None, answer: Trace | None) -> str:
+    """Say which sizes would fit in place of one number of the target, or why none would.
+
+    `mended` is the first change of the target that helps, if one does, and `answer` what it leads to.
+    """
+    if mended is not None and answer is not None:
+        *kept, last = with_batch(at.trace, mended, answer)
+        if last.moves:
+            return "; ".join(filter(None, (_for_every_batch(kept), f"{brief(str(last.value))} {last.moves}")))
+    index, sizes = at.near
+    whole = "" if mended is None else str(mended.value)
+    if not sizes or whole != shape_text(at.put(sizes[0], at=index)):
+        image = f"try {brief(whole)}" if mended is not None and at.hole is None else ""
+        return "; ".join(filter(None, ("" if sizes else _lacking(at), image)))
     short = whole == brief(whole)
     action = f"try {whole}" if short else f"write {sizes[0]} in place of the {at.value[index]} at index {index}"
     return action if at.hole is None else f"{' and '.join(map(str, sorted(sizes)))} would divide: {action}"
-
-
-def _moved(trace: Trace, mended: Fix) -> str:
-    """Say what keeps the batch first, and where the change takes it; nothing if that leaves it where it is."""
-    *kept, last = with_batch(trace, mended, resolve(apply(trace.request, mended)))
-    if not last.moves:
-        return ""
-    return "; ".join(filter(None, (_for_every_batch(kept), f"{brief(str(last.value))} {last.moves}")))
-
-
-def _for_batches(trace: Trace, problem: Problem, at: Refused) -> str:
-    """Say what is right for every batch, and what for that of the input alone."""
-    found = [*islice(single_fixes(trace, problem, problem.argument), MOST_FOR_BATCHES)]
-    alone = [fix.value for fix in found if not fix.every_batch][:1]
-    said = [_for_every_batch(found), *(f"for {at.shape[0]} only {brief(str(value))}" for value in alone)]
-    return "; ".join(filter(None, said))
 
 
 def _lacking(at: Refused) -> str:
@@ -798,36 +790,26 @@ def _lacking(at: Refused) -> str:
     return f"no single size helps: {factored(have)} has {missing}" if missing else ""
 
 
-def _missing(trace: Trace, problem: Problem) -> str:
+def _missing(at: Refused) -> str:
     """Say which axes a permutation does not name yet."""
-    at = refused_request(trace, problem)
     if at.rank > MOST_LISTED:
         return ""
     absent = [str(axis) for axis in range(at.rank) if axis not in at.value and axis - at.rank not in at.value]
     return f"not named yet: {', '.join(absent)}" if absent else ""
 
 
-def _switch(request: Request, problem: Problem) -> str:
+def _switch_hint(request: Request, problem: Problem) -> str:
     """Say what the dialect's switch would change, if the answer depends on it."""
-    row = DIALECTS[request.dialect]
-    name = switch_name(OPS[request.op], row)
-    if name is None or row.switch is None:
-        return ""
-    if problem.rule is MISSING_SWITCH:
-        return "; ".join(_answer_with(request, name, on) for on in (True, False))
-    other = not (row.switch.default if request.switch is None else request.switch)
-    if resolve(replace(request, switch=other)).output is None:
-        return ""
-    return _answer_with(request, name, other)
-
-
-def _answer_with(request: Request, name: str, on: bool) -> str:
-    answer = resolve(replace(request, switch=on))
-    copies = DIALECTS[request.dialect].readings[on].zero is Zero.COPIES
-    means = "0 copies" if copies else "0 is a dim of size zero"
-    if answer.problem:
-        return f"with {name} {'on' if on else 'off'} ({means}) it is refused: {answer.problem.rule}"
-    return f"with {name} {'on' if on else 'off'} ({means}) the answer is {brief(shape_text(answer.output or ()))}"
+    said = []
+    for fix, answer in _asked_again(request, _switched(request)):
+        copies = DIALECTS[request.dialect].readings[bool(fix.value)].zero is Zero.COPIES
+        meaning = "0 copies" if copies else "0 is a dim of size zero"
+        means = f"with {fix.name} {'on' if fix.value else 'off'} ({meaning})"
+        if answer.output is not None:
+            said.append(f"{means} the answer is {brief(shape_text(answer.output))}")
+        elif answer.problem and problem.rule is rules.MISSING_SWITCH:
+            said.append(f"{means} it is refused: {answer.problem.rule}")
+    return "; ".join(said)
 
 
 def _zeros(request: Request) -> str:
@@ -840,8 +822,6 @@ def _zeros(request: Request) -> str:
 
 
 # Answers with hints. Every front end asks here.
-#
-# The answers are those of `asking.resolve`; a refused one says what would help.
 
 
 def answer(request: Request) -> Trace:

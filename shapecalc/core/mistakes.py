@@ -6,24 +6,21 @@ the resolver answers that request. Adding a kind is adding a function here and i
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Chain, Request, Trace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from shapecalc.core.answers import Chain, Request, Stage, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.follow import follow
 from shapecalc.core.moves import Permute
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve, resolve_chain
-from shapecalc.core.rules import CopiedZero
+from shapecalc.core.rules import COPIED_ZERO
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from shapecalc.core.answers import Stage
-
-    Index = tuple[int, ...]
-    Misread = tuple[Request, str]
-    """A request as somebody read it who made a mistake, and one sentence that names the mistake."""
+Index: TypeAlias = tuple[int, ...]
+Misread: TypeAlias = tuple[Request, str]
+"""A request as somebody read it who made a mistake, and one sentence that names the mistake."""
 
 
 class Mistake(Record):
@@ -47,10 +44,10 @@ def mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
         return
     for place, trace in enumerate(answer.traces):
         for kind, misread in KINDS.items():
-            for request, said in misread(trace):
+            for request, sentence in misread(trace):
                 other = _answer_with(answer, place, request)
                 if (other.output, other.moves) != (answer.output, answer.moves):
-                    yield Mistake(kind, said, other)
+                    yield Mistake(kind, sentence, other)
 
 
 def mistake_of(answer: Trace | Chain, predicted: Sequence[Dim | None] | None) -> Mistake | None:
@@ -125,8 +122,8 @@ def _inverse_permutations(trace: Trace) -> Iterator[Misread]:
         if isinstance(stage.move, Permute):
             axes = stage.move.axes
             inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
-            said = "was read the other way: entry i names the dim that comes to place i, not where dim i goes"
-            yield _with(trace, **{stage.argument: inverse}), f"{stage.argument} {said}"
+            sentence = "was read the other way: entry i names the dim that comes to place i, not where dim i goes"
+            yield _with(trace, **{stage.argument: inverse}), f"{stage.argument} {sentence}"
 
 
 def _zeros_miscounted(trace: Trace) -> Iterator[Misread]:
@@ -139,20 +136,20 @@ def _zeros_miscounted(trace: Trace) -> Iterator[Misread]:
             if target := _copied(stage, stage.before, start, by):
                 found.setdefault(target, []).append(way)
         for target, named in found.items():
-            said = f"the dims were {', or '.join(named)}: a 0 at index i copies dim i, counted from 0 at the left"
-            yield _with(trace, **{stage.argument: target}), said
+            sentence = f"the dims were {', or '.join(named)}: a 0 at index i copies dim i, counted from 0 at the left"
+            yield _with(trace, **{stage.argument: target}), sentence
 
 
 def _zeros_of_the_input(trace: Trace) -> Iterator[Misread]:
     for stage in _stages_asked_for(trace):
-        said = f"0 was taken from the input: it copies from the tensor that {stage.label} gets"
+        sentence = f"0 was taken from the input: it copies from the tensor that {stage.label} gets"
         if stage.before != trace.input and (target := _copied(stage, trace.input)):
-            yield _with(trace, **{stage.argument: target}), said
+            yield _with(trace, **{stage.argument: target}), sentence
 
 
 def _copied(stage: Stage, shape: Shape, start: int = 0, by: int = 1) -> Shape:
     """Return what is asked for with the dims of a shape that 0s copy as one counts from `start`; empty if it ends."""
-    outs = [step.out for step in stage.steps if isinstance(step.facts, CopiedZero) and step.out is not None]
+    outs = [step.out for step in stage.steps if step.rule == COPIED_ZERO and step.out is not None]
     target = list(stage.asked)
     for out in outs:
         axis = start + by * out
@@ -187,14 +184,16 @@ def _transpose_for_reshape(trace: Trace) -> Iterator[Misread]:
             axis = next(axis for axis in left if before[axis] == dim)
             left.remove(axis)
             perm.append(axis)
-        said = "the axes were swapped, as a transpose does: reshape keeps the reading order and moves only the cuts"
-        yield replace(trace.request, op="transpose", arguments={"perm": tuple(perm)}, switch=None), said
+        sentence = "the axes were swapped, as a transpose does: reshape keeps the reading order and moves only the cuts"
+        yield replace(trace.request, op="transpose", arguments={"perm": tuple(perm)}, switch=None), sentence
 
 
 def _reshape_for_transpose(trace: Trace) -> Iterator[Misread]:
     if trace.op == "transpose" and trace.output is not None and 0 not in trace.output:
-        said = "the elements were kept in their reading order, as a reshape does: transpose moves them with their axes"
-        yield replace(trace.request, op="reshape", arguments={"target": trace.output}), said
+        sentence = (
+            "the elements were kept in their reading order, as a reshape does: transpose moves them with their axes"
+        )
+        yield replace(trace.request, op="reshape", arguments={"target": trace.output}), sentence
 
 
 KINDS: Mapping[str, Callable[[Trace], Iterator[Misread]]] = {

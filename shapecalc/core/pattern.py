@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeAlias
+
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.conditions import Conditions, Never, combine, equal
 from shapecalc.core.dialects.base import KNOWN, element_type
 from shapecalc.core.dialects.numpy import NUMPY
-from shapecalc.core.dims import Dim, Monomial, Shape, monomial, named_dim, names, quotient, rewrite
+from shapecalc.core.dims import Dim, Monomial, Shape, always_whole, monomial, named_dim, names, quotient, rewrite
 from shapecalc.core.lookup import suggestion
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import DIFFERS, Problem, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import Token, brief, dim_text, rank_text, read_dim, read_dims, shape_text, tokens, visible
 from shapecalc.core.values import dims_of, elements_of, read_sizes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from shapecalc.core.answers import Chain, Trace
-
 
 # Patterns of shapes: what the shape of an array, or of an answer, must be.
 #
@@ -76,11 +73,11 @@ def read_pattern(text: str, argument: str) -> ShapePattern:
     text = " " * start + text[start:]  # the dims stay at their places
     if ANY_DIMS not in text:
         return ShapePattern(read_dims(text, argument), None, dtype)
-    pieces = tokens(text, argument)
-    gaps = [place for place, token in enumerate(pieces) if token.text == ANY_DIMS]
-    _check_gaps([pieces[place] for place in gaps], argument)
+    listed = tokens(text, argument)
+    gaps = [place for place, token in enumerate(listed) if token.text == ANY_DIMS]
+    _check_gaps([listed[place] for place in gaps], argument)
     dims, unknowns = [], 0
-    for place, token in enumerate(pieces):
+    for place, token in enumerate(listed):
         if place not in gaps:
             dim, unknowns = read_dim(token, unknowns, argument, place)
             dims.append(dim)
@@ -123,6 +120,11 @@ def _check_gaps(gaps: list[Token] | list[int], argument: str) -> None:
 
 
 # Shapes held against a pattern: which sizes its names take, and where a shape differs.
+
+
+Wanted: TypeAlias = int | str | Monomial | None
+Difference: TypeAlias = tuple[int | None, str]
+"""The dim that differs, None if it is the whole, and the reason."""
 
 
 class Matcher:
@@ -239,8 +241,8 @@ class Matcher:
             return f"{shown}, and {want} {'stands for itself' if own else 'cannot be that'}"
         if want == named_dim(known[0]):
             return f"{shown}, and {want} is {dim_text(sizes[known[0]])} ({origins[known[0]]})"
-        told = ", ".join(f"{name} is {dim_text(sizes[name])}: {origins[name]}" for name in known)
-        return f"{shown}, and {want} is {_shown(want, sizes)} ({told})"
+        known_sizes = ", ".join(f"{name} is {dim_text(sizes[name])}: {origins[name]}" for name in known)
+        return f"{shown}, and {want} is {_shown(want, sizes)} ({known_sizes})"
 
 
 def element_type_of(array: object) -> str | None:
@@ -281,11 +283,7 @@ def _solved(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], free: str = "") 
         found = quotient(size, rest) if power == 1 else quotient(rest, size)
     except (ZeroDivisionError, Never):
         return None
-    return found if _is_whole(found) else None
-
-
-def _is_whole(dim: Dim) -> bool:
-    return isinstance(dim, int) or (dim.denominator == 1 and all(power > 0 for _, power in dim.powers))
+    return found if always_whole(found) else None
 
 
 def _impossible(waiting: Mapping[int, Monomial], shape: Shape, sizes: Mapping[str, Dim]) -> int | None:
@@ -298,12 +296,6 @@ def _impossible(waiting: Mapping[int, Monomial], shape: Shape, sizes: Mapping[st
         except (Never, ZeroDivisionError):
             return at
     return None
-
-
-if TYPE_CHECKING:
-    Wanted = int | str | Monomial | None
-    Difference = tuple[int | None, str]
-    """The dim that differs, None if it is the whole, and the reason."""
 
 
 # What was expected of an answer: a shape, which is compared as it is written, or a pattern of shapes.
@@ -331,6 +323,8 @@ def unexpected(expected: ShapePattern, answer: Trace | Chain, sized: Iterable[st
     'expected N,C,64, got N,C*H*W/64,64'
     """
     output = answer.output or ()
+    if expected.dims == output and expected.gap is None and expected.dtype is None:
+        return None
     own = {name for trace in answer.traces for name in names(trace.request.dims) if name[0] != "?"}.union(sized)
     if expected.is_open(own):
         problem = Matcher(expected, own=own).problem(output, _element_type(answer))

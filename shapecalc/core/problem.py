@@ -6,7 +6,7 @@ from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Self
 
 
 # `Rule`: one rule, with the texts about it. The rules themselves are in the room `rules`.
@@ -30,18 +30,18 @@ class Rule(str):
     source: str
     """Where the rule is written down, or which library was run."""
 
-    def __new__(cls, id: str, sentence: str, explanation: str, example: str, source: str) -> Rule:
+    def __new__(cls, id: str, sentence: str, explanation: str, example: str, source: str) -> Self:
         """Make a rule from its id and its texts."""
         made = super().__new__(cls, id)
-        for name, text in zip(cls.__slots__, (example, explanation, sentence, source), strict=True):
+        for name, text in zip(Rule.__slots__, (example, explanation, sentence, source), strict=True):
             object.__setattr__(made, name, text)
         return made
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a rule cannot be changed")
 
-    def __reduce__(self) -> tuple[type[Rule], tuple[str, ...]]:
-        return Rule, (str(self), self.sentence, self.explanation, self.example, self.source)
+    def __reduce__(self) -> tuple[type[Rule], tuple[object, ...]]:
+        return type(self), (str(self), self.sentence, self.explanation, self.example, self.source)
 
     def as_json(self) -> dict[str, str]:
         """Return the rule as the JSON object that `shapecalc why --json` prints."""

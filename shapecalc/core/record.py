@@ -139,6 +139,8 @@ class FrozenDict(_Dict):
     (True, True)
     """
 
+    __slots__ = ()
+
     def __hash__(self) -> int:  # type: ignore[override]  # dict says that it has none
         return hash(frozenset(self.items()))
 

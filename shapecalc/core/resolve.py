@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace
 from shapecalc.core.ask import ask, check_attributes, check_names_known, setting_of, with_sizes
-from shapecalc.core.conditions import Conditions, Never, combine, divides, holds, put_sizes_in
+from shapecalc.core.conditions import Conditions, Never, combine, divides, holds, put_sizes_in, required
 from shapecalc.core.dialects.base import EmptyInfer, Zero, check_rank, checked_volume, spelled
 from shapecalc.core.dims import Monomial, Shape, all_known, names, substitute
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, misuse, refusal
 from shapecalc.core.record import replace
-from shapecalc.core.rules import CONTRADICTION, INDIVISIBLE, WRITTEN_FRACTION, KeptDim
+from shapecalc.core.rules import CONTRADICTION, INDIVISIBLE, KEEPS, WRITTEN_FRACTION
 from shapecalc.core.text import brief, shape_text, tokens
 from shapecalc.core.values import read_sizes
 
@@ -99,11 +99,8 @@ def _fractions(request: Request) -> tuple[Step, ...]:
         for index, dim in enumerate(dims if isinstance(dims, tuple) else ()):
             if not isinstance(dim, Monomial):
                 continue
-            try:
-                conditions = divides(dim, 1)
-            except Never:
-                message = f"{brief(str(dim))} is not a whole number for any sizes"
-                raise refusal(INDIVISIBLE, message, argument=argument, index=index) from None
+            message = f"{brief(str(dim))} is not a whole number for any sizes"
+            conditions = required(divides, dim, 1, refusal(INDIVISIBLE, message, argument=argument, index=index))
             if conditions:
                 steps.append(Step(WRITTEN_FRACTION, None, (), dim, conditions))
     return tuple(steps)
@@ -269,7 +266,8 @@ def zero_verdicts(trace: Trace) -> Verdicts:
     at = setting_of(request)
     known = names(request.dims)
     own = at.operator.steps is not None
-    if (own and at.operator.heeds_empty) or any(stage.kind is Kind.VIEW for stage in trace.stages):
+    heeds_empty = at.operator.heeds_empty and (own or at.operator.refuses is not None)
+    if heeds_empty or any(stage.kind is Kind.VIEW for stage in trace.stages):
         return dict.fromkeys(known)
     compared = any(condition.relation == "==" for condition in trace.conditions)
     verdicts: Verdicts = dict.fromkeys(known, None if compared else False)
@@ -319,7 +317,7 @@ def _count_verdicts(stage: Stage, reading: Reading, broken: set[str]) -> Verdict
 
 def _cut_verdicts(stage: Stage) -> Verdicts:
     """Return that the names of axes that are cut, and of their parts, are to be asked; what stays may be empty."""
-    cut = [step for step in stage.steps if step.out is not None and not isinstance(step.facts, KeptDim)]
+    cut = [step for step in stage.steps if step.out is not None and step.rule not in KEEPS]
     dims = [dim for step in cut for dim in (step.dim, *[stage.before[axis] for axis in step.sources])]
     return dict.fromkeys(names(dims))
 

@@ -29,6 +29,11 @@ NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x20
 """Characters that change the direction or the lines of the text around them."""
 
 
+def left_over(dim: Dim, by: Dim) -> str:
+    """Say how much of a dim is left over by a division, if both are numbers."""
+    return f", {brief(str(dim % by))} left over" if isinstance(dim, int) and isinstance(by, int) else ""
+
+
 def count_text(dims: Shape, volume: Dim) -> str:
     """Return the text of an element count, with its factors if there are several that it does not show itself.
 
@@ -146,50 +151,36 @@ def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
     >>> [token.span for token in tokens("[2, -1]")]
     [(1, 2), (4, 6)]
     """
-    start, end, bracketed = _find_dims(text, argument)
-    body = text[start:end]
-    if not body.strip() and bracketed:
-        return ()
+    place, end, bracketed = _find_dims(text, argument)
+    body = text[place:end]
+    if not body.strip():
+        if bracketed:
+            return ()
+        raise misuse("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
     separator = "x" if "x" in body and all(map(is_integer, body.split("x"))) else ","
-    if separator not in body and _stand_apart(body.split(), bracketed=bracketed):
-        return _words_apart(text, body.split(), start)
-    pieces, place = [], start
-    words = body.split(separator)
+    by_blanks = separator not in body and _are_dims(body.split(), bracketed=bracketed)
+    words = body.split() if by_blanks else body.split(separator)
     if len(words) > MOST_DIMS:
-        raise misuse(
-            f"{len(words)} dims, and no shape has more than {MOST_DIMS}", argument=argument, span=(start, start + 1)
-        )
+        message = f"{len(words)} dims, and no shape has more than {MOST_DIMS}"
+        raise misuse(message, argument=argument, span=(place, place + 1))
     if bracketed and len(words) > 1 and not words[-1].strip():
         words.pop()
-    if not body.strip():
-        raise misuse("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
+    found = []
     for index, word in enumerate(words):
-        stripped = word.strip()
-        at = place + len(word) - len(word.lstrip())
-        if not stripped:
-            raise misuse(
-                f"a dim is missing in '{visible(brief(text))}'", argument=argument, index=index, span=(place, place + 1)
-            )
-        pieces.append(Token(stripped, at))
+        place = text.index(word, place)
+        if not word.strip():
+            message = f"a dim is missing in '{visible(brief(text))}'"
+            raise misuse(message, argument=argument, index=index, span=(place, place + 1))
+        found.append(Token(word.strip(), place + len(word) - len(word.lstrip())))
         place += len(word) + 1
-    return tuple(pieces)
+    return tuple(found)
 
 
-def _stand_apart(words: list[str], *, bracketed: bool) -> bool:
+def _are_dims(words: list[str], *, bracketed: bool) -> bool:
     """Say whether words between blanks are dims of their own, and not factors of one. Names need brackets for that."""
     if not bracketed and not all(word in UNKNOWN or is_integer(word.removesuffix("L")) for word in words):
         return False
     return 1 < len(words) <= MOST_DIMS and not any(word[0] in "*/" or word[-1] in "*/" for word in words)
-
-
-def _words_apart(text: str, words: Iterable[str], start: int) -> tuple[Token, ...]:
-    """Return the tokens of dims that blanks separate."""
-    pieces = []
-    for word in words:
-        start = text.index(word, start)
-        pieces.append(Token(word, start))
-        start += len(word)
-    return tuple(pieces)
 
 
 def _find_dims(text: str, argument: str) -> tuple[int, int, bool]:
@@ -221,7 +212,7 @@ def is_integer(text: str) -> bool:
     return is_number(text.strip().removeprefix("-"))
 
 
-# What is said of a word that is no dim: the first character that does not fit, and what was meant.
+# The error for a word that is no dim: the first character that does not fit, and what was meant.
 
 
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
@@ -235,20 +226,15 @@ MOST_MISTYPED = 200
 def mistyped_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
     """Return the error for text that is not a dim. It names the first character that does not fit."""
     text, shown = part.text, visible(brief(whole.text))
-    if text.lstrip("-").isdigit() and len(text) > MAX_DIGITS:
-        return misuse(
-            f"a number of {len(text)} digits is too long for a dim", argument=argument, index=index, span=part.span
-        )
-    if len(text) > LONGEST_WORD:
-        return misuse(f"{len(text)} characters are too many for a dim", argument=argument, index=index, span=part.span)
-    place = part.start + _first_misfit(text)
-    message = (
-        f"'{visible(text[_first_misfit(text)])}' is not allowed in '{shown}'"
-        if text.strip()
-        else f"a factor is missing in '{shown}'"
-    )
-    hint = _meant(whole.text, text[place - part.start :][:1])
-    return misuse(message, hint, argument=argument, index=index, span=(place, place + 1))
+    long_number = text.lstrip("-").isdigit() and len(text) > MAX_DIGITS
+    if long_number or len(text) > LONGEST_WORD:
+        long = f"a number of {len(text)} digits is too long" if long_number else f"{len(text)} characters are too many"
+        return misuse(f"{long} for a dim", argument=argument, index=index, span=part.span)
+    misfit = _first_misfit(text)
+    not_allowed = f"'{visible(text[misfit])}' is not allowed" if text.strip() else "a factor is missing"
+    place = part.start + misfit
+    hint = _meant(whole.text, text[misfit : misfit + 1])
+    return misuse(f"{not_allowed} in '{shown}'", hint, argument=argument, index=index, span=(place, place + 1))
 
 
 def _meant(word: str, misfit: str) -> str:
@@ -315,13 +301,9 @@ def read_shape(text: str, argument: str = "input") -> Shape:
     dims = read_dims(text, argument)
     for index, dim in enumerate(dims):
         if isinstance(dim, int) and dim < 0:
-            raise misuse(
-                f"{dim} is not the size of an input dim",
-                NAME_IT,
-                argument=argument,
-                index=index,
-                span=tokens(text, argument)[index].span,
-            )
+            span = tokens(text, argument)[index].span
+            message = f"{dim} is not the size of an input dim"
+            raise misuse(message, NAME_IT, argument=argument, index=index, span=span)
     return dims
 
 
@@ -354,13 +336,9 @@ def read_target(text: str, argument: str = "target") -> Shape:
         if isinstance(dim, Monomial) and any(name.startswith("?") for name, _ in dim.powers):
             unknown = "?" if "?" in token.text else "None"
             place = token.start + token.text.index(unknown)
-            raise misuse(
-                f"{unknown} is an unknown size, so it cannot be requested",
-                "write -1 to infer the dim, or a name",
-                argument=argument,
-                index=index,
-                span=(place, place + len(unknown)),
-            )
+            span = place, place + len(unknown)
+            message = f"{unknown} is an unknown size, so it cannot be requested"
+            raise misuse(message, "write -1 to infer the dim, or a name", argument=argument, index=index, span=span)
     return dims
 
 
@@ -391,41 +369,37 @@ def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Di
     if word.isidentifier() and word.isascii() and len(word) <= LONGEST_WORD:
         return named_dim(word), unknowns
     if len(word) > LONGEST_WORD or not (word.isascii() and word.isprintable()):
-        raise _mistyped_error(token, token, argument, index)
+        raise mistyped_error(token, token, argument, index)
     numerator, denominator, powers = 1, 1, dict[str, int]()
     for divides, factor in _factors(token):
         text = factor.text.strip()
-        if is_number(text):
-            numerator, denominator = (
-                (numerator, denominator * int(text)) if divides else (numerator * int(text), denominator)
-            )
+        if is_number(text) and divides:
+            denominator *= int(text)
+        elif is_number(text):
+            numerator *= int(text)
         elif text == "?" or text.isidentifier():
             name = f"?{unknowns}" if text in UNKNOWN else text
             unknowns += text in UNKNOWN
             powers[name] = powers.get(name, 0) + (-1 if divides else 1)
         else:
-            raise _mistyped_error(factor, token, argument, index)
+            raise mistyped_error(factor, token, argument, index)
     return _product_dim(numerator, denominator, powers, token, argument, index), unknowns
-
-
-def _mistyped_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
-
-    return mistyped_error(part, whole, argument, index)
 
 
 def _product_dim(
     numerator: int, denominator: int, powers: dict[str, int], token: Token, argument: str, index: int
 ) -> Dim:
     """Return the dim that a written product makes; raise `ShapeError` (usage) if it makes none."""
-    shown = visible(brief(token.text))
     if denominator == 0:
-        raise misuse(f"{shown} divides by 0", argument=argument, index=index, span=token.span)
-    if max(numerator, denominator) >= TOO_LARGE:
-        raise misuse(f"{shown} has more digits than any size", argument=argument, index=index, span=token.span)
-    dim = lowest_terms(numerator, denominator, powers)
-    if not isinstance(dim, int) and not dim.powers:
-        raise misuse(f"{shown} is not a whole number", argument=argument, index=index, span=token.span)
-    return dim
+        wrong = "divides by 0"
+    elif max(numerator, denominator) >= TOO_LARGE:
+        wrong = "has more digits than any size"
+    else:
+        dim = lowest_terms(numerator, denominator, powers)
+        if isinstance(dim, int) or dim.powers:
+            return dim
+        wrong = "is not a whole number"
+    raise misuse(f"{visible(brief(token.text))} {wrong}", argument=argument, index=index, span=token.span)
 
 
 def _factors(token: Token) -> list[tuple[bool, Token]]:

@@ -64,8 +64,8 @@ def shape_of(value: object, argument: str = "input") -> Shape:
     >>> shape_of(Layer()), shape_of([2, None])
     ((?, 3), (2, ?))
     """
-    held = None if type(value) is tuple else getattr(value, "shape", None)
-    return dims_of(value if held is None else held, argument, lowest=0)
+    shape = None if type(value) is tuple else getattr(value, "shape", None)
+    return dims_of(value if shape is None else shape, argument, lowest=0)
 
 
 def dims_of(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
@@ -228,8 +228,8 @@ def _written(ends: Iterable[object], argument: str) -> str:
     return f"{first}:{last}" + (f":{each}" if each else "")
 
 
-if TYPE_CHECKING:
-    Ends = tuple[int | None, int | None, int | None]
+Ends = tuple[int | None, int | None, int | None]
+"""The start, the stop and the step of a slice."""
 
 
 # How patterns of axes are written: `b c (h p) -> b h (p c)`, as einops has them. Each token keeps its place.
@@ -243,7 +243,7 @@ MOST_DIGITS = 18
 WRITE_ONE = "write names for the axes, as in 'b c h w -> b (h w) c'"
 
 
-class Part(Record):
+class AxisGroup(Record):
     """One dim of a side: one axis, or those in a pair of brackets."""
 
     axes: tuple[Token, ...]
@@ -259,35 +259,35 @@ class Part(Record):
         return f"({words})" if self.grouped else words
 
 
-class Pattern(Record):
+class AxisPattern(Record):
     """Both sides of a pattern, dim by dim."""
 
-    left: tuple[Part, ...]
-    right: tuple[Part, ...]
+    left: tuple[AxisGroup, ...]
+    right: tuple[AxisGroup, ...]
 
 
-def read_pattern(text: object, argument: str = "pattern") -> Pattern:
+def read_axis_pattern(text: object, argument: str = "pattern") -> AxisPattern:
     """Return the pattern that a text writes; raise `ShapeError` (usage) if it writes none.
 
-    >>> [part.text for part in read_pattern("b c (h p) -> b h (p c)").right]
+    >>> [part.text for part in read_axis_pattern("b c (h p) -> b h (p c)").right]
     ['b', 'h', '(p c)']
     """
     if not isinstance(text, str):
         raise misuse(f"{argument} is a text such as 'b c h -> b h c', not {describe(text)}", argument=argument)
     found = text.count(ARROW)
     if found != 1:
-        said = "no arrow ->" if not found else f"{found} arrows ->"
-        raise misuse(f"a pattern has a left and a right side, and this has {said}", WRITE_ONE, argument=argument)
+        arrows = "no arrow ->" if not found else f"{found} arrows ->"
+        raise misuse(f"a pattern has a left and a right side, and this has {arrows}", WRITE_ONE, argument=argument)
     middle = text.index(ARROW)
     left = _side(text, 0, middle, argument)
     right = _side(text, middle + len(ARROW), len(text), argument)
     _check_sides(left, right, argument)
-    return Pattern(left, right)
+    return AxisPattern(left, right)
 
 
-def _side(text: str, start: int, end: int, argument: str) -> tuple[Part, ...]:
+def _side(text: str, start: int, end: int, argument: str) -> tuple[AxisGroup, ...]:
     """Return the dims of one side of a pattern."""
-    parts, group, opened = list[Part](), list[Token](), -1
+    parts, group, opened = list[AxisGroup](), list[Token](), -1
     for token in _words(text, start, end):
         if token.text == "(":
             if opened >= 0:
@@ -296,12 +296,12 @@ def _side(text: str, start: int, end: int, argument: str) -> tuple[Part, ...]:
         elif token.text == ")":
             if opened < 0:
                 raise unreadable("a bracket that was never opened", token, argument)
-            parts.append(Part(tuple(group), opened, True))
+            parts.append(AxisGroup(tuple(group), opened, True))
             opened = -1
         elif opened >= 0:
             group.append(_axis(token, argument))
         else:
-            parts.append(Part((_axis(token, argument),), token.start))
+            parts.append(AxisGroup((_axis(token, argument),), token.start))
     if opened >= 0:
         raise unreadable("a bracket that is never closed", Token("(", opened), argument)
     if len(parts) > MOST_DIMS:
@@ -333,7 +333,7 @@ def _axis(token: Token, argument: str) -> Token:
     return token
 
 
-def _check_sides(left: tuple[Part, ...], right: tuple[Part, ...], argument: str) -> None:
+def _check_sides(left: tuple[AxisGroup, ...], right: tuple[AxisGroup, ...], argument: str) -> None:
     """Refuse an axis that a side names twice, or that only the left one has, and `(...)` at the left."""
     first, second = ([axis for part in side for axis in part.axes] for side in (left, right))
     for axes in (first, second):

@@ -12,27 +12,27 @@ from math import prod
 from random import Random
 
 from shapecalc.core.lookup import lookup
-from shapecalc.core.ops.transpose import MovedAxes, TakenAxis
+from shapecalc.core.ops.transpose import MOVED_AXES, TAKEN_AXIS
 from shapecalc.core.problem import Rule
 from shapecalc.core.rules import (
     BELOW_MINUS_ONE,
+    COPIED_ZERO,
     INDIVISIBLE,
+    INFERRED,
+    INFERRED_EMPTY,
+    KEPT_DIM,
+    LITERAL_ZERO,
     NEGATIVE_AXIS,
     NEGATIVE_SIZE,
+    NEW_DIM,
     NOT_A_PERMUTATION,
     NOT_BROADCASTABLE,
+    STRETCHED,
     TWO_INFERS,
     VOLUME_MISMATCH,
     ZERO_BESIDE_INFER,
     ZERO_OUT_OF_RANGE,
     ZERO_VOLUME_INFER,
-    CopiedZero,
-    Inferred,
-    InferredEmpty,
-    KeptDim,
-    LiteralZero,
-    NewDim,
-    Stretched,
 )
 from shapecalc.core.text import shape_text
 from shapecalc.teaching import ALL, TOPICS
@@ -153,7 +153,7 @@ def _cycle(random: Random, rank: int) -> list[int]:
             return perm
 
 
-@_kind("copied", "zero", 1, CopiedZero.rule)
+@_kind("copied", "zero", 1, COPIED_ZERO)
 def copied(random: Random, level: Level) -> str:
     """Draw a reshape whose 0s copy dims, while a dim behind them is split."""
     shape = [*_shape(random, level), 2 * random.randint(2, level.most)]
@@ -162,7 +162,7 @@ def copied(random: Random, level: Level) -> str:
     return _line("reshape", shape, [*target, 2, shape[-1] // 2])
 
 
-@_kind("from-the-left", "zero", 1, CopiedZero.rule, least=3)
+@_kind("from-the-left", "zero", 1, COPIED_ZERO, least=3)
 def copied_from_the_left(random: Random, level: Level) -> str:
     """Draw a reshape to fewer dims, whose 0s stand behind a -1."""
     shape = _shape(random, level)
@@ -185,7 +185,7 @@ def copied_too_much(random: Random, level: Level) -> str:
     return _line("reshape", shape, target)
 
 
-@_kind("literal", "zero", 3, LiteralZero.rule)
+@_kind("literal", "zero", 3, LITERAL_ZERO)
 def literal_zero(random: Random, level: Level) -> str:
     """Draw a reshape of an empty tensor whose 0 is a dim."""
     shape = [0, *_shape(random, level)]
@@ -199,7 +199,7 @@ def literal_zero_beside_infer(random: Random, level: Level) -> str:
     return _line("reshape", shape, random.sample([0, -1, *shape[1:-1]], level.rank + 1), "--allowzero")
 
 
-@_kind("inferred", "infer", 1, Inferred.rule, least=3)
+@_kind("inferred", "infer", 1, INFERRED, least=3)
 def inferred(random: Random, level: Level) -> str:
     """Draw a reshape with a -1."""
     target = _cut(random, shape := _shape(random, level))
@@ -222,7 +222,7 @@ def two_inferred(random: Random, level: Level) -> str:
     return _line("reshape", shape, random.sample([-1, -1, random.choice(shape)], 3))
 
 
-@_kind("beside-copies", "infer", 2, Inferred.rule, least=3)
+@_kind("beside-copies", "infer", 2, INFERRED, least=3)
 def inferred_beside_copies(random: Random, level: Level) -> str:
     """Draw a reshape with a 0 and a -1."""
     shape = _shape(random, level)
@@ -238,7 +238,7 @@ def below_minus_one(random: Random, level: Level) -> str:
     return _line("reshape", shape, [-random.randint(2, 4), *shape[1:]])
 
 
-@_kind("with-names", "infer", 4, Inferred.rule, least=3)
+@_kind("with-names", "infer", 4, INFERRED, least=3)
 def inferred_with_names(random: Random, level: Level) -> str:
     """Draw a reshape of a batch of any size, with a -1."""
     first, *rest = _shape(random, level)
@@ -253,14 +253,14 @@ def inferred_of_nothing(random: Random, level: Level) -> str:
     return _line("reshape", [0, *_shape(random, level)], [0, -1])
 
 
-@_kind("of-nothing-in-openvino", "infer", 5, InferredEmpty.rule)
+@_kind("of-nothing-in-openvino", "infer", 5, INFERRED_EMPTY)
 def inferred_empty(random: Random, level: Level) -> str:
     """Draw the same in OpenVINO, which has an answer."""
     switch = random.choice(["--special-zero", "--no-special-zero"])
     return f"{inferred_of_nothing(random, level)} --dialect openvino {switch}"
 
 
-@_kind("swapped", "perm", 1, TakenAxis.rule)
+@_kind("swapped", "perm", 1, TAKEN_AXIS)
 def swapped(random: Random, level: Level) -> str:
     """Draw a transpose that swaps two axes."""
     one, other = random.sample(range(level.rank), 2)
@@ -269,13 +269,13 @@ def swapped(random: Random, level: Level) -> str:
     return _line("transpose", _shape(random, level), perm)
 
 
-@_kind("cycled", "perm", 1, TakenAxis.rule, least=3)
+@_kind("cycled", "perm", 1, TAKEN_AXIS, least=3)
 def cycled(random: Random, level: Level) -> str:
     """Draw a transpose whose permutation is not its own inverse."""
     return _line("transpose", _shape(random, level), _cycle(random, level.rank))
 
 
-@_kind("reversed", "perm", 2, MovedAxes.rule, least=3)
+@_kind("reversed", "perm", 2, MOVED_AXES, least=3)
 def reversed_axes(random: Random, level: Level) -> str:
     """Draw a transpose without a permutation."""
     return _line("transpose", _shape(random, level))
@@ -289,7 +289,7 @@ def no_permutation(random: Random, level: Level) -> str:
     return _line("transpose", _shape(random, level), random.choice([twice, perm[:-1]]))
 
 
-@_kind("negative", "perm", 3, TakenAxis.rule, least=3)
+@_kind("negative", "perm", 3, TAKEN_AXIS, least=3)
 def negative_axes(random: Random, level: Level) -> str:
     """Draw a transpose with a negative axis, in a framework that has these."""
     return f"{refused_axes(random, level)} --dialect {random.choice(['numpy', 'torch'])}"
@@ -302,7 +302,7 @@ def refused_axes(random: Random, level: Level) -> str:
     return _line("transpose", _shape(random, level), perm)
 
 
-@_kind("two-transposes", "perm", 4, TakenAxis.rule, least=3)
+@_kind("two-transposes", "perm", 4, TAKEN_AXIS, least=3)
 def two_transposes(random: Random, level: Level) -> str:
     """Draw a chain of two transposes."""
     stages = (f"transpose {shape_text(tuple(_cycle(random, level.rank)))}" for _ in range(2))
@@ -317,13 +317,13 @@ def _turned(random: Random, rank: int) -> list[int]:
             return perm
 
 
-@_kind("shuffled", "shuffle", 1, CopiedZero.rule, least=3)
+@_kind("shuffled", "shuffle", 1, COPIED_ZERO, least=3)
 def shuffled(random: Random, level: Level) -> str:
     """Draw a Shuffle whose 0 copies a dim that its first transpose has moved."""
     return _line("shuffle", _shape(random, level), "--first", _turned(random, level.rank), "--to", [0, -1])
 
 
-@_kind("shuffled-to-numbers", "shuffle", 1, TakenAxis.rule, least=3)
+@_kind("shuffled-to-numbers", "shuffle", 1, TAKEN_AXIS, least=3)
 def shuffled_to_numbers(random: Random, level: Level) -> str:
     """Draw a Shuffle with a first transpose and a reshape that merges what it brings together."""
     shape, perm = _shape(random, level), _cycle(random, level.rank)
@@ -331,14 +331,14 @@ def shuffled_to_numbers(random: Random, level: Level) -> str:
     return _line("shuffle", shape, "--first", perm, "--to", [moved[0] * moved[1], *moved[2:-1], -1])
 
 
-@_kind("shuffled-second", "shuffle", 2, TakenAxis.rule, least=3)
+@_kind("shuffled-second", "shuffle", 2, TAKEN_AXIS, least=3)
 def shuffled_second(random: Random, level: Level) -> str:
     """Draw a Shuffle that reshapes first and transposes then."""
     shape = _shape(random, level)
     return _line("shuffle", shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
 
 
-@_kind("shuffled-twice", "shuffle", 3, Inferred.rule, least=3)
+@_kind("shuffled-twice", "shuffle", 3, INFERRED, least=3)
 def shuffled_twice(random: Random, level: Level) -> str:
     """Draw a Shuffle of all three stages."""
     shape, perm = _shape(random, level), _cycle(random, level.rank)
@@ -368,14 +368,14 @@ def _with_ones(random: Random, shape: Shape) -> list[int]:
     return [1 if at in ones else dim for at, dim in enumerate(shape)]
 
 
-@_kind("stretched", "broadcast", 1, Stretched.rule)
+@_kind("stretched", "broadcast", 1, STRETCHED)
 def stretched(random: Random, level: Level) -> str:
     """Draw an expand that repeats dims of 1."""
     shape = _shape(random, level)
     return _line("expand", _with_ones(random, shape), shape)
 
 
-@_kind("new-dims", "broadcast", 1, NewDim.rule, least=3)
+@_kind("new-dims", "broadcast", 1, NEW_DIM, least=3)
 def new_dims(random: Random, level: Level) -> str:
     """Draw an expand to more dims than the input has."""
     target = _shape(random, level)
@@ -392,7 +392,7 @@ def no_broadcast(random: Random, level: Level) -> str:
     return _line("expand", given, target)
 
 
-@_kind("both-ways", "broadcast", 2, Stretched.rule, least=3)
+@_kind("both-ways", "broadcast", 2, STRETCHED, least=3)
 def both_ways(random: Random, level: Level) -> str:
     """Draw an expand in which a 1 of the target gives way, too."""
     shape = _shape(random, level)
@@ -409,7 +409,7 @@ def one_way(random: Random, level: Level) -> str:
     return _line("expand", shape, _with_ones(random, shape), "--dialect", random.choice(["torch", "numpy"]))
 
 
-@_kind("kept-by-minus-one", "broadcast", 3, KeptDim.rule, least=3)
+@_kind("kept-by-minus-one", "broadcast", 3, KEPT_DIM, least=3)
 def kept_by_minus_one(random: Random, level: Level) -> str:
     """Draw an expand in PyTorch, where -1 keeps a dim."""
     target = _shape(random, level)

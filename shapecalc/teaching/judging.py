@@ -19,9 +19,9 @@ from shapecalc.core.fixing import answer_chain
 from shapecalc.core.follow import follow, follow_back
 from shapecalc.core.mistakes import Mistake, misplacement_of, mistake_of
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.transpose import TakenAxis
+from shapecalc.core.ops.transpose import TAKEN_AXIS
 from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.rules import TWO_INFERS, CopiedZero, Given, Inferred, Regrouped, Stretched
+from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED, TWO_INFERS
 from shapecalc.core.text import (
     brief,
     count_text,
@@ -49,7 +49,7 @@ FOLLOW_AGAIN = "count the elements that come before it, in reading order, before
 EVERY_RULE = "it is not refused: no rule forbids it, so begin with dim 0"
 NAME = re.compile(r"[^\W\d]\w*|\?")
 """The names of sizes, and the sign of one that nobody knows."""
-TRIED = {Kind.PERMUTE: TakenAxis.rule, Kind.EXPAND: Stretched.rule}
+TRIED = {Kind.PERMUTE: TAKEN_AXIS, Kind.EXPAND: STRETCHED}
 """The rule that settles each dim of a stage, where that is the same for all."""
 COPIES, INFERS = 0, -1
 MOST_TRIED = 1000
@@ -216,7 +216,7 @@ def rungs(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> t
     if stage is None or task.follow:
         return (FOLLOW_AGAIN if task.follow else COUNT_AGAIN,)
     steps = [(out, _settling(stage, out)) for out in _differences(right, prediction) or range(len(right or ()))]
-    ruled = [(out, step) for out, step in steps if step and not isinstance(step.facts, Given)]
+    ruled = [(out, step) for out, step in steps if step and step.rule != GIVEN]
     out, step = (ruled or steps or [(0, None)])[0]
     if step is None or step.out is None:
         return _rungs_of_stage(stage)
@@ -228,12 +228,12 @@ def _rungs_of_stage(stage: Stage) -> tuple[str, ...]:
 
     They look like those for any other stage, so that they do not say which it is.
     """
-    rules = [step.rule for step in stage.steps if not isinstance(step.facts, Given)][: 1 if stage.finished else None]
+    rules = [step.rule for step in stage.steps if step.rule != GIVEN][: 1 if stage.finished else None]
     if not rules and stage.kind in TRIED:
         rules = [TRIED[stage.kind]]
     if not rules:
-        rules = [rule for code, rule in ((INFERS, Inferred.rule), (COPIES, CopiedZero.rule)) if code in stage.asked]
-    rule = rules[-1] if rules else Regrouped.rule
+        rules = [rule for code, rule in ((INFERS, INFERRED), (COPIES, COPIED_ZERO)) if code in stage.asked]
+    rule = rules[-1] if rules else REGROUPED
     shapes = {"input": stage.before} | ({"asked": stage.asked} if stage.asked else {})
     rows = (f"{name}   {'   '.join(map(str, shape))}" for name, shape in shapes.items())
     return f"{rule.sentence}  [{rule}]", "\n".join(rows), COUNT_AGAIN
@@ -255,9 +255,9 @@ def correction(task: Task, answer: Trace | Chain, rule: str = "", prediction: Pr
     if right is None and answer.problem is not None:
         return visible(f"it is refused: {answer.problem.message} [{answer.problem.rule}]")
     missed = [_settling(stage, out) for out in _differences(right, None if task.follow else prediction)]
-    wrong = [step for step in missed if step and not isinstance(step.facts, Given)]
+    wrong = [step for step in missed if step and step.rule != GIVEN]
     own = stage.steps if stage else ()
-    ruled = [step for step in own if step.out is not None and not isinstance(step.facts, Given)]
+    ruled = [step for step in own if step.out is not None and step.rule != GIVEN]
     named = [step for step in ruled if step.rule == rule] or [step for step in answer.steps if step.rule == rule]
     reason = "; ".join(f"{step.why} [{step.rule}]" for step in wrong[:1] or named or ruled[-1:] or own[-1:])
     return visible(f"it is {'refused' if right is None else prediction_text(right)}: {reason}")
@@ -277,18 +277,18 @@ def account(answer: Trace | Chain) -> str:
 def _stage_account(stage: Stage) -> list[str]:
     """Return what each dim of a stage comes from, but for those that the request itself names."""
     if stage.kind is Kind.PERMUTE:
-        taken = (step.sources[0] for step in stage.steps if isinstance(step.facts, TakenAxis))
+        taken = (step.sources[0] for step in stage.steps if step.rule == TAKEN_AXIS)
         shapes = (tuple(taken), stage.before, stage.after or ())
         return ["{} takes dims {} of {}: {}".format(stage.label, *map(shape_text, shapes))]
-    return [_step_account(step) for step in stage.steps if step.out is not None and not isinstance(step.facts, Given)]
+    return [_step_account(step) for step in stage.steps if step.out is not None and step.rule != GIVEN]
 
 
 def _step_account(step: Step) -> str:
-    match step.facts:
-        case CopiedZero():
-            return f"the 0 at index {step.out} copies dim {step.sources[0]}, which is {step.value}"
-        case Inferred(have=have, known=known):
-            return f"-1 = {have} / {f'({known})' if '*' in str(known) else known} = {step.value}"
+    if step.rule == COPIED_ZERO:
+        return f"the 0 at index {step.out} copies dim {step.sources[0]}, which is {step.value}"
+    if step.rule == INFERRED:
+        have, known = step.facts["have"], step.facts["known"]
+        return f"-1 = {have} / {f'({known})' if '*' in str(known) else known} = {step.value}"
     return step.why
 
 

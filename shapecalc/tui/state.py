@@ -11,7 +11,7 @@ from shapecalc.core.commands import split, stage_line
 from shapecalc.core.fixing import Fix, apply
 from shapecalc.core.mistakes import Mistake, mistake_of, twin_of
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.rules import Merged
+from shapecalc.core.rules import MERGED
 from shapecalc.tui.predictions import Hole, Predictions, Score
 from shapecalc.tui.question import Question, answer_question
 from shapecalc.view.grid import journey_of
@@ -225,7 +225,7 @@ class State:
     @property
     def gives_away(self) -> bool:
         """Whether the picture of the step at hand would show dims that are hidden, as the cuts of a merge do."""
-        return self.answer is not None and bool(self.holes) and isinstance(self.answer.steps[self.at].facts, Merged)
+        return self.answer is not None and bool(self.holes) and self.answer.steps[self.at].rule == MERGED
 
     @property
     def mistake(self) -> Mistake | None:

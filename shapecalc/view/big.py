@@ -13,7 +13,7 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.layout import Group
 from shapecalc.core.record import replace
-from shapecalc.core.rules import CopiedZero, Inferred, InferredEmpty
+from shapecalc.core.rules import COPIED_ZERO, INFERRED, INFERRED_EMPTY
 from shapecalc.view.canvas import UNICODE, Canvas, stack
 from shapecalc.view.layout import NO_MARK, Cell, Layout, colour, layouts, mark_text, place_of
 
@@ -139,9 +139,9 @@ def big(
 def _copying(layout: Layout, at: int) -> Layout:
     """Return a layout whose links are the sizes that 0s copy, if the step at hand copies one: elements go elsewhere."""
     steps = dict(zip(layout.numbers, layout.stage.steps, strict=False))
-    if at not in steps or not isinstance(steps[at].facts, CopiedZero):
+    if at not in steps or steps[at].rule != COPIED_ZERO:
         return layout
-    copied = {step.out for step in steps.values() if isinstance(step.facts, CopiedZero) and step.out is not None}
+    copied = {step.out for step in steps.values() if step.rule == COPIED_ZERO and step.out is not None}
     cells = tuple(replace(cell, mark=NO_MARK) for cell in layout.cells)
     return replace(layout, cells=cells, links=tuple(Group((out,), (out,)) for out in sorted(copied)))
 
@@ -174,10 +174,10 @@ def _line(text: str, width: int) -> list[Text]:
 
 def _sum_text(answer: Trace | Chain, at: int, holes: Mapping[Hole, str]) -> str:
     """Return the division of a -1 at step `at`; empty for other steps."""
-    facts = answer.steps[at].facts if at < len(answer.steps) else None
-    if not isinstance(facts, (Inferred, InferredEmpty)):
+    step = answer.steps[at] if at < len(answer.steps) else None
+    if step is None or step.rule not in (INFERRED, INFERRED_EMPTY):
         return ""
-    return f"{facts.have}/{facts.known}={UNICODE.unknown if holes else answer.steps[at].value}"
+    return f"{step.facts['have']}/{step.facts['known']}={UNICODE.unknown if holes else step.value}"
 
 
 def _columns(layout: Layout, sides: tuple[Side, Side, Side], hidden: set[int], scale: Scale) -> list[Text]:

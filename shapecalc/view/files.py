@@ -20,7 +20,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import command_line
 from shapecalc.core.lookup import lookup
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.rules import Merged
+from shapecalc.core.rules import MERGED
 from shapecalc.core.text import brief, shape_text, visible
 from shapecalc.view.canvas import UNICODE, clip_line, contrast, packed, stack, strokes_for
 from shapecalc.view.flow import flow, rail, strip
@@ -227,7 +227,7 @@ def still_text(answer: Trace | Chain, at: int | None, width: int) -> Text:
     place = main_step(answer, width) if at is None else at
     here = at if at is not None or answer.problem is None else len(answer.steps)
     holes = {} if at is None else dict.fromkeys(unsettled(answer, at + 1), UNICODE.hole)
-    merges = at is not None and isinstance(answer.steps[at].facts, Merged)
+    merges = at is not None and answer.steps[at].rule == MERGED
     drawn = Text() if merges and holes else picture(answer, place, width=width, height=HEIGHT, hides_late=bool(holes))
     divisions = sums(layouts(answer)) if at is None and not infers(answer, place) else ()
     parts = [

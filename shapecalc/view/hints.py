@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from shapecalc.core import rules
 from shapecalc.core.answers import Kind, Request, Stage, Step
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.problem import Rule
 from shapecalc.core.record import Record
-from shapecalc.core.rules import CopiedZero, Given, Inferred, InferredEmpty, Merged
 from shapecalc.core.text import shape_text
 
 UNKNOWN = "?"
@@ -105,16 +105,16 @@ def _rule_text(rule: Rule) -> str:
 
 
 def _question(stage: Stage, step: Step, out: int | None) -> str:
-    match step.facts:
-        case CopiedZero():
+    match step.rule:
+        case rules.COPIED_ZERO:
             return f"what does the 0 at index {out} copy?"
-        case Inferred() | InferredEmpty():
+        case rules.INFERRED | rules.INFERRED_EMPTY:
             return f"what must the -1 at index {out} be?"
         case _ if _takes_axis(stage, step):
             return f"how large is dim {out} after {stage_name(stage)} {','.join(map(str, stage.asked))}?"
-        case Given():
+        case rules.GIVEN:
             return f"what is asked for at index {out}?"
-        case Merged():
+        case rules.MERGED:
             return f"how large is dim {out}, which merges axes?"
     return f"how large is dim {out} after {stage_name(stage)}?"
 
@@ -125,14 +125,14 @@ def _where(stage: Stage, step: Step, out: int | None, name: str) -> str:
     asked = {"asked": [str(dim) for dim in stage.asked]}
     marked: Collection[int | None] = step.sources
     note = ""
-    match step.facts:
-        case CopiedZero():
+    match step.rule:
+        case rules.COPIED_ZERO:
             heading, note = f"the 0 is at index {out}:", "count from the left"
-        case Inferred() | InferredEmpty():
+        case rules.INFERRED | rules.INFERRED_EMPTY:
             heading, rows, marked = f"all elements of the {name}, divided by every dim that is known:", rows | asked, ()
         case _ if _takes_axis(stage, step):
             heading, note = f"index {out} of {','.join(asked['asked'])} says which dim to take:", "this one"
-        case Given():
+        case rules.GIVEN:
             heading, rows, marked, note = f"index {out} of what is asked for:", asked, (out,), "it stands for itself"
         case _:
             heading = f"dim {out} is made of:" if step.sources else f"no dim of the {name} becomes dim {out}:"
@@ -166,7 +166,7 @@ def _arithmetic(step: Step) -> str:
     >>> _arithmetic(sc.reshape((2, 3, 4), (2, -1)).steps[1])
     '-1 is 24 elements (2*3*4) / 2 known = ?'
     """
-    if isinstance(step.facts, Given):
+    if step.rule == rules.GIVEN:
         return GIVEN.format("number" if isinstance(step.value, int) else "name")
     sentence = step.why
     found = [*re.finditer(rf"(?<![\w*/.-]){re.escape(str(step.value))}(?![\w*/])", sentence)]

@@ -21,15 +21,15 @@ from shapecalc.core.layout import Group, Piece, groups, pieces
 from shapecalc.core.problem import Problem
 from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import (
-    CopiedZero,
-    DroppedOne,
-    Inferred,
-    InferredEmpty,
-    InsertedOne,
-    KeptDim,
-    Merged,
-    NewDim,
-    Stretched,
+    COPIED_ZERO,
+    DROPPED_ONE,
+    INFERRED,
+    INFERRED_EMPTY,
+    INSERTED_ONE,
+    KEEPS,
+    MERGED,
+    NEW_DIM,
+    STRETCHED,
 )
 from shapecalc.core.text import shape_text
 from shapecalc.view.canvas import Strokes, clip
@@ -49,12 +49,20 @@ NEW = "new"
 """The mark of a dim that was not there before."""
 CUTTING = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE)
 """The kinds of stages that cut the elements anew."""
-POSITIONS = (Kind.SLICE, Kind.SPLIT, Kind.ROLL, Kind.FLIP)
-"""The kinds of stages that keep or move positions of axes as they were asked to."""
-INFERS = (Inferred, InferredEmpty)
-"""The facts of a -1."""
-MADE = (InsertedOne, NewDim, Merged)
-"""The facts of a dim that may have no source axis."""
+INFERS = (INFERRED, INFERRED_EMPTY)
+"""The rules of a -1."""
+TOKENS = {
+    COPIED_ZERO: "0",
+    INFERRED: "-1",
+    INFERRED_EMPTY: "-1",
+    "keep-positions": "{text}",
+    "split-axis": "part {part}",
+    "roll-axis": "by {shift}",
+    "reverse-axis": "back",
+}
+"""The texts on the lines into dims, by the rule that settles the dim."""
+MADE = (INSERTED_ONE, NEW_DIM, MERGED)
+"""The rules of a dim that may have no source axis."""
 
 
 class NamedAtom(Record):
@@ -285,9 +293,9 @@ def _finished_cells(stage: Stage, own: list[tuple[int, Step]]) -> list[Cell]:
     """Return the dims after a stage, each with the number of the step that settles it."""
     dims = stage.after or ()
     last = own[-1][0]
-    settled = _settled_cells(stage, own)
+    settled = _settled_cells(own)
     if stage.kind is Kind.SQUEEZE:
-        keeps = {step.sources[0]: number for number, step in own if isinstance(step.facts, KeptDim)}
+        keeps = {step.sources[0]: number for number, step in own if step.rule in KEEPS}
         gone = {*dropped_axes(stage)}
         kept = [axis for axis in range(len(stage.before)) if axis not in gone]
         settled = {out: Cell(dims[out], keeps.get(axis, last)) for out, axis in enumerate(kept)}
@@ -296,7 +304,7 @@ def _finished_cells(stage: Stage, own: list[tuple[int, Step]]) -> list[Cell]:
 
 def _unfinished_cells(stage: Stage, own: list[tuple[int, Step]], never: int) -> list[Cell]:
     """Return the dims that a refused stage settled, and what was asked for at the places of the others."""
-    settled, asked = _settled_cells(stage, own), _asked_cells(stage)
+    settled, asked = _settled_cells(own), _asked_cells(stage)
     rank = max([len(asked), *(out + 1 for out in settled)])
     return [
         settled.get(out) or Cell(None, never, (), str(asked[out]) if out < len(asked) else "") for out in range(rank)
@@ -308,45 +316,20 @@ def _asked_cells(stage: Stage) -> Shape:
     return stage.asked if stage.kind not in (Kind.SQUEEZE, Kind.UNSQUEEZE) else ()
 
 
-def _settled_cells(stage: Stage, own: list[tuple[int, Step]]) -> dict[int, Cell]:
-    settling = [(step.out, number, step) for number, step in own if step.out is not None]
-    return {out: Cell(step.dim, number, (), _token(stage.kind, step)) for out, number, step in settling}
+def _settled_cells(own: list[tuple[int, Step]]) -> dict[int, Cell]:
+    return {step.out: Cell(step.dim, number, (), _token(step)) for number, step in own if step.out is not None}
 
 
-def _token(kind: Kind, step: Step) -> str:
+def _token(step: Step) -> str:
     """Return the text on the line into a dim."""
-    match step.facts:
-        case CopiedZero():
-            return "0"
-        case Inferred() | InferredEmpty():
-            return "-1"
-        case Stretched(dim=1) if step.value != 1:
-            return f"x{step.value}"
-    return _positions_token(step) if kind in POSITIONS else ""
-
-
-def _positions_token(step: Step) -> str:
-    """Return what was asked for of the positions of an axis."""
-    from shapecalc.core.ops.flip import ReversedAxis  # a stage of this kind has imported its op
-    from shapecalc.core.ops.roll import RolledAxis
-    from shapecalc.core.ops.slice import KeptPositions
-    from shapecalc.core.ops.split import SplitAxis
-
-    match step.facts:
-        case KeptPositions(text):
-            return text
-        case SplitAxis(part):
-            return f"part {part}"
-        case RolledAxis(shift):
-            return f"by {shift}"
-        case ReversedAxis():
-            return "back"
-    return ""
+    if step.rule == STRETCHED and step.facts["dim"] == 1 and step.value != 1:
+        return f"x{step.value}"
+    return TOKENS.get(step.rule, "").format(**step.facts)
 
 
 def dropped_axes(stage: Stage) -> list[int]:
     """Return the axes that a squeeze drops."""
-    return [step.sources[0] for step in stage.steps if isinstance(step.facts, DroppedOne)]
+    return [step.sources[0] for step in stage.steps if step.rule == DROPPED_ONE]
 
 
 def _recut_links(stage: Stage) -> tuple[Group, ...]:
@@ -355,7 +338,7 @@ def _recut_links(stage: Stage) -> tuple[Group, ...]:
     A copied 0 and a -1 say where a size comes from, not the elements.
     """
     settling = {step.out: step for step in stage.steps if step.out is not None}
-    sourced = [step for step in settling.values() if step.sources and not isinstance(step.facts, (CopiedZero, *INFERS))]
+    sourced = [step for step in settling.values() if step.sources and step.rule not in (COPIED_ZERO, *INFERS)]
     named = {axis for step in sourced for axis in step.sources}
     if not sourced or len(sourced) < len(settling) or len(named) < len(stage.before):
         return groups(stage.before, stage.after or ())
@@ -379,9 +362,7 @@ def _links(stage: Stage) -> tuple[Group, ...]:
     links = [
         Group(step.sources, (step.out,))
         for step in stage.steps
-        if step.out is not None
-        and (step.sources or isinstance(step.facts, MADE))
-        and not isinstance(step.facts, INFERS)
+        if step.out is not None and (step.sources or step.rule in MADE) and step.rule not in INFERS
     ]
     used = {axis for link in links for axis in link.sources}
     idle = [Group((axis,), ()) for axis in before if axis not in used] if stage.finished else []

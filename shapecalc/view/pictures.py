@@ -23,17 +23,17 @@ from shapecalc.core.layout import Group
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import (
+    COPIED_ZERO,
+    DROPPED_ONE,
     INDIVISIBLE,
     INFER_LIMIT,
+    INFERRED_EMPTY,
+    KEEPS,
+    MERGED,
+    REGROUPED,
     VOLUME_MISMATCH,
     ZERO_VOLUME_INFER,
-    CopiedZero,
-    DroppedOne,
-    InferredEmpty,
-    KeptDim,
     LeftOut,
-    Merged,
-    Regrouped,
 )
 from shapecalc.core.text import and_text, brief, dim_text, number_text, shape_text
 from shapecalc.view.canvas import (
@@ -75,8 +75,8 @@ LINE = 5
 """The fewest cells of a line."""
 REASON = 36
 """The cells of most reasons."""
-IN_PLACE = (DroppedOne, KeptDim)
-"""The facts of steps that are written on the row of their input axis."""
+IN_PLACE = (DROPPED_ONE, *KEEPS)
+"""The rules of steps that are written on the row of their input axis."""
 LONGEST_DIM = 9
 LEAST_LABEL = 14
 """The cells that the labels need at the left of the rulers."""
@@ -185,14 +185,14 @@ def division(layout: Layout, step: Step) -> str:
     >>> division(layouts(answer)[0], answer.steps[1])
     'N*12*H / N'
     """
-    whole = isinstance(step.facts, INFERS)
+    whole = step.rule in INFERS
     link = next((link for link in layout.links if step.out in link.outs), None)
     sources = range(len(layout.before)) if whole or link is None else link.sources
     outs = range(len(layout.cells)) if whole or link is None else link.outs
     have = [layout.before[axis].dim or 0 for axis in sources]
     known = [layout.cells[out].dim or 0 for out in outs if out != step.out]
-    if isinstance(step.facts, INFERS) and (product(have), product(known)) != (step.facts.have, step.facts.known):
-        have, known = [step.facts.have], [step.facts.known]
+    if step.rule in INFERS and (product(have), product(known)) != (step.facts["have"], step.facts["known"]):
+        have, known = [step.facts["have"]], [step.facts["known"]]
     total = dim_text(product(have)) if all_known(have) else brief(_product_text(have))
     divisor = brief(_product_text(known))
     return f"{total} / {f'({divisor})' if '*' in divisor else divisor}"
@@ -209,9 +209,9 @@ def budget_of(layout: Layout) -> Budget | None:
     have = [cell.dim for cell in layout.before]
     if None in dims:
         return None
-    facts = next((step.facts for step in layout.stage.steps if isinstance(step.facts, InferredEmpty)), None)
+    empty = next((step for step in layout.stage.steps if step.rule == INFERRED_EMPTY), None)
     return Budget(
-        tuple(map(_dim_or_one, have)), tuple(map(_dim_or_one, dims)), hole, _places_left_out(layout, hole, facts)
+        tuple(map(_dim_or_one, have)), tuple(map(_dim_or_one, dims)), hole, _places_left_out(layout, hole, empty)
     )
 
 
@@ -223,14 +223,12 @@ def _is_negative(cell: Cell) -> bool:
     return cell.dim is None and cell.token.startswith("-")
 
 
-def _places_left_out(
-    layout: Layout, hole: int | None, facts: InferredEmpty | None
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _places_left_out(layout: Layout, hole: int | None, empty: Step | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the places that a dialect leaves out of its counts if a known dim is 0."""
-    if facts is None:
+    if empty is None:
         return (), ()
     others = [out for out in range(len(layout.cells)) if out != hole]
-    if facts.left_out is LeftOut.ZEROS:
+    if empty.facts["left_out"] is LeftOut.ZEROS:
         zeros = tuple(axis for axis, cell in enumerate(layout.before) if cell.dim == 0)
         return zeros, tuple(place for place, out in enumerate(others) if layout.cells[out].dim == 0)
     copied = [out for out in others if layout.cells[out].token == "0"]
@@ -260,7 +258,7 @@ def budget(_answer: Trace | Chain, layout: Layout, _at: int, *, width: int, heig
         lines = _bar_lines(asked, have, known, (width, height), strokes)
     lines = lines or _factor_lines(asked, layout, width)
     for step in layout.stage.steps:
-        if isinstance(step.facts, INFERS) or regroups(step):
+        if step.rule in INFERS or regroups(step):
             lines += [
                 Text(f"holds when {condition.words}; otherwise refused", "yellow") for condition in step.conditions
             ]
@@ -555,7 +553,7 @@ def _lane_reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int
         if number > at:
             break
         step = steps[number]
-        row = step.out if step.out is not None else step.sources[0] if isinstance(step.facts, IN_PLACE) else None
+        row = step.out if step.out is not None else step.sources[0] if step.rule in IN_PLACE else None
         if row is not None:
             reasons[row] = step.why, "bold" if number == at else "dim"
     if layout.problem and layout.fault is not None and at >= layout.numbers.stop:
@@ -788,24 +786,24 @@ def _cuts_told(made: Rulers, *, to_scale: bool) -> str:
 
 def regroups(step: Step | None) -> bool:
     """Say whether a step explains the cuts of a whole reshape."""
-    return step is not None and isinstance(step.facts, Regrouped)
+    return step is not None and step.rule == REGROUPED
 
 
 def _is_about_counts(layout: Layout, step: Step | None) -> bool:
     """Say whether a step infers a -1, or a refusal is about counts that are known but for one dim."""
     if step is not None:
-        return layout.cuts and isinstance(step.facts, INFERS)
+        return layout.cuts and step.rule in INFERS
     problem = layout.problem if layout.cuts else None
     return problem is not None and problem.rule in COUNTED and budget_of(layout) is not None
 
 
 def _is_about_cuts(layout: Layout, step: Step | None) -> bool:
-    return layout.cuts and step is not None and isinstance(step.facts, (Regrouped, Merged))
+    return layout.cuts and step is not None and step.rule in (REGROUPED, MERGED)
 
 
 def _copies_from_elsewhere(layout: Layout, step: Step | None, _width: int) -> bool:
     """Say whether a step is the last 0 of a stage in which a dim has the size of an axis that it is not made of."""
-    copies = [each for each in layout.stage.steps if isinstance(each.facts, CopiedZero)]
+    copies = [each for each in layout.stage.steps if each.rule == COPIED_ZERO]
     return bool(layout.parted) and step is copies[-1]
 
 
@@ -890,13 +888,13 @@ def _weight(layout: Layout, step: Step | None) -> int:
         return 0
     if layout.mixed and regroups(step):
         return 1
-    return 2 if isinstance(step.facts, INFERS) else 3
+    return 2 if step.rule in INFERS else 3
 
 
 def infers(answer: Trace | Chain, at: int) -> bool:
     """Say whether a step settles a -1."""
     steps = answer.steps
-    return at < len(steps) and isinstance(steps[at].facts, INFERS)
+    return at < len(steps) and steps[at].rule in INFERS
 
 
 def _drawable(answer: Trace | Chain, shown: Shown) -> list[int]:

@@ -21,7 +21,7 @@ from time import process_time
 
 import numpy as np
 
-from shapecalc.cli.match import run_match
+from shapecalc.cli.check import run_match
 from shapecalc.cli.output import Output
 
 ARRAYS, TURNS = 200, 101

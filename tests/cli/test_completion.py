@@ -8,8 +8,7 @@ import pytest
 
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import KNOWN
-from shapecalc.core.ops import OPS
-from shapecalc.core.rulebook import RULES
+from shapecalc.core.ops import OPS, every_rule
 from shapecalc.view.code import TARGETS
 from tests.sampling import some_and_rest
 from tests.sessions import environment, folder_with_shapecalc
@@ -41,7 +40,7 @@ COMPLETED = [
     (["reshape", "2,3", "--expl"], ["--explain", "--explain=all"]),
     (["transpose", "--dtype", ""], sorted(KNOWN)),
     (["help", "per"], ["permute"]),
-    (["why", "zero-"], [rule for rule in RULES if rule.startswith("zero-")]),
+    (["why", "zero-"], [rule for rule in every_rule() if rule.startswith("zero-")]),
     (["expand", "--backend", ""], ["auto", "numpy", "cupy"]),
     (["squeeze", "--as", ""], list(TARGETS)),
     (["depth_to_space", "1,8,2,3", "2", "--mode", ""], ["DCR", "CRD"]),

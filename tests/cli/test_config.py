@@ -33,13 +33,11 @@ def test_a_default_answers_and_is_told(shapecalc, project):
     assert shapecalc("reshape", "2,3,4", "6,-2", "--no-config").code == 3
 
 
-def test_it_answers_as_the_option_does_by_typer_too(shapecalc, project, monkeypatch):
+def test_it_answers_as_the_option_does(shapecalc, project):
     project(NUMPY)
     by_option = shapecalc("reshape", "2,3,4", "6,-2", "--json", "-d", "numpy")
     directly = shapecalc("reshape", "2,3,4", "6,-2", "--json")
     assert (directly.out, directly.err, by_option.err) == (by_option.out, FROM_FILE, "")
-    monkeypatch.setattr("shapecalc.__main__.answer_directly", lambda _words: None)
-    assert shapecalc("reshape", "2,3,4", "6,-2", "--json") == directly
     assert shapecalc("reshape", "2,3,4", "6,-2", "--no-config").code == 3
 
 
@@ -255,8 +253,8 @@ OPENED = [
 @pytest.mark.parametrize(("words", "line", "told"), OPENED)
 def test_tui_and_serve_open_with_it_and_tell_it_before(words, line, told, project, capsys):
     from shapecalc.__main__ import TerminalApp
-    from shapecalc.cli.opening import opening_question
     from shapecalc.cli.output import Output
+    from shapecalc.cli.terminal import opening_question
     from shapecalc.tui.question import FIRST, command
 
     project(NUMPY)

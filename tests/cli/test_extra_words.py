@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from shapecalc.cli.extra_words import extra_words_error
+from shapecalc.cli.misread import extra_words_error
 
 MEANT = [
     # what is typed, and the line that is shown
@@ -24,7 +24,7 @@ NOT_MEANT = [
     ("roll 2,3,4 1 2 3", "roll has no place for '3' (see shapecalc roll -h)"),
     ("flatten 2,3,4 x", "flatten has no place for 'x' (its options are --axis, --start-dim, --end-dim; see "),
     ("flatten 2,3,4 \x1b[2J", "flatten has no place for '\\x1b[2J' (its options are "),
-    ("dialects x", "got unexpected extra argument(s) (x) (see shapecalc dialects -h)"),
+    ("dialects x", "dialects does not take 'x' (see shapecalc dialects -h)"),
 ]
 
 

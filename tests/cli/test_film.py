@@ -144,10 +144,7 @@ def test_every_op_has_a_film_and_a_picture(op, shapecalc, folder):
     assert names(folder) == ["x.html", "x.svg"]
 
 
-@pytest.mark.parametrize("by_typer", [False, True])
-def test_a_picture_is_drawn_as_asked(by_typer, shapecalc, folder, monkeypatch):
-    if by_typer:
-        monkeypatch.setattr("shapecalc.__main__.answer_directly", lambda _words: None)
+def test_a_picture_is_drawn_as_asked(shapecalc, folder):
     words = ("reshape", "2,3,4", "0,-1", "--picture", "x.svg", "--step", "2", "--theme", "dark", "--width=60")
     ran = shapecalc(*words)
     assert (ran.code, ran.out, ran.err) == (0, "2,12\n", "shapecalc: x.svg: a picture of step 2 of 3\n")

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.cli.checking.judge import judge_block
-from shapecalc.cli.checking.lines import Block
-from shapecalc.cli.checking.reports import Report, Style
+from shapecalc.cli.checking import Block, Report, Style, judge_block
 from shapecalc.core.ask import switches
 from shapecalc.core.cases import case_of, read_object
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import Holds
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.op import Holds, operator_of
+from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import ShapeError
 from tests.sampling import examples
 from tests.strategies import permutations, reshapes

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy
 import pytest
 
-from shapecalc.cli import opening
+from shapecalc.cli import terminal as opening
 from shapecalc.core.problem import ShapeError
 from tests import lacking
 from tests.cli.conftest import ROOT, environment
@@ -85,7 +85,7 @@ def test_the_app_opens_without_term_where_there_is_no_termios(monkeypatch):
 
 
 def test_workers_start_without_fork(monkeypatch):
-    from shapecalc.cli.checking import workers
+    from shapecalc.cli import checking as workers
 
     asked = []
     monkeypatch.delattr(os, "fork", raising=False)

@@ -13,7 +13,7 @@ from shlex import split
 import numpy
 import pytest
 
-from shapecalc.cli.agent_tools import agent_tools
+from shapecalc.cli.mcp import agent_tools
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, params_of
 from tests.cli.conftest import ROOT, command, environment

@@ -13,7 +13,7 @@ from tests.cli.conftest import environment
 
 WORK = """
 from time import sleep
-from shapecalc.cli import meter
+from shapecalc.cli import output as meter
 
 meter.PATIENCE = 0
 with meter.Meter(8_000_000) as bar:

@@ -9,9 +9,9 @@ import subprocess
 import pytest
 
 from shapecalc import __version__
-from shapecalc.cli.why import causes
+from shapecalc.cli.info import causes
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.rulebook import REFUSALS, RULES
+from shapecalc.core.ops import every_rule, refusals
 from tests.cli.conftest import command, environment, on_a_terminal, process
 
 pytestmark = pytest.mark.sessions(10)
@@ -134,14 +134,14 @@ def test_dialects_prints_every_row_and_its_source(shapecalc):
     assert [row["name"] for row in json.loads(shapecalc("dialects", "--json").out)] == list(DIALECTS)
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=str)
+@pytest.mark.parametrize("rule", every_rule().values(), ids=str)
 def test_why_explains_a_rule_with_an_example_in_which_it_acts(shapecalc, rule):
     text = shapecalc("why", rule).out
     assert text.startswith(f"{rule}: {rule.sentence}\n")
     assert rule.source in text
     assert rule.example in text
     ran = shapecalc(*shlex.split(rule.example)[1:], "--explain")
-    assert f"shapecalc: {rule}: " in ran.err if rule in REFUSALS else f"[{rule}]" in ran.err
+    assert f"shapecalc: {rule}: " in ran.err if rule in refusals() else f"[{rule}]" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,8 @@ def test_why_finds_a_rule_by_a_word_of_its_name(shapecalc):
 
 def test_why_lists_the_rules(shapecalc):
     text = shapecalc("why").out
-    assert all(f"  {rule} " in text for rule in RULES)
-    assert [rule["id"] for rule in json.loads(shapecalc("why", "--json").out)] == list(RULES)
+    assert all(f"  {rule} " in text for rule in every_rule())
+    assert [rule["id"] for rule in json.loads(shapecalc("why", "--json").out)] == list(every_rule())
 
 
 SESSION = """\
@@ -342,7 +342,7 @@ def test_an_ascii_locale_is_no_obstacle():
 def test_why_explains_what_the_doctor_finds(shapecalc):
     from shapecalc.doctor.causes import CAUSES
 
-    for cause in CAUSES.keys() - RULES.keys():
+    for cause in CAUSES.keys() - every_rule().keys():
         assert shapecalc("why", cause).out.startswith(f"{cause}: {CAUSES[cause].said}\n")
     assert json.loads(shapecalc("why", "hard-coded-batch", "--json").out)["says"] == CAUSES["hard-coded-batch"].said
     explained = shapecalc("why", "hard-coded-batch").out

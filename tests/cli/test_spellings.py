@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from shapecalc.cli.app import COMMANDS
-from shapecalc.cli.pages import PAGES
-from shapecalc.cli.topics import TOPICS
+from shapecalc.cli.help import PAGES, TOPICS
+from shapecalc.cli.options import COMMANDS
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from shapecalc.cli.split_shapes import split_shape_error
+from shapecalc.cli.misread import split_shape_error
 from shapecalc.core.ops import OPS
 
 QUOTED = [

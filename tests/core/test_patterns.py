@@ -10,7 +10,7 @@ from shapecalc.core.commands import command_line
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.resolve import resolve
 from shapecalc.core.text import MOST_DIMS
-from shapecalc.core.values import read_lengths, read_pattern
+from shapecalc.core.values import read_axis_pattern, read_lengths
 
 MISREAD = [
     # pattern, what is marked, what is said
@@ -37,7 +37,7 @@ MISREAD = [
 @pytest.mark.parametrize(("pattern", "marked", "said"), MISREAD, ids=range(len(MISREAD)))
 def test_what_is_no_pattern_is_refused_with_its_place(pattern, marked, said):
     with pytest.raises(sc.ShapeError, match=said) as caught:
-        read_pattern(pattern)
+        read_axis_pattern(pattern)
     span = caught.value.problem.span
     assert (span and pattern[slice(*span)]) == marked
 
@@ -78,9 +78,9 @@ def test_a_stage_keeps_its_pattern_in_quotes():
 def test_each_token_keeps_its_place():
     pattern = " a(b  c1)()1 ... -> ...(a ...)2"
     with pytest.raises(sc.ShapeError, match="twice on one side"):
-        read_pattern(pattern)
+        read_axis_pattern(pattern)
     pattern = " a(b  c1)()1 ... -> (a b ...)2c1"
-    found = read_pattern(pattern.replace("2c1", "2 c1"))
+    found = read_axis_pattern(pattern.replace("2c1", "2 c1"))
     assert [(part.text, part.start, part.grouped) for part in found.left] == [
         ("a", 1, False),
         ("(b c1)", 2, True),
@@ -97,7 +97,7 @@ def test_the_longest_length_is_read(digits):
     word = "9" * digits
     if digits == 18:
         assert read_lengths(f" p = {word} ,q=1") == {"p": int(word), "q": 1}
-        assert read_pattern(f"a -> a {word}").right[1].text == word
+        assert read_axis_pattern(f"a -> a {word}").right[1].text == word
         return
     with pytest.raises(sc.ShapeError, match="is not AXIS=LENGTH"):
         read_lengths(f"p={word}")
@@ -107,7 +107,7 @@ def test_the_longest_length_is_read(digits):
 def test_a_side_has_so_many_dims(count, read):
     pattern = "a -> a" + " 1" * (count - 1)
     if read:
-        assert len(read_pattern(pattern).right) == count
+        assert len(read_axis_pattern(pattern).right) == count
         return
     with pytest.raises(sc.ShapeError, match=f"{count} dims, and no shape has more than {MOST_DIMS}"):
-        read_pattern(pattern)
+        read_axis_pattern(pattern)

@@ -23,7 +23,7 @@ DOOR = 5
 ROOMS = (
     *("record", "problem", "dims", "conditions", "text", "values", "lookup", "moves", "layout", "origins"),
     *("answers", "follow", "strides", "examples", "rules"),
-    *("dialects", "ops", "rulebook", "ask", "resolve", "commands", "code", "pattern", "compare", "fixing", "mistakes"),
+    *("dialects", "ops", "ask", "resolve", "commands", "code", "pattern", "compare", "fixing", "mistakes"),
     *("equiv", "find", "simplify", "cases"),
 )
 """The rooms of the core, lowest first: modules, and the folders of dialects and ops. A room imports none above it."""

@@ -10,8 +10,8 @@ import pytest
 import shapecalc as sc
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Zero
+from shapecalc.core.ops import every_rule
 from shapecalc.core.record import FrozenDict, Record, fields, replace
-from shapecalc.core.rulebook import RULES
 
 
 def refusal():
@@ -98,7 +98,7 @@ def test_arguments_that_a_caller_keeps_and_changes_are_not_those_of_the_trace():
 
 
 def test_a_rule_is_its_id_and_cannot_be_changed():
-    rule = RULES["indivisible"]
+    rule = every_rule()["indivisible"]
     assert (rule, str(rule), refusal().problem.rule) == ("indivisible", "indivisible", rule)
     with pytest.raises(AttributeError):
         rule.sentence = ""

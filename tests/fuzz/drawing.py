@@ -9,10 +9,9 @@ from functools import cache
 
 import numpy as np
 
-from shapecalc.cli.app import COMMANDS
-from shapecalc.cli.options import Argument, Takes, parameters_of
-from shapecalc.core.ops import OPS
-from shapecalc.core.rulebook import RULES
+from shapecalc.cli.options import COMMANDS, Argument, parameters_of
+from shapecalc.core.commands import Takes
+from shapecalc.core.ops import OPS, every_rule
 from shapecalc.teaching import TOPICS
 from tests.fuzz.running import Attempt
 
@@ -86,7 +85,7 @@ def _prompt(random):
 
 def _other(random):
     """Return a command with words that it seldom takes."""
-    return Attempt((random.choice(OTHERS), *_some(random, [*RULES, "--json", "-h", *ODD])))
+    return Attempt((random.choice(OTHERS), *_some(random, [*every_rule(), "--json", "-h", *ODD])))
 
 
 CHECKING = ["--json", "--strict", "-q", "-x", "--github", "--jobs", "1"]
@@ -270,7 +269,7 @@ def _case(random):
         keys |= {"expect": _json(random), "opset": 13, "allowzero": random.choice([0, 1, 2, None]), "id": _json(random)}
         return json.dumps({name: keys[name] for name in keys if random.random() < 0.7})
     expected = random.choice(
-        [_shape(random), "error", "error infer", "2,6 when N == 3", "", "error " + random.choice([*RULES])]
+        [_shape(random), "error", "error infer", "2,6 when N == 3", "", "error " + random.choice([*every_rule()])]
     )
     return f"{_line(random)} => {expected}" if random.random() < 0.7 else _line(random)
 

@@ -13,14 +13,12 @@ import traceback
 import warnings
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from unittest import mock
 
-from typer.main import get_command
-
 from shapecalc import __main__
-from shapecalc.cli import app as typer_app
+from shapecalc.cli import typer_adapter
 from shapecalc.core.text import NOT_SHOWN
 
 CODES = {0, 1, 2, 3, 4}
@@ -85,18 +83,15 @@ def _hang(*_):
     raise Hang(f"no answer in {PATIENCE} seconds")
 
 
-def _typer_command(app, *first):
-    return get_command(app(first))
-
-
 @contextmanager
 def prepared(folder):
     """Run in a folder, with warnings as errors, and with what Typer makes of each command made once."""
     before = os.getcwd()
     os.chdir(folder)
-    made = cache(partial(_typer_command, typer_app.app))
+    made = cache(typer_adapter.app)
     nowhere = mock.patch.dict(os.environ, XDG_DATA_HOME=os.devnull)  # what is drilled is no progress of whoever runs it
-    with warnings.catch_warnings(), nowhere, mock.patch.object(typer_app, "app", lambda words: made(*words[:1])):
+    once = mock.patch.object(typer_adapter, "app", lambda words: made(tuple(words[:1])))
+    with warnings.catch_warnings(), nowhere, once:
         warnings.simplefilter("error")
         if hasattr(signal, "SIGALRM"):
             signal.signal(signal.SIGALRM, _hang)

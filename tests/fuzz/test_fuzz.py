@@ -69,6 +69,6 @@ def test_what_ends_badly_is_found(broken, said, monkeypatch, tmp_path):
     if broken is loop:
         pytest.importorskip("termios", reason="there is no signal that ends a loop here")
         monkeypatch.setattr("tests.fuzz.running.PATIENCE", 0.1)
-    monkeypatch.setattr(__main__, "answer_directly", broken)
+    monkeypatch.setattr(__main__, "run_line", broken)
     with prepared(tmp_path):
         assert said in "".join(run(Attempt(("reshape", "2,3", "6"))).complaints())

@@ -9,9 +9,8 @@ from textwrap import wrap
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import EmptyInfer, Infers, Zero, ZeroBeside, spelled
 from shapecalc.core.dialects.onnx import ONNX
-from shapecalc.core.ops import OPS, operators_of
+from shapecalc.core.ops import OPS, operators_of, refusals, step_rules
 from shapecalc.core.ops.op import operator_of
-from shapecalc.core.rulebook import REFUSALS, STEP_RULES
 
 PAGE = Path(__file__).parents[2] / "man" / "shapecalc-dialects.7"
 WIDTH = 78
@@ -80,7 +79,7 @@ ANSWERS = (
 def page():
     """Return the whole page."""
     dialects = [line for row in DIALECTS.values() for line in dialect(row)]
-    rules = [*listed("What settles a dim", STEP_RULES), *listed("What refuses a request", REFUSALS)]
+    rules = [*listed("What settles a dim", step_rules()), *listed("What refuses a request", refusals())]
     body = [".Sh DIALECTS", *dialects, ".Sh VERSIONS", *versions(), ".Sh RULES", *rules]
     return "\n".join([HEAD.strip(), *body, TAIL.strip(), ""])
 

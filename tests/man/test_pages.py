@@ -11,14 +11,13 @@ from io import StringIO
 import pytest
 from typer.main import get_command
 
-from shapecalc.cli.app import app
-from shapecalc.cli.help import run_help
+from shapecalc.cli.help import ABOUT, file_name, run_help
+from shapecalc.cli.help import PAGES as TOPICS
 from shapecalc.cli.output import Exit, Output
-from shapecalc.cli.pages import ABOUT, file_name
-from shapecalc.cli.pages import PAGES as TOPICS
+from shapecalc.cli.typer_adapter import app
 from shapecalc.core.cases import KEYS
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.rulebook import RULES
+from shapecalc.core.ops import every_rule
 from shapecalc.teaching.lessons import OPTIONAL, OPTIONAL_OF_WRONG, REQUIRED, REQUIRED_OF_WRONG
 from shapecalc.view.mdoc import page_text
 from tests.man import dialects
@@ -130,7 +129,7 @@ def test_the_page_of_dialects_is_what_the_tables_say():
 def test_the_page_of_dialects_has_every_dialect_and_rule():
     text = TEXTS["shapecalc-dialects.7"]
     assert set(re.findall(r"^\.Ss (\S+)$", text, re.M)) > set(DIALECTS)
-    assert [rule for rule in RULES if f".It Sy {rule}\n" not in text] == []
+    assert [rule for rule in every_rule() if f".It Sy {rule}\n" not in text] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -240,7 +239,7 @@ def test_on_a_terminal_a_page_is_shown_by_the_pager(monkeypatch):
 
 
 def test_a_copy_without_pages_says_so(shapecalc, monkeypatch, tmp_path):
-    monkeypatch.setattr("shapecalc.cli.pages.files", lambda _package: tmp_path / "package")
+    monkeypatch.setattr("shapecalc.cli.help.files", lambda _package: tmp_path / "package")
     ran = shapecalc("help", "tutorial")
     assert (ran.code, ran.out) == (4, "")
     assert "shapecalc-tutorial.7 is not installed with this copy" in ran.err

@@ -9,9 +9,8 @@ from shapecalc.core import ask as setting
 from shapecalc.core.ask import ask
 from shapecalc.core.commands import split
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import UP_TO_12, Operator
+from shapecalc.core.dialects.base import UP_TO_12, Holds, Operator, Param
 from shapecalc.core.ops import OPS, operators_of
-from shapecalc.core.ops.op import Holds, Param
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.resolve import resolve

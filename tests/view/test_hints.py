@@ -11,7 +11,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.resolve import resolve
-from shapecalc.core.rules import Given
+from shapecalc.core.rules import GIVEN
 from shapecalc.view.hints import hint_of
 
 NUMBER = r"[\w*/]+"
@@ -33,7 +33,7 @@ def asked_steps(op):
 def test_no_help_says_the_dim(op):
     for stage, step in asked_steps(op):
         hint, value = hint_of(stage, step), str(step.value)
-        if isinstance(step.facts, Given):
+        if step.rule == GIVEN:
             assert hint.arithmetic.startswith("the request gives a ")
         else:
             assert hint.arithmetic.replace("?", value, 1) == step.why or "?" in value

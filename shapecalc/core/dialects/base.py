@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Step
-from shapecalc.core.conditions import Conditions, Never, divides, equal
+from shapecalc.core.conditions import Conditions, Never, divides, equal, required
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
 from shapecalc.core.moves import Reshape
 from shapecalc.core.problem import ShapeError, misuse, refusal
@@ -12,23 +12,24 @@ from shapecalc.core.rules import (
     BELOW_MINUS_ONE,
     GIVEN,
     INDIVISIBLE,
+    INFERRED,
+    INSERTED_ONE,
     KEPT_DIM,
     OVERFLOW,
     RANK_LIMIT,
+    REGROUPED,
     TWO_INFERS,
     VOLUME_MISMATCH,
     ZERO_VOLUME_INFER,
-    Inferred,
-    Regrouped,
 )
 from shapecalc.core.text import brief, count_text, dim_text, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeAlias
 
-    from shapecalc.core.answers import Facts, Reasons, Stage
+    from shapecalc.core.answers import Reasons, StepRule
     from shapecalc.core.problem import Rule
 
 
@@ -78,6 +79,8 @@ class Param(Record):
 
 NONE: FrozenDict = FrozenDict()
 NO_VERSIONS: Mapping[int, frozenset[str]] = {}
+Refuses: TypeAlias = "Callable[..., ShapeError | None]"
+"""Called as `Op.steps` is; returns the error for a request that is refused."""
 
 
 class Zero(Choice):
@@ -202,8 +205,10 @@ class Operator(Record):
     steps: Callable[..., Reasons | None] | None = None
     """What resolves requests that the op does not resolve as this operator does; called as `Op.steps` is. It returns
     None for a request that is left to the op, and decides that before it begins."""
+    refuses: Refuses | None = None
+    """What it refuses of the requests that the op resolves, as soon as the op has begun its first stage."""
     heeds_empty: bool = True
-    """Whether its own `steps` have other rules for a tensor that holds nothing."""
+    """Whether its own `steps`, and what it `refuses`, are others for a tensor that holds nothing."""
 
 
 class Dialect(Record):
@@ -243,6 +248,8 @@ class Dialect(Record):
     tile_repeats: TileRepeats = TileRepeats.ANY
     slices_shape: bool = True
     """Whether shape takes a start and an end."""
+    index_outside: StepRule | None = None
+    """The rule that moves an index outside of its dim to the nearest position; None if it is refused."""
     outside: Outside = Outside.CLAMPED
     slices_backwards: bool = True
     """Whether a slice takes a step below 0."""
@@ -257,10 +264,8 @@ class Dialect(Record):
     aliases: tuple[str, ...] = ()
     """Other names of the dialect."""
     note: str = ""
-    facts: tuple[type[Facts], ...] = ()
-    """The facts of steps that only this dialect has."""
-    refusals: tuple[Rule, ...] = ()
-    """The rules that only this dialect refuses by."""
+    rules: tuple[Rule, ...] = ()
+    """The rules that only this dialect has: those of its steps, and those that it refuses by."""
 
     def settings(self) -> tuple[bool | None, ...]:
         """Return the settings of the switch, the default first; `(None,)` without a switch."""
@@ -276,6 +281,21 @@ class Dialect(Record):
     def reading_as_json(self, on: bool | None) -> dict[str, object]:
         """Return how it reads a requested shape at one setting, as the JSON object of `shapecalc dialects`."""
         return {"setting": on} | {name: answer.value for name, answer in fields(self.readings[on]).items()}
+
+
+class Setting(Record):
+    """The rules under which one request is answered."""
+
+    row: Dialect
+    operator: Operator
+    steps: Callable[..., Reasons]
+    """What resolves the request: the operator's own way, or the op's."""
+    version: int | None
+    """The operator's version; None if operators have no versions."""
+    reading: Reading
+    """How 0 and -1 are read in a requested shape."""
+    options: FrozenDict
+    """The switch in force, by the framework's own name."""
 
 
 COPIES = Reading(Zero.COPIES)
@@ -382,19 +402,17 @@ def check_sizes(dims: Shape, argument: str) -> None:
             raise refusal(OVERFLOW, message, argument=argument, index=index)
 
 
-def too_many(stage: Stage, most: int, row: Dialect) -> Reasons | None:
-    """Return what refuses a stage whose tensor has more dims than its operator takes (rank-limit), or None."""
-    rank = len(stage.before)
+def over(most: int, rank: int, row: Any, verb: str = "takes", argument: str = "input") -> ShapeError | None:
+    """Return the error (rank-limit) for more dims than an operator takes or gives, if there are more."""
     if rank <= most:
         return None
-    message = f"{rank} dims, and this operator of {row.name} takes at most {most}"
-    return refused(stage, refusal(RANK_LIMIT, message, argument="input", index=most))
+    message = f"{rank} dims, and this operator of {row.name} {verb} at most {most}"
+    return refusal(RANK_LIMIT, message, argument=argument, index=most)
 
 
-def refused(stage: Stage, error: ShapeError) -> Reasons:
-    """Begin a stage, and refuse it."""
-    yield stage
-    raise error
+def at_most(most: int) -> Refuses:
+    """Return what refuses tensors of more dims (rank-limit)."""
+    return lambda shape, at, **_: over(most, len(shape), at.row)
 
 
 def checked_volume(dims: Shape, argument: str) -> Dim:
@@ -454,6 +472,26 @@ def check_hole(out: int, dim: int, hole: int | None) -> None:
         raise second_infer("target", out)
 
 
+def recut(shape: Shape, after: Shape, conditions: Conditions = ()) -> Reasons:
+    """Keep the elements in order and cut them into `after`: the last step and the move of a stage that began."""
+    yield Step(REGROUPED, None, tuple(range(len(shape))), after, conditions, FrozenDict(before=shape))
+    yield Reshape(after)
+    return after
+
+
+def inserted(shape: Shape, sources: Sequence[int | None], row: Dialect | None = None) -> Reasons:
+    """Put the input's axes in the places of a longer shape, and 1 where there is None, in a stage that began.
+
+    Raises `ShapeError`: rank-limit, if a dialect is given.
+    """
+    for out, axis in enumerate(sources):
+        yield Step(INSERTED_ONE, out, (), 1) if axis is None else Step(KEPT_DIM, out, (axis,), shape[axis])
+    output = tuple([1 if axis is None else shape[axis] for axis in sources])
+    if row is not None:
+        check_rank(output, row, "axes")
+    return (yield from recut(shape, output))
+
+
 def reshaped(shape: Shape, target: Shape, zero: Callable[[int], Step], before: int = 0, behind: int = 0) -> Reasons:
     """Settle a requested shape whose zeros `zero` settles: the steps and the move of a stage that began.
 
@@ -474,28 +512,27 @@ def reshaped(shape: Shape, target: Shape, zero: Callable[[int], Step], before: i
         dims[out] = step.dim
         taken.update(step.sources)
         yield step
-    axes = tuple(range(len(shape)))
     conditions: Conditions = ()
+    known = checked_volume(tuple(dims), "target")
     if hole is None:
-        conditions = same_count(shape, tuple(dims), product(shape), checked_volume(tuple(dims), "target"), "target")
+        conditions = same_count(shape, tuple(dims), product(shape), known, "target")
     else:
-        step = _inferred(shape, tuple(dims), hole, tuple([axis for axis in axes if axis not in taken]), hole - before)
+        step = inferred(shape, known, hole, taken, hole - before, "the other dims multiply to 0")
         dims[hole] = step.dim
         yield step
-    yield Step(Regrouped(shape, tuple(dims)), None, axes, tuple(dims), conditions)
-    yield Reshape(tuple(dims))
-    return tuple(dims)
+    return (yield from recut(shape, tuple(dims), conditions))
 
 
-def _inferred(shape: Shape, others: Shape, hole: int, sources: tuple[int, ...], index: int) -> Step:
-    """Return the step that infers -1: the elements there are, divided by the product of the other dims."""
-    have, known = product(shape), checked_volume(others, "target")
+def inferred(shape: Shape, known: Dim, hole: int, taken: set[int], index: int, why_any: str) -> Step:
+    """Return the step that infers -1: the elements there are, divided by the product of the known dims.
+
+    `taken` are the input axes that other dims come from, and `why_any` says why known dims of no
+    elements decide nothing. Raises `ShapeError`: zero-volume-infer, indivisible, both at an `index` of the target.
+    """
+    have, sources = product(shape), tuple([axis for axis in range(len(shape)) if axis not in taken])
     if known == 0:
-        message = "-1 could be any size, because the other dims multiply to 0"
-        raise refusal(ZERO_VOLUME_INFER, message, argument="target", index=index)
-    try:
-        conditions = divides(have, known)
-    except Never:
-        message = f"{count_text(shape, have)} cannot be divided by {known}"
-        raise refusal(INDIVISIBLE, message, argument="target", index=index) from None
-    return Step(Inferred(shape, have, known), hole, sources, quotient(have, known), conditions)
+        raise refusal(ZERO_VOLUME_INFER, f"-1 could be any size, because {why_any}", argument="target", index=index)
+    message = f"{count_text(shape, have)} cannot be divided by {known}"
+    conditions = required(divides, have, known, refusal(INDIVISIBLE, message, argument="target", index=index))
+    facts = FrozenDict(shape=shape, have=have, known=known)
+    return Step(INFERRED, hole, sources, quotient(have, known), conditions, facts)

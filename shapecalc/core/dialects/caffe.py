@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step
-from shapecalc.core.dialects.base import COPIES, Dialect, Flattens, Holds, Operator, Param, check_rank, reshaped
+from shapecalc.core.answers import Kind, Reasons, Stage, Step
+from shapecalc.core.dialects.base import (
+    COPIES,
+    Dialect,
+    Flattens,
+    Holds,
+    Operator,
+    Param,
+    Setting,
+    check_rank,
+    reshaped,
+)
+from shapecalc.core.dims import Shape
 from shapecalc.core.problem import Rule, refusal
-from shapecalc.core.rules import AXIS_OUT_OF_RANGE, ZERO_OUT_OF_RANGE, CopiedZero
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, COPIED_ZERO, ZERO_OUT_OF_RANGE
 from shapecalc.core.text import brief, rank_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
 
 BAD_NUM_AXES = Rule(
     "bad-num-axes",
@@ -25,7 +34,7 @@ BAD_NUM_AXES = Rule(
 
 
 def reshape(
-    shape: Shape, at: Any, target: Shape, axis: int | None = None, num_axes: int | None = None
+    shape: Shape, at: Setting, target: Shape, axis: int | None = None, num_axes: int | None = None
 ) -> Reasons | None:
     """Resolve a reshape that says which part of the shape it replaces. Any other is left to the op."""
     if axis is None and num_axes is None:
@@ -33,7 +42,7 @@ def reshape(
     return _reshape_part(shape, at, target, axis or 0, -1 if num_axes is None else num_axes)
 
 
-def _reshape_part(shape: Shape, at: Any, target: Shape, axis: int, num_axes: int) -> Reasons:
+def _reshape_part(shape: Shape, at: Setting, target: Shape, axis: int, num_axes: int) -> Reasons:
     """Replace `num_axes` dims from `axis` on by `target`, in which 0 copies the dim at its own index of the output.
 
     Source: caffe.proto, ReshapeParameter ("control the portion of the bottom blob's shape that are replaced"), and
@@ -57,12 +66,11 @@ def _reshape_part(shape: Shape, at: Any, target: Shape, axis: int, num_axes: int
         if out >= rank:
             message = f"0 copies dim {out}, and the input has {rank_text(rank)}"
             raise refusal(ZERO_OUT_OF_RANGE, message, argument="target", index=out - first)
-        return Step(COPIED, out, (out,), shape[out])
+        return Step(COPIED_ZERO, out, (out,), shape[out])
 
     return (yield from reshaped(shape, whole, zero, first, kept))
 
 
-COPIED = CopiedZero(False)
 AXIS = Param("axis", Holds.INT, "Caffe: the first dim that the target replaces, by default 0; -1 is after the last")
 NUM_AXES = Param("num_axes", Holds.INT, "Caffe: how many dims the target replaces, by default -1, all that follow")
 
@@ -83,5 +91,5 @@ CAFFE = Dialect(
     spellings={"float": "float32", "double": "float64"},
     note="axis and num_axes say which part of the shape reshape replaces; flatten's axis and end_axis are "
     "--start-dim, by default 1, and --end-dim; blobs of over 2**31 elements are not refused here",
-    refusals=(BAD_NUM_AXES,),
+    rules=(BAD_NUM_AXES,),
 )

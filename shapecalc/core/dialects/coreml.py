@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.dialects.base import (
     COPIES,
     Dialect,
@@ -10,19 +10,18 @@ from shapecalc.core.dialects.base import (
     NoPerm,
     NotOne,
     Operator,
+    Setting,
     check_rank,
-    refused,
     reshaped,
 )
-from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.dims import Shape
+from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.values import slices_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
 
 SOURCE = "Core ML Tools, MIL operators of iOS 17: reshape"
 
@@ -35,50 +34,35 @@ KEEPS_NOTHING = Rule(
 )
 
 
-class CopiedFromRight(Facts):
-    """A 0 that copies the dim that lines up at the right."""
-
-    name = "copy 0"
-    rule = Rule(
-        "copy-from-right",
-        "0 copies the dim at the same place, counted from the right",
-        "Core ML does so since iOS 17. Before, a 0 needed a target with as many dims as the input, so left and right "
-        "were the same.",
-        "shapecalc reshape 2,50 1,0,-1,0 --dialect coreml",
-        SOURCE,
-    )
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"0 copies dim {step.sources[0]}, counted from the right, which is {step.value}"
+COPIED_FROM_RIGHT = StepRule(
+    "copy-from-right",
+    "0 copies the dim at the same place, counted from the right",
+    "Core ML does so since iOS 17. Before, a 0 needed a target with as many dims as the input, so left and right "
+    "were the same.",
+    "shapecalc reshape 2,50 1,0,-1,0 --dialect coreml",
+    SOURCE,
+    name="copy 0",
+    why="0 copies dim {step.sources[0]}, counted from the right, which is {step.value}",
+)
 
 
-class FilledOne(Facts):
-    """A 0 to the left of all dims of the input."""
-
-    name = "fill 1"
-    rule = Rule(
-        "fill-one",
-        "a 0 to the left of all dims of the input becomes 1",
-        "The shapes are aligned at the right, and the input has no dim there. A dim of 1 adds no elements.",
-        "shapecalc reshape 2,50 1,0,-1,0 --dialect coreml",
-        SOURCE,
-    )
-
-    def why(self, _step: Step) -> str:
-        """Return the step's sentence."""
-        return "the input has no dim there, so 0 is 1"
+FILLED_ONE = StepRule(
+    "fill-one",
+    "a 0 to the left of all dims of the input becomes 1",
+    "The shapes are aligned at the right, and the input has no dim there. A dim of 1 adds no elements.",
+    "shapecalc reshape 2,50 1,0,-1,0 --dialect coreml",
+    SOURCE,
+    name="fill 1",
+    why="the input has no dim there, so 0 is 1",
+)
 
 
-COPIED_FROM_RIGHT, FILLED_ONE = CopiedFromRight(), FilledOne()
-
-
-def reshape(shape: Shape, at: Any, target: Shape) -> Reasons | None:
+def reshape(shape: Shape, at: Setting, target: Shape) -> Reasons | None:
     """Resolve a 0 in another number of dims than the input has. Any other reshape is left to the op."""
     return _reshape_from_right(shape, at, target) if 0 in target and len(target) != len(shape) else None
 
 
-def _reshape_from_right(shape: Shape, at: Any, target: Shape) -> Reasons:
+def _reshape_from_right(shape: Shape, at: Setting, target: Shape) -> Reasons:
     """Resolve `target` against `shape`, both lined up at the right.
 
     Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError`: rank-limit, and what
@@ -97,12 +81,11 @@ def _reshape_from_right(shape: Shape, at: Any, target: Shape) -> Reasons:
     return (yield from reshaped(shape, target, zero))
 
 
-def slice_(shape: Shape, _at: Any, slices: str) -> Reasons | None:
-    """Refuse a slice that keeps nothing of a dim; the rest is left to the op."""
+def keeps_nothing(shape: Shape, _at: Setting, slices: str) -> ShapeError | None:
+    """Return the error for a slice that keeps nothing of a dim."""
     for axis, (dim, ends) in enumerate(zip(shape, slices_of(slices), strict=False)):
         if isinstance(dim, int) and dim > 0 and ends[2] != 0 and not range(dim)[slice(*ends)]:
-            error = refusal(KEEPS_NOTHING, f"no position of dim {axis} is kept", argument="slices", index=axis)
-            return refused(Stage(Kind.SLICE, "slice", "slices", shape), error)
+            return refusal(KEEPS_NOTHING, f"no position of dim {axis} is kept", argument="slices", index=axis)
     return None
 
 
@@ -119,7 +102,7 @@ COREML = Dialect(
         "unsqueeze": Operator("expand_dims"),
         "shape": Operator("shape"),
         "select": Operator("slice_by_index"),
-        "slice": Operator("slice_by_index", steps=slice_),
+        "slice": Operator("slice_by_index", refuses=keeps_nothing),
         "split": Operator("split"),
         "flip": Operator("reverse"),
     },
@@ -136,6 +119,5 @@ COREML = Dialect(
     note="a 0 counts from the right; before iOS 17 it needs as many dims as the input has, and there are no integers "
     "of 8 and 16 bits; refused here, although coremltools accepts them: axes named twice or out of range, an "
     "index outside of its dim, and more than 5 dims",
-    facts=(CopiedFromRight, FilledOne),
-    refusals=(KEEPS_NOTHING,),
+    rules=(COPIED_FROM_RIGHT, FILLED_ONE, KEEPS_NOTHING),
 )

@@ -6,29 +6,32 @@ the library departs from its documents, the library was followed.
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
-from shapecalc.core.conditions import Conditions, Never, divides, equal
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.conditions import Conditions, divides, equal, required
 from shapecalc.core.dialects.base import (
     COPIES,
     FLOATS,
+    NONE,
     Broadcast,
     Dialect,
     Flattens,
     Holds,
     Operator,
     Param,
+    Setting,
     checked_volume,
-    refused,
+    inferred,
+    recut,
     same_count,
     second_infer,
 )
-from shapecalc.core.dims import Dim, Shape, product, quotient
-from shapecalc.core.moves import Reshape
+from shapecalc.core.dims import Axes, Dim, Shape, product, quotient
 from shapecalc.core.problem import Rule, ShapeError, refusal
-from shapecalc.core.record import Record
+from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import (
     AXIS_NOT_ONE,
     BELOW_MINUS_ONE,
+    COPIED_ZERO,
     DROPPED_ONE,
     GIVEN,
     INDIVISIBLE,
@@ -36,21 +39,13 @@ from shapecalc.core.rules import (
     TWO_INFERS,
     ZERO_OUT_OF_RANGE,
     ZERO_VOLUME_INFER,
-    CopiedZero,
-    Inferred,
-    KeptDim,
-    Regrouped,
 )
-from shapecalc.core.text import brief, count_text, shape_text
+from shapecalc.core.text import brief, shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
-    from shapecalc.core.answers import Reasons
-
-    Axes = tuple[int, ...]
 
 SOURCE = "MXNet NDArray.reshape, and MXNet 1.9.1"
 REST, MERGE, SPLIT = -2, -3, -4
@@ -59,117 +54,84 @@ MOST_TRANSPOSED = 6
 """The most dims that transpose takes."""
 
 
-class CopiedNext(Facts):
-    """A 0 that copies a dim of another index than its own."""
-
-    name = "copy 0"
-    rule = Rule(
-        "copy-next",
-        "0 copies the next dim of the input",
-        "The entries are read from left to right, and each uses up one dim of the input, or more. So 0 copies the "
-        "dim at its own index only if no -2, -3 or -4 comes before it.",
-        "shapecalc reshape 2,3,4 -3,0 --dialect mxnet",
-        SOURCE,
-    )
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"0 copies the next dim, dim {step.sources[0]}, which is {step.value}"
+COPIED_NEXT = StepRule(
+    "copy-next",
+    "0 copies the next dim of the input",
+    "The entries are read from left to right, and each uses up one dim of the input, or more. So 0 copies the "
+    "dim at its own index only if no -2, -3 or -4 comes before it.",
+    "shapecalc reshape 2,3,4 -3,0 --dialect mxnet",
+    SOURCE,
+    name="copy 0",
+    why="0 copies the next dim, dim {step.sources[0]}, which is {step.value}",
+)
 
 
-class CopiedRest(Facts):
-    """A dim that -2 copies."""
-
-    name = "copy -2"
-    rule = Rule(
-        "copy-rest",
-        "-2 copies all dims of the input that are left",
-        "If none are left, -2 adds nothing.",
-        "shapecalc reshape 2,3,4 1,-2 --dialect mxnet",
-        SOURCE,
-    )
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"-2 copies what is left: dim {step.sources[0]}, which is {step.value}"
+COPIED_REST = StepRule(
+    "copy-rest",
+    "-2 copies all dims of the input that are left",
+    "If none are left, -2 adds nothing.",
+    "shapecalc reshape 2,3,4 1,-2 --dialect mxnet",
+    SOURCE,
+    name="copy -2",
+    why="-2 copies what is left: dim {step.sources[0]}, which is {step.value}",
+)
 
 
-class MergedTwo(Facts):
-    """Two dims that -3 merges."""
-
-    name = "merge -3"
-    rule = Rule(
-        "merge-two",
-        "-3 is the product of the next two dims of the input",
-        "Two dims become one, and the elements keep their order.",
-        "shapecalc reshape 2,3,4 -3,0 --dialect mxnet",
-        SOURCE,
-    )
-    dims: Shape
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        first, second = step.sources
-        return f"-3 merges dims {first} and {second}: {'*'.join(map(str, self.dims))} = {step.value}"
+def _merged_two(step: Step, dims: Shape) -> str:
+    first, second = step.sources
+    return f"-3 merges dims {first} and {second}: {'*'.join(map(str, dims))} = {step.value}"
 
 
-class SplitOne(Facts):
-    """A part of a dim that -4 splits."""
-
-    name = "split -4"
-    rule = Rule(
-        "split-one",
-        "-4 splits the next dim of the input into the two sizes behind it",
-        "One of the two may be -1. A 0 among them is a size and copies nothing. If the shape is read in reverse, the "
-        "two sizes come before the -4.",
-        "shapecalc reshape 2,3,4 0,-4,-1,3,0 --dialect mxnet",
-        SOURCE,
-    )
-    dim: Dim
-    """The dim that is split."""
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"-4 splits dim {step.sources[0]}, which is {self.dim}: this part is {step.value}"
+MERGED_TWO = StepRule(
+    "merge-two",
+    "-3 is the product of the next two dims of the input",
+    "Two dims become one, and the elements keep their order.",
+    "shapecalc reshape 2,3,4 -3,0 --dialect mxnet",
+    SOURCE,
+    name="merge -3",
+    why=_merged_two,
+)
 
 
-class UncheckedCount(Facts):
-    """A warning about the operator of almost the same name."""
-
-    name = "no check"
-    rule = Rule(
-        "unchecked-count",
-        "mx.nd.reshape, the operator, compares no element counts",
-        "NDArray.reshape refuses a shape that does not have as many elements as the input. mx.nd.reshape takes the "
-        "same codes and does not check: a smaller shape drops elements, a larger one reads past the end.",
-        "shapecalc reshape 2,3,4 23 --dialect mxnet",
-        "MXNet 1.9.1, run",
-    )
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        shape = brief(shape_text(step.shape))
-        return f"mx.nd.reshape, the operator, does not compare counts: it gives {shape} for every input"
+SPLIT_ONE = StepRule(
+    "split-one",
+    "-4 splits the next dim of the input into the two sizes behind it",
+    "One of the two may be -1. A 0 among them is a size and copies nothing. If the shape is read in reverse, the "
+    "two sizes come before the -4.",
+    "shapecalc reshape 2,3,4 0,-4,-1,3,0 --dialect mxnet",
+    SOURCE,
+    name="split -4",
+    why="-4 splits dim {step.sources[0]}, which is {dim}: this part is {step.value}",
+)
 
 
-class KeptLast(KeptDim):
-    """The dim that a squeeze of all dims keeps."""
-
-    name = "keep one"
-    rule = Rule(
-        "keep-one",
-        "a squeeze keeps at least one dim",
-        "If every dim would be dropped, the answer has one dim of 1.",
-        "shapecalc squeeze 1,1 --dialect mxnet",
-        "MXNet 1.9.1, run",
-    )
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"dim {step.sources[0]} is {step.value} and stays: one dim must"
+def _unchecked_count(step: Step) -> str:
+    shape = brief(shape_text(step.shape))
+    return f"mx.nd.reshape, the operator, does not compare counts: it gives {shape} for every input"
 
 
-COPIED_NEXT, COPIED_REST, UNCHECKED_COUNT, KEPT_LAST = CopiedNext(), CopiedRest(), UncheckedCount(), KeptLast()
+UNCHECKED_COUNT = StepRule(
+    "unchecked-count",
+    "mx.nd.reshape, the operator, compares no element counts",
+    "NDArray.reshape refuses a shape that does not have as many elements as the input. mx.nd.reshape takes the "
+    "same codes and does not check: a smaller shape drops elements, a larger one reads past the end.",
+    "shapecalc reshape 2,3,4 23 --dialect mxnet",
+    "MXNet 1.9.1, run",
+    name="no check",
+    why=_unchecked_count,
+)
+
+
+KEPT_LAST = StepRule(
+    "keep-one",
+    "a squeeze keeps at least one dim",
+    "If every dim would be dropped, the answer has one dim of 1.",
+    "shapecalc squeeze 1,1 --dialect mxnet",
+    "MXNet 1.9.1, run",
+    name="keep one",
+    why="dim {step.sources[0]} is {step.value} and stays: one dim must",
+)
+
 
 SHIFTED_INFER = Rule(
     "shifted-infer",
@@ -212,12 +174,13 @@ UNKNOWN_SHAPE = Rule(
 )
 
 
-class Asked(Record):
-    """A reshape in the order in which it is read: from the right if it is reversed."""
+class Codes(Record):
+    """The codes of a requested shape, and the input's, in the order in which they are read."""
 
     shape: Shape
     codes: Shape
     reverse: bool
+    """Whether that is from the right."""
 
     def refused(self, rule: Rule, message: str, place: int | None = None) -> ShapeError:
         """Return the error for the entry at a place, or for the whole requested shape."""
@@ -233,10 +196,10 @@ class Asked(Record):
         return items[::-1] if self.reverse else items
 
 
-class Read(Record):
-    """One output dim, as an entry of the requested shape gives it."""
+class Made(Record):
+    """One output dim, as an entry of the requested shape makes it."""
 
-    facts: Facts | None
+    rule: StepRule | None
     """None for -1, which is settled last."""
     axes: Axes
     """The places of the input dims that it is made of, in the order in which they are read."""
@@ -245,9 +208,10 @@ class Read(Record):
     count: Dim | None = None
     """What it adds to the element count, if that is not the dim: of a split, the first part adds the dim that is split,
     which the parts make up under their own conditions, and the second one 1."""
+    facts: FrozenDict = NONE
 
 
-def reshape(shape: Shape, _at: Any, target: Shape, reverse: bool = False) -> Reasons:
+def reshape(shape: Shape, _at: Setting, target: Shape, reverse: bool = False) -> Reasons:
     """Resolve `target` against `shape`, entry by entry; both are read from the right if it is reversed.
 
     Source: MXNet NDArray.reshape ("-2 copy this/remainder of the dimensions ..., -3 use the product of two consecutive
@@ -255,15 +219,15 @@ def reshape(shape: Shape, _at: Any, target: Shape, reverse: bool = False) -> Rea
     -2 or -4. Raises `ShapeError`: the dialect's own refusals, two-infers, below-minus-one, zero-out-of-range,
     zero-volume-infer, indivisible, volume-mismatch, overflow.
     """
-    asked = Asked(shape[::-1], target[::-1], reverse) if reverse else Asked(shape, target, reverse)
+    asked = Codes(shape[::-1], target[::-1], reverse) if reverse else Codes(shape, target, reverse)
     read, stopped = _read_all(asked)
-    dims: Shape = tuple([-1 if each.facts is None else each.dim for each in read])
+    dims: Shape = tuple([-1 if each.rule is None else each.dim for each in read])
     if stopped is not None:
         dims += asked.codes[asked.from_left(stopped.problem.index or 0, len(target)) :]
     requested = asked.in_order(dims)
     yield Stage(Kind.RESHAPE, "reshape", "target", shape, requested)
     for place, each in enumerate(read):
-        if each.facts is not None:
+        if each.rule is not None:
             yield _step(asked, each, asked.from_left(place, len(dims)), len(dims))
     if stopped is not None:
         raise stopped
@@ -273,20 +237,20 @@ def reshape(shape: Shape, _at: Any, target: Shape, reverse: bool = False) -> Rea
     have, known = product(shape), product(each.dim if each.count is None else each.count for each in read)
     conditions: Conditions = ()
     if hole is not None:
-        step = _inferred(asked, read, hole, have, known)
+        taken = {asked.from_left(axis, len(shape)) for each in read for axis in each.axes}
+        index = asked.from_left(asked.from_left(hole, len(read)), len(target))  # as many dims are before it as entries
+        step = inferred(shape, known, hole, taken, index, "the known dims multiply to 0: MXNet divides by 0")
         yield step
         settled = (*settled[:hole], step.dim, *settled[hole + 1 :])
     elif have != known:
         yield Step(UNCHECKED_COUNT, None, (), settled)
         conditions = same_count(shape, settled, have, known, "target")
-    yield Step(Regrouped(shape, settled), None, tuple(range(len(shape))), settled, conditions)
-    yield Reshape(settled)
-    return settled
+    return (yield from recut(shape, settled, conditions))
 
 
-def _read_all(asked: Asked) -> tuple[list[Read], ShapeError | None]:
+def _read_all(asked: Codes) -> tuple[list[Made], ShapeError | None]:
     """Return the output dims in the order in which they are read, and the error that stops the reading."""
-    read = list[Read]()
+    read = list[Made]()
     try:
         read.extend(_read(asked))
     except ShapeError as error:
@@ -294,7 +258,7 @@ def _read_all(asked: Asked) -> tuple[list[Read], ShapeError | None]:
     return read, None
 
 
-def _read(asked: Asked) -> Iterator[Read]:
+def _read(asked: Codes) -> Iterator[Made]:
     """Yield the output dims in the order in which they are read."""
     place = cursor = count = 0
     hole = None
@@ -310,7 +274,7 @@ def _read(asked: Asked) -> Iterator[Read]:
         place += 3 if code == SPLIT else 1
 
 
-def _check_hole(asked: Asked, place: int, count: int, hole: int | None) -> None:
+def _check_hole(asked: Codes, place: int, count: int, hole: int | None) -> None:
     """Refuse a second -1, and one that MXNet would write to another place."""
     if hole is not None:
         raise second_infer("target", asked.from_left(place, len(asked.codes)))
@@ -320,31 +284,31 @@ def _check_hole(asked: Asked, place: int, count: int, hole: int | None) -> None:
         raise asked.refused(SHIFTED_INFER, message, place)
 
 
-def _entry(asked: Asked, place: int, cursor: int) -> list[Read]:
+def _entry(asked: Codes, place: int, cursor: int) -> list[Made]:
     """Return the output dims that one entry of the requested shape gives; `cursor` is the next input dim."""
     code, shape = asked.codes[place], asked.shape
     left = max(0, len(shape) - cursor)
     if code == -1:
-        return [Read(None, (), 1)]
+        return [Made(None, (), 1)]
     if code == REST:
-        return [Read(COPIED_REST, (axis,), shape[axis]) for axis in range(cursor, len(shape))]
+        return [Made(COPIED_REST, (axis,), shape[axis]) for axis in range(cursor, len(shape))]
     if code == 0:
         if not left:
             raise asked.refused(ZERO_OUT_OF_RANGE, f"0 copies the next dim, and none of {len(shape)} is left", place)
-        return [Read(COPIED_NEXT, (cursor,), shape[cursor])]
+        return [Made(COPIED_NEXT, (cursor,), shape[cursor])]
     if code == MERGE:
         if left < 2:
             raise asked.refused(NO_DIM_LEFT, f"-3 merges the next two dims, and {left} of {len(shape)} are left", place)
         dims = asked.in_order(shape[cursor : cursor + 2])
-        return [Read(MergedTwo(dims), (cursor, cursor + 1), product(dims))]
+        return [Made(MERGED_TWO, (cursor, cursor + 1), product(dims), facts=FrozenDict(dims=dims))]
     if code == SPLIT:
         return _split(asked, place, cursor)
     if isinstance(code, int) and code < SPLIT:
         raise asked.refused(BELOW_MINUS_ONE, f"{code} is below -4, the last code that has a meaning", place)
-    return [Read(GIVEN, (), code)]
+    return [Made(GIVEN, (), code)]
 
 
-def _split(asked: Asked, place: int, cursor: int) -> list[Read]:
+def _split(asked: Codes, place: int, cursor: int) -> list[Made]:
     """Return the two output dims that -4 and the two entries behind it give."""
     parts = list(asked.codes[place + 1 : place + 3])
     if len(parts) < 2:
@@ -359,90 +323,50 @@ def _split(asked: Asked, place: int, cursor: int) -> list[Read]:
         raise asked.refused(BELOW_MINUS_ONE, "a part of a split is a size or -1", place)
     inferred = parts.index(-1) if -1 in parts else None
     if inferred is None:
-        conditions = _made_up(asked, parts, dim, place)
+        message = f"{'*'.join(map(str, asked.in_order(tuple(parts))))} is not {dim}, the dim to split"
+        conditions = required(equal, dim, product(parts), asked.refused(SPLIT_MISMATCH, message, place))
     else:
         parts[inferred], conditions = _other_part(asked, parts[1 - inferred], dim, place)
-    facts, axes = SplitOne(dim), (cursor,)
-    return [Read(facts, axes, parts[0], conditions, dim), Read(facts, axes, parts[1], (), 1)]
+    first = Made(SPLIT_ONE, (cursor,), parts[0], conditions, dim, FrozenDict(dim=dim))
+    return [first, replace(first, dim=parts[1], conditions=(), count=1)]
 
 
-def _made_up(asked: Asked, parts: list[Dim], dim: Dim, place: int) -> Conditions:
-    """Return the conditions under which two parts make up a dim."""
-    try:
-        return equal(dim, product(parts))
-    except Never:
-        message = f"{'*'.join(map(str, asked.in_order(tuple(parts))))} is not {dim}, the dim to split"
-        raise asked.refused(SPLIT_MISMATCH, message, place) from None
-
-
-def _other_part(asked: Asked, part: Dim, dim: Dim, place: int) -> tuple[Dim, Conditions]:
+def _other_part(asked: Codes, part: Dim, dim: Dim, place: int) -> tuple[Dim, Conditions]:
     """Return the part of a dim that is inferred beside another, and the conditions under which it is whole."""
     if part == 0:
         raise asked.refused(
             ZERO_VOLUME_INFER, f"the -1 in the split of {dim} could be any size, because the other part is 0", place
         )
-    try:
-        return quotient(dim, part), divides(dim, part)
-    except Never:
-        raise asked.refused(INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {part}", place) from None
+    error = asked.refused(INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {part}", place)
+    return quotient(dim, part), required(divides, dim, part, error)
 
 
-def _step(asked: Asked, read: Read, out: int, count: int) -> Step:
+def _step(asked: Codes, made: Made, out: int, count: int) -> Step:
     """Return the step that settles an output dim. A 0 that copies the dim at its own index is as everywhere."""
     rank = len(asked.shape)
-    axes = tuple(sorted(asked.from_left(axis, rank) for axis in read.axes))
-    facts: Facts = read.facts or GIVEN
-    if facts is COPIED_NEXT and axes == (out,):
-        facts = CopiedZero(from_left=not asked.reverse and rank != count and out != 0)
-    return Step(facts, out, axes, read.dim, read.conditions)
+    axes = tuple(sorted(asked.from_left(axis, rank) for axis in made.axes))
+    rule, facts = made.rule or GIVEN, made.facts
+    if rule is COPIED_NEXT and axes == (out,):
+        rule, facts = COPIED_ZERO, FrozenDict(from_left=not asked.reverse and rank != count and out != 0)
+    return Step(rule, out, axes, made.dim, made.conditions, facts)
 
 
-def _inferred(asked: Asked, read: list[Read], hole: int, have: Dim, known: Dim) -> Step:
-    """Return the step that infers -1: the elements there are, divided by the product of the known dims."""
-    place = asked.from_left(hole, len(read))  # as many dims are in front of it as entries
-    if known == 0:
-        message = "-1 could be any size, because the known dims multiply to 0: MXNet divides by 0"
-        raise asked.refused(ZERO_VOLUME_INFER, message, place)
-    shape, rank = asked.in_order(asked.shape), len(asked.shape)
-    try:
-        conditions = divides(have, known)
-    except Never:
-        message = f"{count_text(shape, have)} cannot be divided by {known}"
-        raise asked.refused(INDIVISIBLE, message, place) from None
-    taken = {asked.from_left(axis, rank) for each in read for axis in each.axes}
-    sources = tuple([axis for axis in range(rank) if axis not in taken])
-    return Step(Inferred(shape, have, known), hole, sources, quotient(have, known), conditions)
-
-
-def transpose(shape: Shape, _at: Any, perm: Axes | None = None) -> Reasons | None:
-    """Refuse what transpose does not take; the rest is left to the op."""
-    error = _unknown(shape)
+def transpose(shape: Shape, at: Setting, **_: object) -> ShapeError | None:
+    """Return the error for what transpose does not take."""
+    error = unknown(shape, at)
     if error is None and len(shape) > MOST_TRANSPOSED:
         message = f"{len(shape)} dims, and transpose of mxnet takes at most {MOST_TRANSPOSED}"
         error = refusal(RANK_LIMIT, message, argument="input", index=MOST_TRANSPOSED)
-    return _refuse_for(error, Stage(Kind.PERMUTE, "transpose", "perm", shape, perm or ()))
+    return error
 
 
-def flatten(shape: Shape, _at: Any) -> Reasons | None:
-    """Refuse what flatten does not take; the rest is left to the op."""
-    error = _unknown(shape)
-    return _refuse_for(error, Stage(Kind.MERGE, "flatten", "input", shape))
+def scalar(shape: Shape, at: Setting, **_: object) -> ShapeError | None:
+    """Return the error for a scalar."""
+    return None if shape else unknown(shape, at)
 
 
-def unsqueeze(shape: Shape, _at: Any, axes: Axes | None = None) -> Reasons | None:
-    """Refuse what expand_dims does not take; the rest is left to the op."""
-    error = _unknown(shape)
-    return _refuse_for(error, Stage(Kind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ()))
-
-
-def shape_array(shape: Shape, _at: Any) -> Reasons | None:
-    """Refuse a scalar; the rest is left to the op."""
-    error = None if shape else _unknown(shape)
-    return _refuse_for(error, Stage(Kind.SHAPE, "shape", "input", shape))
-
-
-def _unknown(shape: Shape) -> ShapeError | None:
-    """Return the error for a shape that means to MXNet's operators that it is not known; None for any other."""
+def unknown(shape: Shape, _at: Setting, **_: object) -> ShapeError | None:
+    """Return the error for a shape that means to MXNet's operators that it is not known."""
     if not shape:
         return refusal(UNKNOWN_SHAPE, "MXNet reads the shape of a scalar as not known", argument="input")
     if 0 in shape:
@@ -452,17 +376,10 @@ def _unknown(shape: Shape) -> ShapeError | None:
     return None
 
 
-def _refuse_for(error: ShapeError | None, stage: Stage) -> Reasons | None:
-    """Return what refuses a stage that has just begun; None if there is no error."""
-    return None if error is None else refused(stage, error)
-
-
-def squeeze(shape: Shape, _at: Any, axes: Axes | None = None) -> Reasons | None:
+def squeeze(shape: Shape, _at: Setting, axes: Axes | None = None) -> Reasons | None:
     """Resolve a squeeze that would drop every dim; the rest is left to the op."""
-    error, rank = _unknown(shape), len(shape)
-    if error is not None:
-        return refused(Stage(Kind.SQUEEZE, "squeeze", "axes", shape, axes or ()), error)
     if axes is not None:
+        rank = len(shape)
         every = len(axes) == rank and {axis % rank for axis in axes if -rank <= axis < rank} == {*range(rank)}
         return _squeeze_all(shape, axes) if every else None
     others = [axis for axis, dim in enumerate(shape) if dim != 1]
@@ -476,16 +393,11 @@ def _squeeze_all(shape: Shape, axes: Axes) -> Reasons:
     yield Stage(Kind.SQUEEZE, "squeeze", "axes", shape, axes)
     rank = len(shape)
     for axis, dim in enumerate(shape):
-        try:
-            conditions = equal(dim, 1)
-        except Never:
-            index = [named % rank for named in axes].index(axis)
-            message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-            raise refusal(AXIS_NOT_ONE, message, argument="axes", index=index) from None
+        index = [named % rank for named in axes].index(axis)
+        message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
+        conditions = required(equal, dim, 1, refusal(AXIS_NOT_ONE, message, argument="axes", index=index))
         yield Step(DROPPED_ONE if axis else KEPT_LAST, None, (axis,), dim, conditions)
-    yield Step(Regrouped(shape, (1,)), None, tuple(range(rank)), (1,))
-    yield Reshape((1,))
-    return (1,)
+    return (yield from recut(shape, (1,)))
 
 
 def _squeeze_but_one(shape: Shape, kept: int) -> Reasons:
@@ -493,16 +405,7 @@ def _squeeze_but_one(shape: Shape, kept: int) -> Reasons:
     yield Stage(Kind.SQUEEZE, "squeeze", "axes", shape)
     for axis, dim in enumerate(shape):
         yield Step(KEPT_LAST if axis == kept else DROPPED_ONE, None, (axis,), dim)
-    output = (shape[kept],)
-    yield Step(Regrouped(shape, output), None, tuple(range(len(shape))), output)
-    yield Reshape(output)
-    return output
-
-
-def broadcast_to(shape: Shape, _at: Any, target: Shape) -> Reasons | None:
-    """Refuse what broadcast_to does not take; the rest is left to the op."""
-    error = _unknown(shape)
-    return _refuse_for(error, Stage(Kind.EXPAND, "expand", "target", shape, target))
+    return (yield from recut(shape, (shape[kept],)))
 
 
 REVERSE = Param("reverse", Holds.FLAG, "MXNet: read the input's dims and the requested shape from the right")
@@ -512,12 +415,12 @@ MXNET = Dialect(
     source="MXNet reference, and MXNet 1.9.1",
     operators={
         "reshape": Operator("NDArray.reshape", params=(REVERSE,), steps=reshape, heeds_empty=False),
-        "transpose": Operator("transpose", steps=transpose),
-        "flatten": Operator("flatten", steps=flatten),
-        "squeeze": Operator("squeeze", steps=squeeze),
-        "unsqueeze": Operator("expand_dims", steps=unsqueeze),
-        "expand": Operator("broadcast_to", steps=broadcast_to),
-        "shape": Operator("shape_array", steps=shape_array),
+        "transpose": Operator("transpose", refuses=transpose),
+        "flatten": Operator("flatten", refuses=unknown),
+        "squeeze": Operator("squeeze", steps=squeeze, refuses=unknown),
+        "unsqueeze": Operator("expand_dims", refuses=unknown),
+        "expand": Operator("broadcast_to", refuses=unknown),
+        "shape": Operator("shape_array", refuses=scalar),
     },
     readings={None: COPIES},
     empty_perm_reverses=True,
@@ -532,6 +435,17 @@ MXNET = Dialect(
     note="in reshape -2 copies the dims that are left, -3 merges two, -4 splits one, and reverse reads from the "
     "right; squeeze keeps at least one dim; expand keeps the rank, and a 0 in it keeps a dim; arrays of over "
     "2**31 elements are not refused here; mx.np is left out",
-    facts=(CopiedNext, CopiedRest, MergedTwo, SplitOne, UncheckedCount, KeptLast),
-    refusals=(SHIFTED_INFER, NO_DIM_LEFT, SPLIT_INCOMPLETE, SPLIT_MISMATCH, UNKNOWN_SHAPE),
+    rules=(
+        COPIED_NEXT,
+        COPIED_REST,
+        MERGED_TWO,
+        SPLIT_ONE,
+        UNCHECKED_COUNT,
+        KEPT_LAST,
+        SHIFTED_INFER,
+        NO_DIM_LEFT,
+        SPLIT_INCOMPLETE,
+        SPLIT_MISMATCH,
+        UNKNOWN_SHAPE,
+    ),
 )

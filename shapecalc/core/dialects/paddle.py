@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step
-from shapecalc.core.conditions import Never, divides
+from shapecalc.core.answers import Kind, Reasons, Stage, Step
+from shapecalc.core.conditions import divides, required
 from shapecalc.core.dialects.base import (
     COMPLEX,
     FLOATS,
@@ -17,47 +17,48 @@ from shapecalc.core.dialects.base import (
     Operator,
     Reading,
     Repeats,
+    Setting,
     Zero,
     check_hole,
     check_rank,
     checked_volume,
+    inserted,
+    over,
+    recut,
     same_count,
 )
 from shapecalc.core.dims import Dim, Shape, product, quotient
-from shapecalc.core.moves import Expand, Reshape
-from shapecalc.core.problem import refusal
+from shapecalc.core.moves import Expand
+from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import (
     AXIS_OUT_OF_RANGE,
     BROADCASTED,
     GIVEN,
     INDIVISIBLE,
-    INSERTED_ONE,
+    INFERRED,
+    INFERRED_EMPTY,
     KEPT_DIM,
     LITERAL_ZERO,
-    RANK_LIMIT,
     ZERO_VOLUME_INFER,
-    Inferred,
-    InferredEmpty,
     LeftOut,
-    Regrouped,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
-    from shapecalc.core.answers import Reasons
 
 MOST_MADE = 8
 """The most dims that unsqueeze and expand take and give; the other operators take 9."""
 
 
-def reshape(shape: Shape, at: Any, target: Shape) -> Reasons | None:
+def reshape(shape: Shape, at: Setting, target: Shape) -> Reasons | None:
     """Resolve the reshape of an empty tensor, where 0 is a size. Any other is left to the op."""
     return _reshape_empty(shape, at, target) if 0 in shape else None
 
 
-def _reshape_empty(shape: Shape, at: Any, target: Shape) -> Reasons:
+def _reshape_empty(shape: Shape, at: Setting, target: Shape) -> Reasons:
     """Resolve `target` against a tensor that holds nothing: 0 copies nothing, whatever its index.
 
     Source: paddle.reshape, run; its document says of 0 only that it copies. Raises `ShapeError`: two-infers,
@@ -80,9 +81,7 @@ def _reshape_empty(shape: Shape, at: Any, target: Shape) -> Reasons:
         settled = (*target[:hole], step.dim, *target[hole + 1 :])
     else:
         same_count(shape, target, 0, known, "target")
-    yield Step(Regrouped(shape, settled), None, tuple(range(len(shape))), settled)
-    yield Reshape(settled)
-    return settled
+    return (yield from recut(shape, settled))
 
 
 def _inferred(shape: Shape, target: Shape, hole: int, known: Dim) -> Step:
@@ -93,7 +92,7 @@ def _inferred(shape: Shape, target: Shape, hole: int, known: Dim) -> Step:
     """
     axes = tuple(range(len(shape)))
     if known != 0:
-        return Step(Inferred(shape, 0, known), hole, axes, 0)
+        return Step(INFERRED, hole, axes, 0, (), FrozenDict(shape=shape, have=0, known=known))
     zeros = target.count(0)
     if zeros != shape.count(0):
         message = (
@@ -101,20 +100,21 @@ def _inferred(shape: Shape, target: Shape, hole: int, known: Dim) -> Step:
         )
         raise refusal(ZERO_VOLUME_INFER, message, argument="target", index=hole)
     have, known = (product(dim for dim in dims if dim not in (0, -1)) for dims in (shape, target))
-    try:
-        conditions = divides(have, known)
-    except Never:
-        message = f"the input's {have} cannot be divided by {known}, both without their zeros"
-        raise refusal(INDIVISIBLE, message, argument="target", index=hole) from None
-    return Step(InferredEmpty(have, known, LeftOut.ZEROS), hole, axes, quotient(have, known), conditions)
+    message = f"the input's {have} cannot be divided by {known}, both without their zeros"
+    conditions = required(divides, have, known, refusal(INDIVISIBLE, message, argument="target", index=hole))
+    facts = FrozenDict(have=have, known=known, left_out=LeftOut.ZEROS)
+    return Step(INFERRED_EMPTY, hole, axes, quotient(have, known), conditions, facts)
 
 
-def unsqueeze(shape: Shape, _at: Any, axes: tuple[int, ...] | None = None) -> Reasons | None:
-    """Resolve an unsqueeze whose order of axes matters, or of too many dims. Any other is left to the op."""
-    if axes is None:
-        return None
-    ascending = list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0)
-    return None if ascending and len(shape) + len(axes) <= MOST_MADE else _insert_in_turn(shape, axes)
+def unsqueeze(shape: Shape, _at: Setting, axes: tuple[int, ...] | None = None) -> Reasons | None:
+    """Resolve an unsqueeze whose order of axes matters. Any other is left to the op."""
+    ascending = axes is None or (list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0))
+    return None if axes is None or ascending else _insert_in_turn(shape, axes)
+
+
+def over_inserted(shape: Shape, at: Setting, axes: tuple[int, ...] | None = None) -> ShapeError | None:
+    """Return the error for an unsqueeze to too many dims."""
+    return None if axes is None else over(MOST_MADE, len(shape) + len(axes), at.row, "gives", "axes")
 
 
 def _insert_in_turn(shape: Shape, axes: tuple[int, ...]) -> Reasons:
@@ -124,7 +124,6 @@ def _insert_in_turn(shape: Shape, axes: tuple[int, ...]) -> Reasons:
     axis-out-of-range, rank-limit.
     """
     yield Stage(Kind.UNSQUEEZE, "unsqueeze", "axes", shape, axes)
-    _check_made(len(shape) + len(axes), "axes")
     sources: list[int | None] = [*range(len(shape))]
     for index, axis in enumerate(axes):
         count = len(sources)
@@ -132,41 +131,27 @@ def _insert_in_turn(shape: Shape, axes: tuple[int, ...]) -> Reasons:
             message = f"axis {axis} does not exist when it is inserted: axes then run from {-count - 1} to {count}"
             raise refusal(AXIS_OUT_OF_RANGE, message, argument="axes", index=index)
         sources.insert(axis % (count + 1), None)
-    output = tuple([1 if axis is None else shape[axis] for axis in sources])
-    for out, source in enumerate(sources):
-        if source is None:
-            yield Step(INSERTED_ONE, out, (), 1)
-        else:
-            yield Step(KEPT_DIM, out, (source,), shape[source])
-    yield Step(Regrouped(shape, output), None, tuple(range(len(shape))), output)
-    yield Reshape(output)
-    return output
+    return (yield from inserted(shape, sources))
 
 
-def expand(shape: Shape, _at: Any, target: Shape) -> Reasons | None:
-    """Resolve an expand to no dims, or to too many. Any other is left to the op."""
-    return None if 0 < len(target) <= MOST_MADE else _expand_to_none(shape, target)
+def expand(shape: Shape, _at: Setting, target: Shape) -> Reasons | None:
+    """Resolve an expand to no dims. Any other is left to the op."""
+    return None if target else _expand_to_none(shape)
 
 
-def _expand_to_none(shape: Shape, target: Shape) -> Reasons:
-    """Keep the tensor as it is if no dims are asked for.
+def over_expanded(_shape: Shape, at: Setting, target: Shape) -> ShapeError | None:
+    """Return the error for an expand to too many dims."""
+    return over(MOST_MADE, len(target), at.row, "gives", "target")
 
-    Source: paddle.expand, run; its document does not say so. Raises `ShapeError`: rank-limit.
-    """
-    yield Stage(Kind.EXPAND, "expand", "target", shape, target)
-    _check_made(len(target), "target")
+
+def _expand_to_none(shape: Shape) -> Reasons:
+    """Keep the tensor as it is if no dims are asked for. Source: paddle.expand, run; its document does not say so."""
+    yield Stage(Kind.EXPAND, "expand", "target", shape)
     for axis, dim in enumerate(shape):
         yield Step(KEPT_DIM, axis, (axis,), dim)
     yield Step(BROADCASTED, None, tuple(range(len(shape))), shape)
     yield Expand(shape)
     return shape
-
-
-def _check_made(rank: int, argument: str) -> None:
-    """Raise `ShapeError` (rank-limit) if unsqueeze or expand would give too many dims."""
-    if rank > MOST_MADE:
-        message = f"{rank} dims, and this operator of paddle gives at most {MOST_MADE}"
-        raise refusal(RANK_LIMIT, message, argument=argument, index=MOST_MADE)
 
 
 FLOAT8 = frozenset({"float8_e4m3fn", "float8_e5m2"})
@@ -182,8 +167,8 @@ PADDLE = Dialect(
         "transpose": Operator("transpose"),
         "flatten": Operator("flatten"),
         "squeeze": Operator("squeeze"),
-        "unsqueeze": Operator("unsqueeze", steps=unsqueeze),
-        "expand": Operator("expand", steps=expand),
+        "unsqueeze": Operator("unsqueeze", steps=unsqueeze, refuses=over_inserted),
+        "expand": Operator("expand", steps=expand, refuses=over_expanded),
         "shape": Operator("shape"),
     },
     readings={None: Reading(Zero.COPIES, empty=EmptyInfer.WITHOUT_ZEROS)},

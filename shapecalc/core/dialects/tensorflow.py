@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage
 from shapecalc.core.dialects.base import (
     COMPLEX,
     FLOAT8,
@@ -16,35 +15,13 @@ from shapecalc.core.dialects.base import (
     Repeats,
     TileRepeats,
     Zero,
-    too_many,
+    at_most,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
 
 MOST_PICKED = 8
 """The most dims of a tensor that indexing and reverse take; some slices of more, such as the whole, it makes (run)."""
 NARROW = INT4 | {"int2", "uint2", "float4_e2m1fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"}
 """Element types that have no kernels but for a change of the shape."""
-
-
-def select(shape: Shape, at: Any, axis: int, index: int) -> Reasons | None:  # noqa: ARG001 - all are given by name
-    """Refuse the index of a tensor of too many dims; the rest is left to the op."""
-    return too_many(Stage(Kind.SELECT, "select", "index", shape), MOST_PICKED, at.row)
-
-
-def slice_(shape: Shape, at: Any, slices: str) -> Reasons | None:  # noqa: ARG001 - all are given by name
-    """Refuse slices of a tensor of too many dims; the rest is left to the op."""
-    return too_many(Stage(Kind.SLICE, "slice", "slices", shape), MOST_PICKED, at.row)
-
-
-def reverse(shape: Shape, at: Any, axes: tuple[int, ...]) -> Reasons | None:  # noqa: ARG001 - all are given by name
-    """Refuse the flip of a tensor of too many dims; the rest is left to the op."""
-    return too_many(Stage(Kind.FLIP, "flip", "axes", shape), MOST_PICKED, at.row)
 
 
 TENSORFLOW = Dialect(
@@ -58,10 +35,10 @@ TENSORFLOW = Dialect(
         "unsqueeze": Operator("expand_dims"),
         "expand": Operator("broadcast_to"),
         "shape": Operator("shape"),
-        "select": Operator("indexing", steps=select, heeds_empty=False),
-        "slice": Operator("indexing", steps=slice_, heeds_empty=False),
+        "select": Operator("indexing", refuses=at_most(MOST_PICKED), heeds_empty=False),
+        "slice": Operator("indexing", refuses=at_most(MOST_PICKED), heeds_empty=False),
         "split": Operator("split"),
-        "flip": Operator("reverse", steps=reverse, heeds_empty=False),
+        "flip": Operator("reverse", refuses=at_most(MOST_PICKED), heeds_empty=False),
         "roll": Operator("roll"),
         "tile": Operator("tile"),
     },

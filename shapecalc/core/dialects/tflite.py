@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage
 from shapecalc.core.dialects.base import (
     COMPLEX,
     FLOATS,
@@ -14,27 +13,20 @@ from shapecalc.core.dialects.base import (
     Operator,
     Reading,
     Repeats,
+    Setting,
     Zero,
-    refused,
-    too_many,
+    at_most,
+    over,
 )
-from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.dims import Axes, Shape
+from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.rules import MISSING_ARGUMENT
 from shapecalc.core.text import shape_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-
-    Axes = tuple[int, ...]
 
 MOST = 8
 """The most dims of a tensor that TRANSPOSE, SQUEEZE and REVERSE_V2 take."""
 
-APART = Rule(
+NOT_NEIGHBOURS = Rule(
     "axes-apart",
     "the operator reverses neighbouring axes only",
     "Reverse the first ones, and the others in another node.",
@@ -43,29 +35,19 @@ APART = Rule(
 )
 
 
-def transpose(shape: Shape, at: Any, perm: Axes | None = None) -> Reasons | None:
-    """Refuse the transpose of a tensor of too many dims; the rest is left to the op."""
-    return too_many(Stage(Kind.PERMUTE, "transpose", "perm", shape, perm or ()), MOST, at.row)
+def not_reversed(shape: Shape, at: Setting, axes: Axes) -> ShapeError | None:
+    """Return the error for a flip of no axes, of axes that are no neighbours, and of a tensor of too many dims.
 
-
-def squeeze(shape: Shape, at: Any, axes: Axes | None = None) -> Reasons | None:
-    """Refuse the squeeze of a tensor of too many dims; the rest is left to the op."""
-    return too_many(Stage(Kind.SQUEEZE, "squeeze", "axes", shape, axes or ()), MOST, at.row)
-
-
-def reverse(shape: Shape, at: Any, axes: Axes) -> Reasons | None:
-    """Refuse the flip of no axes, of axes that are no neighbours, and of a tensor of too many dims.
-
-    Source: REVERSE_V2, run. The rest is left to the op. Raises `ShapeError`: missing-argument, axes-apart, rank-limit.
+    Source: REVERSE_V2, run.
     """
-    rank, stage = len(shape), Stage(Kind.FLIP, "flip", "axes", shape)
+    rank = len(shape)
     if not axes:
-        return refused(stage, refusal(MISSING_ARGUMENT, "REVERSE_V2 takes at least one axis", argument="axes"))
+        return refusal(MISSING_ARGUMENT, "REVERSE_V2 takes at least one axis", argument="axes")
     places = sorted({axis % rank for axis in axes if -rank <= axis < rank})
     if len(places) == len(axes) and places[-1] - places[0] >= len(places):
         message = f"{shape_text(axes)} are not neighbours among {rank} axes"
-        return refused(stage, refusal(APART, message, argument="axes"))
-    return too_many(stage, MOST, at.row)
+        return refusal(NOT_NEIGHBOURS, message, argument="axes")
+    return over(MOST, rank, at.row)
 
 
 FLOAT8 = frozenset({"float8_e4m3fn", "float8_e5m2"})
@@ -78,15 +60,15 @@ TFLITE = Dialect(
     source="TensorFlow Lite operators (schema.fbs, MLIR's tfl dialect), and LiteRT 2.3.0, its CPU kernels",
     operators={
         "reshape": Operator("RESHAPE"),
-        "transpose": Operator("TRANSPOSE", steps=transpose, heeds_empty=False),
-        "squeeze": Operator("SQUEEZE", steps=squeeze, heeds_empty=False),
+        "transpose": Operator("TRANSPOSE", refuses=at_most(MOST), heeds_empty=False),
+        "squeeze": Operator("SQUEEZE", refuses=at_most(MOST), heeds_empty=False),
         "unsqueeze": Operator("EXPAND_DIMS"),
         "expand": Operator("BROADCAST_TO"),
         "shape": Operator("SHAPE"),
         "select": Operator("STRIDED_SLICE"),
         "slice": Operator("STRIDED_SLICE"),
         "split": Operator("SPLIT"),
-        "flip": Operator("REVERSE_V2", steps=reverse, heeds_empty=False),
+        "flip": Operator("REVERSE_V2", refuses=not_reversed, heeds_empty=False),
     },
     readings={None: Reading(Zero.LITERAL, empty=EmptyInfer.WITHOUT_ZEROS)},
     max_inferred=2**31 - 1,
@@ -108,5 +90,5 @@ TFLITE = Dialect(
     note="transpose, squeeze and flip allow at most 8 dims; refused here, although TensorFlow Lite accepts them: "
     "repeated axes of a transpose, an index outside of its dim, slices of axes that do not exist, and a -1 with "
     "a 0 that is not a whole number",
-    refusals=(APART,),
+    rules=(NOT_NEIGHBOURS,),
 )

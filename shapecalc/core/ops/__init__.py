@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shapecalc.core import rules
+from shapecalc.core.answers import StepRule
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.lookup import Table
 from shapecalc.core.ops.op import operator_of
@@ -10,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.dialects.base import Dialect, Operator, Param
     from shapecalc.core.ops.op import Op
+    from shapecalc.core.problem import Rule
 
 OPS: Table[Op] = Table(
     __name__,
@@ -52,3 +55,23 @@ def operators_of(row: Dialect) -> dict[str, Operator]:
 def dialects_with(op: Op) -> list[Dialect]:
     """Return the dialects that have an op."""
     return [row for row in DIALECTS.values() if operator_of(op, row) is not None]
+
+
+def step_rules() -> dict[str, Rule]:
+    """Return every rule that settles something by its id: the general ones, and those of one op or dialect alone."""
+    return rules.STEP_RULES | {rule: rule for rule in _own_rules() if isinstance(rule, StepRule)}
+
+
+def refusals() -> dict[str, Rule]:
+    """Return every rule that refuses by its id: the general ones, and those of one op or dialect alone."""
+    return rules.REFUSALS | {rule: rule for rule in _own_rules() if not isinstance(rule, StepRule)}
+
+
+def every_rule() -> dict[str, Rule]:
+    """Return every rule by its id."""
+    return step_rules() | refusals()
+
+
+def _own_rules() -> list[Rule]:
+    owners: tuple[Op | Dialect, ...] = (*OPS.values(), *DIALECTS.values())
+    return [rule for own in owners for rule in own.rules]

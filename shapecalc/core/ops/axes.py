@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Step
-from shapecalc.core.dialects.base import Repeats, checked_volume
-from shapecalc.core.dims import product
-from shapecalc.core.moves import Reshape
-from shapecalc.core.problem import refusal
-from shapecalc.core.rules import AXIS_OUT_OF_RANGE, NEGATIVE_AXIS, REPEATED_AXIS, Merged, Regrouped
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shapecalc.core.answers import Reasons, Stage
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Axes, Setting
+from shapecalc.core.answers import Reasons, Step
+from shapecalc.core.dialects.base import Repeats, Setting, checked_volume, recut
+from shapecalc.core.dims import Axes, Shape, product
+from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MERGED, NEGATIVE_AXIS, REPEATED_AXIS
+from shapecalc.core.text import brief
 
 
-def regrouped(before: Shape, after: Shape) -> Step:
-    """Return the last step of a stage that keeps the elements in order and cuts them into `after`.
-
-    Raises `ShapeError`: overflow.
-    """
-    checked_volume(after, "input")
-    return Step(Regrouped(before, after), None, tuple(range(len(before))), after)
-
-
-def merge(shape: Shape, parts: Sequence[Axes]) -> Reasons:
+def merge(shape: Shape, parts: list[Axes]) -> Reasons:
     """Make one dim of each part, which names neighbouring axes: the steps and the move of a stage that began.
 
     Raises `ShapeError`: overflow.
     """
     output = tuple([product([shape[axis] for axis in part]) for part in parts])
     for out, part in enumerate(parts):
-        yield Step(Merged(tuple([shape[axis] for axis in part])), out, part, output[out])
-    yield regrouped(shape, output)
-    yield Reshape(output)
-    return output
+        yield Step(MERGED, out, part, output[out], (), FrozenDict(dims=tuple([shape[axis] for axis in part])))
+    checked_volume(output, "input")
+    return (yield from recut(shape, output))
 
 
 def axis_from_zero(
@@ -83,8 +66,17 @@ def axes_from_zero(axes: Axes, rank: int, at: Setting, repeats: Repeats, argumen
     return found
 
 
-def no_axis_of_a_scalar(begun: Stage, axis: int, argument: str, index: int | None = None) -> Reasons:
-    """Begin a stage on a scalar and refuse the axis that is named. Raises `ShapeError`: axis-out-of-range."""
-    yield begun
-    message = f"axis {axis} does not exist: a scalar has no axes"
-    raise refusal(AXIS_OUT_OF_RANGE, message, argument=argument, index=index)
+def no_axis_of_a_scalar(axis: int, argument: str, index: int | None = None) -> ShapeError:
+    """Return the error for an axis of a scalar (axis-out-of-range)."""
+    message = f"axis {brief(str(axis))} does not exist: a scalar has no axes"
+    return refusal(AXIS_OUT_OF_RANGE, message, argument=argument, index=index)
+
+
+def existing_axis(axis: int, shape: Shape, at: Setting, since: int | None = None) -> int:
+    """Return an axis counted from 0; a scalar has none. `since` is the first version that takes negative axes.
+
+    Raises `ShapeError`: axis-out-of-range, negative-axis.
+    """
+    if not shape:
+        raise no_axis_of_a_scalar(axis, "axis")
+    return axis_from_zero(axis, len(shape), at, "axis", since=since)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
-from shapecalc.core.conditions import Never, divides
-from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.conditions import divides, required
+from shapecalc.core.dialects.base import (
+    FLOATS,
+    SINCE_13,
+    UP_TO_12,
+    Holds,
+    Operator,
+    Param,
+    Setting,
+    checked_volume,
+    recut,
+)
 from shapecalc.core.dims import Dim, Shape, quotient
-from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.axes import merge, regrouped
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.axes import merge
+from shapecalc.core.ops.op import Arguments, Changes, Op, near
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.problem import Rule, refusal
-from shapecalc.core.record import Record
+from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import INDIVISIBLE, KEPT_DIM
-from shapecalc.core.text import brief, rank_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.ops.op import Setting
+from shapecalc.core.text import brief, left_over, rank_text
 
 SPACE = 3
 """The axes that are rearranged, the last ones: channels, height, width."""
@@ -46,31 +47,23 @@ BAD_BLOCK = Rule(
 )
 
 
-class SplitBlocks(Facts):
-    """A part of an axis that is cut into blocks."""
+def _split_blocks(step: Step, counts: str, cut: Dim, by: int | None = None) -> str:
+    if by is None:
+        return f"{counts}: {step.value}"
+    return f"{counts}: {cut} / {by} = {step.value}"
 
-    name = "split blocks"
-    rule = Rule(
-        "split-blocks",
-        "an axis is cut into the places of a block and what is left",
-        "Depth to space cuts the channels into the rows and columns of a block and the channels that are left. Space "
-        "to depth cuts height and width into blocks. What is left must be a whole number. In the order DCR the rows "
-        "and columns of a block are the first parts of the channels, in CRD the last.",
-        "shapecalc depth_to_space 1,8,2,3 2",
-        SOURCE,
-    )
-    counts: str
-    """What the new dim counts."""
-    cut: Dim
-    """The dim that is cut."""
-    by: int | None = None
-    """What it is divided by; None for a part whose size is the block's."""
 
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        if self.by is None:
-            return f"{self.counts}: {step.value}"
-        return f"{self.counts}: {self.cut} / {self.by} = {step.value}"
+SPLIT_BLOCKS = StepRule(
+    "split-blocks",
+    "an axis is cut into the places of a block and what is left",
+    "Depth to space cuts the channels into the rows and columns of a block and the channels that are left. Space "
+    "to depth cuts height and width into blocks. What is left must be a whole number. In the order DCR the rows "
+    "and columns of a block are the first parts of the channels, in CRD the last.",
+    "shapecalc depth_to_space 1,8,2,3 2",
+    SOURCE,
+    name="split blocks",
+    why=_split_blocks,
+)
 
 
 class Cut(Record):
@@ -131,14 +124,11 @@ def _into_space(shape: Shape, at: Setting, block: int, mode: str) -> Reasons:
     moved = (*front, kept, batch + SPACE, rows, batch + SPACE + 1, columns)
     shape = yield from transpose(shape, at, moved, "move", "")
     yield Stage(Kind.MERGE, "merge", "", shape)
-    return (
-        yield from merge(
-            shape, (*((axis,) for axis in (*front, batch)), (batch + 1, batch + 2), (batch + 3, batch + 4))
-        )
-    )
+    merged = (batch + 1, batch + 2), (batch + 3, batch + 4)
+    return (yield from merge(shape, [*((axis,) for axis in (*front, batch)), *merged]))
 
 
-def split(shape: Shape, cuts: Sequence[Cut], by: int) -> Reasons:
+def split(shape: Shape, cuts: tuple[Cut, ...], by: int) -> Reasons:
     """Cut axes into parts, as one stage; what is left of an axis is its dim divided by `by`.
 
     Raises `ShapeError`: indivisible, overflow.
@@ -151,9 +141,8 @@ def split(shape: Shape, cuts: Sequence[Cut], by: int) -> Reasons:
         dims[out] = step.dim
         yield step
     after = tuple(dims)
-    yield regrouped(shape, after)
-    yield Reshape(after)
-    return after
+    checked_volume(after, "input")
+    return (yield from recut(shape, after))
 
 
 def _part(out: int, cut: Cut, dim: Dim, by: int) -> Step:
@@ -161,27 +150,19 @@ def _part(out: int, cut: Cut, dim: Dim, by: int) -> Step:
     if not cut.counts:
         return Step(KEPT_DIM, out, (cut.axis,), dim)
     if cut.size is not None:
-        return Step(SplitBlocks(cut.counts, dim), out, (cut.axis,), cut.size)
-    left = quotient(dim, by)
-    try:
-        conditions = () if isinstance(left, int) else divides(dim, by)
-    except Never:
-        over = f", {brief(str(dim % by))} left over" if isinstance(dim, int) else ""
-        message = f"dim {cut.axis}, {brief(str(dim))}, cannot be divided by {brief(str(by))}{over}"
-        raise refusal(INDIVISIBLE, message, argument="input", index=cut.axis) from None
-    return Step(SplitBlocks(cut.counts, dim, by), out, (cut.axis,), left, conditions)
+        return Step(SPLIT_BLOCKS, out, (cut.axis,), cut.size, (), FrozenDict(counts=cut.counts, cut=dim))
+    message = f"dim {cut.axis}, {brief(str(dim))}, cannot be divided by {brief(str(by))}{left_over(dim, by)}"
+    conditions = required(divides, dim, by, refusal(INDIVISIBLE, message, argument="input", index=cut.axis))
+    facts = FrozenDict(counts=cut.counts, cut=dim, by=by)
+    return Step(SPLIT_BLOCKS, out, (cut.axis,), quotient(dim, by), conditions, facts)
 
 
-def nearest_blocks(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def nearest_blocks(_shape: Shape, arguments: Arguments) -> Changes:
     """Yield the blocks nearest to the one that was refused; last 1, which changes nothing."""
     block = arguments["block"]
-    start = max(2, block)
-    near = sorted(range(max(2, start - NEAR), start + NEAR), key=lambda size: (abs(size - block), size))
-    yield from (("block", size) for size in (*near, 1) if size != block)
+    yield from (("block", size) for size in (*near(block, 2), 1) if size != block)
 
 
-NEAR = 11
-"""How far from a block another is looked for."""
 ORT_TYPES = FLOATS | {"int8", "uint8"}
 BLOCK = Param("block", Holds.INT, "the rows and the columns of a block", positional=True, required=True)
 MODE_HELP = (
@@ -224,7 +205,6 @@ DEPTH_TO_SPACE = Op(
             ("N,C/2,H,W", "3", "CRD"),
         )
     ),
-    facts=(SplitBlocks,),
-    refusals=(WRONG_RANK, BAD_BLOCK),
+    rules=(SPLIT_BLOCKS, WRONG_RANK, BAD_BLOCK),
     changes={INDIVISIBLE: nearest_blocks, BAD_BLOCK: nearest_blocks},
 )

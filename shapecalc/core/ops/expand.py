@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.conditions import Conditions, Never, equal
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Broadcast, Operator, check_rank, checked_volume
+from shapecalc.core.dialects.base import (
+    SINCE_13,
+    UP_TO_12,
+    Broadcast,
+    Holds,
+    Operator,
+    Param,
+    Setting,
+    check_rank,
+    checked_volume,
+)
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Expand
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import ShapeError, refusal
-from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEEDS_SIZE, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, Stretched
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEEDS_SIZE, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
 from shapecalc.core.text import rank_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.ops.op import Setting
-
 
 KEEPS = {Broadcast.ONE_WAY_KEEPS: -1, Broadcast.RANK_STAYS: 0}
 """What keeps a dim as it is, in the target of frameworks that have a code for it."""
@@ -75,7 +80,7 @@ def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at
         message = f"input dim {axis}, {dim}, becomes {wanted} only for some sizes"
         raise refusal(NEEDS_SIZE, message, argument="target", index=index)
     value, conditions = answers[0]
-    return Step(Stretched(dim), out, (axis,), value, conditions)
+    return Step(STRETCHED, out, (axis,), value, conditions, FrozenDict(dim=dim))
 
 
 def _answers(dim: Dim, wanted: Dim, *, both: bool) -> list[tuple[Dim, Conditions]]:

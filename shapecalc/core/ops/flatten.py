@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage
-from shapecalc.core.dialects.base import FLOATS, NEWEST, SINCE_13, UP_TO_12, Flattens, Operator
+from shapecalc.core.answers import Kind, Reasons, Stage
+from shapecalc.core.dialects.base import (
+    FLOATS,
+    NEWEST,
+    SINCE_13,
+    UP_TO_12,
+    Dialect,
+    Flattens,
+    Holds,
+    Operator,
+    Param,
+    Setting,
+)
+from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import axis_from_zero, merge
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import refusal
 from shapecalc.core.rules import START_AFTER_END
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dialects.base import Dialect
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Axes, Setting
 
 
 def flatten(

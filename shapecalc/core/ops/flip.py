@@ -2,60 +2,45 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.base import Operator, Repeats
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import Holds, Operator, Param, Repeats, Setting
+from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
-from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.problem import Rule
+from shapecalc.core.ops.op import Op
+from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import shape_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Axes, Setting
 
 SOURCE = "numpy.flip, torch.flip, paddle.flip"
 
 
-class ReversedAxis(Facts):
-    """An axis that runs backwards."""
-
-    name = "reverse axis"
-    rule = Rule(
-        "reverse-axis",
-        "an axis runs backwards: its last position comes first",
-        "The size stays, so the answer holds for names as well.",
-        "shapecalc flip 2,3,4 0,-1",
-        SOURCE,
-    )
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"dim {step.out} is {step.value}, and runs backwards"
+REVERSED_AXIS = StepRule(
+    "reverse-axis",
+    "an axis runs backwards: its last position comes first",
+    "The size stays, so the answer holds for names as well.",
+    "shapecalc flip 2,3,4 0,-1",
+    SOURCE,
+    name="reverse axis",
+    why="dim {step.out} is {step.value}, and runs backwards",
+)
 
 
-class Flipped(Facts):
-    """All axes that run backwards."""
+def _flipped(step: Step) -> str:
+    if not step.sources:
+        return "no axis is named: the tensor stays as it is"
+    return f"elements come in reverse along {'axis' if len(step.sources) == 1 else 'axes'} {shape_text(step.sources)}"
 
-    name = "flip"
-    rule = Rule(
-        "flip",
-        "the elements along the named axes come in reverse",
-        "Flipping all axes reads all elements backwards. An empty list changes nothing.",
-        "shapecalc flip 2,3 0,1",
-        SOURCE,
-    )
 
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        if not step.sources:
-            return "no axis is named: the tensor stays as it is"
-        return (
-            f"elements come in reverse along {'axis' if len(step.sources) == 1 else 'axes'} {shape_text(step.sources)}"
-        )
+FLIPPED = StepRule(
+    "flip",
+    "the elements along the named axes come in reverse",
+    "Flipping all axes reads all elements backwards. An empty list changes nothing.",
+    "shapecalc flip 2,3 0,1",
+    SOURCE,
+    name="flip",
+    why=_flipped,
+)
 
 
 def flip(shape: Shape, at: Setting, axes: Axes) -> Reasons:
@@ -74,15 +59,10 @@ def flip(shape: Shape, at: Setting, axes: Axes) -> Reasons:
     return shape
 
 
-def _axes_of_a_scalar(shape: Shape, _at: Setting, axes: Axes) -> Reasons | None:
-    """Refuse axes of a scalar, which Paddle's flip says has none. Any other flip is left to the op."""
-    if shape or not axes:
-        return None
-    return no_axis_of_a_scalar(Stage(Kind.FLIP, "flip", "axes", shape), axes[0], "axes", 0)
+def _axes_of_a_scalar(shape: Shape, _at: Setting, axes: Axes) -> ShapeError | None:
+    """Return the error for axes of a scalar, which Paddle's flip says has none."""
+    return None if shape or not axes else no_axis_of_a_scalar(axes[0], "axes", 0)
 
-
-REVERSED_AXIS = ReversedAxis()
-FLIPPED = Flipped()
 
 FLIP = Op(
     name="flip",
@@ -92,7 +72,7 @@ FLIP = Op(
     operators={
         "numpy": Operator("flip"),
         "torch": Operator("flip"),
-        "paddle": Operator("flip", steps=_axes_of_a_scalar, heeds_empty=False),
+        "paddle": Operator("flip", refuses=_axes_of_a_scalar, heeds_empty=False),
     },
     examples=("flip 2,3,4 0", "flip N,C -1 --explain", "flip 2,3,4 0,2 -d torch"),
     vectors=tuple(
@@ -110,5 +90,5 @@ FLIP = Op(
         )
     ),
     default_dialect="numpy",
-    facts=(ReversedAxis, Flipped),
+    rules=(REVERSED_AXIS, FLIPPED),
 )

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage
-from shapecalc.core.dialects.base import Operator, Repeats
+from shapecalc.core.answers import Kind, Reasons, Stage
+from shapecalc.core.dialects.base import Holds, Operator, Param, Repeats, Setting
+from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Arguments, Changes, Op
 from shapecalc.core.ops.transpose import transpose
-from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.rules import REPEATED_AXIS
 from shapecalc.core.text import number_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Axes, Setting
 
 UNPAIRED_AXES = Rule(
     "unpaired-axes",
@@ -54,14 +46,12 @@ def _order(rank: int, at: Setting, axes: Axes, destination: Axes) -> Axes:
     return tuple([taken[place] if place in taken else next(others) for place in range(rank)])
 
 
-def _of_a_scalar(shape: Shape, _at: Setting, axes: Axes, destination: Axes) -> Reasons | None:
-    """Refuse axes of a scalar, which Paddle's moveaxis says has none. Any other request is left to the op."""
-    if shape or not axes or len(axes) != len(destination):
-        return None
-    return no_axis_of_a_scalar(Stage(Kind.PERMUTE, "moveaxis", "", shape), axes[0], "axes", 0)
+def _axes_of_a_scalar(shape: Shape, _at: Setting, axes: Axes, destination: Axes) -> ShapeError | None:
+    """Return the error for axes of a scalar, which Paddle's moveaxis says has none."""
+    return None if shape or not axes or len(axes) != len(destination) else no_axis_of_a_scalar(axes[0], "axes", 0)
 
 
-def _as_many(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _as_many(shape: Shape, arguments: Arguments) -> Changes:
     """Yield the shorter of the two lists with axes that it does not name behind it, then the longer one cut."""
     (short, few), (long, many) = sorted(arguments.items(), key=lambda each: len(each[1]))
     named = {axis % max(1, len(shape)) for axis in few}
@@ -70,7 +60,7 @@ def _as_many(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, 
     yield long, many[: len(few)]
 
 
-def _others(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _others(shape: Shape, arguments: Arguments) -> Changes:
     """Yield each list with an axis that it does not name in place of each that it names again."""
     for name in ("axes", "destination"):
         axes = [axis % max(1, len(shape)) for axis in arguments[name]]
@@ -89,7 +79,7 @@ MOVEAXIS = Op(
     operators={
         "numpy": Operator("moveaxis"),
         "torch": Operator("movedim"),
-        "paddle": Operator("moveaxis", steps=_of_a_scalar, heeds_empty=False),
+        "paddle": Operator("moveaxis", refuses=_axes_of_a_scalar, heeds_empty=False),
     },
     examples=("moveaxis N,H,W,C -1 1", "moveaxis 2,3,4 0,1 2,0 --explain", "moveaxis 2,3,4 0 -1 -d torch"),
     vectors=tuple(
@@ -110,6 +100,6 @@ MOVEAXIS = Op(
         )
     ),
     default_dialect="numpy",
-    refusals=(UNPAIRED_AXES,),
+    rules=(UNPAIRED_AXES,),
     changes={UNPAIRED_AXES: _as_many, REPEATED_AXIS: _others},
 )

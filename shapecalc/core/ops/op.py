@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import Holds, Operator, Param
-from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.dialects.base import NONE, Operator
+from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, TypeAlias
 
-    from shapecalc.core.answers import Facts, Reasons
-    from shapecalc.core.dialects.base import Dialect, Reading
+    from shapecalc.core.answers import Reasons
+    from shapecalc.core.dialects.base import Dialect, Param, Setting
     from shapecalc.core.dims import Shape
-    from shapecalc.core.problem import Rule
-
-    Axes = tuple[int, ...]
-
-__all__ = ["NONE", "Holds", "Op", "Param", "Setting", "accepted_types", "operator_of", "steps_of"]
-
-NONE: FrozenDict = FrozenDict()
+    from shapecalc.core.problem import Rule, ShapeError
 
 
-class Setting(Record):
-    """The rules under which one request is answered."""
-
-    row: Dialect
-    operator: Operator
-    steps: Callable[..., Reasons]
-    """What resolves the request: the operator's own way, or the op's."""
-    version: int | None
-    """The operator's version; None if operators have no versions."""
-    reading: Reading
-    """How 0 and -1 are read in a requested shape."""
-    options: FrozenDict
-    """The switch in force, by the framework's own name."""
+Arguments: TypeAlias = "Mapping[str, Any]"
+Changes: TypeAlias = "Iterator[tuple[str, object]]"
+"""Arguments with new values, None to leave one out."""
 
 
 class Op(Record):
@@ -60,13 +44,10 @@ class Op(Record):
     """Whether the output holds as many elements as the input."""
     ends_chain: bool = False
     """Whether its output is no tensor to go on with."""
-    facts: tuple[type[Facts], ...] = ()
-    """The facts of steps that only this op has."""
-    refusals: tuple[Rule, ...] = ()
-    """The rules that only this op refuses by."""
-    changes: Mapping[str, Callable[[Shape, Mapping[str, Any]], Iterable[tuple[str, object]]]] = NONE
-    """What to try if a rule refuses, by the rule, in place of what is tried for all ops. Called with the input shape
-    and the arguments. Returns arguments with new values, None to leave one out; each is asked again first."""
+    rules: tuple[Rule, ...] = ()
+    """The rules that only this op has: those of its steps, and those that it refuses by."""
+    changes: Mapping[str, Callable[[Shape, Arguments], Changes]] = NONE
+    """What to try if a rule refuses, by the rule, in place of what is tried for all ops; each change is asked again."""
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -77,6 +58,12 @@ class Op(Record):
     def places(self) -> tuple[str, ...]:
         """The names of all parameters that may be given by their place, in order."""
         return (*self.slots, *(param.name for param in self.params if param.placed))
+
+
+def near(number: int, least: int = 1, reach: int = 11) -> list[int]:
+    """Return the whole numbers about a number that are not too small, the nearest first; of two as near the smaller."""
+    start = max(least, number)
+    return sorted(range(max(least, start - reach), start + reach), key=lambda other: abs(other - number))
 
 
 def operator_of(op: Op, row: Dialect) -> Operator | None:
@@ -97,10 +84,23 @@ def operator_of(op: Op, row: Dialect) -> Operator | None:
 
 def steps_of(op: Op, operator: Operator) -> Callable[..., Reasons]:
     """Return what resolves requests: the operator's own way for those that it has one for, otherwise the op's."""
-    own, steps = operator.steps, op.steps
-    if own is None:
-        return steps
-    return lambda shape, at, **arguments: own(shape, at, **arguments) or steps(shape, at, **arguments)
+    own, refuses = operator.steps, operator.refuses
+    if own is None and refuses is None:
+        return op.steps
+
+    def steps(shape: Shape, at: Setting, **arguments: Any) -> Reasons:
+        error = None if refuses is None else refuses(shape, at, **arguments)
+        if error is not None:
+            return _refused(op.steps(shape, at, **arguments), error)
+        return (own and own(shape, at, **arguments)) or op.steps(shape, at, **arguments)
+
+    return steps
+
+
+def _refused(reasons: Reasons, error: ShapeError) -> Reasons:
+    """Begin the first stage, and refuse it."""
+    yield next(reasons)
+    raise error
 
 
 def accepted_types(op: Op, row: Dialect, version: int | None) -> frozenset[str]:

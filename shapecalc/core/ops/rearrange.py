@@ -4,36 +4,29 @@ from __future__ import annotations
 
 from math import prod
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
-from shapecalc.core.conditions import Conditions, Never, divides, equal
-from shapecalc.core.dialects.base import check_rank
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.conditions import Conditions, divides, equal, required
+from shapecalc.core.dialects.base import NONE, Holds, Param, Setting, check_rank, checked_volume, recut
 from shapecalc.core.dims import Dim, Shape, quotient
-from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.axes import merge, regrouped
+from shapecalc.core.ops.axes import merge
 from shapecalc.core.ops.expand import EXPAND, expand
-from shapecalc.core.ops.op import NONE, Holds, Op, Param, operator_of
+from shapecalc.core.ops.op import Arguments, Changes, Op, near, operator_of
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.transpose import TRANSPOSE, transpose
 from shapecalc.core.ops.unsqueeze import unsqueeze
 from shapecalc.core.problem import Problem, Rule, ShapeError
-from shapecalc.core.record import Record
+from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import DROPPED_ONE, INDIVISIBLE, KEPT_DIM
-from shapecalc.core.text import brief, rank_text
-from shapecalc.core.values import ELLIPSIS, Part, read_lengths, read_pattern
+from shapecalc.core.text import brief, left_over, rank_text
+from shapecalc.core.values import ELLIPSIS, AxisGroup, read_axis_pattern, read_lengths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
+    from collections.abc import Iterator
 
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.ops.op import Setting
+Named = tuple[tuple[str, ...], ...]
+"""The names of the axes that each dim of a side is made of."""
 
-    Named = tuple[tuple[str, ...], ...]
-    """The names of the axes that each dim of a side is made of."""
-
-NEAR = 11
-"""How far from a length another is looked for."""
 SOURCE = "einops.rearrange, einops.repeat"
 
 BAD_PATTERN = Rule(
@@ -46,28 +39,21 @@ BAD_PATTERN = Rule(
 )
 
 
-class PatternAxis(Facts):
-    """An axis that a pattern names."""
+def _pattern_axis(step: Step, axis: str, cut: Dim, by: int | None) -> str:
+    worked_out = f"{cut} / {by} = " if by not in (None, 1) else ""
+    return f"{brief(axis)} is {worked_out}{step.value}"
 
-    name = "name axis"
-    rule = Rule(
-        "pattern-axis",
-        "a name of the pattern is an axis, or a part of one",
-        "Brackets on the left cut a dim into axes, the first outermost. The length of one may be left out: it is the "
-        "dim divided by the lengths of the others.",
-        "shapecalc rearrange B,C,H,W 'b c (h p) (w q) -> b (h w) (p q c)' p=7,q=7",
-        SOURCE,
-    )
-    axis: str
-    cut: Dim
-    """The dim that it is a part of."""
-    by: int | None = None
-    """What that is divided by; None for a length that is given."""
 
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        worked_out = f"{self.cut} / {self.by} = " if self.by not in (None, 1) else ""
-        return f"{brief(self.axis)} is {worked_out}{step.value}"
+PATTERN_AXIS = StepRule(
+    "pattern-axis",
+    "a name of the pattern is an axis, or a part of one",
+    "Brackets on the left cut a dim into axes, the first outermost. The length of one may be left out: it is the "
+    "dim divided by the lengths of the others.",
+    "shapecalc rearrange B,C,H,W 'b c (h p) (w q) -> b (h w) (p q c)' p=7,q=7",
+    SOURCE,
+    name="name axis",
+    why=_pattern_axis,
+)
 
 
 class Plan(Record):
@@ -75,9 +61,9 @@ class Plan(Record):
 
     left: Named
     right: Named
-    parts: tuple[Part, ...]
+    parts: tuple[AxisGroup, ...]
     """How each dim of the left side is written."""
-    lengths: Mapping[str, int]
+    lengths: dict[str, int]
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -103,7 +89,7 @@ def plan_of(rank: int, pattern: str, lengths: str | None) -> Plan:
     >>> plan_of(4, "b ... c -> b c (...)", None).right
     (('b',), ('c',), ('...0', '...1'))
     """
-    read, given = read_pattern(pattern), {} if lengths is None else read_lengths(lengths)
+    read, given = read_axis_pattern(pattern), {} if lengths is None else read_lengths(lengths)
     words = [axis for part in (*read.left, *read.right) for axis in part.axes]
     for name in given:
         if name not in {word.text for word in words}:
@@ -126,7 +112,7 @@ def plan_of(rank: int, pattern: str, lengths: str | None) -> Plan:
     return Plan(left, right, tuple(parts), known)
 
 
-def _named(side: tuple[Part, ...], free: int) -> Iterator[tuple[str, ...]]:
+def _named(side: tuple[AxisGroup, ...], free: int) -> Iterator[tuple[str, ...]]:
     """Yield the axes of every dim of a side, where ... stands for `free` dims and a 1 for no axis."""
     stand_in = tuple(f"{ELLIPSIS}{place}" for place in range(free))
     for part in side:
@@ -181,9 +167,8 @@ def _cut(shape: Shape, at: Setting, plan: Plan) -> Reasons:
             yield step
     settled = tuple(after)
     check_rank(settled, at.row, "input")
-    yield regrouped(shape, settled)
-    yield Reshape(settled)
-    return settled
+    checked_volume(settled, "input")
+    return (yield from recut(shape, settled))
 
 
 def _axes_of(dim: Dim, axis: int, out: int, plan: Plan) -> list[Step]:
@@ -201,31 +186,29 @@ def _axes_of(dim: Dim, axis: int, out: int, plan: Plan) -> list[Step]:
         return [Step(DROPPED_ONE, None, (axis,), dim, conditions)]
     steps = list[Step]()
     for place, (name, length) in enumerate(zip(names, lengths, strict=True)):
-        facts = PatternAxis(name, dim, known if length is None else None)
+        facts = FrozenDict(axis=name, cut=dim, by=known if length is None else None)
         value = left if length is None else length
-        steps.append(Step(facts, out + place, (axis,), value, () if place else conditions))
+        steps.append(Step(PATTERN_AXIS, out + place, (axis,), value, () if place else conditions, facts))
     return steps
 
 
-def _span(part: Part) -> tuple[int, int]:
+def _span(part: AxisGroup) -> tuple[int, int]:
     end = part.axes[-1].span[1] if part.axes else part.start + 1
     return part.start, end + part.grouped
 
 
-def _left_of(dim: Dim, known: int, axis: int, part: Part, *, whole: bool) -> tuple[Dim, Conditions]:
+def _left_of(dim: Dim, known: int, axis: int, part: AxisGroup, *, whole: bool) -> tuple[Dim, Conditions]:
     """Return what is left of a dim for the axis without a length, and when it is right; `whole` if there is none."""
-    try:
-        return (1, equal(dim, known)) if whole else (quotient(dim, known), divides(dim, known))
-    except Never:
-        shown = f"dim {axis}, {brief(str(dim))},"
-        if whole:
-            raise _refused(f"{brief(part.text)} is {known} in all, and {shown} is not", _span(part)) from None
-        over = f", {dim % known} left over" if isinstance(dim, int) else ""
-        message = f"{shown} cannot be divided by {known} for {brief(part.text)}{over}"
-        raise ShapeError(Problem(INDIVISIBLE, message, "", "pattern", None, _span(part))) from None
+    shown = f"dim {axis}, {brief(str(dim))},"
+    if whole:
+        error = _refused(f"{brief(part.text)} is {known} in all, and {shown} is not", _span(part))
+        return 1, required(equal, dim, known, error)
+    message = f"{shown} cannot be divided by {known} for {brief(part.text)}{left_over(dim, known) if known else ''}"
+    error = ShapeError(Problem(INDIVISIBLE, message, "", "pattern", None, _span(part)))
+    return quotient(dim, known), required(divides, dim, known, error)
 
 
-def _repeated(shape: Shape, at: Setting, new: Mapping[int, int]) -> Reasons:
+def _repeated(shape: Shape, at: Setting, new: dict[int, int]) -> Reasons:
     """Insert the axes that only the right side has, and repeat the tensor along them."""
     shape = yield from unsqueeze(shape, at, tuple(new))
     if all(length == 1 for length in new.values()):
@@ -235,18 +218,17 @@ def _repeated(shape: Shape, at: Setting, new: Mapping[int, int]) -> Reasons:
     return (yield from expand(shape, at, tuple([new.get(out, dim) for out, dim in enumerate(shape)])))
 
 
-def _other_lengths(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _other_lengths(_shape: Shape, arguments: Arguments) -> Changes:
     """Yield the lengths with one that is nearby in place of another, then with one left out."""
     given = read_lengths(arguments["lengths"]) if arguments.get("lengths") else {}
     for name, length in given.items():
-        near = sorted(range(max(1, length - NEAR), length + NEAR), key=lambda other: (abs(other - length), other))
-        for other in near[1:]:
+        for other in near(length)[1:]:
             yield "lengths", _lengths_text(given | {name: other})
     for name in given:
         yield "lengths", _lengths_text({other: given[other] for other in given if other != name}) or None
 
 
-def _lengths_text(lengths: Mapping[str, int]) -> str:
+def _lengths_text(lengths: dict[str, int]) -> str:
     return ",".join([f"{name}={length}" for name, length in lengths.items()])
 
 
@@ -291,7 +273,6 @@ REARRANGE = Op(
         )
     ),
     keeps_count=False,
-    facts=(PatternAxis,),
-    refusals=(BAD_PATTERN,),
+    rules=(PATTERN_AXIS, BAD_PATTERN),
     changes={BAD_PATTERN: _other_lengths, INDIVISIBLE: _other_lengths},
 )

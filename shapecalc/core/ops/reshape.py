@@ -7,7 +7,7 @@ asked.
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.conditions import Conditions, Never, divides
 from shapecalc.core.dialects.base import (
     FLOATS,
@@ -16,44 +16,40 @@ from shapecalc.core.dialects.base import (
     SINCE_19,
     UP_TO_12,
     EmptyInfer,
+    Holds,
     Infers,
     Operator,
+    Param,
+    Setting,
     Zero,
     ZeroBeside,
     below_minus_one,
     check_rank,
     checked_volume,
+    recut,
     same_count,
     second_infer,
 )
 from shapecalc.core.dims import Dim, Shape, exceeds, product, quotient
-from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.ops.op import Op
+from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import (
+    COPIED_ZERO,
     GIVEN,
     INDIVISIBLE,
     INFER_LIMIT,
+    INFERRED,
+    INFERRED_EMPTY,
     LITERAL_ZERO,
     ZERO_BESIDE_INFER,
     ZERO_OUT_OF_RANGE,
     ZERO_VOLUME_INFER,
-    CopiedZero,
-    Inferred,
-    InferredEmpty,
     LeftOut,
-    Regrouped,
 )
 from shapecalc.core.text import brief, count_text, rank_text, shape_text
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Facts, Reasons
-    from shapecalc.core.ops.op import Setting
-    from shapecalc.core.problem import Rule
-
-
-IN_PLACE, FROM_LEFT = CopiedZero(False), CopiedZero(True)
+IN_PLACE, FROM_LEFT = FrozenDict(from_left=False), FrozenDict(from_left=True)
 
 
 def reshape(shape: Shape, at: Setting, target: Shape, label: str = "reshape", argument: str = "target") -> Reasons:
@@ -79,9 +75,7 @@ def reshape(shape: Shape, at: Setting, target: Shape, label: str = "reshape", ar
     conditions: Conditions = ()
     if asked.hole is None:
         conditions = same_count(shape, settled, product(shape), checked_volume(settled, argument), argument)
-    yield Step(Regrouped(shape, settled), None, asked.axes, settled, conditions)
-    yield Reshape(settled)
-    return settled
+    return (yield from recut(shape, settled, conditions))
 
 
 class Target:
@@ -112,7 +106,7 @@ class Target:
         self.copied.add(out)
         self.dims[out] = dim = shape[out]
         from_left = out != 0 and len(shape) != len(self.dims)
-        return Step(FROM_LEFT if from_left else IN_PLACE, out, (out,), dim)
+        return Step(COPIED_ZERO, out, (out,), dim, (), FROM_LEFT if from_left else IN_PLACE)
 
     def open_hole(self, out: int, dim: int) -> None:
         """Leave a dim to be inferred. Refuse a second one, and what is below -1."""
@@ -128,12 +122,12 @@ class Target:
         copied = self.copied
         sources = tuple([axis for axis in self.axes if axis not in copied])
         have, known = product(self.shape), checked_volume(tuple(self.dims), self.argument)
-        facts: Facts = Inferred(self.shape, have, known)
+        rule, facts = INFERRED, FrozenDict(shape=self.shape, have=have, known=known)
         if known == 0:
             have, known, left_out = self._without_zeros(hole)
-            facts = InferredEmpty(have, known, left_out)
+            rule, facts = INFERRED_EMPTY, FrozenDict(have=have, known=known, left_out=left_out)
         if have == 0 and known == 0:
-            return Step(facts, hole, sources, 1)
+            return Step(rule, hole, sources, 1, (), facts)
         self.dims[hole] = dim = quotient(have, known)
         try:
             conditions = () if isinstance(dim, int) else divides(have, known)
@@ -142,7 +136,7 @@ class Target:
         most = self.row.max_inferred
         if most is not None and exceeds(dim, most):
             raise self._refused(INFER_LIMIT, f"-1 would be {dim}, and {self.row.name} infers at most {most}", hole)
-        return Step(facts, hole, sources, dim, conditions)
+        return Step(rule, hole, sources, dim, conditions, facts)
 
     def _without_zeros(self, hole: int) -> tuple[Dim, Dim, LeftOut]:
         """Return the two products to divide if the known dims hold nothing and the dialect has an answer."""

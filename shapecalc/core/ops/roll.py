@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.base import Operator
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
+from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Roll
-from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.ops.select import existing_axis
-from shapecalc.core.problem import Rule
+from shapecalc.core.ops.axes import existing_axis
+from shapecalc.core.ops.op import Op
+from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import brief
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Setting
+
+def _rolled_axis(step: Step, shift: int) -> str:
+    return f"dim {step.out} is {step.value}, and its positions move on by {brief(str(shift))}"
 
 
-class RolledAxis(Facts):
-    """An axis whose positions move on."""
-
-    name = "roll axis"
-    rule = Rule(
-        "roll-axis",
-        "the elements move along an axis by a shift, and those that pass its end come back at its start",
-        "The size stays, so the answer holds for names as well. A negative shift moves back. No strides can read an "
-        "axis in this order, so a roll copies the data.",
-        "shapecalc roll 2,3,4 1 -1",
-        "numpy.roll, torch.roll, OpenVINO Roll, paddle.roll",
-    )
-    shift: int
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"dim {step.out} is {step.value}, and its positions move on by {brief(str(self.shift))}"
+ROLLED_AXIS = StepRule(
+    "roll-axis",
+    "the elements move along an axis by a shift, and those that pass its end come back at its start",
+    "The size stays, so the answer holds for names as well. A negative shift moves back. No strides can read an "
+    "axis in this order, so a roll copies the data.",
+    "shapecalc roll 2,3,4 1 -1",
+    "numpy.roll, torch.roll, OpenVINO Roll, paddle.roll",
+    name="roll axis",
+    why=_rolled_axis,
+)
 
 
 def roll(shape: Shape, at: Setting, shift: int, axis: int) -> Reasons:
@@ -46,7 +38,8 @@ def roll(shape: Shape, at: Setting, shift: int, axis: int) -> Reasons:
     yield Stage(Kind.ROLL, "roll", "shift", shape)
     rolled = existing_axis(axis, shape, at)
     for out, dim in enumerate(shape):
-        yield Step(RolledAxis(shift) if out == rolled else KEPT_DIM, out, (out,), dim)
+        facts = FrozenDict(shift=shift)
+        yield Step(ROLLED_AXIS, out, (out,), dim, (), facts) if out == rolled else Step(KEPT_DIM, out, (out,), dim)
     yield Roll(shift, rolled)
     return shape
 
@@ -78,5 +71,5 @@ ROLL = Op(
         )
     ),
     default_dialect="numpy",
-    facts=(RolledAxis,),
+    rules=(ROLLED_AXIS,),
 )

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator
-from shapecalc.core.dims import Dim
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Param, Setting
+from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Pick
-from shapecalc.core.ops.axes import axis_from_zero
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.axes import existing_axis
+from shapecalc.core.ops.op import Arguments, Changes, Op
 from shapecalc.core.problem import Rule, refusal
-from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.rules import KEPT_DIM, NEEDS_SIZE
 from shapecalc.core.text import brief
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Setting
 
 SOURCE = "ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather, Paddle indexing"
 
@@ -33,27 +25,21 @@ INDEX_OUT_OF_RANGE = Rule(
 )
 
 
-class TakenIndex(Facts):
-    """The position that is taken."""
+def _taken_index(step: Step, index: int, place: int) -> str:
+    counted = "" if index == place else f", which is {place},"
+    return f"index {index}{counted} of dim {step.sources[0]} is taken, and the dim is dropped"
 
-    name = "take index"
-    rule = Rule(
-        "take-index",
-        "one position of an axis is taken, and the axis is dropped",
-        "The other axes stay as they are. An axis with a name has a first and a last position; whether it has others "
-        "depends on its size.",
-        "shapecalc select 2,3,4 1 -1",
-        SOURCE,
-    )
-    index: int
-    """As it was asked for."""
-    place: int
-    """The same position, counted from 0 if the dim is known."""
 
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        counted = "" if self.index == self.place else f", which is {self.place},"
-        return f"index {self.index}{counted} of dim {step.sources[0]} is taken, and the dim is dropped"
+TAKEN_INDEX = StepRule(
+    "take-index",
+    "one position of an axis is taken, and the axis is dropped",
+    "The other axes stay as they are. An axis with a name has a first and a last position; whether it has others "
+    "depends on its size.",
+    "shapecalc select 2,3,4 1 -1",
+    SOURCE,
+    name="take index",
+    why=_taken_index,
+)
 
 
 def select(shape: Shape, at: Setting, axis: int, index: int) -> Reasons:
@@ -64,8 +50,8 @@ def select(shape: Shape, at: Setting, axis: int, index: int) -> Reasons:
     """
     yield Stage(Kind.SELECT, "select", "index", shape)
     gone = existing_axis(axis, shape, at, since=1)
-    taken = _checked_index(index, shape[gone], gone, at)
-    yield Step(TakenIndex(index, taken), None, (gone,), shape[gone])
+    rule, taken = _position(index, shape[gone], gone, at)
+    yield Step(rule, None, (gone,), shape[gone], (), FrozenDict(index=index, place=taken))
     kept = [place for place in range(len(shape)) if place != gone]
     for out, place in enumerate(kept):
         yield Step(KEPT_DIM, out, (place,), shape[place])
@@ -74,20 +60,8 @@ def select(shape: Shape, at: Setting, axis: int, index: int) -> Reasons:
     return tuple([shape[place] for place in kept])
 
 
-def existing_axis(axis: int, shape: Shape, at: Setting, since: int | None = None) -> int:
-    """Return an axis counted from 0; a scalar has none. `since` is the first version that takes negative axes.
-
-    Raises `ShapeError`: axis-out-of-range, negative-axis.
-    """
-    if not shape:
-        raise refusal(
-            AXIS_OUT_OF_RANGE, f"axis {brief(str(axis))} does not exist: a scalar has no axes", argument="axis"
-        )
-    return axis_from_zero(axis, len(shape), at, "axis", since=since)
-
-
-def _checked_index(index: int, dim: Dim, axis: int, at: Setting) -> int:
-    """Return the position that an index names, counted from 0 if the dim is known.
+def _position(index: int, dim: Dim, axis: int, at: Setting) -> tuple[StepRule, int]:
+    """Return the position that an index names, counted from 0 if the dim is known, and the rule that says so.
 
     Raises `ShapeError`: index-out-of-range, needs-size.
     """
@@ -97,16 +71,18 @@ def _checked_index(index: int, dim: Dim, axis: int, at: Setting) -> int:
         raise refusal(INDEX_OUT_OF_RANGE, message, argument="index")
     if not isinstance(dim, int):
         if index in (0, -1):
-            return index
+            return TAKEN_INDEX, index
         message = f"whether dim {axis}, {brief(str(dim))}, has an index {brief(str(index))} depends on its size"
         raise refusal(NEEDS_SIZE, message, argument="index")
+    if dim > 0 and at.row.index_outside is not None and not -dim <= index < dim:
+        return at.row.index_outside, 0 if index < 0 else dim - 1
     if not -dim <= index < dim:
         message = f"dim {axis} is {brief(str(dim))}, and has no index {brief(str(index))}"
         raise refusal(INDEX_OUT_OF_RANGE, message, argument="index")
-    return index % dim
+    return TAKEN_INDEX, index % dim
 
 
-def _nearest_index(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _nearest_index(shape: Shape, arguments: Arguments) -> Changes:
     """Yield the same position counted from 0, and those at both ends."""
     dim, index = shape[arguments["axis"]], arguments["index"]
     if isinstance(dim, int):
@@ -150,7 +126,6 @@ SELECT = Op(
         )
     ),
     keeps_count=False,
-    facts=(TakenIndex,),
-    refusals=(INDEX_OUT_OF_RANGE,),
+    rules=(TAKEN_INDEX, INDEX_OUT_OF_RANGE),
     changes={INDEX_OUT_OF_RANGE: _nearest_index},
 )

@@ -2,82 +2,58 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Operator
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Dialect, Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Slice
-from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.problem import Rule
+from shapecalc.core.ops.op import Op
+from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import rank_text
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dialects.base import Dialect
-    from shapecalc.core.ops.op import Setting
+
+def _clamped(step: Step, end: str, wanted: int, rank: int) -> str:
+    said = f"{end} {wanted}"
+    if wanted < 0:
+        said += f" counts from the end: {wanted + rank}"
+    return said if wanted + rank == step.value else f"{said}, moved to {step.value}"
 
 
-class Clamped(Facts):
-    """A start or an end that was out of range."""
-
-    name = "clamp"
-    rule = Rule(
-        "clamp",
-        "a negative start or end counts from the end; then both are moved into the range from 0 to the rank",
-        "Older texts of ONNX Shape clamp to [0, rank - 1]; that is an erratum, corrected later: start=3 of a shape "
-        "of rank 3 gives an empty vector.",
-        "shapecalc shape 2,3,4 --start 3 --end 9",
-        "ONNX Shape 15 and later",
-    )
-    end: str
-    """Which of the two: `start` or `end`."""
-    wanted: int
-    rank: int
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        said = f"{self.end} {self.wanted}"
-        if self.wanted < 0:
-            said += f" counts from the end: {self.wanted + self.rank}"
-        return said if self.wanted + self.rank == step.value else f"{said}, moved to {step.value}"
+CLAMPED = StepRule(
+    "clamp",
+    "a negative start or end counts from the end; then both are moved into the range from 0 to the rank",
+    "Older texts of ONNX Shape clamp to [0, rank - 1]; that is an erratum, corrected later: start=3 of a shape "
+    "of rank 3 gives an empty vector.",
+    "shapecalc shape 2,3,4 --start 3 --end 9",
+    "ONNX Shape 15 and later",
+    name="clamp",
+    why=_clamped,
+)
 
 
-class ReadDim(Facts):
-    """A dim that becomes an element of the result."""
-
-    name = "read dim"
-    rule = Rule(
-        "read-dim",
-        "an element of the result is the size of a dim",
-        "Shape returns the dims themselves: the shape becomes data.",
-        "shapecalc shape 2,3,4",
-        "ONNX Shape: 'outputs an 1D int64 tensor containing the shape of the input tensor'",
-    )
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"element {step.out} is the size of dim {step.sources[0]}, {step.value}"
+READ_DIM = StepRule(
+    "read-dim",
+    "an element of the result is the size of a dim",
+    "Shape returns the dims themselves: the shape becomes data.",
+    "shapecalc shape 2,3,4",
+    "ONNX Shape: 'outputs an 1D int64 tensor containing the shape of the input tensor'",
+    name="read dim",
+    why="element {step.out} is the size of dim {step.sources[0]}, {step.value}",
+)
 
 
-class SlicedDims(Facts):
-    """The dims that are returned."""
-
-    name = "slice"
-    rule = Rule(
-        "slice",
-        "the dims from start up to end, without end itself",
-        "A start after the end gives an empty vector.",
-        "shapecalc shape 2,3,4 --start 1",
-        "ONNX Shape: 'the end axis, if specified, is exclusive'",
-    )
-    rank: int
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"{len(step.sources)} of {rank_text(self.rank)}, as a vector of int64"
+def _sliced_dims(step: Step, rank: int) -> str:
+    return f"{len(step.sources)} of {rank_text(rank)}, as a vector of int64"
 
 
-READ_DIM = ReadDim()
+SLICED_DIMS = StepRule(
+    "slice",
+    "the dims from start up to end, without end itself",
+    "A start after the end gives an empty vector.",
+    "shapecalc shape 2,3,4 --start 1",
+    "ONNX Shape: 'the end axis, if specified, is exclusive'",
+    name="slice",
+    why=_sliced_dims,
+)
 
 
 def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None = None) -> Reasons:
@@ -91,11 +67,11 @@ def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None =
     first, last, _ = slice(start, end).indices(rank)
     for name, wanted, clamped in (("start", start, first), ("end", end, last)):
         if wanted is not None and wanted != clamped:
-            yield Step(Clamped(name, wanted, rank), None, (), clamped)
+            yield Step(CLAMPED, None, (), clamped, (), FrozenDict(end=name, wanted=wanted, rank=rank))
     output = dims[first:last]
     for out, dim in enumerate(output):
         yield Step(READ_DIM, out, (first + out,), dim)
-    yield Step(SlicedDims(rank), None, tuple(range(first, max(first, last))), output)
+    yield Step(SLICED_DIMS, None, tuple(range(first, max(first, last))), output, (), FrozenDict(rank=rank))
     yield Slice(first, last)
     return output
 
@@ -106,7 +82,7 @@ def _slices(row: Dialect) -> bool:
 
 SHAPE = Op(
     name="shape",
-    facts=(Clamped, ReadDim, SlicedDims),
+    rules=(CLAMPED, READ_DIM, SLICED_DIMS),
     summary="Return the dims themselves, as a vector of int64.",
     params=(
         Param("start", Holds.INT, "the first dim, by default 0; a negative one counts from the end", taken_by=_slices),

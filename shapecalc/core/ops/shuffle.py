@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage
-from shapecalc.core.ops.op import NONE, Holds, Op, Param
+from shapecalc.core.answers import Kind, Reasons, Stage
+from shapecalc.core.dialects.base import NONE, Holds, Param, Setting
+from shapecalc.core.dims import Axes, Shape
+from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.reshape import TARGET, reshape
 from shapecalc.core.ops.transpose import PERM, checked_permutation, transpose
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Axes, Setting
 
 
 def shuffle(

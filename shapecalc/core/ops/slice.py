@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
-from shapecalc.core.conditions import Conditions, Never, divides
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Outside
-from shapecalc.core.dims import Dim, Monomial, quotient
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.conditions import Conditions, divides, required
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Outside, Param, Setting
+from shapecalc.core.dims import Dim, Monomial, Shape, quotient
 from shapecalc.core.moves import Pick
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Arguments, Changes, Op
 from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NEEDS_SUM, NO_SUCH_ATTRIBUTE
 from shapecalc.core.text import brief, number_text, rank_text
-from shapecalc.core.values import slices_of
+from shapecalc.core.values import Ends, slices_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Setting
-    from shapecalc.core.values import Ends
-
-    Kept = tuple[int, int, Dim, Conditions]
-    """What is kept of an axis: its start, its step, its size, and the conditions for them."""
+Kept = tuple[int, int, Dim, Conditions]
+"""What is kept of an axis: its start, its step, its size, and the conditions for them."""
 
 SOURCE = "ONNX Slice, NumPy basic indexing, OpenVINO Slice, TensorRT Slice"
 STEPS_SINCE = 10
@@ -47,27 +38,22 @@ SLICE_OUT_OF_BOUNDS = Rule(
 )
 
 
-class KeptPositions(Facts):
-    """The positions of an axis that are kept."""
+def _kept_positions(step: Step, text: str, dim: Dim) -> str:
+    return f"{brief(text)} of {brief(str(dim))} keeps {step.value}"
 
-    name = "slice axis"
-    rule = Rule(
-        "keep-positions",
-        "the positions from start up to stop, without stop itself, by a step",
-        "Negative numbers count from the end. Numbers outside of the dim are moved to its ends. If a start lies in "
-        "front of the dim and the step is negative, ONNX keeps the first position, and Python keeps nothing. If the "
-        "dim is a name, a slice can keep all positions (also backwards), the first, the last, or every k-th if k "
-        "divides it. Other slices need its size.",
-        "shapecalc slice 2,3,4 :,::2,1:3",
-        SOURCE,
-    )
-    text: str
-    """The slice as it is written."""
-    dim: Dim
 
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"{brief(self.text)} of {brief(str(self.dim))} keeps {step.value}"
+KEPT_POSITIONS = StepRule(
+    "keep-positions",
+    "the positions from start up to stop, without stop itself, by a step",
+    "Negative numbers count from the end. Numbers outside of the dim are moved to its ends. If a start lies in "
+    "front of the dim and the step is negative, ONNX keeps the first position, and Python keeps nothing. If the "
+    "dim is a name, a slice can keep all positions (also backwards), the first, the last, or every k-th if k "
+    "divides it. Other slices need its size.",
+    "shapecalc slice 2,3,4 :,::2,1:3",
+    SOURCE,
+    name="slice axis",
+    why=_kept_positions,
+)
 
 
 def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
@@ -87,8 +73,10 @@ def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
     for axis, dim in enumerate(shape):
         found = _kept(dim, asked[axis], axis, at) if axis < len(asked) else (0, 1, dim, ())
         kept.append(found)
-        facts = KEPT_DIM if found[:3] == (0, 1, dim) else KeptPositions(texts[axis], dim)
-        yield Step(facts, axis, (axis,), found[2], found[3])
+        if found[:3] == (0, 1, dim):
+            yield Step(KEPT_DIM, axis, (axis,), dim, found[3])
+        else:
+            yield Step(KEPT_POSITIONS, axis, (axis,), found[2], found[3], FrozenDict(text=texts[axis], dim=dim))
     yield Step(SLICED, None, tuple(range(len(shape))), tuple([size for _, _, size, _ in kept]))
     starts, steps, sizes, _ = zip(*kept, strict=True) if kept else ((), (), (), ())
     yield Pick(starts, steps, sizes)
@@ -137,7 +125,7 @@ def _kept_of_a_name(dim: Monomial, ends: Ends, axis: int, at: Setting) -> Kept:
         raise refusal(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
     forwards = step > 0
     if start in (None, 0) and stop is None and forwards:
-        return 0, step, quotient(dim, step), _whole_quotient(dim, step, axis)
+        return 0, step, quotient(dim, step), required(divides, dim, step, _size_decides(dim, axis))
     if start in (None, -1) and stop is None and step == -1:
         return -1, -1, dim, ()
     if start in (None, 0) and stop == 1 and forwards:
@@ -152,39 +140,23 @@ def _kept_of_a_name(dim: Monomial, ends: Ends, axis: int, at: Setting) -> Kept:
     raise refusal(NEEDS_SUM, message, argument="slices", index=axis)
 
 
-def _whole_quotient(dim: Monomial, step: int, axis: int) -> Conditions:
-    try:
-        return divides(dim, step)
-    except Never:
-        raise _size_decides(dim, axis) from None
-
-
 def _size_decides(dim: Monomial, axis: int) -> ShapeError:
     message = f"how much this slice keeps of dim {axis}, {brief(str(dim))}, depends on its size"
     return refusal(NEEDS_SIZE, message, argument="slices", index=axis)
 
 
-class Sliced(Facts):
-    """The whole tensor, of which some positions are kept."""
-
-    name = "slice"
-    rule = Rule(
-        "slice-tensor",
-        "the elements at the kept positions, in their order",
-        "Axes at the end that no slice names stay whole.",
-        "shapecalc slice 2,3,4 :,1:",
-        SOURCE,
-    )
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return "the elements at the positions that are kept of every axis"
+SLICED = StepRule(
+    "slice-tensor",
+    "the elements at the kept positions, in their order",
+    "Axes at the end that no slice names stay whole.",
+    "shapecalc slice 2,3,4 :,1:",
+    SOURCE,
+    name="slice",
+    why="the elements at the positions that are kept of every axis",
+)
 
 
-SLICED = Sliced()
-
-
-def _other_slices(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _other_slices(shape: Shape, arguments: Arguments) -> Changes:
     """Yield the slices without those of axes that do not exist, and with one left whole or without its step."""
     texts = arguments["slices"].split(",")
     if len(texts) > len(shape):
@@ -238,7 +210,6 @@ SLICE = Op(
         )
     ),
     keeps_count=False,
-    facts=(KeptPositions, Sliced),
-    refusals=(BAD_STEP, SLICE_OUT_OF_BOUNDS),
+    rules=(KEPT_POSITIONS, SLICED, BAD_STEP, SLICE_OUT_OF_BOUNDS),
     changes=dict.fromkeys((BAD_STEP, NEEDS_SUM, SLICE_OUT_OF_BOUNDS, AXIS_OUT_OF_RANGE), _other_slices),
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator
+from shapecalc.core.answers import Kind, Reasons, Stage
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Param, Setting
+from shapecalc.core.dims import Shape
 from shapecalc.core.ops.axes import merge
 from shapecalc.core.ops.depth_to_space import (
     BAD_BLOCK,
@@ -17,15 +18,9 @@ from shapecalc.core.ops.depth_to_space import (
     nearest_blocks,
     split,
 )
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.rules import INDIVISIBLE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Setting
 
 
 def space_to_depth(shape: Shape, at: Setting, block: int, mode: str = DCR) -> Reasons:
@@ -65,7 +60,7 @@ def _into_depth(shape: Shape, at: Setting, block: int, mode: str) -> Reasons:
     shape = yield from transpose(shape, at, (*front, *depth, down, across), "move", "")
     yield Stage(Kind.MERGE, "merge", "", shape)
     merged = tuple(range(channels, channels + len(depth)))
-    return (yield from merge(shape, (*((axis,) for axis in front), merged, (channels + 3,), (channels + 4,))))
+    return (yield from merge(shape, [*((axis,) for axis in front), merged, (channels + 3,), (channels + 4,)]))
 
 
 MODE_HELP = (

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
-from shapecalc.core.conditions import Never, divides
-from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator
-from shapecalc.core.dims import Dim, product, quotient
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.conditions import divides, required
+from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Holds, Operator, Param, Setting
+from shapecalc.core.dims import Dim, Shape, product, quotient
 from shapecalc.core.moves import Pick
-from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, existing_axis
+from shapecalc.core.ops.axes import existing_axis
+from shapecalc.core.ops.op import Arguments, Changes, Op, near
+from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE
 from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import INDIVISIBLE, KEPT_DIM
-from shapecalc.core.text import brief
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Setting
+from shapecalc.core.text import brief, left_over
 
 SOURCE = "ONNX Split, numpy.split, torch.chunk, OpenVINO Split, paddle.split"
-NEAR = 11
-"""How far from a count of parts another is looked for."""
 
 BAD_PARTS = Rule(
     "bad-parts",
@@ -35,26 +26,21 @@ BAD_PARTS = Rule(
 )
 
 
-class SplitAxis(Facts):
-    """The part of an axis that is kept."""
+def _split_axis(step: Step, part: int, parts: int, dim: Dim) -> str:
+    count = brief(str(parts))
+    return f"part {brief(str(part))} of {count}: {brief(str(dim))} / {count} = {step.value}"
 
-    name = "split axis"
-    rule = Rule(
-        "split-axis",
-        "an axis is cut into equal parts, and one of them is kept",
-        "The count of parts must divide the size. If it does not, ONNX since Split 18 and PyTorch's chunk make the "
-        "last part smaller; here every dialect refuses it.",
-        "shapecalc split 6,4 0 3 --part 1",
-        SOURCE,
-    )
-    part: int
-    parts: int
-    dim: Dim
 
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        parts = brief(str(self.parts))
-        return f"part {brief(str(self.part))} of {parts}: {brief(str(self.dim))} / {parts} = {step.value}"
+SPLIT_AXIS = StepRule(
+    "split-axis",
+    "an axis is cut into equal parts, and one of them is kept",
+    "The count of parts must divide the size. If it does not, ONNX since Split 18 and PyTorch's chunk make the "
+    "last part smaller; here every dialect refuses it.",
+    "shapecalc split 6,4 0 3 --part 1",
+    SOURCE,
+    name="split axis",
+    why=_split_axis,
+)
 
 
 def split(shape: Shape, at: Setting, axis: int, parts: int, part: int = 0) -> Reasons:
@@ -87,25 +73,20 @@ def _check_part(parts: int, part: int) -> None:
 
 def _part_step(dim: Dim, axis: int, parts: int, part: int) -> Step:
     """Return the step that settles the axis that is cut; raise `ShapeError` (indivisible) if no part is whole."""
-    size = quotient(dim, parts)
-    try:
-        conditions = () if isinstance(size, int) else divides(dim, parts)
-    except Never:
-        over = f", {brief(str(dim % parts))} left over" if isinstance(dim, int) else ""
-        message = f"dim {axis}, {brief(str(dim))}, has no {brief(str(parts))} equal parts{over}"
-        raise refusal(INDIVISIBLE, message, argument="parts") from None
-    return Step(SplitAxis(part, parts, dim), axis, (axis,), size, conditions)
+    message = f"dim {axis}, {brief(str(dim))}, has no {brief(str(parts))} equal parts{left_over(dim, parts)}"
+    conditions = required(divides, dim, parts, refusal(INDIVISIBLE, message, argument="parts"))
+    facts = FrozenDict(part=part, parts=parts, dim=dim)
+    return Step(SPLIT_AXIS, axis, (axis,), quotient(dim, parts), conditions, facts)
 
 
-def _nearest_parts(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _nearest_parts(_shape: Shape, arguments: Arguments) -> Changes:
     """Yield the counts nearest to the one that was refused; last 1, which is the whole axis."""
     parts = arguments["parts"]
-    near = range(max(1, parts - NEAR), max(1, parts) + NEAR)
-    nearest = sorted(near, key=lambda count: (abs(count - parts), -count))
+    nearest = sorted(near(parts), key=lambda count: (abs(count - parts), -count))
     yield from (("parts", count) for count in (*nearest, 1) if count != parts)
 
 
-def _nearest_part(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _nearest_part(_shape: Shape, arguments: Arguments) -> Changes:
     """Yield the last part, or the first if the one that was refused counts backwards."""
     yield "part", arguments["parts"] - 1 if arguments["part"] > 0 else 0
 
@@ -146,7 +127,6 @@ SPLIT = Op(
         )
     ),
     keeps_count=False,
-    facts=(SplitAxis,),
-    refusals=(BAD_PARTS,),
+    rules=(SPLIT_AXIS, BAD_PARTS),
     changes={INDIVISIBLE: _nearest_parts, BAD_PARTS: _nearest_parts, INDEX_OUT_OF_RANGE: _nearest_part},
 )

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step
-from shapecalc.core.conditions import Never, differ, equal
-from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, NotOne, Operator
-from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.axes import axes_from_zero, regrouped
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.answers import Kind, Reasons, Stage, Step
+from shapecalc.core.conditions import differ, equal, required
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Holds, NotOne, Operator, Param, Setting, recut
+from shapecalc.core.dims import Axes, Dim, Shape
+from shapecalc.core.ops.axes import axes_from_zero
+from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import refusal
 from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Dim, Shape
-    from shapecalc.core.ops.op import Axes, Setting
 
 
 def squeeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
@@ -35,12 +29,10 @@ def squeeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
             continue
         leaves = every or at.row.not_one is NotOne.LEFT_ALONE
         step = _left_or_dropped(axis, dim) if leaves else _dropped(axis, dim, named[axis])
-        if step.facts is KEPT_DIM:
+        if step.rule is KEPT_DIM:
             kept.append(dim)
         yield step
-    yield regrouped(shape, tuple(kept))
-    yield Reshape(tuple(kept))
-    return tuple(kept)
+    return (yield from recut(shape, tuple(kept)))
 
 
 def _left_or_dropped(axis: int, dim: Dim) -> Step:
@@ -52,11 +44,8 @@ def _left_or_dropped(axis: int, dim: Dim) -> Step:
 
 def _dropped(axis: int, dim: Dim, index: int) -> Step:
     """Return the step for a dim that must be 1."""
-    try:
-        conditions = equal(dim, 1)
-    except Never:
-        message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-        raise refusal(AXIS_NOT_ONE, message, argument="axes", index=index) from None
+    message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
+    conditions = required(equal, dim, 1, refusal(AXIS_NOT_ONE, message, argument="axes", index=index))
     return Step(DROPPED_ONE, None, (axis,), dim, conditions)
 
 

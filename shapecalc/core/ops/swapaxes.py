@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage
-from shapecalc.core.dialects.base import Operator
+from shapecalc.core.answers import Kind, Reasons, Stage
+from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
+from shapecalc.core.dims import Shape
 from shapecalc.core.ops.axes import axis_from_zero, no_axis_of_a_scalar
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.transpose import transpose
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Setting
+from shapecalc.core.problem import ShapeError
 
 
 def swapaxes(shape: Shape, at: Setting, axis1: int, axis2: int) -> Reasons:
@@ -29,10 +25,9 @@ def swapaxes(shape: Shape, at: Setting, axis1: int, axis2: int) -> Reasons:
     return (yield from transpose(shape, at, order, "swapaxes", ""))
 
 
-def _of_a_scalar(shape: Shape, _at: Setting, axis1: int, axis2: int) -> Reasons | None:
-    """Refuse axes of a scalar, which Paddle's swapaxes says has none. Any other request is left to the op."""
-    del axis2
-    return None if shape else no_axis_of_a_scalar(Stage(Kind.PERMUTE, "swapaxes", "", shape), axis1, "axis1")
+def _axes_of_a_scalar(shape: Shape, _at: Setting, axis1: int, **_: int) -> ShapeError | None:
+    """Return the error for axes of a scalar, which Paddle's swapaxes says has none."""
+    return None if shape else no_axis_of_a_scalar(axis1, "axis1")
 
 
 SWAPAXES = Op(
@@ -46,7 +41,7 @@ SWAPAXES = Op(
     operators={
         "numpy": Operator("swapaxes"),
         "torch": Operator("swapaxes"),
-        "paddle": Operator("swapaxes", steps=_of_a_scalar, heeds_empty=False),
+        "paddle": Operator("swapaxes", refuses=_axes_of_a_scalar, heeds_empty=False),
     },
     examples=("swapaxes 2,3,4 0 2", "swapaxes N,T,H,D 1 2 --explain", "swapaxes 2,3,4 -1 -2 -d torch"),
     vectors=tuple(

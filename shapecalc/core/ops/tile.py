@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step
+from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.dialects.base import (
     FLOATS,
     SINCE_13,
     UP_TO_12,
+    Holds,
     Operator,
+    Param,
+    Setting,
     TileRepeats,
     check_rank,
     check_sizes,
     checked_volume,
+    inserted,
+    over,
 )
 from shapecalc.core.dims import Dim, Shape, product
-from shapecalc.core.moves import Expand, Reshape
-from shapecalc.core.ops.axes import merge, regrouped
-from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.problem import Rule, refusal
-from shapecalc.core.record import Record
-from shapecalc.core.rules import BROADCASTED, INSERTED_ONE, KEPT_DIM, OVERFLOW, RANK_LIMIT, Stretched
+from shapecalc.core.moves import Expand
+from shapecalc.core.ops.axes import merge
+from shapecalc.core.ops.op import Arguments, Changes, Op
+from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.rules import BROADCASTED, KEPT_DIM, OVERFLOW, STRETCHED
 from shapecalc.core.text import brief, number_text, rank_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.ops.op import Setting
 
 PADDLE_MOST = 7
 """The most dims that Paddle's tile takes and gives."""
@@ -60,7 +57,8 @@ def tile(shape: Shape, at: Setting, repeats: Shape) -> Reasons:
     checked_volume(output, "repeats")
     every = [each for part in parts for each in part]
     if len(every) > len(shape):
-        shape = yield from _inserted(shape, every)
+        yield Stage(Kind.UNSQUEEZE, "insert", "", shape)
+        shape = yield from inserted(shape, [each.axis for each in every])
     if any(each.count != 1 for each in every):
         shape = yield from _repeated(shape, every)
     if len(every) > len(parts):
@@ -92,24 +90,15 @@ def _parts(shape: Shape, repeats: Shape) -> list[tuple[Laid, ...]]:
     return parts
 
 
-def _inserted(shape: Shape, every: Sequence[Laid]) -> Reasons:
-    """Insert a 1 for every dim that the input does not have."""
-    yield Stage(Kind.UNSQUEEZE, "insert", "", shape)
-    output = tuple([1 if each.axis is None else shape[each.axis] for each in every])
-    for out, each in enumerate(every):
-        new = each.axis is None
-        yield Step(INSERTED_ONE if new else KEPT_DIM, out, () if each.axis is None else (each.axis,), output[out])
-    yield regrouped(shape, output)
-    yield Reshape(output)
-    return output
-
-
-def _repeated(shape: Shape, every: Sequence[Laid]) -> Reasons:
+def _repeated(shape: Shape, every: list[Laid]) -> Reasons:
     """Repeat the dims of 1 that have a count."""
     yield Stage(Kind.EXPAND, "repeat", "", shape, tuple([each.count for each in every]))
     output = tuple([dim if each.count == 1 else each.count for dim, each in zip(shape, every, strict=True)])
     for out, (dim, after) in enumerate(zip(shape, output, strict=True)):
-        yield Step(KEPT_DIM if every[out].count == 1 else Stretched(dim), out, (out,), after)
+        if every[out].count == 1:
+            yield Step(KEPT_DIM, out, (out,), after)
+        else:
+            yield Step(STRETCHED, out, (out,), after, (), FrozenDict(dim=dim))
     yield Step(BROADCASTED, None, tuple(range(len(shape))), output)
     yield Expand(output)
     return output
@@ -136,19 +125,13 @@ def _fits(rank: int, at: Setting, count: int) -> bool:
     return takes is TileRepeats.ANY or count == rank or (takes is TileRepeats.AT_LEAST and count > rank)
 
 
-def _of_many_dims(shape: Shape, _at: Setting, repeats: Shape) -> Reasons | None:
-    """Refuse more dims than Paddle's tile takes. Any other request is left to the op."""
-    return _too_many(shape, repeats) if max(len(shape), len(repeats)) > PADDLE_MOST else None
-
-
-def _too_many(shape: Shape, repeats: Shape) -> Reasons:
-    yield Stage(Kind.EXPAND, "tile", "repeats", shape, repeats)
-    message = f"{max(len(shape), len(repeats))} dims, and this operator of paddle takes at most {PADDLE_MOST}"
+def _many_dims(shape: Shape, at: Setting, repeats: Shape) -> ShapeError | None:
+    """Return the error for more dims than Paddle's tile takes."""
     argument = "repeats" if len(repeats) > PADDLE_MOST else "input"
-    raise refusal(RANK_LIMIT, message, argument=argument, index=PADDLE_MOST)
+    return over(PADDLE_MOST, max(len(shape), len(repeats)), at.row, argument=argument)
 
 
-def _fitting(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _fitting(shape: Shape, arguments: Arguments) -> Changes:
     """Yield repeats from 0 on, as many as there are dims; then those with one alone."""
     repeats = tuple([1 if isinstance(count, int) and count < 0 else count for count in arguments["repeats"]])
     rank = len(shape)
@@ -159,7 +142,7 @@ def _fitting(shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, 
         yield "repeats", (*(1,) * place, count, *(1,) * (rank - place - 1))
 
 
-def _once(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _once(_shape: Shape, arguments: Arguments) -> Changes:
     """Yield the repeats that leave the tensor as it is."""
     yield "repeats", (1,) * len(arguments["repeats"])
 
@@ -174,7 +157,7 @@ TILE = Op(
         "numpy": Operator("tile"),
         "torch": Operator("repeat"),
         "openvino": Operator("Tile"),
-        "paddle": Operator("tile", steps=_of_many_dims, heeds_empty=False),
+        "paddle": Operator("tile", refuses=_many_dims, heeds_empty=False),
     },
     examples=("tile 2,3 2,2", "tile N,C 2,1 --explain", "tile 2,3 4,1,1 -d torch"),
     vectors=tuple(
@@ -197,6 +180,6 @@ TILE = Op(
         )
     ),
     keeps_count=False,
-    refusals=(BAD_REPEATS,),
+    rules=(BAD_REPEATS,),
     changes={BAD_REPEATS: _fitting, OVERFLOW: _once},
 )

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
-from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, NoPerm, Operator
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Holds, NoPerm, Operator, Param, Setting
+from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Permute
-from shapecalc.core.ops.op import Holds, Op, Param
-from shapecalc.core.problem import Rule, ShapeError, refusal
-from shapecalc.core.record import Choice
+from shapecalc.core.ops.op import Op
+from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.record import Choice, FrozenDict
 from shapecalc.core.rules import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
 from shapecalc.core.text import number_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Shape
-    from shapecalc.core.ops.op import Axes, Setting
 
 
 class Order(Choice):
@@ -26,44 +21,28 @@ class Order(Choice):
     KEPT = "no permutation is given: the axes stay"
 
 
-class TakenAxis(Facts):
-    """An axis that a permutation names."""
-
-    name = "take axis"
-    rule = Rule(
-        "permute",
-        "output dim i is input dim perm[i]",
-        "The permutation names where each output dim comes from, not where it goes. A permutation that is its own "
-        "inverse hides the difference; 1,2,0 shows it.",
-        "shapecalc transpose 2,3,4 1,2,0",
-        "ONNX Transpose: 'when perm=(1, 0, 2), given an input tensor of shape (1, 2, 3), the output shape will be "
-        "(2, 1, 3)'",
-    )
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return f"output dim {step.out} is input dim {step.sources[0]}, {step.value}"
+TAKEN_AXIS = StepRule(
+    "permute",
+    "output dim i is input dim perm[i]",
+    "The permutation names where each output dim comes from, not where it goes. A permutation that is its own "
+    "inverse hides the difference; 1,2,0 shows it.",
+    "shapecalc transpose 2,3,4 1,2,0",
+    "ONNX Transpose: 'when perm=(1, 0, 2), given an input tensor of shape (1, 2, 3), the output shape will be "
+    "(2, 1, 3)'",
+    name="take axis",
+    why="output dim {step.out} is input dim {step.sources[0]}, {step.value}",
+)
 
 
-class MovedAxes(Facts):
-    """A whole permutation."""
-
-    name = "move axes"
-    rule = Rule(
-        "move-axes",
-        "a transpose moves axes, and the elements with them",
-        "Without a permutation the dims reverse; in TensorRT's Shuffle they stay; oneDNN requires one.",
-        "shapecalc transpose 2,3,4",
-        "ONNX Transpose: 'by default, reverse the dimensions'",
-    )
-    order: Order
-
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        return self.order.value
-
-
-TAKEN_AXIS = TakenAxis()
+MOVED_AXES = StepRule(
+    "move-axes",
+    "a transpose moves axes, and the elements with them",
+    "Without a permutation the dims reverse; in TensorRT's Shuffle they stay; oneDNN requires one.",
+    "shapecalc transpose 2,3,4",
+    "ONNX Transpose: 'by default, reverse the dimensions'",
+    name="move axes",
+    why="{order.value}",
+)
 
 
 def transpose(
@@ -79,7 +58,7 @@ def transpose(
     for out, axis in enumerate(axes):
         yield Step(TAKEN_AXIS, out, (axis,), shape[axis])
     output = tuple([shape[axis] for axis in axes])
-    yield Step(MovedAxes(order), None, axes, output)
+    yield Step(MOVED_AXES, None, axes, output, (), FrozenDict(order=order))
     yield Permute(axes)
     return output
 
@@ -127,7 +106,7 @@ PERM = "output dim i is the input dim that entry i names"
 
 TRANSPOSE = Op(
     name="transpose",
-    facts=(TakenAxis, MovedAxes),
+    rules=(TAKEN_AXIS, MOVED_AXES),
     summary="Put the axes in another order.",
     params=(Param("perm", Holds.PERM, f"{PERM}; left out, the dims reverse", positional=True),),
     steps=transpose,

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step
-from shapecalc.core.conditions import Conditions, Never, equal
-from shapecalc.core.dialects.base import Operator, check_rank, checked_volume
+from shapecalc.core.answers import Kind, Reasons, Stage, Step
+from shapecalc.core.conditions import Conditions, equal, required
+from shapecalc.core.dialects.base import Holds, Operator, Param, Setting, check_rank, checked_volume, recut
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.axes import regrouped
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.axes import existing_axis
+from shapecalc.core.ops.op import Arguments, Changes, Op
 from shapecalc.core.ops.reshape import Target
-from shapecalc.core.ops.select import existing_axis
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import replace
 from shapecalc.core.rules import GIVEN, INDIVISIBLE, KEPT_DIM, MISSING_ARGUMENT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
-from shapecalc.core.text import brief
+from shapecalc.core.text import brief, left_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
+    from collections.abc import Iterator
 
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.ops.op import Setting
 
 NEAR = 6
 """How far from a size another is looked for."""
@@ -48,9 +43,8 @@ def unflatten(shape: Shape, at: Setting, axis: int, sizes: Shape) -> Reasons:
         yield step
     output = tuple(after)
     conditions = _same_size(shape[cut], cut, checked_volume(output[cut : cut + len(sizes)], "sizes"))
-    yield replace(regrouped(shape, output), conditions=conditions)
-    yield Reshape(output)
-    return output
+    checked_volume(output, "input")
+    return (yield from recut(shape, output, conditions))
 
 
 def _steps(shape: Shape, at: Setting, cut: int, sizes: Shape) -> Iterator[Step]:
@@ -64,7 +58,7 @@ def _steps(shape: Shape, at: Setting, cut: int, sizes: Shape) -> Iterator[Step]:
             parts.open_hole(part, dim)
         else:
             step = parts.zero(part) if dim == 0 else Step(GIVEN, part, (), dim)
-            yield Step(step.facts, out, (cut,), dim)
+            yield Step(step.rule, out, (cut,), dim)
     if parts.hole is not None:
         yield replace(parts.inferred(parts.hole), out=cut + parts.hole, sources=(cut,))
 
@@ -80,21 +74,18 @@ class Parts(Target):
         self.axis = axis
 
     def _indivisible(self, hole: int, have: Dim, known: Dim) -> ShapeError:
-        over = f", {brief(str(have % known))} left over" if isinstance(have, int) and isinstance(known, int) else ""
+        over = left_over(have, known)
         message = f"dim {self.axis}, {brief(str(have))}, cannot be divided by {brief(str(known))}{over}"
         return refusal(INDIVISIBLE, message, argument="sizes", index=hole)
 
 
 def _same_size(dim: Dim, axis: int, made: Dim) -> Conditions:
     """Return when a dim is the product of the sizes that it is cut into; raise `ShapeError` (volume-mismatch)."""
-    try:
-        return equal(dim, made)
-    except Never:
-        message = f"dim {axis} is {brief(str(dim))}, and the sizes multiply to {brief(str(made))}"
-        raise refusal(VOLUME_MISMATCH, message, argument="sizes") from None
+    message = f"dim {axis} is {brief(str(dim))}, and the sizes multiply to {brief(str(made))}"
+    return required(equal, dim, made, refusal(VOLUME_MISMATCH, message, argument="sizes"))
 
 
-def _other_sizes(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _other_sizes(_shape: Shape, arguments: Arguments) -> Changes:
     """Yield the sizes with -1 in place of one, from the right; if they have a -1, with another number nearby."""
     sizes = arguments["sizes"]
     for place in range(len(sizes))[::-1]:
@@ -104,7 +95,7 @@ def _other_sizes(_shape: Shape, arguments: Mapping[str, Any]) -> Iterator[tuple[
         yield from (("sizes", (*sizes[:place], other, *sizes[place + 1 :])) for other in others)
 
 
-def _whole(_shape: Shape, _arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _whole(_shape: Shape, _arguments: Arguments) -> Changes:
     """Yield the sizes that leave the axis whole."""
     yield "sizes", (-1,)
 

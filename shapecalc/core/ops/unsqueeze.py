@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Stage, Step
-from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Operator, Repeats, check_rank
-from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.axes import axes_from_zero, regrouped
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.answers import Kind, Reasons, Stage
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Holds, Operator, Param, Repeats, Setting, inserted
+from shapecalc.core.dims import Axes, Shape
+from shapecalc.core.ops.axes import axes_from_zero
+from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import Rule, refusal
-from shapecalc.core.rules import AXIS_OUT_OF_RANGE, INSERTED_ONE, KEPT_DIM, MISSING_ARGUMENT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dims import Dim, Shape
-    from shapecalc.core.ops.op import Axes, Setting
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MISSING_ARGUMENT
 
 ONE_AXIS = Rule(
     "one-axis",
@@ -39,21 +33,9 @@ def unsqueeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
     if at.row.inserts_one and len(axes) != 1:
         message = f"{at.operator.name} takes one axis, not {len(axes)}"
         raise refusal(ONE_AXIS, message, argument="axes", index=1 if axes else None)
-    places = _places(shape, axes, at)
-    axis = 0
-    output: list[Dim] = []
-    for out in range(len(shape) + len(places)):
-        if out in places:
-            output.append(1)
-            yield Step(INSERTED_ONE, out, (), 1)
-        else:
-            output.append(shape[axis])
-            yield Step(KEPT_DIM, out, (axis,), shape[axis])
-            axis += 1
-    check_rank(tuple(output), at.row, "axes")
-    yield regrouped(shape, tuple(output))
-    yield Reshape(tuple(output))
-    return tuple(output)
+    places, axis = _places(shape, axes, at), iter(range(len(shape)))
+    sources = [None if out in places else next(axis) for out in range(len(shape) + len(places))]
+    return (yield from inserted(shape, sources, at.row))
 
 
 def _places(shape: Shape, axes: Axes, at: Setting) -> dict[int, int]:
@@ -97,5 +79,5 @@ UNSQUEEZE = Op(
             ("N,C", "2,3"),
         )
     ),
-    refusals=(ONE_AXIS,),
+    rules=(ONE_AXIS,),
 )

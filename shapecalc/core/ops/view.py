@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Facts, Kind, Stage, Step
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.conditions import Known
-from shapecalc.core.dialects.base import Operator
-from shapecalc.core.dims import Shape, all_known
+from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
+from shapecalc.core.dims import Axes, Shape, all_known
 from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.op import Holds, Op, Param
+from shapecalc.core.ops.op import Arguments, Changes, Op
 from shapecalc.core.ops.reshape import reshape
 from shapecalc.core.problem import Rule, refusal
-from shapecalc.core.record import Record
+from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import NEEDS_SIZE
 from shapecalc.core.text import brief, rank_text, shape_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.ops.op import Axes, Setting
 
 SOURCE = "Tensor.view, and at::detail::computeStride of PyTorch 2.13.0"
 
@@ -47,26 +39,22 @@ COPY_FIRST = "write reshape in place of view, or contiguous() before it: they co
 """What mends a view that strides forbid."""
 
 
-class ViewStrides(Facts):
-    """The strides of a view."""
+def _view_strides(step: Step, strides: Shape | None) -> str:
+    before = "of a contiguous tensor" if strides is None else f"of strides {shape_text(strides)}"
+    return f"a view {before}: its strides are {shape_text(step.shape)}"
 
-    name = "strides"
-    rule = Rule(
-        "view-strides",
-        "a view reads the same memory with strides of its own",
-        "Dims that are contiguous in memory form a chunk, which can be cut into new dims. The stride of a new dim is "
-        "the stride of the chunk's last dim, times the sizes of the new dims after it in the chunk. A tensor without "
-        "elements always has a view.",
-        "shapecalc view 3,4 3,2,2 --strides 1,3",
-        SOURCE,
-    )
-    strides: Shape | None
-    """The strides of the input; None if it is contiguous."""
 
-    def why(self, step: Step) -> str:
-        """Return the step's sentence."""
-        before = "of a contiguous tensor" if self.strides is None else f"of strides {shape_text(self.strides)}"
-        return f"a view {before}: its strides are {shape_text(step.shape)}"
+VIEW_STRIDES = StepRule(
+    "view-strides",
+    "a view reads the same memory with strides of its own",
+    "Dims that are contiguous in memory form a chunk, which can be cut into new dims. The stride of a new dim is "
+    "the stride of the chunk's last dim, times the sizes of the new dims after it in the chunk. A tensor without "
+    "elements always has a view.",
+    "shapecalc view 3,4 3,2,2 --strides 1,3",
+    SOURCE,
+    name="strides",
+    why=_view_strides,
+)
 
 
 class Clash(Record):
@@ -94,7 +82,8 @@ def view(shape: Shape, at: Setting, target: Shape, strides: Shape | None = None)
             yield event
         elif isinstance(event, Reshape):
             settled = event.shape
-    yield Step(ViewStrides(strides), None, tuple(range(len(shape))), _strides(shape, strides, settled))
+    after = _strides(shape, strides, settled)
+    yield Step(VIEW_STRIDES, None, tuple(range(len(shape))), after, (), FrozenDict(strides=strides))
     yield Reshape(settled)
     return settled
 
@@ -186,7 +175,7 @@ def _said(clash: Clash, shape: Shape, strides: Shape) -> str:
     )
 
 
-def _copied_first(_shape: Shape, _arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _copied_first(_shape: Shape, _arguments: Arguments) -> Changes:
     """Yield the strides left out: those of a copy."""
     yield "strides", None
 
@@ -226,7 +215,6 @@ VIEW = Op(
         )
     ),
     default_dialect="torch",
-    facts=(ViewStrides,),
-    refusals=(STRIDE_INCOMPATIBLE, BAD_STRIDES),
+    rules=(VIEW_STRIDES, STRIDE_INCOMPATIBLE, BAD_STRIDES),
     changes={STRIDE_INCOMPATIBLE: _copied_first, BAD_STRIDES: _copied_first},
 )

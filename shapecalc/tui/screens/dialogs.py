@@ -16,8 +16,8 @@ from textual.widgets.option_list import Option
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import command_line
+from shapecalc.core.dialects.base import Holds, Param
 from shapecalc.core.ops import OPS, params_of
-from shapecalc.core.ops.op import Holds, Param
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
 from shapecalc.doctor.report import Diagnosis

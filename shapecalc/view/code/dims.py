@@ -13,7 +13,7 @@ from itertools import groupby
 from keyword import iskeyword
 from typing import assert_never
 
-from shapecalc.core.answers import Chain, Facts, Kind, Stage, Step, Trace
+from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
 from shapecalc.core.ask import DEFAULT_OPSET, ask
 from shapecalc.core.conditions import Never, differ, solved_names
 from shapecalc.core.dims import (
@@ -31,11 +31,11 @@ from shapecalc.core.dims import (
 )
 from shapecalc.core.fixing import lasting_hint
 from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Slice
-from shapecalc.core.ops.split import SplitAxis
+from shapecalc.core.ops.split import SPLIT_AXIS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace as replace_record
 from shapecalc.core.resolve import resolve, resolve_chain
-from shapecalc.core.rules import CopiedZero, DroppedOne, Inferred, InferredEmpty, InsertedOne, KeptDim, Merged
+from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED, INFERRED_EMPTY, INSERTED_ONE, KEEPS, MERGED
 from shapecalc.core.text import brief, shape_text
 
 INT32_MAX = 2**31 - 1
@@ -234,7 +234,7 @@ def requested_dims(stage: Stage) -> tuple[RequestedDim, ...]:
             return tuple(RequestedDim(dim, (axis,)) for axis, dim in enumerate(stage.before) if axis not in gone)
         case Kind.UNSQUEEZE:
             return tuple(
-                RequestedDim(step.dim, step.sources or None) for step in _steps_of(stage, InsertedOne, KeptDim)
+                RequestedDim(step.dim, step.sources or None) for step in _steps_of(stage, INSERTED_ONE, *KEEPS)
             )
         case Kind.EXPAND:
             return _expand_dims(stage)
@@ -244,9 +244,9 @@ def requested_dims(stage: Stage) -> tuple[RequestedDim, ...]:
             assert_never(stage.kind)
 
 
-def _steps_of(stage: Stage, *facts: type[Facts]) -> list[Step]:
-    """Return the steps of a stage whose facts are of these types."""
-    return [step for step in stage.steps if isinstance(step.facts, facts)]
+def _steps_of(stage: Stage, *rules: str) -> list[Step]:
+    """Return the steps of a stage by these rules."""
+    return [step for step in stage.steps if step.rule in rules]
 
 
 def _reshape_dims(stage: Stage) -> tuple[RequestedDim, ...]:
@@ -255,16 +255,16 @@ def _reshape_dims(stage: Stage) -> tuple[RequestedDim, ...]:
     holes = [out for out, step in settling.items() if _may_be_inferred(stage, step)]
     dims = {}
     for out, step in settling.items():
-        axes = step.sources if isinstance(step.facts, (CopiedZero, KeptDim)) else None
+        axes = step.sources if step.rule in (COPIED_ZERO, *KEEPS) else None
         dims[out] = RequestedDim(step.dim, axes, out in holes[:1])
     return tuple(dims.get(out) or RequestedDim(dim) for out, dim in enumerate(shape_after(stage)))
 
 
 def _may_be_inferred(stage: Stage, step: Step) -> bool:
     """Say whether a dim may be written as -1: it was asked for so, and the other dims hold something."""
-    if isinstance(step.facts, InferredEmpty) or step.out is None:
+    if step.rule == INFERRED_EMPTY or step.out is None:
         return False
-    if not isinstance(step.facts, Inferred) and stage.asked[step.out] != -1:
+    if step.rule != INFERRED and stage.asked[step.out] != -1:
         return False
     after = shape_after(stage)
     return 0 not in after[: step.out] + after[step.out + 1 :]
@@ -273,7 +273,7 @@ def _may_be_inferred(stage: Stage, step: Step) -> bool:
 def _flatten_dims(stage: Stage) -> tuple[RequestedDim, ...]:
     """Return the dims of a flatten. The first that merges axes is inferred, if no other dim is 0."""
     dims, free = [], True
-    for step in _steps_of(stage, Merged):
+    for step in _steps_of(stage, MERGED):
         others = [dim for out, dim in enumerate(shape_after(stage)) if out != step.out]
         inferred = free and len(step.sources) > 1 and 0 not in others
         free = free and not inferred
@@ -293,18 +293,18 @@ def _expand_dims(stage: Stage) -> tuple[RequestedDim, ...]:
 
 def squeezed_axes(stage: Stage) -> list[int]:
     """Return the axes that a squeeze drops."""
-    return [step.sources[0] for step in _steps_of(stage, DroppedOne)]
+    return [step.sources[0] for step in _steps_of(stage, DROPPED_ONE)]
 
 
 def inserted_axes(stage: Stage) -> tuple[int, ...]:
     """Return the axes at which an unsqueeze puts its dims of 1."""
-    return tuple(step.out for step in _steps_of(stage, InsertedOne) if step.out is not None)
+    return tuple(step.out for step in _steps_of(stage, INSERTED_ONE) if step.out is not None)
 
 
 def drops_every_one(stage: Stage) -> bool:
     """Say whether a squeeze names no axes, and takes every dim of 1 there is."""
-    kept = _steps_of(stage, KeptDim)
-    every = len(kept) + len(_steps_of(stage, DroppedOne)) == len(stage.before) and not stage.asked
+    kept = _steps_of(stage, *KEEPS)
+    every = len(kept) + len(_steps_of(stage, DROPPED_ONE)) == len(stage.before) and not stage.asked
     return every and not any(map(_may_be_one, kept))
 
 
@@ -345,8 +345,8 @@ def short_roll(stage: Stage, target: str) -> Roll:
 def split_axis(stage: Stage) -> tuple[int, int, int]:
     """Return the axis that a split cuts, the count of parts, and the part that is kept."""
     for step in stage.steps:
-        if isinstance(step.facts, SplitAxis):
-            return step.sources[0], step.facts.parts, step.facts.part
+        if step.rule == SPLIT_AXIS:
+            return step.sources[0], step.facts["parts"], step.facts["part"]
     raise TypeError(f"{stage.label} splits no axis")
 
 
@@ -656,7 +656,7 @@ def general_warnings(answer: Trace | Chain, target: str) -> list[str]:
 def empty_warnings(answer: Trace | Chain, target: str) -> list[str]:
     """Return the warnings about dims that the request infers and the target refuses to infer."""
     why = f"{target} cannot infer a dim if the known dims multiply to 0"
-    return [f"-1 is written as {step.value}: {why}" for step in answer.steps if isinstance(step.facts, InferredEmpty)]
+    return [f"-1 is written as {step.value}: {why}" for step in answer.steps if step.rule == INFERRED_EMPTY]
 
 
 def given_warnings(text: str, answer: Trace | Chain) -> list[str]:

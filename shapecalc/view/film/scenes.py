@@ -16,7 +16,7 @@ from shapecalc.core.commands import command_line
 from shapecalc.core.dims import Dim
 from shapecalc.core.moves import Permute, Reshape, Slice, index_before, ravel, unravel
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.rules import CopiedZero, DroppedOne, Inferred
+from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED
 from shapecalc.core.text import brief, dim_text, number_text, shape_text, visible
 from shapecalc.view.canvas import UNICODE, clip
 from shapecalc.view.film.frames import DOTS, Ask, Film, Frame, Sprite, Tape, cuts, partners, positions, strides, tape_of
@@ -226,20 +226,20 @@ def _asked_texts(layout: Layout) -> list[str]:
 
 def has_room(board: Board, step: Step, outs: list[int]) -> bool:
     """Say whether there is room for what a step does; a -1 has some of its own."""
-    return min((*outs, *step.sources), default=0) < board.columns or isinstance(step.facts, INFERS)
+    return min((*outs, *step.sources), default=0) < board.columns or step.rule in INFERS
 
 
 def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs: list[int]) -> None:
     """Make the frames of one step that settles some dims or lets one go."""
     lit = [f"dim{number}.{axis}" for axis in step.sources] + [f"asked{out}" for out in outs]
-    if isinstance(step.facts, CopiedZero) or layout.stage.kind is Kind.PERMUTE:
+    if step.rule == COPIED_ZERO or layout.stage.kind is Kind.PERMUTE:
         lit += [f"index{axis}" for axis in step.sources]
     kept = {key: board.sprites[key].look for key in lit if key in board.sprites}
     board.light(lit)
-    if isinstance(step.facts, INFERS) and outs:
+    if step.rule in INFERS and outs:
         _infer(board, layout, number, at, step, outs[0])
     else:
-        if isinstance(step.facts, DroppedOne):
+        if step.rule == DROPPED_ONE:
             board.put_dim(f"dim{number}.{step.sources[0]}", step.sources[0], BEFORE, f"({step.value})", "lit")
         for out in outs:
             source = min(step.sources[0], board.columns) if step.sources else out
@@ -276,14 +276,13 @@ def question_about(layout: Layout, outs: list[int]) -> Ask | None:
 
 def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: int) -> None:
     """Make the frames of a -1: the budget, how often the known dims fit in it, and what that makes."""
-    facts = step.facts
-    have = facts.have if isinstance(facts, INFERS) else 0
+    have = step.facts["have"] if step.rule in INFERS else 0
     factors = " * ".join(str(cell.dim) for cell in layout.before) or "1"
     total = f" = {dim_text(have)}" if isinstance(have, int) and len(layout.before) > 1 else ""
     divided = f"-1      {division(layout, step)} ="
     board.put("sum", 0, board.row(SUM), f"have    {factors}{total}")
     board.put("part", 0, board.row(PART), f"{divided} {UNICODE.hole}")
-    bar = _put_budget(board, have) if isinstance(facts, Inferred) else None
+    bar = _put_budget(board, have) if step.rule == INFERRED else None
     board.frame("-1 is the elements divided by the known dims.", at)
     board.ask(question_about(layout, [out]))
     if bar and isinstance(step.value, int):

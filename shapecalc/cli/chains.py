@@ -1,0 +1,559 @@
+"""`shapecalc chain`, `compare`, `equiv`, `simplify` and `find`: the commands about several ops or frameworks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shapecalc.cli.answer import advised, answer_lines, code_of, print_answer, print_error, take_model_opset
+from shapecalc.cli.misread import split_shape_error
+from shapecalc.cli.options import DIALECTS_ONLY, PRINTING, Argument, Command, printing_options
+from shapecalc.cli.output import (
+    Exit,
+    Output,
+    file_error,
+    input_text,
+    problem_code,
+    put,
+    put_json,
+    read_input,
+    show,
+    show_table,
+    story_width,
+    tell,
+    tell_problem,
+    told_defaults,
+)
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.ask import LackingError, Options, Stage, chain_with_options, common_options
+from shapecalc.core.commands import (
+    ASKING,
+    Option,
+    Takes,
+    asking_options,
+    is_value,
+    read_chain,
+    read_stage,
+    respelled,
+    split,
+    without_padding,
+)
+from shapecalc.core.compare import Comparison, compare_chain
+from shapecalc.core.conditions import Never, equal
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dims import Shape, product
+from shapecalc.core.equiv import STILL, Asked, Counterexample, Verdict, answer_pair, asked_chain, equivalence
+from shapecalc.core.find import Found, named_shape
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.fixing import compare as compare_dialects
+from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.pattern import ShapePattern, read_pattern, sized_names, unexpected
+from shapecalc.core.problem import Problem, ShapeError, misuse
+from shapecalc.core.record import fields, replace
+from shapecalc.core.simplify import Simplification, goal_called, simplify
+from shapecalc.core.text import number_text
+from shapecalc.core.values import read_sizes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.engine.arrays import Source
+    from shapecalc.view.code import Code
+
+
+# `shapecalc chain`: several ops in a row.
+
+
+STAGES = Argument("stages", "the input shape and the stages", "'INPUT | OP ... | OP ...'")
+
+
+def run_chain(stages: str, out: Output, **options: object) -> int:
+    """Answer the stages in turn; the options apply to every stage that takes them and does not say otherwise.
+
+    If the input is `-`, every line of standard input is answered.
+    """
+
+    def refuse(error: ShapeError, placed: Output) -> int:
+        problem = place_in_chain(advised(error).problem, stages)
+        return print_error(ShapeError(problem), "chain", {"stages": stages}, placed)
+
+    def answer(shape: str, placed: Output) -> int:
+        own = {**options}
+        try:
+            opset = take_model_opset(own, asked, placed)
+            found, source = answer_stages(without_padding(shape), asked, own, defaults)
+            return print_answer(found, placed, source, opset, [options, *(each for _, each in asked)])
+        except ShapeError as error:
+            return refuse(error, placed)
+
+    try:
+        written, asked = read_chain(stages)
+        defaults = told_defaults(asked, options, out)
+    except ShapeError as error:
+        return refuse(error, out)
+    if written.strip() == "-":
+        return answer_lines(answer, "chain", {"stages": stages}, out)
+    return answer(written, out)
+
+
+def answer_stages(
+    shape: str, asked: Sequence[Stage], options: dict[str, object], defaults: Options
+) -> tuple[Chain, Source | None]:
+    """Return the answer to a chain as it was typed, and the data of its input if that is a file.
+
+    Raises `ShapeError`: usage if it cannot be read, file if its input cannot be used.
+    """
+    where = options.pop("where", None)
+    stages, source = chain_with_options(asked, options, defaults), None
+    if stages:
+        (op, first), *others = stages
+        given = read_input(shape, first, op)
+        shape, source, stages = given.shape, given.source, [(op, given.options), *others]
+    return answer_chain(shape, stages, {} if where is None else read_sizes(where)), source
+
+
+def place_in_chain(problem: Problem, stages: str) -> Problem:
+    """Return a problem with its token's place in the whole chain, if the token's argument stands there once."""
+    if problem.span is None:
+        return problem
+    texts = [stages.partition("|")[0].strip()] if problem.argument == "input" else []
+    for stage in stages.split("|")[1:]:
+        try:
+            options = read_stage(split(stage), with_input=False).options
+        except ShapeError:
+            continue
+        texts += [str(options[name]) for name in options if name == problem.argument]
+    if len(texts) != 1 or stages.count(texts[0]) != 1:
+        return replace(problem, argument="stages", span=None)
+    start = stages.index(texts[0])
+    return replace(problem, argument="stages", span=(start + problem.span[0], start + problem.span[1]))
+
+
+CHAIN_COMMAND = Command(
+    name="chain",
+    run=run_chain,
+    parameters=[STAGES, *asking_options(), *PRINTING.values()],
+    summary="Carry a shape through several ops, each on the output of the one before.",
+    examples="""\
+  shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
+  shapecalc chain 'N,C,H,W | reshape 0,0,-1 | transpose 0,2,1' --explain
+  shapecalc chain '- | flatten --axis 1' --dialect onnx < shape.txt""",
+    more=""" A stage takes the options of its own command.""",
+)
+
+
+# `shapecalc compare`: the same request under every dialect and switch setting.
+
+
+WORDS = Argument(
+    "words",
+    "the command line of an op or of chain; without an op, of reshape",
+    "[OP] INPUT ...",
+    repeated=True,
+    completions=lambda: OPS,
+    completes_first=True,
+)
+
+OPTIONS: tuple[Option, ...] = (
+    DIALECTS_ONLY,
+    *(option for option in ASKING.values() if option.name != DIALECTS_ONLY.name),
+    *printing_options("explain", "json", "expect", "quiet", "strict", "no_config"),
+)
+"""What compare takes; the options of an op are among the words."""
+
+
+def run_compare(words: list[str], dialect: list[str] | None, out: Output, **options: object) -> int:
+    """Print the table, or its JSON; return whether the dialects agree as an exit code."""
+    texts: dict[str, object] = {"words": " ".join(words)}
+    try:
+        _check_printing(words)
+        dialects = list(dict.fromkeys(dialect or []))
+        options |= _default_opset(dialects, options, out)
+        if "|" in words[-1]:
+            shape, stages = _asked_chain(words)
+            comparison = compare_chain(shape, stages, dialects, options, answer_chain)
+        else:
+            op, shape, arguments = _asked(words)
+            texts = {"input": shape, **arguments}
+            comparison = compare_dialects(op, shape, arguments, dialects, options)
+        expected = None if out.expect is None else read_pattern(out.expect, "expect")
+    except ShapeError as error:
+        return print_error(split_shape_error(["compare", *words]) or error, "compare", texts, out)
+    counted = [row.trace for row in comparison.rows if row.default]
+    as_expected = expected is None or all(_is_expected(expected, trace, options) for trace in counted)
+    agreed = comparison.agree and as_expected and not (out.strict and any(trace.conditions for trace in counted))
+    if out.json and not out.quiet:
+        put_json(comparison.as_json())
+    elif not out.quiet:
+        _print_comparison(comparison, explain=out.explain > 0)
+        if not as_expected:
+            tell(f"shapecalc: not every dialect answers {expected}")
+    return Exit.YES if agreed else Exit.NO
+
+
+def _default_opset(dialects: Sequence[str], options: Mapping[str, object], out: Output) -> dict[str, object]:
+    """Return the default of the opset, if it was not given; raise `ShapeError` (usage, file) if it cannot be read."""
+    asked = [("reshape", {"dialect": name}) for name in dialects or DIALECTS]
+    return told_defaults(asked, {**options, "dialect": "every"}, out)
+
+
+def _asked(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
+    """Return the op, the input and the arguments that the words ask for; without an op they ask for a reshape.
+
+    Raises `ShapeError`: usage if they cannot be read, file if the input cannot be used.
+    """
+    op = respelled(words)[0]
+    named = op in OPS or op.isidentifier()
+    typed = read_stage([op, *words[1:]] if named else ["reshape", *words], with_input=True)
+    check_settings(typed.options)
+    if typed.input is None:
+        raise misuse(f"{typed.op} needs an input", f"write compare {typed.op} INPUT ...", argument="input")
+    return typed.op, read_input(input_text(typed.input), {}, typed.op).shape, typed.options
+
+
+def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
+    """Return the input and the stages of a chain, with or without the word `chain` before it.
+
+    Raises `ShapeError`: usage if it cannot be read, file if the input cannot be used.
+    """
+    *before, text = words
+    if before not in ([], ["chain"]):
+        raise misuse(
+            f"a chain is one word in quotes, and here are {len(words)} words", "write compare chain 'INPUT | OP ...'"
+        )
+    shape, stages = read_chain(text)
+    for _, given in stages:
+        check_settings(given)
+    return read_input(input_text(shape), {}, stages[0][0]).shape, stages
+
+
+def check_settings(options: Mapping[str, object]) -> None:
+    """Raise `ShapeError` (usage) for an option that a request or a stage has no say in here."""
+    for name in options:
+        if name in common_options():
+            raise misuse(f"compare asks under every {name}, so leave it out", argument=name)
+
+
+def _check_printing(words: Sequence[str]) -> None:
+    """Raise `ShapeError` (usage) for an option that prints or writes one answer, which a table has no place for."""
+    other = {spelling for option in PRINTING.values() for spelling in (option.spelling, option.short)}
+    for word in words:
+        spelling = word.partition("=")[0]
+        if spelling in other and not is_value(word):
+            raise misuse(f"compare takes no {spelling}", f"it takes {', '.join(each.spelling for each in OPTIONS)}")
+
+
+def _is_expected(expected: ShapePattern, trace: Trace | Chain, options: Mapping[str, object]) -> bool:
+    return trace.output is not None and unexpected(expected, trace, sized_names([options])) is None
+
+
+def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
+    """Print the table; tell whether the dialects agree, and with `explain` the steps of every row."""
+    from shapecalc.view.story import comparison_table, steps_text
+
+    for row in comparison.rows if explain else ():
+        show(steps_text(row.trace))
+    show_table(comparison_table(comparison))
+    if comparison.unasked:
+        tell(f"shapecalc: left out, because they do not have these arguments: {', '.join(comparison.unasked)}")
+    tell(f"shapecalc: {_told(comparison)}")
+
+
+def _told(comparison: Comparison) -> str:
+    """Return in words whether the dialects agree, and what the stars of the table mean."""
+    having = dialects_with(OPS[comparison.op]) if comparison.op in OPS else []
+    if not comparison.agree:
+        return "the dialects differ (* marks the less common answers)"
+    told = f"only {having[0].name} has {comparison.op}" if len(having) == 1 else "the dialects agree"
+    if len({row.verdict for row in comparison.rows}) == 1:
+        return told
+    return f"{told} (* marks the answers at other settings than the default)"
+
+
+COMPARE_COMMAND = Command(
+    name="compare",
+    run=run_compare,
+    parameters=[WORDS, *OPTIONS],
+    summary="Ask every dialect the same question, and show the answers side by side.",
+    examples="""\
+  shapecalc compare 0,3,4 0,-1
+  shapecalc compare 2,3,4 0,-1 --dialect onnx --dialect numpy
+  shapecalc compare squeeze 1,3,1 --axes 1 --json
+  shapecalc compare chain '2,3 | transpose | reshape 0,-1'""",
+    more=""" Exit 1 if the answers differ at the dialects' default settings; refusals count as the
+same answer. * marks rows that differ from the most common answer.""",
+    takes_unknown=True,
+)
+
+
+# `shapecalc equiv`: whether two chains are the same function of their input.
+
+
+FIRST = Argument("first", "a chain", "'INPUT | OP ...'")
+SECOND = Argument("second", "the chain to compare it with", "'| OP ...'")
+CODES = {Verdict.SAME: Exit.YES, Verdict.DIFFERENT: Exit.NO, Verdict.UNDECIDED: Exit.UNRESOLVED}
+UNREAD: dict[str, object] = {
+    "verdict": None,
+    "conditions": [],
+    "defined": [[], []],
+    "counterexample": None,
+    "tested": 0,
+}
+"""The JSON object of a question that has no verdict, without its problem."""
+
+
+def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
+    """Print the verdict on two chains; the options apply to every stage that takes them and does not say otherwise."""
+    where = options.pop("where")
+    try:
+        sizes = {} if where is None else read_sizes(where)
+        answers = answer_pair(*_asked_pair(first, second, options, out), sizes)
+        found = equivalence(*answers)
+    except ShapeError as error:
+        problem = error.problem
+        if isinstance(error, LackingError):
+            problem = replace(problem, hint=f"{problem.hint}; write --dialect NAME in its own stage")
+        if out.json and not out.quiet:
+            put_json(UNREAD | {"problem": problem.as_json()})
+        elif not out.quiet:
+            tell_problem(problem, [(None, "equiv"), ("first", first), ("second", second)])
+        return problem_code(problem)
+    if out.json and not out.quiet:
+        put_json(found.as_json())
+    elif not out.quiet:
+        put(str(found))
+        for reason in found.reasons:
+            tell(f"shapecalc: {reason}")
+        _show_grids(found.counterexample, answers)
+    return CODES.get(found.verdict, Exit.NO if out.strict else Exit.YES)
+
+
+def _asked_pair(first: str, second: str, options: dict[str, object], out: Output) -> tuple[Asked, Asked]:
+    """Return two chains as they were typed, with the options that their stages take.
+
+    Raises `ShapeError`: usage if one cannot be read, file if an input cannot be used.
+    """
+    one = _with_input(asked_chain(first))
+    other = asked_chain(second, one.input)
+    other = other if other.input is one.input else _with_input(other)
+    asked = [*one.stages, *other.stages]
+    stages = tuple(chain_with_options(asked, options, told_defaults(asked, options, out)))
+    count = len(one.stages)
+    return Asked(one.input, stages[:count]), Asked(other.input, stages[count:])
+
+
+def _with_input(asked: Asked) -> Asked:
+    """Return a chain with its input read from standard input or from a file, if it names one of them."""
+    (op, options), *others = asked.stages or STILL
+    given = read_input(input_text(str(asked.input)), options, op)
+    return Asked(given.shape, ((op, given.options), *others) if asked.stages else ())
+
+
+def _show_grids(found: Counterexample | None, answers: tuple[Chain, Chain]) -> None:
+    """Show the outputs of both chains where they differ, with the first element that does marked in each."""
+    if found is None or any(0 in output for output in found.outputs):
+        return
+    from shapecalc.view.canvas import strokes_for
+    from shapecalc.view.grid import output_grids
+
+    strokes = strokes_for(getattr(sys.stderr, "encoding", None))
+    show(output_grids(answers, found, width=story_width(), strokes=strokes))
+
+
+EQUIV_COMMAND = Command(
+    name="equiv",
+    run=run_equiv,
+    parameters=[
+        FIRST,
+        SECOND,
+        *asking_options(),
+        *printing_options("json", "quiet", "strict", "no_config"),
+    ],
+    summary="Say whether two chains are the same function of their input.",
+    examples="""\
+  shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
+  shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
+  shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8""",
+    more=""" A second chain that begins with | uses the input of the first, and an
+input alone is a chain that does nothing. The answer is same, same when a condition holds, different
+(with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1:
+different, or same under conditions with --strict; 3: undecided, or a chain is refused.""",
+)
+
+
+# `shapecalc simplify`: an equal chain with the fewest transposes, Shuffles or bytes moved.
+
+
+GOALS = ("transposes", "shuffles", "bytes")
+OWN = (
+    Option(
+        "goal",
+        "What to have the fewest of",
+        long="--for",
+        default=GOALS[0],
+        completions=lambda: GOALS,
+        lists_completions=True,
+    ),
+    Option("check", "Exit 1 if the chain could be shorter.", Takes.NOTHING),
+)
+
+
+def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: object) -> int:
+    """Print the short chain, or code of it; the options apply to every stage that takes them."""
+    try:
+        wanted = goal_called(goal)
+        shape, asked = read_chain(stages)
+        defaults = told_defaults(asked, options, out)
+        opset = take_model_opset(options, asked, out)
+        found = simplify(answer_stages(input_text(shape), asked, options, defaults)[0], wanted)
+        coded = code_of(found.chain, out, opset)
+    except ShapeError as error:
+        return print_error(ShapeError(place_in_chain(error.problem, stages)), "simplify", {"stages": stages}, out)
+    if out.json and not out.quiet:
+        put_json(found.as_json() | ({"code": fields(coded)} if coded else {}))
+    elif not out.quiet:
+        put(coded.text if coded else found.text)
+        _tell_costs(found, coded)
+    return Exit.NO if check and found.shorter else Exit.YES
+
+
+def _tell_costs(found: Simplification, coded: Code | None) -> None:
+    """Tell what limits the chain or its code, and what it takes, beside what it took."""
+    limits = coded.warnings if coded else [f"holds when {condition.words}" for condition in found.chain.conditions]
+    for limit in limits:
+        tell(f"shapecalc: {limit}")
+    tell(f"shapecalc: {found.before}" + (f"; now {found.after}" if found.shorter else ", and none is shorter"))
+
+
+SIMPLIFY_COMMAND = Command(
+    name="simplify",
+    run=run_simplify,
+    parameters=[
+        STAGES,
+        *OWN,
+        *asking_options(),
+        *printing_options("json", "quiet", "code", "no_config"),
+    ],
+    summary="Print the shortest chain that is proved to do the same.",
+    examples="""\
+  shapecalc simplify 'N,C,H | transpose 2,0,1 | transpose 0,2,1'
+  shapecalc simplify 'B*8,S,D | reshape B,8,S,D | transpose 0,2,1,3 | reshape B,S,8*D' --for shuffles
+  shapecalc simplify 'N,C,H | transpose 0,2,1 | reshape N,C*H | reshape N,H,C' --check --quiet""",
+    more=""" It has the fewest transposes, TensorRT Shuffles or bytes moved, and then the fewest
+stages. It works wherever the chain works, and uses the dialect of the chain. A chain that cannot
+be shorter is printed as it is. The costs of both are printed on standard error. Bytes are those
+that copying stages read and write; --dtype is the type of the elements, float32 by default.""",
+)
+
+
+# `shapecalc find`: the chains that lead from one shape to another.
+
+
+SHAPES = (
+    Argument("input", "the shape to start from", "[INPUT]", required=False),
+    Argument("output", "the shape to arrive at", "[OUTPUT]", required=False),
+)
+PAIRS = (
+    Option("before", "An array of INPUT's shape; may be repeated.", Takes.TEXTS, metavar="FILE"),
+    Option("after", "The array that it must become; may be repeated.", Takes.TEXTS, metavar="FILE"),
+)
+LONGEST_COPY = 1 << 28
+"""Up to this many bytes of an array are read into memory, more into a scratch file."""
+
+
+def run_find(
+    input: str | None, output: str | None, before: list[str] | None, after: list[str] | None, out: Output
+) -> int:
+    """Print the chains, or their JSON; return whether there are any as an exit code."""
+    texts: dict[str, object] = {"input": input, "output": output}
+    try:
+        shapes = _shapes(input, output, needed=not before)
+        arrays = _arrays(before or [], after or [])
+        found = _found(shapes, arrays)
+    except ShapeError as error:
+        return print_error(error, "find", {name: text for name, text in texts.items() if text is not None}, out)
+    if out.json and not out.quiet:
+        put_json(found.as_json())
+    elif not out.quiet:
+        for way in found.ways:
+            put(way.chain)
+        _tell_limits(found)
+        tell(f"shapecalc: {_counts(found) if found.ways or arrays else _volumes(shapes or ())}")
+    return Exit.YES if found.ways else Exit.NO
+
+
+def _shapes(before: str | None, after: str | None, *, needed: bool) -> tuple[Shape, Shape] | None:
+    """Return the two shapes; None if arrays stand in their place. Raises `ShapeError`: usage, file."""
+    if before is None and not needed:
+        return None
+    if before is None or after is None:
+        raise misuse("find needs two shapes, or arrays with --before and --after", "write find INPUT OUTPUT")
+    given = read_input(input_text(before), {}, RESHAPE.name).shape
+    return named_shape(given, "input"), named_shape(after, "output")
+
+
+def _arrays(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
+    """Return the arrays in pairs; raise `ShapeError`: usage if they are not pairs, file if one cannot be read."""
+    if len(before) != len(after):
+        given, wanted = (number_text(len(each), "time", "times") for each in (before, after))
+        raise misuse(f"--before was given {given}, and --after {wanted}")
+    if not before:
+        return []
+    from shapecalc.engine.arrays import FileError, copy_of, open_array
+
+    try:
+        read = {text: copy_of(open_array(text), LONGEST_COPY) for text in (*before, *after)}
+    except FileError as error:
+        raise file_error(error) from None
+    return [(read[first], read[second]) for first, second in zip(before, after, strict=True)]
+
+
+def _found(shapes: tuple[Shape, Shape] | None, arrays: list[tuple[Any, Any]]) -> Found:
+    """Return the chains between shapes, or those that do what pairs of arrays show."""
+    from shapecalc.engine.finding import chains_between, chains_for
+
+    return chains_between(*shapes) if shapes and not arrays else chains_for(arrays, shapes)
+
+
+def _tell_limits(found: Found) -> None:
+    """Tell under which conditions the chains hold; they are the same for all, since all have the same shapes."""
+    from shapecalc.engine.finding import answer_of
+
+    for way in found.ways[:1]:
+        for condition in answer_of(way, {}).conditions:
+            tell(f"shapecalc: holds when {condition.words}")
+
+
+def _counts(found: Found) -> str:
+    """Say how many functions fit, and how many of them are listed."""
+    fits = f"{'' if found.complete else 'at least '}{found.fits or 'no'} function{'' if found.fits == 1 else 's'}"
+    listed = f", of which {len(found.ways)} are listed" if len(found.ways) < found.fits else ""
+    return f"{fits} fit{'s' * (found.fits == 1)}{listed}"
+
+
+def _volumes(shapes: Sequence[Shape]) -> str:
+    """Say why no chain leads from one shape to the other."""
+    have, want = map(product, shapes)
+    try:
+        words = " and ".join(condition.words for condition in equal(have, want))
+    except Never:
+        words = ""
+    return f"no chain leads there: {have} elements in, {want} out" + (f" (as many when {words})" if words else "")
+
+
+FIND_COMMAND = Command(
+    name="find",
+    run=run_find,
+    parameters=[*SHAPES, *PAIRS, *printing_options("json", "quiet")],
+    summary="Find the chains that lead from one shape to another.",
+    examples="""\
+  shapecalc find B,H*W,C B,C,H,W
+  shapecalc find --before x.npy --after y.npy
+  shapecalc find B,H*W,C B,C,H,W --before x.npy --after y.npy""",
+    more=""" The chain that moves no element comes first, then those with one transpose. It also says how many
+functions fit. It tries a single reshape, then a split into as few parts as possible with one transpose and one
+merge. It does not split further, so it does not find 6,10 to 2,3,2,5 to 4,15. With arrays, it lists only the
+chains that turn --before into --after. The elements of --before must all differ, as 0, 1, 2 and so on do. A size that
+differs between pairs gets a name. Exit 1 if there is no such chain.""",
+)

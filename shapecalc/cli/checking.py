@@ -1,0 +1,672 @@
+"""Checks of many cases: lines are read in blocks, judged on several cores, and reported."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from io import BufferedIOBase, UnsupportedOperation
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from time import monotonic
+from typing import IO, Any
+
+from shapecalc.cli.output import BOM, Exit, put
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.cases import (
+    DEFAULT,
+    Case,
+    Expectation,
+    answer_text,
+    case_of,
+    is_object,
+    met,
+    read_case,
+    read_default,
+    read_object,
+    request_text,
+    rewritten,
+    verdict_on,
+    wrong_output,
+)
+from shapecalc.core.dims import plain
+from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import brief, shape_text, visible
+from shapecalc.engine.processes import Endings, child_starting, leave_to_parent
+from shapecalc.engine.whole_files import report_file, whole_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
+
+
+# Lines of files and streams, in blocks of those that have come.
+
+
+BLOCK = 1 << 19
+"""How many bytes are asked for at once; a stream gives what it has."""
+LONGEST_LINE = 1 << 20
+"""The longest line that is read, in bytes."""
+
+
+class Block(Record):
+    """Some lines that follow each other, or a piece of a line that is too long to be read."""
+
+    data: bytes
+    line: int
+    """The number of the first line, from 1."""
+    torn: bool = False
+    """Whether this is a piece of a line that is too long."""
+    first: bool = True
+    """Of such a piece: whether the line starts with it."""
+
+
+def split_blocks(stream: BufferedIOBase) -> Iterator[Block]:
+    """Yield the lines of a stream as they come; all data together are what was read, a byte-order mark included.
+
+    Raises `OSError` if the stream cannot be read.
+    """
+    line, rest, torn = 1, b"", False
+    while data := stream.read1(BLOCK):
+        if len(rest) + (data.find(b"\n") + 1 or len(data)) > LONGEST_LINE:
+            yield Block(rest, line, torn=True)
+            rest, torn = b"", True
+        if torn:
+            end = data.find(b"\n") + 1
+            yield Block(data[: end or len(data)], line, torn=True, first=False)
+            if not end:
+                continue
+            data, line, torn = data[end:], line + 1, False
+        whole = data.rfind(b"\n") + 1
+        if not whole:
+            rest += data
+            continue
+        lines = rest + data[:whole]
+        yield Block(lines, line)
+        line, rest = line + lines.count(b"\n"), data[whole:]
+    if rest:
+        yield Block(rest, line)
+
+
+def regular_size(stream: BufferedIOBase) -> int:
+    """Return the size of a regular file, and 0 for anything else that can be read."""
+    try:
+        found = os.fstat(stream.fileno())
+    except (OSError, UnsupportedOperation):
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+# What is written about each line: text, JSON, annotations, JUnit's XML.
+
+
+class Verdict(StrEnum):
+    """What a line came to, in the words of the summary."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ANSWERED = "answered"
+    UPDATED = "updated"
+    UNREAD = "could not be read"
+    UNRESOLVED = "could not be resolved"
+
+
+class Style(Record):
+    """What is to be written, and what counts as a failure."""
+
+    json: bool = False
+    quiet: bool = False
+    strict: bool = False
+    github: bool = False
+    junit: bool = False
+    fail_fast: bool = False
+    update: bool = False
+
+
+class Report:
+    """What is written about the lines of a block, in their order."""
+
+    def __init__(self, file: str, style: Style) -> None:
+        """Begin without lines."""
+        self.file, self.style = file, style
+        self.stopped = False
+        self._counts = dict.fromkeys(Verdict, 0)
+        self._lines: list[str] = []
+        self._cases: list[str] = []
+
+    def shown(self) -> str:
+        """Return what is to be written on stdout."""
+        return "" if self.style.quiet else "".join(self._lines)
+
+    def counts(self) -> dict[Verdict, int]:
+        """Return how many lines came to each verdict."""
+        return self._counts
+
+    def junit(self) -> str:
+        """Return the test cases as XML."""
+        return "".join(self._cases)
+
+    def add_answer(self, number: int, text: str, case: Case, answer: Trace | Chain, *, passed: bool | None) -> None:
+        """Report a case by its answer."""
+        doubtful = passed is None and self.style.strict and bool(answer.conditions)
+        if passed is not None:
+            verdict = Verdict.PASSED if passed else Verdict.FAILED
+        elif answer.problem:
+            verdict = Verdict.UNRESOLVED
+        else:
+            verdict = Verdict.FAILED if doubtful else Verdict.ANSWERED
+        if self.style.json:
+            self._json_of_line(number, case.id, answer, answer.problem, passed)
+        elif passed is None and answer.output is not None:
+            self._lines.append(f"{answer_text(answer)}\n")
+        if answer.problem and passed is None:
+            message = str(answer.problem)
+        elif passed is False and case.expected:
+            message = _difference(case.expected, answer)
+        else:
+            message = f"{answer_text(answer)} holds only under conditions" if doubtful else ""
+        self._count(number, text, case.id, verdict, message)
+
+    def add_misuse(self, number: int, text: str, case: Case, problem: Problem) -> None:
+        """Report a question that cannot be read, as was expected of it."""
+        self._json_of_problem(number, case.id, problem, passed=True)
+        self._count(number, text, case.id, Verdict.PASSED, "")
+
+    def add_unread(self, number: int, text: str, problem: Problem, name: object = None) -> None:
+        """Report a line that could not be read."""
+        self._json_of_problem(number, name, problem, passed=None)
+        self._count(number, text, name, Verdict.UNREAD, str(problem))
+
+    def add_updated(self, number: int, text: str, case: Case, answer: Trace | Chain) -> None:
+        """Report a case whose expectation is rewritten, since it was not met."""
+        if self.style.json:
+            self._json_of_line(number, case.id, answer, answer.problem, passed=False)
+        self._count(number, text, case.id, Verdict.UPDATED, "")
+
+    def _json_of_problem(self, number: int, name: object, problem: Problem, *, passed: bool | None) -> None:
+        if self.style.json:
+            self._json_of_line(number, name, None, problem, passed)
+
+    def _json_of_line(
+        self, number: int, name: object, answer: Trace | Chain | None, problem: Problem | None, passed: bool | None
+    ) -> None:
+        shown = {"id": name, "file": self.file, "line": number, "ok": problem is None, "passed": passed}
+        shown |= {"output": plain(answer.output) if answer else None}
+        shown |= {"conditions": [str(condition) for condition in answer.conditions] if answer else []}
+        shown |= {"assumes": list(answer.assumes) if answer else [], "problem": problem and problem.as_json()}
+        self._lines.append(f"{json.dumps(shown)}\n")
+
+    def _count(self, number: int, text: str, name: object, verdict: Verdict, message: str) -> None:
+        """Count a line; say what is wrong with it, if something is."""
+        self._counts[verdict] += 1
+        self.stopped = self.style.fail_fast and bool(message)
+        if message and not self.style.json:
+            annotated = self.style.github
+            line = annotation(self.file, message, number) if annotated else self._message_line(number, message)
+            self._lines.append(f"{line}\n")
+        if self.style.junit:
+            title = brief(request_text(text)) if name is None else str(name)
+            self._add_testcase(number, title, message, failed=verdict is Verdict.FAILED)
+
+    def _message_line(self, number: int, message: str) -> str:
+        """Return the line that tells a message. GitHub obeys lines that begin with `::`, so no file's name does."""
+        here = "./" if self.file.lstrip().startswith("::") else ""
+        return visible(f"{here}{self.file}:{number}: {message}")
+
+    def _add_testcase(self, number: int, title: str, message: str = "", *, failed: bool = False) -> None:
+        name = f"line {number}: {title}" if title else f"line {number}"
+        self._cases.append(testcase(self.file, name, message, failed=failed))
+
+
+def annotation(file: str, message: str, line: int | None = None) -> str:
+    """Return the line that makes GitHub show a message beside a file, or beside one of its lines."""
+    place = visible(file).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+    place += "" if line is None else f",line={line}"
+    return f"::error file={place}::{visible(message).replace('%', '%25')}"
+
+
+def testcase(classname: str, name: str, message: str = "", *, failed: bool = False) -> str:
+    """Return a test case as XML: one that passed if there is no message, else a failure or an error."""
+    kind = "failure" if failed else "error"
+    inside = f'><{kind} message="{xml(message)}"/></testcase>' if message else "/>"
+    return f'<testcase classname="{xml(classname)}" name="{xml(name)}"{inside}\n'
+
+
+def _difference(expected: Expectation, answer: Trace | Chain) -> str:
+    """Return what was expected, what was got, and why in one line."""
+    if expected.same_as is not None and answer.problem is None:
+        verdict = verdict_on(expected.same_as, expected.options, answer)
+        return f"expected {brief_end(str(expected))}, got {verdict}"
+    wrong = wrong_output(expected, answer) if answer.output is not None else None
+    if wrong is not None and wrong.by_pattern:
+        return wrong.text
+    named = answer.conditions and (
+        expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
+    )
+    got = answer_text(answer, conditions=bool(named))
+    return f"expected {brief_end(str(expected))}, got {brief_end(got)}{_reason(expected, answer)}"
+
+
+def _reason(expected: Expectation, answer: Trace | Chain) -> str:
+    """Return why the first dim that differs is what it is, or why the case is refused."""
+    if answer.problem:
+        return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
+    if expected.output is None or answer.output is None:
+        return ""
+    wanted = str(expected.output).split(",")
+    differing = [out for out, dim in enumerate(answer.output) if wanted[out : out + 1] != [str(dim)]]
+    steps = answer.traces[-1].steps
+    why = [step.why for step in steps if step.out is not None and step.out in differing[:1]]
+    return f" ({why[-1]})" if why else ""
+
+
+def brief_end(text: str) -> str:
+    """Return `text`, cut if it is too long for one line."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+LONGEST = 200
+"""How much of a shape a message repeats."""
+
+
+def xml(text: str) -> str:
+    """Return text as it stands in an XML attribute.
+
+    >>> xml('a<b & "c"')
+    'a&lt;b &amp; &quot;c&quot;'
+    """
+    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        text = text.replace(char, entity)
+    return visible(text)
+
+
+# The judge of a block.
+
+
+BLANK = " \t\r\n\v\f"
+
+
+class BlockResult(Record):
+    """What a block of lines came to."""
+
+    shown: str
+    """What is to be written on stdout."""
+    junit: str
+    counts: dict[Verdict, int]
+    data: bytes | None
+    """The block's data with expectations rewritten; None if none were."""
+    stopped: bool = False
+    """Whether a line failed that is to be the last."""
+
+
+def judge_block(block: Block, file: str, style: Style, defaults: Mapping[str, object]) -> BlockResult:
+    """Return what a block comes to; `defaults` are those in force at its first line."""
+    report = Report(file, style)
+    if block.torn:
+        if block.first:
+            report.add_unread(block.line, "", _too_long())
+        return BlockResult(report.shown(), report.junit(), report.counts(), None, report.stopped)
+    changed = _Judge(report, style, defaults).judge_lines(_text(block), block.line)
+    data = None if changed is None else _bom(block) + changed.encode("utf-8", "surrogateescape")
+    return BlockResult(report.shown(), report.junit(), report.counts(), data, report.stopped)
+
+
+def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the defaults in force after a block, given those at its start."""
+    if block.torn or DEFAULT.encode() not in block.data:
+        return defaults
+    for text in _text(block).split("\n"):
+        if _is_default(text.strip(BLANK)):
+            defaults = _defaults_below(text.strip(BLANK), defaults)
+    return defaults
+
+
+def _text(block: Block) -> str:
+    """Return the text of a block; bytes that are not UTF-8 are kept as surrogates."""
+    return block.data[len(_bom(block)) :].decode("utf-8", "surrogateescape")
+
+
+def _bom(block: Block) -> bytes:
+    return BOM if block.line == 1 and block.data.startswith(BOM) else b""
+
+
+def _is_default(text: str) -> bool:
+    return text.startswith(DEFAULT) and text[len(DEFAULT) :][:1] in ("", " ", "\t", "#")
+
+
+def _defaults_below(text: str, defaults: Mapping[str, object]) -> Mapping[str, object]:
+    try:
+        return read_default(text, defaults)
+    except ShapeError:
+        return defaults
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        _check_bytes(text)
+    except ShapeError:
+        return False
+    return True
+
+
+def _too_long() -> Problem:
+    return misuse(f"a line is longer than {LONGEST_LINE} bytes, which is the limit").problem
+
+
+class _Judge:
+    """The lines of one block, judged in turn."""
+
+    def __init__(self, report: Report, style: Style, defaults: Mapping[str, object]) -> None:
+        self.report, self.style, self.defaults = report, style, defaults
+        self.changed: dict[int, str] = {}
+
+    def judge_lines(self, whole: str, first: int) -> str | None:
+        """Judge every line of a text; return the text with expectations rewritten, None if none were."""
+        lines = whole.split("\n")
+        self.readable = _is_utf8(whole)
+        for number, line in enumerate(lines, first):
+            text = line.strip(BLANK)
+            if text and text[0] != "#":
+                self._judge_line(number, text, line)
+                if self.report.stopped:
+                    break
+        if not self.changed:
+            return None
+        for number, text in self.changed.items():
+            lines[number - first] = text
+        return "\n".join(lines)
+
+    def _judge_line(self, number: int, text: str, line: str) -> None:
+        """Judge a line that is neither blank nor a comment."""
+        if text[0] == "@" and _is_default(text):
+            try:
+                self.defaults = read_default(text, self.defaults)
+            except ShapeError as error:
+                self.report.add_unread(number, text, error.problem)
+            return
+        name: object = None
+        try:
+            if not self.readable:
+                _check_bytes(text)
+            if is_object(text):
+                given = read_object(text)
+                name = given.get("id")
+                case = case_of(given, self.defaults)
+            else:
+                case = read_case(text, self.defaults)
+        except ShapeError as error:
+            self.report.add_unread(number, text, error.problem, name)
+            return
+        try:
+            self._judge_case(number, text, line, case)
+        except RecursionError:
+            self.report.add_unread(number, text, misuse("it is nested too deeply").problem, case.id)
+
+    def _judge_case(self, number: int, text: str, line: str, case: Case) -> None:
+        """Report a case by its whole answer."""
+        expected, style = case.expected, self.style
+        try:
+            answer = case.answer(whole=style.json)
+            passed = None if expected is None else met(expected, answer, strict=style.strict)
+            if answer.problem and not passed and not style.json:
+                answer = case.answer()
+        except ShapeError as error:
+            if error.problem.rule == USAGE and expected and expected.rule == USAGE:
+                self.report.add_misuse(number, text, case, error.problem)
+            else:
+                self.report.add_unread(number, text, error.problem, case.id)
+            return
+        if passed is False and expected is not None and expected.same_as is None and style.update:
+            self.changed[number] = rewritten(line, expected, answer, strict=style.strict)
+            self.report.add_updated(number, text, case, answer)
+            return
+        self.report.add_answer(number, text, case, answer, passed=passed)
+
+
+def _check_bytes(text: str) -> None:
+    """Raise `ShapeError` (usage) for a line that is not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        byte = ord(text[error.start]) & 0xFF
+        raise misuse(f"it is not UTF-8: byte {byte:#04x} at character {error.start + 1}") from None
+
+
+# Workers: blocks judged on several cores, the results in the order of the blocks.
+#
+# Each worker has a block and the next one; results are taken in turn, so memory is bounded and the order is that of
+# the lines. If a worker dies, its blocks are judged here.
+
+
+WORTH_IT = 4 << 20
+"""The size of a file, in bytes, from which on more than one core is used."""
+AHEAD = 2
+"""How many blocks a worker has, so that it need not wait for the next one."""
+
+
+def judge_in_turn(blocks: Iterable[Block], file: str, style: Style) -> Generator[tuple[Block, BlockResult]]:
+    """Yield what each block comes to, judged one after the other."""
+    defaults: Mapping[str, object] = {}
+    for block in blocks:
+        yield block, judge_block(block, file, style, defaults)
+        defaults = defaults_after(block, defaults)
+
+
+def judge_in_parallel(
+    blocks: Iterable[Block], file: str, style: Style, jobs: int
+) -> Generator[tuple[Block, BlockResult]]:
+    """Yield the same as `judge_in_turn`, judged by `jobs` processes."""
+    defaults: Mapping[str, object] = {}
+    with _start_workers(jobs, file, style) as idle:
+        busy: deque[tuple[Connection, Block, Mapping[str, object]]] = deque()
+        for block in blocks:
+            asked = None if idle else busy.popleft()
+            worker = asked[0] if asked else idle.pop()
+            result = _take_result(*asked, file, style) if asked else None
+            _send(worker, block, defaults)
+            busy.append((worker, block, defaults))
+            if asked and result:
+                yield asked[1], result
+            defaults = defaults_after(block, defaults)
+        for each in busy:
+            yield each[1], _take_result(*each, file, style)
+
+
+def _send(worker: Connection, block: Block, defaults: Mapping[str, object]) -> None:
+    """Give a block to a worker."""
+    try:
+        worker.send((block, dict(defaults)))
+    except OSError:  # the worker has died; its result will be missing, too
+        worker.close()
+
+
+def _take_result(
+    worker: Connection, block: Block, defaults: Mapping[str, object], file: str, style: Style
+) -> BlockResult:
+    """Return what a worker made of its block; judge the block here if the worker has died."""
+    try:
+        result: BlockResult = worker.recv()
+    except (EOFError, OSError):
+        result = judge_block(block, file, style, defaults)
+    return result
+
+
+@contextmanager
+def _start_workers(jobs: int, file: str, style: Style) -> Iterator[list[Connection]]:
+    """Yield the connections to `jobs` new processes, each as often as it has blocks; none lives longer than this."""
+    import multiprocessing
+
+    forks = hasattr(os, "fork") and sys.platform != "darwin"  # there, libraries do not survive it
+    context: Any = multiprocessing.get_context("fork" if forks else "spawn")
+    processes: list[BaseProcess] = []
+    ends: list[Connection] = []
+    try:
+        for _ in range(jobs):
+            here, there = context.Pipe()
+            process = context.Process(
+                target=_work, args=(there, [*ends, here] if forks else [], file, style), daemon=True
+            )
+            with child_starting():
+                process.start()
+            there.close()
+            processes.append(process)
+            ends.append(here)
+        yield ends * AHEAD
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+
+
+def _work(connection: Connection, others: list[Connection], file: str, style: Style) -> None:
+    """Judge blocks until there are no more; the parent's ends are closed, so that its death is an end, too."""
+    leave_to_parent()
+    for other in others:
+        other.close()
+    blocks: SimpleQueue[tuple[Block, Mapping[str, object]] | None] = SimpleQueue()
+    Thread(target=_receive, args=(connection, blocks), daemon=True).start()
+    with suppress(OSError):
+        while asked := blocks.get():
+            connection.send(judge_block(asked[0], file, style, asked[1]))
+
+
+def _receive(connection: Connection, blocks: SimpleQueue[tuple[Block, Mapping[str, object]] | None]) -> None:
+    """Take the blocks that a worker is given, while it judges another one; None when there are no more."""
+    with suppress(EOFError, OSError):
+        while True:
+            blocks.put(connection.recv())
+    blocks.put(None)
+
+
+# What a run writes besides its lines: the summary, progress, JUnit's file, files anew.
+
+
+CODES = {Verdict.FAILED: Exit.NO, Verdict.UNREAD: Exit.USAGE, Verdict.UNRESOLVED: Exit.UNRESOLVED}
+FIRST_PROGRESS, NEXT_PROGRESS = 1.0, 0.2
+"""Seconds before progress is told, and from one telling to the next."""
+
+
+def worst_code(counts: Mapping[Verdict, int]) -> int:
+    """Return the exit code of all lines together: the largest of theirs."""
+    return max((CODES[verdict] for verdict, count in counts.items() if count and verdict in CODES), default=Exit.YES)
+
+
+def summary(counts: Mapping[Verdict, int]) -> str:
+    """Return what all lines came to, in one line.
+
+    >>> summary({Verdict.PASSED: 1200, Verdict.FAILED: 1})
+    '1,200 passed, 1 failed'
+    """
+    said = [f"{count:,} {verdict.value}" for verdict, count in counts.items() if count]
+    return ", ".join(said) or "no cases"
+
+
+class Progress:
+    """How far a long run is, told on a terminal on which nothing else is written."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        """Begin to count; the first second says nothing."""
+        self._shows = wanted and sys.stderr is not None and sys.stderr.isatty() and not _is_terminal(sys.stdout)
+        self._next, self._shown = monotonic() + FIRST_PROGRESS, False
+
+    def tell(self, counts: Mapping[Verdict, int]) -> None:
+        """Write the counts over those written before, if it is time to."""
+        if self._shows and monotonic() >= self._next:
+            self._next, self._shown = monotonic() + NEXT_PROGRESS, True
+            self._write(f"\r\x1b[K{f'shapecalc: {summary(counts)} ...'[: shutil.get_terminal_size().columns - 1]}")
+
+    def clear(self) -> None:
+        """Take the counts away again."""
+        if self._shown:
+            self._write("\r\x1b[K")
+            self._shown = False
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError):
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+
+def _is_terminal(stream: IO[str] | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
+class WholeLines(Endings):
+    """Writing that an interrupt does not cut: it waits for the lines at hand, a second one does not."""
+
+    _writing = _waiting = False
+
+    def put(self, lines: str) -> None:
+        """Write lines to stdout; raise `RunEnded` if that fails."""
+        if not lines:
+            return
+        self._writing = True
+        try:
+            put(lines.removesuffix("\n"))
+        finally:
+            self._writing = False
+        if self._waiting:
+            self.asked = True
+            raise KeyboardInterrupt
+
+    def end(self, number: int, frame: object) -> None:
+        """Take a signal."""
+        if self._writing and not self._waiting:
+            self._waiting = True
+        else:
+            super().end(number, frame)
+
+
+@contextmanager
+def junit_file(path: str | None, counts: Mapping[Verdict, int], command: str = "check") -> Iterator[IO[str] | None]:
+    """Yield what takes the test cases as XML; at the end the file holds all of them, or is not there.
+
+    Raises `OSError` if it cannot be written.
+    """
+    if path is None:
+        yield None
+        return
+    import tempfile
+
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as cases, report_file(Path(path)) as file:
+        yield cases
+        errors = counts[Verdict.UNREAD] + counts[Verdict.UNRESOLVED]
+        totals = f'tests="{sum(counts.values())}" failures="{counts[Verdict.FAILED]}" errors="{errors}"'
+        title = f'name="shapecalc {command}" {totals}'
+        file.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite {title}>\n'.encode())
+        cases.seek(0)
+        while piece := cases.read(1 << 20):
+            file.write(piece.encode())
+        file.write(b"</testsuite>\n")
+
+
+@contextmanager
+def updated_file(path: Path, changed: Callable[[], bool]) -> Iterator[IO[bytes]]:
+    """Yield a file that takes the place of `path` if something has `changed`.
+
+    Raises `OSError` if it cannot be written, or if `path` is not what it was at first.
+    """
+    before = _state(path)
+
+    def wanted() -> bool:
+        if changed() and _state(path) != before:
+            raise OSError(0, "another program has changed it in the meantime")
+        return changed()
+
+    with whole_file(path, force=True, wanted=wanted) as file:
+        yield file
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """Return what tells a file from what it was before."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

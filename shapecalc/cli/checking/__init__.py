@@ -1,1 +1,0 @@
-"""`shapecalc check`, in parts: lines are read, judged, and the results written."""

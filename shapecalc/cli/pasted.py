@@ -1,0 +1,140 @@
+"""`shapecalc doctor` and `code`: messages and lines of Python that were pasted."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+from shapecalc.cli.answer import advised, print_answer, print_error
+from shapecalc.cli.options import PRINTING, Argument, Command, printing_options
+from shapecalc.cli.output import Exit, Output, put, put_json, read_input, read_stdin, stream_error, tell
+from shapecalc.core.ask import chain_with_options
+from shapecalc.core.commands import ASKING, Option
+from shapecalc.core.dims import Shape
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.text import read_shape, tokens
+from shapecalc.core.values import read_sizes
+
+# `shapecalc doctor`: what a runtime's error message means, and what would mend it.
+
+
+TEXT = Argument(
+    "file", "a file with a log or a message; without it, or with -, standard input", "[FILE]", required=False
+)
+MODEL = Option("model", "Also show the node of the message as it is in this model.", metavar="FILE.onnx")
+LONGEST = 1 << 28
+"""How many bytes of a log are read."""
+
+
+def run_doctor(file: str | None, model: str | None, out: Output) -> int:
+    """Print what the text of a file or of standard input says, and of a model the nodes that it names."""
+    from shapecalc.doctor.report import diagnosis
+
+    try:
+        found = diagnosis(_text_of(file or "-"))
+        lines, objects, told = found.lines(), found.as_json(), False
+        if model is not None:
+            from shapecalc.cli.model_report import named_nodes
+
+            nodes = named_nodes([read for read, _ in found.found], model)
+            lines += nodes.lines
+            objects = [each | {"model": node} for each, node in zip(objects, nodes.objects or [None], strict=True)]
+            told = any(nodes.objects)
+    except ShapeError as error:
+        return print_error(error, "doctor", {"file": file or "-"}, out)
+    if out.json and not out.quiet:
+        put_json(objects)
+    elif not out.quiet:
+        put("\n".join(lines))
+    return Exit.YES if found.understood or told else Exit.NO
+
+
+def _text_of(file: str) -> str:
+    """Return what a file or standard input holds; raise `ShapeError` (file), `RunEnded` if it cannot be read."""
+    if file != "-":
+        try:
+            with Path(file).open("rb") as stream:
+                return stream.read(LONGEST).decode("utf-8", "replace")
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            hint = "a message comes from standard input: shapecalc doctor, paste, Ctrl-D" if " " in file else ""
+            raise ShapeError(Problem(FILE, f"{file}: {reason[:1].lower()}{reason[1:]}", hint, "file")) from None
+    if sys.stdin is None:
+        raise stream_error("stdin", "it is closed")
+    if sys.stdin.isatty():
+        tell("shapecalc: paste, then Ctrl-D")
+    try:
+        return sys.stdin.buffer.read(LONGEST).decode("utf-8", "replace")
+    except OSError as error:
+        raise stream_error("stdin", error.strerror) from None
+
+
+DOCTOR_COMMAND = Command(
+    name="doctor",
+    run=run_doctor,
+    parameters=[TEXT, MODEL, *printing_options("json", "quiet")],
+    summary="Say what a runtime's error message means, and what would mend it.",
+    examples="""\
+  shapecalc doctor build.log
+  python train.py 2>&1 | shapecalc doctor
+  shapecalc doctor run.log --model yolo.onnx
+  trtexec --onnx=model.onnx 2>&1 | shapecalc doctor - --json""",
+    more=""" It reads a whole log, and says which framework, op and node failed, with which
+shapes and why; what would mend it; a command line that reproduces it; and which facts the message
+leaves out. With --model it also shows the node as it is in the model. On a terminal: paste, then
+Ctrl-D. Exit 0: understood; 1: not about a shape, or not known.""",
+)
+
+
+# `shapecalc code`: a line of code about one tensor, as the chain of ops that it is.
+
+
+LINE = Argument(
+    "line", "an expression with one tensor, or assignments that end with one; - reads it from standard input", "'LINE'"
+)
+INPUT = Option("input", "The tensor's name and shape: x=N,C,H,W, or the shape alone.", metavar="[NAME=]SHAPE")
+
+
+def _shape_of(text: str) -> Shape:
+    """Return the shape of a tensor from its text, where None and -1 are sizes that nobody knows, as in frameworks."""
+    words = [token.text for token in tokens(text, "input")]
+    unknown = {"-1", "None"} & {*words}
+    return read_shape(f"[{','.join('?' if word in unknown else word for word in words)}]" if unknown else text)
+
+
+def run_code(
+    line: str, input: str | None, dialect: str | None, where: str | None, out: Output, **others: object
+) -> int:
+    """Answer the chain that the line is; tell what is assumed in reading it. The other options are for every stage."""
+    from shapecalc.core.code import read_code  # it imports Python's own parser
+
+    text = dedent(read_stdin().decode("utf-8", "surrogateescape") if line.strip() == "-" else line).strip()
+    try:
+        if input is None:
+            raise misuse("the tensor's shape is missing", "write --input x=N,C,H,W", argument="input")
+        name, _, shape = input.rpartition("=")
+        given = read_input(shape, {"dialect": dialect}, "reshape")
+        sizes = {} if where is None else read_sizes(where)
+        read = read_code(text, name.strip() or None, _shape_of(given.shape), dialect, sizes)
+        for note in read.notes if not (out.quiet or out.json) else ():
+            tell(f"shapecalc: {note}")
+        stages = chain_with_options(read.stages, others)
+        return print_answer(answer_chain(read.shape, stages, {}), out, given.source, asked=[{"where": where}])
+    except ShapeError as error:
+        return print_error(advised(error), "code", {"line": text, "input": input}, out)
+
+
+CODE_COMMAND = Command(
+    name="code",
+    run=run_code,
+    parameters=[LINE, INPUT, *[option for option in ASKING.values() if option.name != "opset"], *PRINTING.values()],
+    summary="Answer a line of PyTorch, NumPy, TensorFlow or JAX; it is read, never run.",
+    examples="""\
+  shapecalc code 'x.view(B, T, h, C // h).transpose(1, 2)' --input x=B,T,C
+  shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
+  shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
+    more=""" It answers as chain does. Every name but the tensor's is a size; --where gives
+numbers to names. Without --dialect, the modules and methods in the line decide whose rules apply.""",
+)

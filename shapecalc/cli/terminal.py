@@ -1,0 +1,423 @@
+"""`shapecalc tui` and `serve`: the terminal app, opened at a question, here or in a browser."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import Any, Protocol, Self, TypeVar
+
+from shapecalc.cli.answer import print_answer, print_error
+from shapecalc.cli.misread import split_shape_error
+from shapecalc.cli.model import NODE
+from shapecalc.cli.options import MOST_STEPS, Argument, Command, printing_options
+from shapecalc.cli.output import Exit, Output, input_text, put, stream_error, tell, told_defaults
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.ask import Stage
+from shapecalc.core.commands import Option, Takes, read_chain
+from shapecalc.core.ops import OPS
+from shapecalc.core.problem import Problem, ShapeError, misuse
+from shapecalc.core.record import replace
+from shapecalc.core.text import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.models.report import Report
+    from shapecalc.teaching.lessons import Course
+
+
+NAME = "tui"
+INSTEAD = "shapecalc OP ... --explain=all prints the same pictures"
+
+
+def open_at(
+    app: TerminalApp[Any],
+    words: Sequence[str],
+    out: Output,
+    *,
+    place: int | None = 0,
+    lesson_file: str | None = None,
+    lesson: bool = False,
+    notes: bool = False,
+    big: bool = False,
+) -> int:
+    """Run the app at the question that some words ask, and print the answer if it was left with F10."""
+    try:
+        question = opening_question(app, words, out)
+        if question.texts.get("input", "").strip() == "-":
+            question = question.with_text("input", _shape_from_stdin())
+        course = opening_course(lesson_file, lesson=lesson, notes=notes)
+        check_terminal()
+    except ShapeError as error:
+        from shapecalc.cli.misread import split_shape_error
+
+        shown: dict[str, object] = {"command": " ".join(words) or None}
+        return print_error(split_shape_error([NAME, *words]) or error, NAME, shown, out)
+    with stdout_at_terminal():
+        result, code = app.open(question, place, course, big=big)
+    if result is None:
+        return code
+    if result.answer is not None:
+        return print_answer(result.answer, out)
+    return Exit.YES if result.problem is None else print_error(ShapeError(result.problem), question.op, {}, out)
+
+
+def opening_question(app: TerminalApp[Any], words: Sequence[str], out: Output) -> Any:
+    """Return the question that some words open the app with, under the defaults, which are told.
+
+    Raises `ShapeError`: usage if the words or a default cannot be read, file if a file cannot.
+    """
+    question = app.question_of(words, {})
+    defaults = told_defaults(_stages_of(question, words), {}, out) if words else {}
+    return app.question_of(words, defaults) if defaults else question
+
+
+def opening_course(file: str | None, *, lesson: bool, notes: bool = False) -> Course | None:
+    """Return the course that the app opens with; None if it opens with none.
+
+    Raises `ShapeError`: file if the file of lessons cannot be read, usage if something is wrong in it.
+    """
+    if not (file or lesson or notes):
+        return None
+    from shapecalc.teaching.lessons import Course, lessons, own_lessons, read_lesson_file
+
+    return Course(own_lessons(file, read_lesson_file(file)) if file else lessons(), notes)
+
+
+def _stages_of(question: Question, words: Sequence[str]) -> list[Stage]:
+    """Return the stages that are asked for; of chains those that can be read so far."""
+    if question.op in OPS:
+        return [(question.op, question.settings)]
+    stages: list[Stage] = []
+    for text in words[1:]:
+        with suppress(ShapeError):
+            stages += read_chain(text)[1]
+    return stages
+
+
+def _shape_from_stdin() -> str:
+    """Return the shape that standard input holds, and take the keys from the terminal from now on.
+
+    Raises `ShapeError` (usage) if standard input is the keyboard, or if there is no terminal.
+    """
+    if sys.stdin is not None and sys.stdin.isatty():
+        raise misuse("there is no shape on standard input, only the keyboard", "echo 2,3,4 | shapecalc tui - ...")
+    text = input_text("-")
+    try:
+        os.dup2(os.open("/dev/tty", os.O_RDWR), 0)
+    except OSError:
+        raise misuse("the app needs a terminal to read its keys from", INSTEAD) from None
+    return text
+
+
+def check_terminal() -> None:
+    """Raise `ShapeError` (usage) if nobody could see the app, or could end it.
+
+    TERM names the kind of a terminal where there is `termios`; the consoles of Windows are of one kind.
+    """
+    if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise misuse("the app needs a terminal, for its keys and on standard error", INSTEAD)
+    if find_spec("termios") and os.environ.get("TERM", "") in ("", "dumb"):
+        raise misuse("the app cannot draw on a terminal of the kind TERM names", INSTEAD)
+    if (sys.stderr.encoding or "").lower().replace("-", "") != "utf8":
+        raise misuse(f"the app needs a terminal in UTF-8, and this one is in {sys.stderr.encoding}", INSTEAD)
+
+
+@contextmanager
+def stdout_at_terminal() -> Iterator[None]:
+    """Let stdout be the terminal for a while: Textual asks it for the size, and takes 80x24 if it is a pipe."""
+    if sys.stdout is None or sys.stdout.isatty():
+        yield
+        return
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+if TYPE_CHECKING:
+
+    class Question(Protocol):
+        """What the app opens with."""
+
+        @property
+        def op(self) -> str:
+            """An op, or `chain`."""
+
+        @property
+        def texts(self) -> Mapping[str, str]:
+            """What the fields hold, by name."""
+
+        @property
+        def settings(self) -> Mapping[str, object]:
+            """The options that every op has, as they were given."""
+
+        def with_text(self, name: str, text: str) -> Self:
+            """Return the question with another text in one field."""
+
+    class Result(Protocol):
+        """What the app was left with."""
+
+        @property
+        def answer(self) -> Trace | Chain | None:
+            """The answer to its last question, perhaps with a problem."""
+
+        @property
+        def problem(self) -> Problem | None:
+            """Why there is no answer."""
+
+    Q = TypeVar("Q", bound=Question)
+
+    class TerminalApp(Protocol[Q]):
+        """The terminal app as the command line needs it; `__main__` hands it over."""
+
+        def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Q:
+            """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none."""
+
+        def open(self, question: Q, step: int | None, course: Course | None, *, big: bool) -> tuple[Result | None, int]:
+            """Run the app, with a course over it if there is one; return what it was left with, and its exit code."""
+
+        def open_model(self, report: Report, at: int, mend: Callable[[str], list[str]]) -> int:
+            """Run the app at a listed node of a model, and return its own exit code."""
+
+        def visit(self, question: Q, course: Course | None) -> list[str]:
+            """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
+
+
+# `shapecalc tui`: the app on the terminal.
+
+
+LESSONS = (
+    Option("lesson", "Open with the lessons.", Takes.NOTHING),
+    Option("lesson_file", "Open with the lessons of this file, as in shapecalc-lessons(5).", metavar="FILE"),
+)
+LAST = "last"
+"""What is written for the place past the last step, where nothing is hidden."""
+STEP = Option(
+    "place",
+    "Open at this step, from 1, or past the last, with nothing hidden.",
+    metavar=f"N|{LAST}",
+    long="--step",
+    completions=lambda: [LAST],
+    least=1,
+    most=MOST_STEPS,
+)
+PARAMETERS: tuple[Argument | Option, ...] = (
+    Argument(
+        "words",
+        "any op's command line, or that of chain or equiv",
+        "[OP ARGS...]",
+        required=False,
+        repeated=True,
+        completions=lambda: [*OPS, "chain", "equiv"],
+        completes_first=True,
+    ),
+    STEP,
+    *LESSONS,
+    Option("notes", "Show the speaker's notes of the lessons.", Takes.NOTHING),
+    Option("big", "Draw it in large figures, for a room.", Takes.NOTHING),
+    Option("model", "Open the list of this model's nodes.", metavar="FILE.onnx"),
+    NODE,
+    *printing_options("no_config"),
+)
+
+
+def run_tui(
+    app: TerminalApp[Any], words: list[str] | None, model: str | None, node: str | None, out: Output, **given: Any
+) -> int:
+    """Run the app at a model or at a question, and print the answer if it was left with F10.
+
+    Raises `ShapeError` (usage) for a step that there cannot be.
+    """
+    words, place = words or [], _place(given.pop("place"))
+    if model is None and node is None:
+        return open_at(app, words, out, place=place, **given)
+    try:
+        if model is None or words or any(given.values()):
+            raise misuse(
+                "the only option that --model takes here is --node", "shapecalc tui --model FILE.onnx --node NAME"
+            )
+        return _run_model(app, model, node)
+    except ShapeError as error:
+        return print_error(error, NAME, {"command": " ".join(words) or None}, out)
+
+
+def _place(step: str | None) -> int | None:
+    """Return the step to open at, from 0; None for the place past the last. Raises `ShapeError` (usage) for others."""
+    if step is not None and step.strip() == LAST:
+        return None
+    return 0 if step is None else int(replace(STEP, takes=Takes.NUMBER).value(step)) - 1
+
+
+def _run_model(app: TerminalApp[Any], file: str, node: str | None) -> int:
+    """Run the app at a model, perhaps at one of its nodes; raise `ShapeError` (usage, file)."""
+    from shapecalc.cli.model_report import fixed_lines, mended_report, stops_left
+    from shapecalc.models.free_dims import SizeOptions
+    from shapecalc.models.judge import report_of
+    from shapecalc.models.report import found_node
+
+    report = report_of(file, SizeOptions(), [] if node is None else [node])
+    at = 0 if node is None else report.nodes.index(found_node(report, node))
+    check_terminal()
+
+    def mend(path: str) -> list[str]:
+        found = mended_report(file, SizeOptions(), path, {}, force=False, prove=True)
+        return fixed_lines(found, found.fixed, stops_left(found, SizeOptions())) if found.fixed else []
+
+    with stdout_at_terminal():
+        return app.open_model(report, at, mend)
+
+
+TUI_COMMAND = Command(
+    name="tui",
+    run=run_tui,
+    parameters=PARAMETERS,
+    summary="See, step by step, how 0, -1 and permutations map input dims to output dims.",
+    examples="""\
+  shapecalc tui
+  shapecalc tui shuffle 2,3,4 --first 1,0,2 --to 2,-1,3 --step 4
+  shapecalc tui reshape 2,3,4 0,-1 --step last
+  shapecalc tui chain '8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3'
+  shapecalc tui equiv '2,3 | transpose 1,0' '| reshape 3,2'
+  shapecalc tui --lesson
+  shapecalc tui --lesson-file week3.toml --notes
+  shapecalc tui --model yolo.onnx
+  s=$(shapecalc tui reshape 2,3,4 0,-1)""",
+    more=" It opens at the first step and asks; ^G reveals all. F10 quits and prints the answer, F1 lists the keys.",
+    opens_app=True,
+    takes_unknown=True,
+)
+
+
+# `shapecalc serve`: the app in a browser.
+
+
+WORDS = replace(PARAMETERS[0], help="the request to open with")
+HOST = Option("host", "The address to listen on.", metavar="ADDRESS", default="127.0.0.1", shows_default=True)
+PORT = Option(
+    "port",
+    "The port to listen on, 1 to 65535.",
+    Takes.NUMBER,
+    metavar="N",
+    default="8000",
+    shows_default=True,
+    least=1,
+    most=65535,
+)
+
+
+ALLOW_HOST = Option(
+    "allow_host", "Another host name that browsers may use; may be repeated.", Takes.TEXTS, metavar="NAME"
+)
+SESSIONS = Option(
+    "sessions",
+    "How many may use it at once, 1 to 256.",
+    Takes.NUMBER,
+    metavar="N",
+    default="8",
+    shows_default=True,
+    least=1,
+    most=256,
+)
+OPENS = Option("opens", "Open the address in a browser.", Takes.NOTHING, long="--open")
+
+
+def run_serve(
+    app: TerminalApp[Any],
+    words: list[str] | None,
+    host: str,
+    port: int,
+    allow_host: list[str] | None,
+    sessions: int,
+    lesson_file: str | None,
+    out: Output,
+    *,
+    opens: bool,
+    lesson: bool,
+) -> int:
+    """Serve until interrupted; every visitor gets an app of their own."""
+    from shapecalc.serving.door import new_door, url_host
+
+    words = words or []
+    try:
+        command = _visit_command(app, words, opening_course(lesson_file, lesson=lesson), out)
+        door = new_door(host, allow_host or [])
+    except ShapeError as error:
+        shown: dict[str, object] = {"command": " ".join(words) or None}
+        return print_error(split_shape_error(["serve", *words]) or error, "serve", shown, out)
+    try:
+        import asyncio
+
+        from shapecalc.serving.server import Serving, serve
+    except ImportError as error:
+        raise stream_error("serve", f"{error.name} is not installed; pip install 'shapecalc[serve]'") from None
+    with _listening(host, port) as listening:
+        address = f"http://{url_host(host)}:{port}/?token={door.token}"
+        _tell_address(host, address, opens=opens)
+        asyncio.run(serve(Serving(command, door, sessions, tell), listening))
+    return Exit.YES
+
+
+def _visit_command(app: TerminalApp[Any], words: list[str], course: Course | None, out: Output) -> list[str]:
+    """Return what starts an app at the question of some words; raise `ShapeError` (usage, file) if there is none."""
+    question = opening_question(app, words, out)
+    if question.texts.get("input", "").strip() == "-":
+        question = question.with_text("input", input_text("-"))
+    return app.visit(question, course)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address; raise `RunEnded` if nobody can."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, UnicodeError) as error:
+        raise stream_error(f"{visible(host)}:{port}", getattr(error, "strerror", None) or str(error)) from None
+
+
+def _tell_address(host: str, address: str, *, opens: bool) -> None:
+    """Print the address, and say who can use it and what they cannot do; open it in a browser if that is asked for."""
+    from shapecalc.serving.door import is_loopback
+
+    put(address)
+    tell("shapecalc: serving until interrupted; the apps that are served open no files and write none")
+    if not is_loopback(host):
+        tell("shapecalc: the address and all that is typed can be read on the network, since nothing is encrypted")
+    if opens:
+        import webbrowser
+        from threading import Thread
+
+        Thread(target=webbrowser.open, args=[address], daemon=True).start()
+
+
+SERVE_COMMAND = Command(
+    name="serve",
+    run=run_serve,
+    parameters=[
+        WORDS,
+        HOST,
+        PORT,
+        ALLOW_HOST,
+        SESSIONS,
+        OPENS,
+        *LESSONS,
+        *printing_options("no_config"),
+    ],
+    summary="Serve the terminal app to a browser on this machine.",
+    examples="""\
+  shapecalc serve
+  shapecalc serve shuffle 2,3,4 --first 1,0,2 --to 2,-1,3
+  shapecalc serve --open --port 8080
+  shapecalc serve --lesson-file week3.toml
+  shapecalc serve --host 0.0.0.0 --allow-host box.example""",
+    more=""" Whoever has the address that is printed can use it.
+Needs: pip install 'shapecalc[serve]'.""",
+    opens_app=True,
+    takes_unknown=True,
+)

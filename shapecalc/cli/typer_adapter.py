@@ -1,0 +1,224 @@
+"""Help and completion, which Typer makes of the table of commands. Typer reads no line, and nobody imports it for one.
+
+From 0.29 on Typer imports pydantic before it reads the first value, even one that was left out, and that takes longer
+than most answers. All values are texts to it, and its parameters take them as they were typed. Only names that are
+public in Click and in all versions of Typer since 0.27.2 are overridden.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
+from typer.main import get_command
+
+from shapecalc.cli.options import COMMANDS, EPILOG, Argument, Command, command_named
+from shapecalc.cli.output import Exit, abandon_stdout, tell
+from shapecalc.core.commands import ALL, VALUED, Option, Takes
+from shapecalc.core.ops import OPS
+
+BY_NAME = "_by_name"
+"""What Typer's name of an option ends with if there is an argument of its name."""
+KINDS: dict[Takes, tuple[Any, Any]] = {
+    Takes.NOTHING: (bool, False),
+    Takes.MORE: (int, 0),
+    Takes.SWITCH: (bool | None, None),
+    Takes.TEXT: (str | None, None),
+    Takes.TEXTS: (list[str] | None, None),
+    Takes.NUMBER: (str | None, None),
+}
+"""The type of an option as Typer is told it, and its default, by what the option takes."""
+
+
+def run_typer(words: Sequence[str]) -> int:
+    """Answer a shell that asks for completions or for their script, and return the exit code."""
+    try:
+        return int(app(words)(words, prog_name="shapecalc", standalone_mode=False) or 0)
+    except TyperException as error:
+        tell(f"shapecalc: usage: {error.format_message()}")
+        return Exit.USAGE
+    except SystemExit as ended:
+        if not isinstance(ended.__context__, OSError):
+            return int(ended.code or 0)
+        abandon_stdout()  # Typer's own answer to a text that nobody reads any more
+        return Exit.YES
+
+
+def help_text(*names: str) -> str:
+    """Return the help of a command, or of all together."""
+    command: Any = get_command(app(names))
+    context = command.context_class(command, info_name="shapecalc", **command.context_settings)
+    for name in names:
+        command = command.commands[name]
+        context = command.context_class(command, info_name=name, parent=context)
+    return str(command.get_help(context))
+
+
+def app(words: Sequence[str] = ()) -> typer.Typer:
+    """Return the Typer app: with the one command that `words` ask for, since all take a while, or with all."""
+    made = typer.Typer(
+        name="shapecalc",
+        cls=AllCommands,
+        help="What a tensor's shape becomes, and why, under the rules of a framework.",
+        epilog=EPILOG,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        invoke_without_command=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback()(_take_own_options)
+    names = [*OPS, *COMMANDS]
+    for name in [*words[:1]] if words and words[0] in names else names:
+        command = command_named(name)
+        told = made.command(
+            name,
+            cls=ShapeCommand,
+            context_settings={"ignore_unknown_options": True},
+            short_help=command.summary,
+            help=command.help,
+            epilog=EPILOG if name in OPS else None,
+        )
+        told(_function_of(command))
+    return made
+
+
+def _take_own_options(
+    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
+) -> None:
+    """Stand for the options before any command."""
+
+
+def _function_of(command: Command) -> Callable[..., None]:
+    """Return a function whose signature is made of the parameters of a command, for Typer to look at."""
+
+    def told(**given: Any) -> None:
+        """Do nothing: the line was read before."""
+
+    made: list[inspect.Parameter] = []
+    for each in map(_typer_parameter, command.parameters):
+        twofold = any(each.name == other.name for other in made)
+        made.append(each.replace(name=f"{each.name}{BY_NAME}") if twofold else each)
+    told.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
+    told.__annotations__ = {each.name: each.annotation for each in made}
+    return told
+
+
+def _typer_parameter(parameter: Argument | Option) -> inspect.Parameter:
+    """Return how Typer sees an argument or an option."""
+    kind, default = _typer_argument(parameter) if isinstance(parameter, Argument) else _typer_option(parameter)
+    return inspect.Parameter(parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _typer_argument(argument: Argument) -> tuple[Any, Any]:
+    """Return the type of an argument as Typer is told it, and its default."""
+    kind: Any = list[str] if argument.repeated else str
+    info = typer.Argument(
+        metavar=argument.metavar, help=argument.help, autocompletion=_completion(argument), show_default=False
+    )
+    if argument.required:
+        return Annotated[kind, info], inspect.Parameter.empty
+    return Annotated[kind | None, info], None
+
+
+def _typer_option(option: Option) -> tuple[Any, Any]:
+    """Return the type of an option as Typer is told it, and its default."""
+    kind, default = KINDS[option.takes]
+    spellings = [option.spelling, option.short] if option.short else [option.spelling]
+    if option.takes is Takes.SWITCH:
+        spellings = [f"{option.spelling}/--no-{option.spelling.removeprefix('--')}"]
+    names = option.completions() if option.lists_completions and option.completions else ()
+    info = typer.Option(
+        *spellings,
+        help=f"{option.help}: {', '.join(names)}" if names else option.help,
+        metavar=option.metavar if option.takes in VALUED else None,
+        count=option.takes is Takes.MORE,
+        autocompletion=_completion(option),
+        show_default=option.shows_default,
+    )
+    return Annotated[kind, info], default if option.default is None else option.default
+
+
+def _completion(parameter: Argument | Option) -> Callable[..., list[str]] | None:
+    """Return what completes a word; None if nothing does."""
+    names = parameter.completions
+    if names is None:
+        return None
+    if isinstance(parameter, Argument) and parameter.completes_first:
+        return lambda ctx, incomplete: (  # Typer looks at these names
+            [] if ctx.params.get(parameter.name) else names_starting(names(), incomplete)
+        )
+    return lambda incomplete: names_starting(names(), incomplete)
+
+
+def names_starting(names: Iterable[str], text: str) -> list[str]:
+    """Return the names that go on from what is typed.
+
+    >>> names_starting(["onnx", "onednn", "numpy"], "on")
+    ['onnx', 'onednn']
+    """
+    return [name for name in names if name.startswith(text)]
+
+
+def _take_as_typed(command: Any, context: Any) -> None:
+    """Let every parameter of a command, `--help` among them, take its value as it was typed."""
+    for param in command.get_params(context):
+        param.process_value = partial(_process_value, param)
+
+
+def _process_value(param: Any, context: Any, value: Any) -> Any:
+    """Return the value of a parameter: a text, texts, or a switch."""
+    if value is None and (param.multiple or param.nargs == -1):
+        value = ()
+    return value if param.callback is None else param.callback(context, param, value)
+
+
+class ShapeCommand(TyperCommand):
+    """A command whose help is the same in every version of Typer."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words before the one that is completed."""
+        _take_as_typed(self, ctx)
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return what a shell offers for a word: of an option that can ask for everything, both ways to write it."""
+        counted = [name for param in self.params if getattr(param, "count", False) for name in param.opts]
+        offered = super().shell_complete(ctx, incomplete)
+        more = [type(each)(f"{each.value}{ALL}", help=each.help) for each in offered if each.value in counted]
+        return [*offered, *(each for each in more if each.value[:2] == "--")]
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what follows the command's name in its usage. From 0.29 on Typer puts more brackets there."""
+        metavars = [str(param.metavar) for param in self.params if param.param_type_name == "argument"]
+        return ["[OPTIONS]", *(text if text[:1] == "[" else f"{{{text}}}" for text in metavars)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and the options. From 0.29 on Typer puts a type after an argument's name."""
+        rows: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
+        for param in self.get_params(ctx):
+            row = param.get_help_record(ctx)
+            if row is not None:
+                named = param.param_type_name == "argument"
+                rows[param.param_type_name].append((str(param.metavar), row[1]) if named else row)
+        for kind, listed in rows.items():
+            if listed:
+                with formatter.section(f"{kind.title()}s"):
+                    formatter.write_dl(listed)
+
+
+class AllCommands(TyperGroup):
+    """All commands, listed in the order in which they were added."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options that stand before the command as they were typed, `--show-completion` among them."""
+        _take_as_typed(self, ctx)
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands as they were added."""
+        return list(self.commands)

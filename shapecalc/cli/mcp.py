@@ -234,7 +234,8 @@ def _model_tool() -> AgentTool:
 
 
 def _answer_model(given: Arguments, folder: Path) -> Answered:
-    from shapecalc.cli.model_report import node_lines, node_object, report_object, report_of, size_options, table_lines
+    from shapecalc.cli.model_report import node_lines, node_object, report_object, size_options, table_lines
+    from shapecalc.models.judge import report_of
     from shapecalc.models.report import found_node, worst_first
 
     for name in ("file", "node", "batch"):

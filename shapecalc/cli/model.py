@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.cli.output import Output
-    from shapecalc.models.input_sizes import SizeOptions
+    from shapecalc.models.free_dims import SizeOptions
     from shapecalc.models.report import Judged, Report
 
 
@@ -106,7 +106,8 @@ def _show(file: str, options: SizeOptions, out: Output, given: Mapping[str, Any]
     """Print a model's report, or the part or the form of it that is asked for; return the exit code."""
     if given["dialect"]:
         return _show_layers(file, options, out, given["dialect"])
-    from shapecalc.cli.model_report import lint_lines, node_lines, node_object, report_object, report_of, table_lines
+    from shapecalc.cli.model_report import lint_lines, node_lines, node_object, report_object, table_lines
+    from shapecalc.models.judge import report_of
 
     report = report_of(file, options, [given["node"]] if given["node"] is not None else [])
     nodes = _wanted(report, given, strict=out.strict)

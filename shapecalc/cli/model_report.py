@@ -16,11 +16,9 @@ from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, replace
 from shapecalc.core.text import brief, number_text, read_target, shape_text, tokens, visible
 from shapecalc.core.values import read_sizes
-from shapecalc.doctor.reading import Reading
 from shapecalc.models.file import read_model
-from shapecalc.models.fit_dims import NamedShape, Sum
-from shapecalc.models.input_sizes import SizeOptions
-from shapecalc.models.judge import judged_model, near, runs_of, uncollected
+from shapecalc.models.free_dims import NamedShape, SizeOptions, Sum
+from shapecalc.models.judge import judged_model, report_of, runs_of
 from shapecalc.models.operators import LISTED
 from shapecalc.models.propagate import Stop
 from shapecalc.models.report import (
@@ -42,6 +40,10 @@ from shapecalc.models.report import (
 )
 from shapecalc.models.verdicts import NO_TURN, Fix, Verdict
 from shapecalc.view.code import writer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.doctor.reading import Reading  # it reads all sentences, which only messages need
 
 Row = tuple[str, str, str]
 """A label, a text, and what is said of it."""
@@ -148,16 +150,6 @@ def targets_of(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
         if len(targets[node]) < len(dims):
             raise misuse(f"a target in a file is made of numbers, not '{visible(brief(target))}'", argument="fix_as")
     return targets
-
-
-def report_of(file: str, options: SizeOptions, names: Iterable[str] = ()) -> Report:
-    """Return the report of a model, which says of the named nodes also what fails below them.
-
-    Raises `ShapeError`: file if it cannot be used, usage for what it does not have.
-    """
-    with uncollected():
-        found = judged_model(read_model(file), options)
-        return near(found, found.report(file), names)
 
 
 def report_with_runs(file: str, options: SizeOptions) -> tuple[Report, list[list[Judged]]]:

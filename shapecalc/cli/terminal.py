@@ -257,8 +257,9 @@ def _place(step: str | None) -> int | None:
 
 def _run_model(app: TerminalApp[Any], file: str, node: str | None) -> int:
     """Run the app at a model, perhaps at one of its nodes; raise `ShapeError` (usage, file)."""
-    from shapecalc.cli.model_report import fixed_lines, mended_report, report_of, stops_left
-    from shapecalc.models.input_sizes import SizeOptions
+    from shapecalc.cli.model_report import fixed_lines, mended_report, stops_left
+    from shapecalc.models.free_dims import SizeOptions
+    from shapecalc.models.judge import report_of
     from shapecalc.models.report import found_node
 
     report = report_of(file, SizeOptions(), [] if node is None else [node])

@@ -23,7 +23,7 @@ from shapecalc.doctor.context import (
     node_near,
     text_before,
 )
-from shapecalc.doctor.excerpts import LIKELY, SHORT, UNLIKELY, excerpts, folded, folded_unwrapped, folded_without_breaks
+from shapecalc.doctor.excerpts import LIKELY, SHORT, UNLIKELY, excerpts, folded, unwrapped
 from shapecalc.doctor.match import SENTENCES, Folded, Match, Sentence, Sizes, matches
 
 NODE_OF = "node of the operator"
@@ -86,12 +86,12 @@ def readings(text: str) -> list[Reading]:
     >>> [found.cause for found in readings("ValueError: cannot reshape array of size 24 into shape (5,5)")]
     ['count-mismatch']
     """
-    found = _found(excerpts(text, SENTENCES, LIKELY), folded)
+    found = _found(excerpts(text, SENTENCES, LIKELY))
     if len(text) > SHORT and all(reading.about for reading in found):
-        found += _found(excerpts(text, SENTENCES, UNLIKELY), folded)
+        found += _found(excerpts(text, SENTENCES, UNLIKELY))
     if len(text) <= SHORT and "\n" in text:
-        found = max(found, _found([(text, SENTENCES)], folded_unwrapped), key=_told)
-        found = found or _found([(text, SENTENCES)], folded_without_breaks)
+        found = max(found, _found([(text, SENTENCES)], unwrapped), key=_told)
+        found = found or _found([(text, SENTENCES)], "".join)
     about_shapes = [reading for reading in found if reading.about is None]
     return about_shapes or sorted(found, key=lambda each: str(each.about).startswith(NODE_OF))[:1]
 
@@ -103,11 +103,13 @@ def _told(found: list[Reading]) -> int:
     return len(causes) + len(shapes) + sum(isinstance(value, tuple) for value in shapes)
 
 
-def _found(parts: Iterable[tuple[str, Sequence[Sentence]]], fold: Callable[[str], Folded]) -> list[Reading]:
-    """Return the readings of the parts of a text, in order."""
+def _found(
+    parts: Iterable[tuple[str, Sequence[Sentence]]], joined: Callable[[list[str]], str] = " ".join
+) -> list[Reading]:
+    """Return the readings of the parts of a text, in order; `joined` puts their lines together."""
     found: dict[Reading, Reading] = {}
     for part, known in parts:
-        clean = fold(part)
+        clean = folded(part, joined)
         kept = _widest(match for sentence in known for match in matches(sentence, clean))
         for match, room in _with_room(kept, len(clean.text)):
             reading = _reading(match, clean, room)

@@ -17,6 +17,8 @@ import numpy as np
 
 Sizes = tuple[int, ...]
 """A shape in numbers."""
+Shapes = tuple[Sizes | None, ...]
+"""A shape in each lane; None where nobody knows it."""
 LONGEST_AXIS = 1 << 20
 """The longest axis whose positions are looked at one by one."""
 
@@ -183,63 +185,58 @@ def aligned(node: NodeAtSize, at: int, axis: int, to: int) -> int | None:
     return axis + node.rank_out(to) - node.rank(at)
 
 
-def first_input(*axes: int) -> Route:
-    """Return the route of an op that takes what lies along these axes of its first input one by one."""
+def every_input(*axes: int, inputs: int | None = None) -> Route:
+    """Return the route of an op that takes what lies along these axes of its inputs, or of the first, one by one."""
 
     def route(_node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-        return axis if at == 0 and axis in axes else None
+        return axis if axis in axes and (inputs is None or at < inputs) else None
 
     return route
 
 
-def every_input(*axes: int) -> Route:
-    """Return the route of an op that takes what lies along these axes of all its inputs one by one."""
-
-    def route(_node: NodeAtSize, _at: int, axis: int, _to: int) -> int | None:
-        return axis if axis in axes else None
-
-    return route
+def first_input(*axes: int) -> Route:
+    """Return the route of an op that takes what lies along these axes of its first input one by one."""
+    return every_input(*axes, inputs=1)
 
 
-def unless_mixed(first_lost: int, last_lost: int | None = None) -> Route:
-    """Return the route of an op that mixes some axes of its first input, counted as slices count."""
+def mixing(axes: Callable[[NodeAtSize, int], Iterable[int]] | slice) -> Route:
+    """Return the route of an op that mixes some axes of its first input, told by the node and its rank."""
 
     def route(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-        mixed = range(node.rank(0))[first_lost:last_lost]
-        return axis if at == 0 and axis not in mixed else None
+        rank = node.rank(0)
+        return (
+            axis
+            if at == 0 and axis not in (range(rank)[axes] if isinstance(axes, slice) else axes(node, rank))
+            else None
+        )
 
     return route
 
 
-def softmax(node: NodeAtSize, at: int, axis: int, to: int) -> int | None:
-    """Route a Softmax; before opset 13 it mixes its axis and all behind it."""
-    if node.opset >= 13:
-        return except_axis(-1)(node, at, axis, to)
-    return axis if axis < node.axis(1, node.rank(at)) else None
+def axis_given(node: NodeAtSize, rank: int) -> Iterable[int]:
+    """Return the axis that the attribute `axis` names, by default the last."""
+    return (node.axis(-1, rank),)
 
 
-def except_axis(default: int) -> Route:
-    """Return the route of an op that mixes what lies along its attribute `axis`."""
-
-    def route(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-        return axis if at == 0 and axis != node.axis(default, node.rank(0)) else None
-
-    return route
+def axes_behind(node: NodeAtSize, rank: int, default: int = -1) -> Iterable[int]:
+    """Return the axis that the attribute `axis` names, and all behind it."""
+    return range(node.axis(default, rank), rank)
 
 
-def before_axis(default: int) -> Route:
-    """Return the route of an op that mixes its attribute `axis` and all axes behind it."""
-
-    def route(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-        return axis if at == 0 and axis < node.axis(default, node.rank(0)) else None
-
-    return route
+def softmax_axes(node: NodeAtSize, rank: int) -> Iterable[int]:
+    """Return what a Softmax mixes: its axis, and before opset 13 all behind it."""
+    return axis_given(node, rank) if node.opset >= 13 else axes_behind(node, rank, 1)
 
 
-def cumulated(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-    """Route what sums along the axis that its second input names."""
+def axis_read(node: NodeAtSize, rank: int) -> Iterable[int]:
+    """Return the axis that the second input names; all if nobody knows it."""
     along = node.numbers("axis", 1)
-    return axis if at == 0 and along and axis != along[0] % node.rank(0) else None
+    return (along[0] % rank,) if along else range(rank)
+
+
+def axes_given(node: NodeAtSize, rank: int) -> Iterable[int]:
+    """Return the axes that the attribute `axes` names, by default those of images and the batch."""
+    return {each % rank for each in node.attributes.get("axes", (0, 2, 3))}
 
 
 def reduced(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
@@ -263,12 +260,6 @@ def _without(mixed: set[int], axis: int, node: NodeAtSize) -> int | None:
     if axis in mixed:
         return None
     return axis if node.attributes.get("keepdims", 1) else axis - sum(each < axis for each in mixed)
-
-
-def normalized(node: NodeAtSize, _at: int, axis: int, _to: int) -> int | None:
-    """Route what normalizes over its attribute `axes`."""
-    mixed = node.attributes.get("axes", (0, 2, 3))
-    return axis if axis not in {each % node.rank(0) for each in mixed} else None
 
 
 def batch_normalized(node: NodeAtSize, at: int, axis: int, to: int) -> int | None:

@@ -82,16 +82,6 @@ class Constant:
     """The TensorProto. It has no elements if they were dropped or lie in another file."""
 
     @property
-    def dtype(self) -> int:
-        """The element type by ONNX's number."""
-        return int(self.proto.data_type)
-
-    @property
-    def dims(self) -> tuple[int, ...]:
-        """The shape."""
-        return tuple(self.proto.dims)
-
-    @property
     def external(self) -> bool:
         """Whether the elements lie in another file, which reading and walking never open."""
         return bool(self.proto.data_location == EXTERNAL)

@@ -13,11 +13,11 @@ from typing import Any
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import FrozenDict
-from shapecalc.models.core_calls import CoreCalls, Visit, never_depends, reads_argument
+from shapecalc.models.answers import CoreCalls, Visit, never_depends, reads_argument
+from shapecalc.models.batch_axis import Shapes
 from shapecalc.models.file import Body, Model, Node, nodes_in, read_model
-from shapecalc.models.fit_dims import NamedShape, Namer
-from shapecalc.models.input_sizes import InputSizes, SizeOptions, choices
-from shapecalc.models.lanes import Shapes, Walk, same_in_all
+from shapecalc.models.free_dims import InputChoice, NamedShape, Namer, SizeOptions, choices
+from shapecalc.models.lanes import Walk, same_in_all
 from shapecalc.models.operators import LISTED
 from shapecalc.models.propagate import SILENT, Judge, LeftAlone, NodeVerdict
 from shapecalc.models.report import Input, Judged, Report, found_node, name_of
@@ -26,33 +26,32 @@ from shapecalc.models.walk import walked
 PLAIN = SizeOptions()
 
 
-def report_of(path: str | Path, options: SizeOptions = PLAIN) -> Report:
-    """Return what is told of the model in a file.
+def report_of(file: str | Path, options: SizeOptions = PLAIN, names: Iterable[str] = ()) -> Report:
+    """Return what is told of the model in a file, and of the named nodes also what fails below them.
 
-    Raises `ShapeError`: file, for a file that cannot be used; usage, for options that do not fit the model.
+    Raises `ShapeError`: file, for a file that cannot be used; usage, for what does not fit the model.
     """
     with uncollected():
-        return judged_model(read_model(path), options).report(str(path))
+        found = judged_model(read_model(file), options)
+        return near(found, found.report(str(file)), names)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A model that was walked and judged."""
 
-    sizes: InputSizes
-    """The first choice of sizes at which it resolves."""
     walk: Walk
+    """The walk with the first choice of sizes at which it resolves."""
     judge: Judge
 
     def resolves(self) -> bool:
         """Say whether nothing fails at the declared batch, and nothing that is not listed fails at any."""
-        first = self.sizes.declared or 1
-        place = next(at for at, lane in enumerate(self.sizes.lanes) if lane.batch == first)
+        place = next(at for at, lane in enumerate(self.walk.lanes) if lane.batch == self.judge.declared)
         return not self.judge.stops and all(visit.problems[place] is None for visit, _ in self.judge.judged)
 
     def report(self, name: str) -> Report:
         """Return the report; `name` is the path as it was given."""
-        sizes, model = self.sizes, self.walk.model
+        sizes, model = self.walk.choice, self.walk.model
         names = _Names(self.walk, self.judge.core)
         nodes = [names.judged(*each) for each in self.judge.judged]
         inputs = [Input(each.name, each.dims, taken) for each, taken in zip(model.inputs, sizes.inputs, strict=True)]
@@ -80,9 +79,9 @@ def judged_model(model: Model, options: SizeOptions = PLAIN) -> Outcome:
     return next((found for choice in others if (found := _walked(model, choice)).resolves()), first)
 
 
-def _walked(model: Model, sizes: InputSizes, judge: Judge | None = None) -> Outcome:
+def _walked(model: Model, choice: InputChoice, judge: Judge | None = None) -> Outcome:
     judge = judge or Judge()
-    return Outcome(sizes, walked(model, sizes.lanes, sizes.inputs, sizes.batch, sizes.declared, judge), judge)
+    return Outcome(walked(model, choice, judge), judge)
 
 
 @contextmanager
@@ -152,9 +151,9 @@ class _Names:
         lanes = visit.arguments
         first = next((each for each in lanes if each is not None), None)
         if first is None or same_in_all(lanes):
-            return None if first is None else dict(first)
+            return first
         named = dict(first)
-        for name, value in first:
+        for name, value in first.items():
             if isinstance(value, tuple):
                 shape = self._namer.shape(visit.named_argument(name))
                 if shape is None:
@@ -219,7 +218,7 @@ def _offender_above(outcome: Outcome, name: str) -> str | None:
 def _what_fails_below(outcome: Outcome, path: str) -> str:
     """Return what fails if the node of a path stays as it is; empty if nobody can say."""
     judge = LeftAlone(path)
-    _walked(outcome.walk.model, outcome.sizes, judge)
+    _walked(outcome.walk.model, outcome.walk.choice, judge)
     if not judge.certain:
         return ""
     return "and nothing fails" if judge.first is None else f"and nothing fails before {name_of(judge.first)}"

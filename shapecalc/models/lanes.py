@@ -1,22 +1,18 @@
 """What is known of each tensor while a model is walked in numbers, at several sizes in step.
 
-A *lane* is one size of the batch, with sizes for all other free dims. What is kept of a tensor is kept for each lane,
-in the order of `Walk.lanes`. The lists of a walk go by the tensors' numbers.
+What is kept of a tensor is kept for each lane, in the order of `Walk.lanes`. The lists of a walk go by the tensors'
+numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from shapecalc.models.batch_axis import Sizes
+from shapecalc.models.batch_axis import Shapes, Sizes
 from shapecalc.models.file import ABSENT, Constant, Declared, Model, Node, elements, whole_numbers
+from shapecalc.models.free_dims import InputChoice
 
-Shapes = tuple[Sizes | None, ...]
-"""A shape in each lane; None where nobody knows it."""
-InputShapes = tuple[tuple[int | str | None, ...] | None, ...]
-"""The shape of each input, numbers and names of sizes; None where nobody knows it."""
 Values = tuple[Any, ...]
 """A small tensor in each lane, as a NumPy array; None where nobody knows its elements."""
 Failures = tuple[str | None, ...]
@@ -24,30 +20,14 @@ Failures = tuple[str | None, ...]
 NO_SHAPE, FROM_DATA = "no shape", "size from data"
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """One assignment of numbers to the free dims."""
-
-    batch: int
-    sizes: Mapping[str, int]
-    """The size of every free dim, the batch among them."""
-    judged: bool
-    """Whether verdicts look at it; otherwise it only checks names (the size that is held back)."""
-
-
 class Walk:
     """What is known so far; it grows while the walk goes on."""
 
-    def __init__(
-        self, model: Model, batch: str, declared_batch: int | None, inputs: InputShapes, lanes: tuple[Lane, ...]
-    ) -> None:
-        """Put down the inputs and the constants of a model.
-
-        `declared_batch` is the number that the file declares for the dim called `batch`; None if it is free there. The
-        judged lanes come first, by size, then those held back, and last the one with a batch of 0.
-        """
-        self.model, self.batch, self.declared_batch = model, batch, declared_batch
-        self.inputs, self.lanes = inputs, lanes
+    def __init__(self, model: Model, choice: InputChoice) -> None:
+        """Put down the inputs and the constants of a model."""
+        self.model, self.choice, self.lanes = model, choice, choice.lanes
+        self.inputs, self.batch, self.declared_batch = choice.inputs, choice.batch, choice.declared
+        lanes = self.lanes
         self.judged = [place for place, lane in enumerate(lanes) if lane.judged]
         """The lanes that verdicts look at."""
         self.unknown: Values = (None,) * len(lanes)

@@ -17,8 +17,9 @@ import numpy as np
 
 from shapecalc.core.text import brief
 from shapecalc.models import batch_axis as batch
-from shapecalc.models.batch_axis import Move, Route, Sizes
+from shapecalc.models.batch_axis import Move, NodeAtSize, Route, Sizes
 from shapecalc.models.file import KINDS, MOST_ELEMENTS, MOST_FLOATS, Array, Node, elements
+from shapecalc.models.lanes import broadcast
 from shapecalc.models.verdicts import Candidates, expands, flattens, reshapes
 
 Attributes = Mapping[str, Any]
@@ -129,7 +130,7 @@ class CoreCall:
     @property
     def target(self) -> Argument | None:
         """The argument that is a node's target: a shape, a permutation, axes; None if it has none."""
-        return next((each for each in self.arguments if each.kind is tuple), None)
+        return self.arguments[0] if self.arguments[0].kind is tuple else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,10 +373,6 @@ def _recurrent_places(attributes: Attributes) -> Places:
     return [("X", 0, 0 if first else 1), *[(name, at, 0 if first else axis) for name, at, axis in STATES]]
 
 
-def _sampled_places(_: Attributes) -> Places:
-    return [("X", 0, 0), ("grid", 1, 0)]
-
-
 def _matching(partners_of: Callable[[Attributes], Partners]) -> SizeRule:
     """Return the rule of an operator that takes one axis of an input with one of another."""
 
@@ -391,21 +388,9 @@ def _matching(partners_of: Callable[[Attributes], Partners]) -> SizeRule:
     return rule
 
 
-def _multiplied_axes(attributes: Attributes) -> Partners:
-    return (0, 0 if attributes.get("transA") else 1), (1, 1 if attributes.get("transB") else 0), 1
-
-
-def _convolved_axes(attributes: Attributes) -> Partners:
-    return (0, 1), (1, 1), attributes.get("group", 1)
-
-
-def _channel_axes(_: Attributes) -> Partners:
-    return (0, 1), (1, 0), 1
-
-
-def _same_and(*others: None) -> Given:
-    """Return the rule of an operator whose output has the shape of its first input, and others that nobody knows."""
-    return Given(lambda _, shapes, _elements: (shapes[0], *others))
+MULTIPLIED = _matching(lambda given: ((0, 0 if given.get("transA") else 1), (1, 1 if given.get("transB") else 0), 1))
+CONVOLVED = _matching(lambda given: ((0, 1), (1, 1), given.get("group", 1)))
+CHANNELS = _matching(lambda _: ((0, 1), (1, 0), 1))
 
 
 def _skipped(_: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
@@ -425,15 +410,8 @@ def _matrices(attributes: Attributes, shapes: InputSizes, _elements: object = ()
         return (None,)
     rows, inner = first[-2:] if not attributes.get("transA") else first[:-3:-1]
     inner_too, columns = second[-2:] if not attributes.get("transB") else second[:-3:-1]
-    stacked = _broadcast_sizes(first[:-2], second[:-2])
-    return (None if inner != inner_too or stacked is None else (*stacked, rows, columns),)
-
-
-def _broadcast_sizes(first: Sizes, second: Sizes) -> Sizes | None:
-    try:
-        return np.broadcast_shapes(first, second)
-    except ValueError:
-        return None
+    stacked = broadcast((first[:-2], second[:-2]))
+    return (None if inner != inner_too or isinstance(stacked, str) else (*stacked, rows, columns),)
 
 
 def _convolution(attributes: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
@@ -491,6 +469,7 @@ def _padded(_: Attributes, shapes: InputSizes, elements: Sequence[Array | None])
 
 AS_FIRST, READS = AsFirst(), Inferred(reads=True)
 HANDS_ON, READS_HANDS_ON = Inferred(hands_on=True), Inferred(reads=True, hands_on=True)
+FIRST_ALONE = Given(lambda _, shapes, _elements: (shapes[0], None))
 BROADCAST, BROADCAST_8, COMPARES = Broadcast(), Broadcast(8), Broadcast(compares=True)
 
 
@@ -539,171 +518,141 @@ TILE = CoreCall(
 )
 DEPTH_TO_SPACE, SPACE_TO_DEPTH = CoreCall("depth_to_space", BLOCKS), CoreCall("space_to_depth", BLOCKS)
 
+
+def _rows(rows: Mapping[str, Operator]) -> dict[str, Operator]:
+    """Return the rows by operator: those that are alike share one."""
+    return {name: row for names, row in rows.items() for name in names.split()}
+
+
 AS_FIRST_POINTWISE = """
     Acos Acosh Asin Asinh Atan Atanh Celu Cos Cosh Elu Erf Exp Gelu HardSigmoid HardSwish LeakyRelu Log Mish Relu
     Selu Shrink Sigmoid Sin Sinh Softplus Softsign Swish Tan Tanh ThresholdedRelu
 """
-OWN: dict[str, Operator] = {
-    **dict.fromkeys(AS_FIRST_POINTWISE.split(), Operator(AS_FIRST, route=batch.aligned)),
-    "Abs": Operator(AS_FIRST, _like(np.abs), route=batch.aligned),
-    "Add": Operator(BROADCAST, _like(np.add), route=batch.aligned),
-    "AffineGrid": Operator(READS, route=batch.every_input(0)),
-    "And": Operator(COMPARES, _by(np.logical_and), route=batch.aligned),
-    "ArgMax": Operator(HANDS_ON, route=batch.largest),
-    "ArgMin": Operator(HANDS_ON, route=batch.largest),
-    "Attention": Operator(route=batch.every_input(0)),
-    "AveragePool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
-    "BatchNormalization": Operator(route=batch.batch_normalized, alike=_matching(_channel_axes)),
-    "Bernoulli": Operator(random=True),
-    "BitCast": Operator(route=batch.aligned),
-    "BitShift": Operator(route=batch.aligned),
-    "BitwiseAnd": Operator(BROADCAST, route=batch.aligned),
-    "BitwiseNot": Operator(route=batch.aligned),
-    "BitwiseOr": Operator(BROADCAST, route=batch.aligned),
-    "BitwiseXor": Operator(BROADCAST, route=batch.aligned),
-    "BlackmanWindow": Operator(READS),
-    "Cast": Operator(HANDS_ON, _cast, route=batch.aligned),
-    "CastLike": Operator(value=lambda _, data, like: data.astype(like.dtype), route=batch.aligned, takes=1),
-    "Ceil": Operator(AS_FIRST, _like(np.ceil), route=batch.aligned),
-    "CenterCropPad": Operator(READS, route=batch.resized),
-    "Clip": Operator(AS_FIRST, _clipped, route=batch.aligned),
-    "Col2Im": Operator(READS, route=batch.first_input(0)),
-    "Concat": Operator(value=_joined, move=batch.join_mark, alike=_same_joined),
-    "Constant": Operator(value=constant),
-    "ConstantOfShape": Operator(READS, _filled, takes=0),
-    "Conv": Operator(HANDS_ON, route=batch.convolved(), alike=_matching(_convolved_axes)),
-    "ConvInteger": Operator(route=batch.convolved()),
-    "ConvTranspose": Operator(HANDS_ON, route=batch.first_input(0), alike=_matching(_channel_axes)),
-    "CumProd": Operator(route=batch.cumulated),
-    "CumSum": Operator(AS_FIRST, _summed_up, route=batch.cumulated),
-    "DFT": Operator(READS),
-    "DeformConv": Operator(route=batch.every_input(0)),
-    "DepthToSpace": Operator(route=batch.first_input(0), core=DEPTH_TO_SPACE),
-    "DequantizeLinear": Operator(route=batch.unless_mixed(0, 0)),
-    "Det": Operator(route=batch.unless_mixed(-2)),
-    "Div": Operator(BROADCAST, _quotient, route=batch.aligned),
-    "Dropout": Operator(route=batch.aligned),
-    "Einsum": Operator(route=batch.summed),
-    "Equal": Operator(COMPARES, _by(np.equal), route=batch.aligned),
-    "Expand": Operator(READS, move=batch.repeat_mark, core=EXPAND),
-    "EyeLike": Operator(takes=0),
-    "Flatten": Operator(move=batch.reshape_mark, core=FLATTEN),
-    "Floor": Operator(AS_FIRST, _like(np.floor), route=batch.aligned),
-    "GRU": Operator(route=batch.recurrent, alike=_sharing(_recurrent_places)),
-    "Gather": Operator(READS_HANDS_ON, _gathered, move=batch.gather_mark),
-    "GatherElements": Operator(route=batch.gathered_elements, alike=_same_gathered),
-    "GatherND": Operator(READS, route=batch.gathered_nd),
-    "Gemm": Operator(HANDS_ON, route=batch.gemm, alike=_matching(_multiplied_axes)),
-    "GlobalAveragePool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
-    "GlobalLpPool": Operator(route=batch.first_input(0, 1)),
-    "GlobalMaxPool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
-    "Greater": Operator(COMPARES, _by(np.greater), route=batch.aligned),
-    "GreaterOrEqual": Operator(COMPARES, _by(np.greater_equal), route=batch.aligned),
-    "GridSample": Operator(route=batch.every_input(0), alike=_sharing(_sampled_places)),
-    "GroupNormalization": Operator(route=batch.first_input(0)),
-    "HammingWindow": Operator(READS),
-    "HannWindow": Operator(READS),
-    "Hardmax": Operator(AS_FIRST, route=batch.softmax),
-    "Identity": Operator(AS_FIRST, lambda _, data: data, route=batch.aligned),
-    "If": Operator(graphs=Graphs.IF),
-    "InstanceNormalization": Operator(AS_FIRST, route=batch.first_input(0, 1)),
-    "IsInf": Operator(route=batch.aligned),
-    "IsNaN": Operator(route=batch.aligned),
-    "LRN": Operator(AS_FIRST, route=batch.unless_mixed(1, 2)),
-    "LSTM": Operator(route=batch.recurrent, alike=_sharing(_recurrent_places)),
-    "LayerNormalization": Operator(HANDS_ON, route=batch.before_axis(-1)),
-    "Less": Operator(COMPARES, _by(np.less), route=batch.aligned),
-    "LessOrEqual": Operator(COMPARES, _by(np.less_equal), route=batch.aligned),
-    "LogSoftmax": Operator(AS_FIRST, route=batch.softmax),
-    "Loop": Operator(graphs=Graphs.LOOP),
-    "LpNormalization": Operator(AS_FIRST, route=batch.except_axis(-1)),
-    "LpPool": Operator(route=batch.first_input(0, 1)),
-    "MatMul": Operator(HANDS_ON, route=batch.multiplied()),
-    "MatMulInteger": Operator(route=batch.multiplied()),
-    "Max": Operator(COMPARES, _extreme(np.maximum), route=batch.aligned),
-    "MaxPool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
-    "MaxUnpool": Operator(READS, route=batch.every_input(0)),
-    "Mean": Operator(COMPARES, route=batch.aligned),
-    "MeanVarianceNormalization": Operator(route=batch.normalized),
-    "MelWeightMatrix": Operator(READS),
-    "Min": Operator(COMPARES, _extreme(np.minimum), route=batch.aligned),
-    "Mod": Operator(BROADCAST, _remainder, route=batch.aligned),
-    "Mul": Operator(BROADCAST, _like(np.multiply), route=batch.aligned),
-    "Multinomial": Operator(random=True),
-    "Neg": Operator(AS_FIRST, _like(np.negative), route=batch.aligned),
-    "NonZero": Operator(value=lambda _, data: np.array(np.nonzero(data), np.int64)),
-    "Not": Operator(AS_FIRST, _by(np.logical_not), route=batch.aligned),
-    "OneHot": Operator(READS, route=batch.one_hot),
-    "Or": Operator(COMPARES, _by(np.logical_or), route=batch.aligned),
-    "PRelu": Operator(route=batch.aligned),
-    "Pad": Operator(Given(_padded, READS_HANDS_ON), route=batch.padded),
-    "Pow": Operator(BROADCAST, _raised, route=batch.aligned),
-    "QLinearConv": Operator(route=batch.convolved(3)),
-    "QLinearMatMul": Operator(route=batch.multiplied(3)),
-    "QuantizeLinear": Operator(route=batch.unless_mixed(0, 0)),
-    "RMSNormalization": Operator(route=batch.before_axis(-1)),
-    "RNN": Operator(route=batch.recurrent, alike=_sharing(_recurrent_places)),
-    "RandomNormal": Operator(READS, random=True),
-    "RandomNormalLike": Operator(random=True),
-    "RandomUniform": Operator(random=True),
-    "RandomUniformLike": Operator(random=True),
-    "Range": Operator(READS, _row),
-    "Reciprocal": Operator(AS_FIRST, _like(np.reciprocal), route=batch.aligned),
-    "ReduceL1": Operator(READS, route=batch.reduced),
-    "ReduceL2": Operator(READS_HANDS_ON, route=batch.reduced),
-    "ReduceLogSum": Operator(READS, route=batch.reduced),
-    "ReduceLogSumExp": Operator(READS, route=batch.reduced),
-    "ReduceMax": Operator(READS_HANDS_ON, _reduced(np.max), route=batch.reduced),
-    "ReduceMean": Operator(READS_HANDS_ON, route=batch.reduced),
-    "ReduceMin": Operator(READS_HANDS_ON, _reduced(np.min), route=batch.reduced),
-    "ReduceProd": Operator(READS, _reduced(np.prod), route=batch.reduced),
-    "ReduceSum": Operator(READS_HANDS_ON, _reduced(np.sum), route=batch.reduced),
-    "ReduceSumSquare": Operator(READS, route=batch.reduced),
-    "Reshape": Operator(READS, move=batch.reshape_mark, core=RESHAPE),
-    "Resize": Operator(READS_HANDS_ON, route=batch.resized),
-    "ReverseSequence": Operator(route=batch.reverse_sequence),
-    "RotaryEmbedding": Operator(route=batch.every_input(0)),
-    "Round": Operator(AS_FIRST, _like(np.rint), route=batch.aligned),
-    "STFT": Operator(READS, route=batch.every_input(0)),
-    "Scan": Operator(graphs=Graphs.SCAN),
-    "Scatter": Operator(route=batch.scattered_elements),
-    "ScatterElements": Operator(route=batch.scattered_elements),
-    "ScatterND": Operator(value=_scattered),
-    "Shape": Operator(takes=0, core=SHAPE),
-    "Sign": Operator(AS_FIRST, _like(np.sign), route=batch.aligned),
-    "SimplifiedLayerNormalization": Operator(_same_and(None), route=batch.before_axis(-1)),
-    "Size": Operator(value=count, takes=0),
-    "Slice": Operator(READS_HANDS_ON, _sliced, move=batch.slice_mark),
-    "Softmax": Operator(AS_FIRST, route=batch.softmax),
-    "SpaceToDepth": Operator(route=batch.first_input(0), core=SPACE_TO_DEPTH),
-    "Split": Operator(READS_HANDS_ON, _split, move=batch.split_mark),
-    "SplitToSequence": Operator(READS),
-    "Sqrt": Operator(AS_FIRST, _like(np.sqrt), route=batch.aligned),
-    "Squeeze": Operator(READS, move=batch.reshape_mark, core=SQUEEZE),
-    "Sub": Operator(BROADCAST, _like(np.subtract), route=batch.aligned),
-    "Sum": Operator(COMPARES, _extreme(np.add), route=batch.aligned),
-    "Tile": Operator(READS, move=batch.repeat_mark, core=TILE),
-    "TopK": Operator(READS_HANDS_ON, route=batch.except_axis(-1)),
-    "Transpose": Operator(route=batch.transposed, core=TRANSPOSE),
-    "Trilu": Operator(route=batch.unless_mixed(-2)),
-    "Unsqueeze": Operator(READS, move=batch.reshape_mark, core=UNSQUEEZE),
-    "Upsample": Operator(READS_HANDS_ON, route=batch.resized),
-    "Where": Operator(BROADCAST, _by(np.where), route=batch.aligned),
-    "Xor": Operator(COMPARES, route=batch.aligned),
-}
+OWN = _rows(
+    {
+        AS_FIRST_POINTWISE: Operator(AS_FIRST, route=batch.aligned),
+        "Abs": Operator(AS_FIRST, _like(np.abs), route=batch.aligned),
+        "Add": Operator(BROADCAST, _like(np.add), route=batch.aligned),
+        "AffineGrid MaxUnpool STFT": Operator(READS, route=batch.every_input(0)),
+        "And": Operator(COMPARES, _by(np.logical_and), route=batch.aligned),
+        "ArgMax ArgMin": Operator(HANDS_ON, route=batch.largest),
+        "Attention DeformConv RotaryEmbedding": Operator(route=batch.every_input(0)),
+        "AveragePool GlobalAveragePool GlobalMaxPool MaxPool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
+        "BatchNormalization": Operator(route=batch.batch_normalized, alike=CHANNELS),
+        "Bernoulli Multinomial RandomNormalLike RandomUniform RandomUniformLike": Operator(random=True),
+        "BitCast BitShift BitwiseNot Dropout IsInf IsNaN PRelu": Operator(route=batch.aligned),
+        "BitwiseAnd BitwiseOr BitwiseXor": Operator(BROADCAST, route=batch.aligned),
+        "BlackmanWindow DFT HammingWindow HannWindow MelWeightMatrix SplitToSequence": Operator(READS),
+        "Cast": Operator(HANDS_ON, _cast, route=batch.aligned),
+        "CastLike": Operator(value=lambda _, data, like: data.astype(like.dtype), route=batch.aligned, takes=1),
+        "Ceil": Operator(AS_FIRST, _like(np.ceil), route=batch.aligned),
+        "CenterCropPad": Operator(READS, route=batch.resized),
+        "Clip": Operator(AS_FIRST, _clipped, route=batch.aligned),
+        "Col2Im": Operator(READS, route=batch.first_input(0)),
+        "Concat": Operator(value=_joined, move=batch.join_mark, alike=_same_joined),
+        "Constant": Operator(value=constant),
+        "ConstantOfShape": Operator(READS, _filled, takes=0),
+        "Conv": Operator(HANDS_ON, route=batch.convolved(), alike=CONVOLVED),
+        "ConvInteger": Operator(route=batch.convolved()),
+        "ConvTranspose": Operator(HANDS_ON, route=batch.first_input(0), alike=CHANNELS),
+        "CumProd": Operator(route=batch.mixing(batch.axis_read)),
+        "CumSum": Operator(AS_FIRST, _summed_up, route=batch.mixing(batch.axis_read)),
+        "DepthToSpace": Operator(route=batch.first_input(0), core=DEPTH_TO_SPACE),
+        "DequantizeLinear QuantizeLinear": Operator(route=batch.mixing(slice(0, 0))),
+        "Det Trilu": Operator(route=batch.mixing(slice(-2, None))),
+        "Div": Operator(BROADCAST, _quotient, route=batch.aligned),
+        "Einsum": Operator(route=batch.summed),
+        "Equal": Operator(COMPARES, _by(np.equal), route=batch.aligned),
+        "Expand": Operator(READS, move=batch.repeat_mark, core=EXPAND),
+        "EyeLike": Operator(takes=0),
+        "Flatten": Operator(move=batch.reshape_mark, core=FLATTEN),
+        "Floor": Operator(AS_FIRST, _like(np.floor), route=batch.aligned),
+        "GRU LSTM RNN": Operator(route=batch.recurrent, alike=_sharing(_recurrent_places)),
+        "Gather": Operator(READS_HANDS_ON, _gathered, move=batch.gather_mark),
+        "GatherElements": Operator(route=batch.gathered_elements, alike=_same_gathered),
+        "GatherND": Operator(READS, route=batch.gathered_nd),
+        "Gemm": Operator(HANDS_ON, route=batch.gemm, alike=MULTIPLIED),
+        "GlobalLpPool LpPool": Operator(route=batch.first_input(0, 1)),
+        "Greater": Operator(COMPARES, _by(np.greater), route=batch.aligned),
+        "GreaterOrEqual": Operator(COMPARES, _by(np.greater_equal), route=batch.aligned),
+        "GridSample": Operator(route=batch.every_input(0), alike=_sharing(lambda _: [("X", 0, 0), ("grid", 1, 0)])),
+        "GroupNormalization": Operator(route=batch.first_input(0)),
+        "Hardmax LogSoftmax Softmax": Operator(AS_FIRST, route=batch.mixing(batch.softmax_axes)),
+        "Identity": Operator(AS_FIRST, lambda _, data: data, route=batch.aligned),
+        "If": Operator(graphs=Graphs.IF),
+        "InstanceNormalization": Operator(AS_FIRST, route=batch.first_input(0, 1)),
+        "LRN": Operator(AS_FIRST, route=batch.mixing(slice(1, 2))),
+        "LayerNormalization": Operator(HANDS_ON, route=batch.mixing(batch.axes_behind)),
+        "Less": Operator(COMPARES, _by(np.less), route=batch.aligned),
+        "LessOrEqual": Operator(COMPARES, _by(np.less_equal), route=batch.aligned),
+        "Loop": Operator(graphs=Graphs.LOOP),
+        "LpNormalization": Operator(AS_FIRST, route=batch.mixing(batch.axis_given)),
+        "MatMul": Operator(HANDS_ON, route=batch.multiplied()),
+        "MatMulInteger": Operator(route=batch.multiplied()),
+        "Max": Operator(COMPARES, _extreme(np.maximum), route=batch.aligned),
+        "Mean Xor": Operator(COMPARES, route=batch.aligned),
+        "MeanVarianceNormalization": Operator(route=batch.mixing(batch.axes_given)),
+        "Min": Operator(COMPARES, _extreme(np.minimum), route=batch.aligned),
+        "Mod": Operator(BROADCAST, _remainder, route=batch.aligned),
+        "Mul": Operator(BROADCAST, _like(np.multiply), route=batch.aligned),
+        "Neg": Operator(AS_FIRST, _like(np.negative), route=batch.aligned),
+        "NonZero": Operator(value=lambda _, data: np.array(np.nonzero(data), np.int64)),
+        "Not": Operator(AS_FIRST, _by(np.logical_not), route=batch.aligned),
+        "OneHot": Operator(READS, route=batch.one_hot),
+        "Or": Operator(COMPARES, _by(np.logical_or), route=batch.aligned),
+        "Pad": Operator(Given(_padded, READS_HANDS_ON), route=batch.padded),
+        "Pow": Operator(BROADCAST, _raised, route=batch.aligned),
+        "QLinearConv": Operator(route=batch.convolved(3)),
+        "QLinearMatMul": Operator(route=batch.multiplied(3)),
+        "RMSNormalization": Operator(route=batch.mixing(batch.axes_behind)),
+        "RandomNormal": Operator(READS, random=True),
+        "Range": Operator(READS, _row),
+        "Reciprocal": Operator(AS_FIRST, _like(np.reciprocal), route=batch.aligned),
+        "ReduceL1 ReduceLogSum ReduceLogSumExp ReduceSumSquare": Operator(READS, route=batch.reduced),
+        "ReduceL2 ReduceMean": Operator(READS_HANDS_ON, route=batch.reduced),
+        "ReduceMax": Operator(READS_HANDS_ON, _reduced(np.max), route=batch.reduced),
+        "ReduceMin": Operator(READS_HANDS_ON, _reduced(np.min), route=batch.reduced),
+        "ReduceProd": Operator(READS, _reduced(np.prod), route=batch.reduced),
+        "ReduceSum": Operator(READS_HANDS_ON, _reduced(np.sum), route=batch.reduced),
+        "Reshape": Operator(READS, move=batch.reshape_mark, core=RESHAPE),
+        "Resize Upsample": Operator(READS_HANDS_ON, route=batch.resized),
+        "ReverseSequence": Operator(route=batch.reverse_sequence),
+        "Round": Operator(AS_FIRST, _like(np.rint), route=batch.aligned),
+        "Scan": Operator(graphs=Graphs.SCAN),
+        "Scatter ScatterElements": Operator(route=batch.scattered_elements),
+        "ScatterND": Operator(value=_scattered),
+        "Shape": Operator(takes=0, core=SHAPE),
+        "Sign": Operator(AS_FIRST, _like(np.sign), route=batch.aligned),
+        "SimplifiedLayerNormalization": Operator(FIRST_ALONE, route=batch.mixing(batch.axes_behind)),
+        "Size": Operator(value=count, takes=0),
+        "Slice": Operator(READS_HANDS_ON, _sliced, move=batch.slice_mark),
+        "SpaceToDepth": Operator(route=batch.first_input(0), core=SPACE_TO_DEPTH),
+        "Split": Operator(READS_HANDS_ON, _split, move=batch.split_mark),
+        "Sqrt": Operator(AS_FIRST, _like(np.sqrt), route=batch.aligned),
+        "Squeeze": Operator(READS, move=batch.reshape_mark, core=SQUEEZE),
+        "Sub": Operator(BROADCAST, _like(np.subtract), route=batch.aligned),
+        "Sum": Operator(COMPARES, _extreme(np.add), route=batch.aligned),
+        "Tile": Operator(READS, move=batch.repeat_mark, core=TILE),
+        "TopK": Operator(READS_HANDS_ON, route=batch.mixing(batch.axis_given)),
+        "Transpose": Operator(route=batch.transposed, core=TRANSPOSE),
+        "Unsqueeze": Operator(READS, move=batch.reshape_mark, core=UNSQUEEZE),
+        "Where": Operator(BROADCAST, _by(np.where), route=batch.aligned),
+    }
+)
 """ONNX's own operators."""
-CONTRIBUTED: dict[str, Operator] = {
-    **dict.fromkeys(("BiasGelu", "FastGelu", "Gelu", "QuickGelu"), Operator(AS_FIRST, route=batch.aligned)),
-    "FusedConv": Operator(Given(_convolution), route=batch.convolved()),
-    "FusedMatMul": Operator(Given(_matrices), route=batch.multiplied()),
-    "GroupQueryAttention": Operator(Given(_grouped), route=batch.every_input(0)),
-    "MultiHeadAttention": Operator(Given(_attended), route=batch.every_input(0)),
-    "RotaryEmbedding": Operator(AS_FIRST, route=batch.every_input(0)),
-    **dict.fromkeys(
-        ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
-        Operator(Given(_skipped), route=batch.every_input(0)),
-    ),
-}
+CONTRIBUTED = _rows(
+    {
+        "BiasGelu FastGelu Gelu QuickGelu": Operator(AS_FIRST, route=batch.aligned),
+        "FusedConv": Operator(Given(_convolution), route=batch.convolved()),
+        "FusedMatMul": Operator(Given(_matrices), route=batch.multiplied()),
+        "GroupQueryAttention": Operator(Given(_grouped), route=batch.every_input(0)),
+        "MultiHeadAttention": Operator(Given(_attended), route=batch.every_input(0)),
+        "RotaryEmbedding": Operator(AS_FIRST, route=batch.every_input(0)),
+        "SkipLayerNormalization SkipSimplifiedLayerNormalization": Operator(
+            Given(_skipped), route=batch.every_input(0)
+        ),
+    }
+)
 """The operators that ONNX Runtime adds."""
 OPERATORS = {"": OWN, "com.microsoft": CONTRIBUTED}
 """The rows by domain and name."""
@@ -713,7 +662,7 @@ RANDOM = {name for name, row in OWN.items() if row.random}
 UNKNOWN, UNKNOWN_ELSEWHERE = Operator(), Operator(READS)
 
 
-def operator_of(node: Node) -> Operator:
+def operator_of(node: Node | NodeAtSize) -> Operator:
     """Return the row of a node's operator; of one without a row, what is taken for granted."""
     if not node.domain:
         return OWN.get(node.op, UNKNOWN)

@@ -11,19 +11,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
-from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, NodeAtSize, Sizes, together
-from shapecalc.models.core_calls import CoreCalls, Visit
+from shapecalc.core.record import FrozenDict
+from shapecalc.models.answers import CoreCalls, Visit
+from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, NodeAtSize, Shapes, Sizes, together
 from shapecalc.models.file import ABSENT, INT32, INT64, UNFIT, Body, Node, nodes_in
-from shapecalc.models.lanes import NO_SHAPE, Failures, Shapes, Walk
-from shapecalc.models.operators import (
-    LISTED,
-    OPERATORS,
-    UNKNOWN,
-    Graphs,
-    Operator,
-    graphs_of,
-    operator_of,
-)
+from shapecalc.models.lanes import NO_SHAPE, Failures, Walk
+from shapecalc.models.operators import LISTED, Graphs, Operator, graphs_of, operator_of
 from shapecalc.models.verdicts import (
     OFFENCES,
     Fix,
@@ -47,14 +40,15 @@ SILENT = (Verdict.SWALLOWS, Verdict.SCRAMBLES)
 
 def mark_after(node: NodeAtSize, to: int = 0) -> Mark:
     """Return the mark of an output of a node."""
-    row = OPERATORS.get(node.domain, {}).get(node.op, UNKNOWN)
+    row = operator_of(node)
     reached = [mark for mark in node.marks[: row.takes] if mark]
     if not reached:
         return None
     for mark in reached:
         if isinstance(mark, Lost):
             return mark
-    if node.outputs[to] is None or any(mark and node.inputs[at] is None for at, mark in enumerate(node.marks)):
+    unknown = [mark for mark, shape in zip(node.marks, node.inputs, strict=True) if mark and shape is None]
+    if node.outputs[to] is None or unknown:
         return Lost("no shape")
     try:
         return row.move(node, to) if row.move else _routed(node, row, to)
@@ -80,15 +74,80 @@ def _same_size(before: Sizes | None, axis: int, after: Sizes | None, to: int) ->
     return before is not None and after is not None and 0 <= to < len(after) and before[axis] == after[to]
 
 
-class Propagation:
-    """Keeps the marks of all tensors that the batch reaches, while a model is walked."""
+def _cut(node: Node, mark: Mark, shape: Sizes | None, axis: int) -> Mark:
+    """Return the mark of what a Scan hands to a turn: a tensor without one axis."""
+    if not isinstance(mark, BatchAxis):
+        return mark
+    if shape is None or axis % len(shape) == mark.axis:
+        return Lost("no shape" if shape is None else f"{node.op} takes the samples one by one")
+    return BatchAxis(mark.axis - (axis % len(shape) < mark.axis), mark.inner)
 
-    noted: tuple[str, ...] = ("_marks",)
+
+def _stacked(mark: Mark, shape: Sizes | None, axis: int) -> Mark:
+    """Return the mark of what a loop collects along a new axis."""
+    if not isinstance(mark, BatchAxis):
+        return mark
+    if shape is None:
+        return Lost("no shape")
+    return BatchAxis(mark.axis + (axis % (len(shape) + 1) <= mark.axis), mark.inner)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A node that is not listed and fails with every earlier offender fixed."""
+
+    node: Node
+    why: str
+    cause: str | None
+    """The path of the listed node that it comes from; None if none is known."""
+
+
+@dataclass(slots=True)
+class NodeVerdict:
+    """What is said of a listed node."""
+
+    verdict: Verdict
+    why: str
+    """One sentence, without a full stop."""
+    outputs: Shapes
+    """Its output once it is fixed, with which the walk goes on; `Visit.outputs` if there is nothing to fix."""
+    marks: Marks
+    """The marks of its output once it is fixed."""
+    fixes: tuple[Fix, ...]
+    """The best first."""
+    runs: tuple[str, ...]
+    """`ok`, `fails` or `blocked` for each judged lane."""
+    empty: str | None
+    """What happens at N = 0: `ok` or `refused`; None if nobody knows."""
+    batch_in: tuple[int, str] | None
+    """The axis of the input that carries the batch, and how: `whole`, `major` or `minor`; None if none does."""
+    batch_out: tuple[int, str] | None
+    blocked_by: str | None = None
+    """The path of the first offender or stop above it whose fixing it needs; None if there is none."""
+
+
+class Judge:
+    """Carries the marks, judges the listed nodes, fixes those that offend, and keeps what offends above each tensor."""
+
+    noted = ("_marks", "stops", "judged", "offenders", "fixes_above", "_above")
     """What is written down while the model is walked."""
 
     def __init__(self) -> None:
         """Begin without a walk; `start` brings it."""
         self._marks: dict[int, Marks] = {}
+        """The marks of the tensors that the batch reaches."""
+        self.core = CoreCalls()
+        self.stops: list[Stop] = []
+        self.judged: list[tuple[Visit, NodeVerdict]] = []
+        """The listed nodes in the order of the walk."""
+        self.offenders: dict[str, tuple[Node, NodeVerdict]] = {}
+        """Those that offend, by path."""
+        self.fixes_above: dict[str, tuple[Node, Fix]] = {}
+        """The causes of stops and what fixes them, by path."""
+        self._makers: dict[int, Node] | None = None
+        self._known: dict[object, NodeVerdict] = {}
+        self._above: dict[int, tuple[int, str]] = {}
+        """When an offender or a stop above a tensor was met, and its path."""
 
     def start(self, walk: Walk) -> None:
         """Mark the inputs that have the batch among their dims."""
@@ -97,6 +156,8 @@ class Propagation:
         self._followed = tuple([lane.judged and lane.batch > 1 for lane in walk.lanes])
         """In which lanes there are samples to follow: verdicts look at no others."""
         self._nowhere: Marks = (None,) * len(walk.lanes)
+        self._empty_lane = next((at for at, lane in enumerate(walk.lanes) if lane.batch == 0), None)
+        self.declared = walk.declared_batch or 1
         for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
             if dims is None:
                 mark: Mark = Lost("an input has no shape")
@@ -109,7 +170,8 @@ class Propagation:
             self._keep(declared.tensor, [mark if followed else None for followed in self._followed])
 
     def carry(self, node: Node) -> None:
-        """Carry the marks through a node that is not listed and that nothing refused."""
+        """Carry the marks through a node that is not listed and does not fail; called after its bodies."""
+        self._carry_above(node)
         if node.bodies:
             self._carry_out(node)
             return
@@ -129,6 +191,7 @@ class Propagation:
         """Mark the outputs of a node of which nobody can say where the batch is in them."""
         for tensor in node.outputs:
             self._keep(tensor, self._lost(why))
+        self._carry_above(node)
 
     def trial(self) -> Self:
         """Return a follower that knows the same, and whose notes do not count: for a body that is walked again."""
@@ -257,96 +320,6 @@ class Propagation:
         if tensor != ABSENT and any(kept):
             self._marks[tensor] = kept
 
-
-def _cut(node: Node, mark: Mark, shape: Sizes | None, axis: int) -> Mark:
-    """Return the mark of what a Scan hands to a turn: a tensor without one axis."""
-    if not isinstance(mark, BatchAxis):
-        return mark
-    if shape is None or axis % len(shape) == mark.axis:
-        return Lost("no shape" if shape is None else f"{node.op} takes the samples one by one")
-    return BatchAxis(mark.axis - (axis % len(shape) < mark.axis), mark.inner)
-
-
-def _stacked(mark: Mark, shape: Sizes | None, axis: int) -> Mark:
-    """Return the mark of what a loop collects along a new axis."""
-    if not isinstance(mark, BatchAxis):
-        return mark
-    if shape is None:
-        return Lost("no shape")
-    return BatchAxis(mark.axis + (axis % (len(shape) + 1) <= mark.axis), mark.inner)
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """A node that is not listed and fails with every earlier offender fixed."""
-
-    node: Node
-    why: str
-    cause: str | None
-    """The path of the listed node that it comes from; None if none is known."""
-
-
-@dataclass(slots=True)
-class NodeVerdict:
-    """What is said of a listed node."""
-
-    verdict: Verdict
-    why: str
-    """One sentence, without a full stop."""
-    outputs: Shapes
-    """Its output once it is fixed, with which the walk goes on; `Visit.outputs` if there is nothing to fix."""
-    marks: Marks
-    """The marks of its output once it is fixed."""
-    fixes: tuple[Fix, ...]
-    """The best first."""
-    runs: tuple[str, ...]
-    """`ok`, `fails` or `blocked` for each judged lane."""
-    empty: str | None
-    """What happens at N = 0: `ok` or `refused`; None if nobody knows."""
-    batch_in: tuple[int, str] | None
-    """The axis of the input that carries the batch, and how: `whole`, `major` or `minor`; None if none does."""
-    batch_out: tuple[int, str] | None
-    blocked_by: str | None = None
-    """The path of the first offender or stop above it whose fixing it needs; None if there is none."""
-
-
-class Judge(Propagation):
-    """Carries the marks, judges the listed nodes, fixes those that offend, and keeps what offends above each tensor."""
-
-    noted = (*Propagation.noted, "stops", "judged", "offenders", "fixes_above", "_above")
-
-    def __init__(self) -> None:
-        """Begin without a walk; `start` brings it."""
-        super().__init__()
-        self.core = CoreCalls()
-        self.stops: list[Stop] = []
-        self.judged: list[tuple[Visit, NodeVerdict]] = []
-        """The listed nodes in the order of the walk."""
-        self.offenders: dict[str, tuple[Node, NodeVerdict]] = {}
-        """Those that offend, by path."""
-        self.fixes_above: dict[str, tuple[Node, Fix]] = {}
-        """The causes of stops and what fixes them, by path."""
-        self._makers: dict[int, Node] | None = None
-        self._known: dict[object, NodeVerdict] = {}
-        self._above: dict[int, tuple[int, str]] = {}
-        """When an offender or a stop above a tensor was met, and its path."""
-
-    def start(self, walk: Walk) -> None:
-        """Mark the inputs that have the batch among their dims."""
-        super().start(walk)
-        self._empty_lane = next((at for at, lane in enumerate(walk.lanes) if lane.batch == 0), None)
-        self.declared = walk.declared_batch or 1
-
-    def carry(self, node: Node) -> None:
-        """Carry the marks through a node that is not listed and does not fail; called after its bodies."""
-        self._carry_above(node)
-        super().carry(node)
-
-    def spoil(self, node: Node, why: str) -> None:
-        """Mark the outputs of a node of which nobody can say where the batch is in them."""
-        super().spoil(node, why)
-        self._carry_above(node)
-
     def judge(self, visit: Visit) -> Shapes:
         """Judge a listed node, mark its output as it is once it is fixed, and return its shapes then."""
         return self._judged(visit).outputs
@@ -388,13 +361,13 @@ class Judge(Propagation):
 
     def _fixes(self, visit: Visit, before: Marks) -> list[FixedOutputs]:
         """Return what fixes an offender, the best first."""
-        argument, walk = visit.call.target or visit.call.arguments[0], self._walk
+        argument, walk = visit.call.arguments[0], self._walk
         judged = tuple([lane.judged for lane in walk.lanes])
         asked = visit.input, visit.named_argument(argument.name), visit.switch, visit.outputs
         offender = Offender(*asked, self._batches, judged, before, self.declared, walk.batch)
 
         def answer(tried: tuple[Any, ...], switch: bool | None) -> Shapes:
-            arguments = [((argument.name, target),) for target in tried]
+            arguments = [FrozenDict({argument.name: target}) for target in tried]
             return self.core.ask(visit.node, switch, visit.input, arguments).outputs
 
         return fixes(offender, visit.call.fixes, answer)

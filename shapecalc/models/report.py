@@ -13,7 +13,7 @@ from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import brief, visible
 from shapecalc.models.file import Node
-from shapecalc.models.fit_dims import NamedDim, NamedShape, Sum
+from shapecalc.models.free_dims import NamedDim, NamedShape, Sum
 from shapecalc.models.operators import LISTED, CoreCall
 from shapecalc.models.propagate import Stop
 from shapecalc.models.verdicts import OFFENCES, Fix, Verdict
@@ -37,7 +37,7 @@ class Input:
     """The shape that it was walked with, names where sizes vary; None if nobody knows one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Judged:
     """A listed node and its verdict."""
 

@@ -11,22 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.models.batch_axis import Sizes
-from shapecalc.models.core_calls import Answers, Arguments, Visit, arguments_of, reads_argument, switch_of
+from shapecalc.models.answers import Answers, Arguments, Form, Inference, Visit, arguments_of, reads_argument, switch_of
+from shapecalc.models.batch_axis import Shapes, Sizes
 from shapecalc.models.file import ABSENT, BOOL, INT64, MOST_ELEMENTS, NUMBERS, UNFIT, Body, Model, Node
-from shapecalc.models.infer import Form, Inference
-from shapecalc.models.lanes import (
-    FROM_DATA,
-    NO_SHAPE,
-    Failures,
-    InputShapes,
-    Lane,
-    Shapes,
-    Values,
-    Walk,
-    broadcast,
-    same_in_all,
-)
+from shapecalc.models.free_dims import InputChoice
+from shapecalc.models.lanes import FROM_DATA, NO_SHAPE, Failures, Values, Walk, broadcast, same_in_all
 from shapecalc.models.operators import (
     LISTED,
     AsFirst,
@@ -56,11 +45,9 @@ CHANGED = "a loop above changes it"
 EXTERNAL_TARGET = "external target"
 
 
-def walked(
-    model: Model, lanes: tuple[Lane, ...], inputs: InputShapes, batch: str, declared: int | None, judge: Judge
-) -> Walk:
-    """Return the model walked in these lanes, with a judge that judges and fixes on the way."""
-    walk = Walk(model, batch, declared, inputs, lanes)
+def walked(model: Model, choice: InputChoice, judge: Judge) -> Walk:
+    """Return the model walked with inputs taken so, with a judge that judges and fixes on the way."""
+    walk = Walk(model, choice)
     judge.start(walk)
     Walker(walk, judge).pass_body(model.graph)
     return walk
@@ -200,7 +187,7 @@ def _elements(visit: Visit, array: Any, shape: Sizes | None, arguments: Argument
         return None
     if np.prod(shape, dtype=object) > MOST_ELEMENTS:
         return None
-    return visit.call.elements(array, shape, dict(arguments))
+    return visit.call.elements(array, shape, arguments)
 
 
 class OtherNodes:

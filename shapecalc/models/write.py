@@ -15,10 +15,10 @@ from typing import Any
 
 from shapecalc.core.text import visible
 from shapecalc.engine.whole_files import whole_file
-from shapecalc.models.batch_axis import BatchAxis, Mark
+from shapecalc.models.batch_axis import BatchAxis, Mark, Shapes
 from shapecalc.models.file import INT64, Body, Model, Node, file_error, model_of, onnx_messages, with_payloads
 from shapecalc.models.judge import Outcome
-from shapecalc.models.lanes import Shapes, Walk
+from shapecalc.models.lanes import Walk
 from shapecalc.models.operators import LISTED, RANDOM
 from shapecalc.models.propagate import Judge, Marks
 from shapecalc.models.prove import Proof, proof_of
@@ -45,7 +45,6 @@ class FixedModel:
     walk: Walk
     """The walk of the fixed model, and what judged it."""
     judge: Judge
-    proto: Any
     fixed: Mapping[str, Fix]
     """What was fixed, by the nodes' paths in the model that was read."""
     left: tuple[str, ...]
@@ -54,8 +53,16 @@ class FixedModel:
     """How many nodes fail at some size, or mix the samples."""
     freed: frozenset[str]
     """The names of the inputs that declare another shape now."""
-    changed: bool
-    """Whether the message is another one now."""
+
+    @property
+    def proto(self) -> Any:
+        """The message of the fixed model."""
+        return self.walk.model.proto
+
+    @property
+    def changed(self) -> bool:
+        """Whether the message is another one now."""
+        return bool(self.fixed or self.freed)
 
 
 def fixed_model(walk: Walk, judge: Judge, chosen: Mapping[str, Fix]) -> FixedModel:
@@ -63,7 +70,6 @@ def fixed_model(walk: Walk, judge: Judge, chosen: Mapping[str, Fix]) -> FixedMod
     done: dict[str, Fix] = {}
     inserted: frozenset[str] = frozenset()
     freed: frozenset[str] = frozenset()
-    changed = False
     for _ in range(MOST_ROUNDS):
         first = {path: _first_path(walk.model, path, inserted) for path in (*judge.offenders, *judge.fixes_above)}
         wanted = {path: each for path, each in _wanted(judge, first, chosen).items() if first[path] not in done}
@@ -73,13 +79,12 @@ def fixed_model(walk: Walk, judge: Judge, chosen: Mapping[str, Fix]) -> FixedMod
         done |= {first[path]: wanted[path][1] for path in wanted if path in message.fixed}
         inserted |= message.inserted
         freed |= {*message.freed}
-        changed = True
         model = model_of(message.proto, walk.model.path, walk.model.payloads)
         judge = Judge()
-        walk = walked(model, walk.lanes, walk.inputs, walk.batch, walk.declared_batch, judge)
+        walk = walked(model, walk.choice, judge)
     left = tuple([_first_path(walk.model, path, inserted) for path in judge.offenders])
     failing = len(judge.stops) + sum(found.verdict is not Verdict.SWALLOWS for _, found in judge.offenders.values())
-    return FixedModel(walk, judge, walk.model.proto, done, left, failing, freed, changed)
+    return FixedModel(walk, judge, done, left, failing, freed)
 
 
 def _wanted(judge: Judge, first: Mapping[str, str], chosen: Mapping[str, Fix]) -> dict[str, tuple[Node, Fix]]:
@@ -403,7 +408,7 @@ class Editor:
         """Give a node of a graph the constant argument of a fix."""
         assert fix.target is not None
         call = LISTED[node.op_type]
-        argument = call.target or call.arguments[0]
+        argument = call.arguments[0]
         if argument.attribute and (argument.input_since is None or opset < argument.input_since):
             _set_attribute(node, argument.attribute, fix.target if argument.kind is tuple else fix.target[0])
         else:

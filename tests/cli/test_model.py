@@ -8,7 +8,8 @@ import pytest
 
 from shapecalc.cli import model_report
 from shapecalc.core.record import FrozenDict, replace
-from shapecalc.models.input_sizes import SizeOptions
+from shapecalc.models import judge
+from shapecalc.models.free_dims import SizeOptions
 from shapecalc.models.report import Fixed
 from shapecalc.models.verdicts import Verdict
 from tests.models.reports import FIRST, SECOND, STOP, TURNED, YOLO, judged
@@ -49,7 +50,7 @@ def model(shapecalc, monkeypatch):
             run.asked = asked
             return replace(report, model=file)
 
-        monkeypatch.setattr(model_report, "report_of", report_of)
+        monkeypatch.setattr(judge, "report_of", report_of)
         return shapecalc("model", report.model, *words)
 
     return run
@@ -264,7 +265,7 @@ def test_the_app_opens_a_model_alone(shapecalc, words):
 
 
 def test_the_app_needs_a_terminal_for_a_model_too(shapecalc, monkeypatch):
-    monkeypatch.setattr(model_report, "report_of", lambda *_: YOLO)
+    monkeypatch.setattr(judge, "report_of", lambda *_: YOLO)
     assert shapecalc("tui", "--model", "yolo.onnx", "--node", "/Reshpe").err.startswith(
         "shapecalc: usage: no listed node"
     )

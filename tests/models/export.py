@@ -253,7 +253,7 @@ def judge(folders):
 
 def held_against(path):
     """Return what was counted in a model, and notes on what differs."""
-    from shapecalc.models.input_sizes import SizeOptions
+    from shapecalc.models.free_dims import SizeOptions
     from shapecalc.models.judge import report_of
 
     report = report_of(path, SizeOptions(sizes=(1, 2, 3)))
@@ -298,7 +298,7 @@ def compare(path, report, batch, counts, notes):
 def size_of(dim, sizes):
     """Return the number that a told dim is at some sizes."""
     from shapecalc.core.dims import substitute
-    from shapecalc.models.fit_dims import Sum
+    from shapecalc.models.free_dims import Sum
 
     if isinstance(dim, Sum):
         return sum(substitute(term, sizes) for term in dim.terms)

@@ -8,7 +8,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.models.file import model_of
-from shapecalc.models.lanes import Lane
+from shapecalc.models.free_dims import InputChoice, Lane
 from shapecalc.models.propagate import Judge
 from shapecalc.models.walk import walked
 from tests.models.samples import IR_VERSION
@@ -56,4 +56,4 @@ def judged(proto, sizes=(1, 2, 3)):
     every = sorted({*sizes, declared or 1})
     lanes = [Lane(size, {"N": size}, True) for size in every] + [Lane(0, {"N": 0}, False)]
     follower = Telling()
-    return walked(model, tuple(lanes), tuple(taken), "N", declared, follower), follower
+    return walked(model, InputChoice("N", declared, tuple(taken), tuple(lanes)), follower), follower

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from shapecalc.core.dims import named_dim, product
 from shapecalc.core.record import FrozenDict, replace
 from shapecalc.models.file import Node
-from shapecalc.models.fit_dims import Sum
+from shapecalc.models.free_dims import Sum
 from shapecalc.models.propagate import Stop
 from shapecalc.models.report import Input, Judged, Report
 from shapecalc.models.verdicts import Fix, Verdict

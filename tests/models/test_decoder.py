@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.core.dims import substitute
 from shapecalc.models.file import model_of
-from shapecalc.models.fit_dims import Sum
+from shapecalc.models.free_dims import Sum
 from shapecalc.models.judge import judged_model
 from tests.models.samples import session
 

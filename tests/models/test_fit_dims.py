@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.dims import lowest_terms, named_dim, substitute
-from shapecalc.models.fit_dims import Namer, Sum
-from shapecalc.models.lanes import Lane
+from shapecalc.models.free_dims import Lane, Namer, Sum
 from tests.sampling import examples
 
 ALONE = [Lane(batch, {"N": batch}, batch < 5) for batch in (1, 2, 3, 5, 0)]

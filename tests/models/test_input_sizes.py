@@ -10,9 +10,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.core.problem import USAGE, ShapeError
-from shapecalc.models import input_sizes
+from shapecalc.models import free_dims
 from shapecalc.models.file import model_of
-from shapecalc.models.input_sizes import SizeOptions
+from shapecalc.models.free_dims import SizeOptions
 from shapecalc.models.judge import judged_model
 
 
@@ -126,7 +126,7 @@ def test_options_that_do_not_fit_are_usage(asked):
 def test_of_many_free_dims_few_sums_are_looked_at(monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        input_sizes, "combinations", lambda *given: (drawn.append(pair) or pair for pair in pairs(*given))
+        free_dims, "combinations", lambda *given: (drawn.append(pair) or pair for pair in pairs(*given))
     )
     nodes = [helper.make_node("Add", ["x0", "x1"], ["y"])]
     report = taken({f"x{at}": ["N", f"s{at}"] for at in range(60)}, nodes)

@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from shapecalc.cli.model_report import report_of
-from shapecalc.models.input_sizes import SizeOptions
+from shapecalc.models.free_dims import SizeOptions
+from shapecalc.models.judge import report_of
 from shapecalc.models.verdicts import Verdict
 from tests.models.judging import graph_model
 from tests.models.samples import freed, session

@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx import helper
 
+from shapecalc.models.answers import Inference
 from shapecalc.models.batch_axis import BatchAxis
-from shapecalc.models.infer import Inference
 from shapecalc.models.operators import OPERATORS, Inferred, Operator
 from shapecalc.models.walk import OtherNodes
 from tests.models.judging import graph_model, judged

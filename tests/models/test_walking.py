@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.models.core_calls import CoreCalls
+from shapecalc.models.answers import CoreCalls
 from shapecalc.models.file import model_of
-from shapecalc.models.lanes import Lane
+from shapecalc.models.free_dims import InputChoice, Lane
 from shapecalc.models.walk import walked
 from tests.models.chains import chains
 from tests.models.judging import graph_model, judged
@@ -72,7 +72,7 @@ def walk_of(proto, sizes=SIZES):
     model = model_of(proto, Path("model.onnx"), {})
     lanes = tuple(Lane(size, {"N": size}, True) for size in sizes)
     follower = Bare()
-    walk = walked(model, lanes, tuple(each.dims for each in model.inputs), "N", None, follower)
+    walk = walked(model, InputChoice("N", None, tuple(each.dims for each in model.inputs), lanes), follower)
     return walk, follower.failed
 
 

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from shapecalc.cli.model_report import fixed_lines, report_object, table_lines
 from shapecalc.core.problem import ShapeError
 from shapecalc.models.file import read_model
-from shapecalc.models.input_sizes import SizeOptions
+from shapecalc.models.free_dims import SizeOptions
 from shapecalc.models.judge import judged_model
 from shapecalc.models.verdicts import Fix
 from shapecalc.models.write import written

@@ -63,7 +63,9 @@ def test_every_file_that_is_named_is_there():
     names = {
         name
         for text in TEXTS.values()
-        for name in re.findall(r"`((?:core|cli|tui|engine|view|tests|man|\.ci)/[\w/.-]*)`", text)
+        for name in re.findall(
+            r"`((?:core|cli|tui|engine|view|models|doctor|teaching|serving|tests|man|\.ci)/[\w/.-]*)`", text
+        )
     }
     assert names
     missing = [name for name in names if not ((ROOT / name).exists() or (ROOT / "shapecalc" / name).exists())]

@@ -160,5 +160,6 @@ print(State(question_of(["reshape", "2,3,4", "0,-1", "-d", "toyframe"])).answer.
 
 def test_the_picture_draws_a_stage(ask):
     code = f"{PICTURE}\nimport shapecalc as sc\nfrom shapecalc.view.layout import layouts\n"
-    code += "print(bars(layouts(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)))[-1]))"
+    code += "answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1))\n"
+    code += "print(bars(answer, layouts(answer)[-1], 0, width=78, height=12, strokes=None))"
     assert ask(code=code) == (0, "  3 ###\n  8 ########\n", "")

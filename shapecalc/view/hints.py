@@ -159,7 +159,7 @@ def _arithmetic(step: Step) -> str:
     >>> _arithmetic(sc.reshape((2, 3, 4), (2, -1)).steps[1])
     '-1 is 24 elements (2*3*4) / 2 known = ?'
     """
-    if step.rule == GIVEN:
+    if step.rule == rules.GIVEN:
         return GIVEN.format("number" if isinstance(step.value, int) else "name")
     sentence = step.why
     found = [*re.finditer(rf"(?<![\w*/.-]){re.escape(str(step.value))}(?![\w*/])", sentence)]

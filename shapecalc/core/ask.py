@@ -8,7 +8,6 @@ from shapecalc.core.answers import Request
 from shapecalc.core.dialects import DIALECTS, dialect_named
 from shapecalc.core.dialects.base import NONE, Holds, Setting, element_type, spelled
 from shapecalc.core.dims import Monomial, Shape, names, substitute
-from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import accepted_types, operator_of, steps_of
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse, refusal
@@ -17,11 +16,13 @@ from shapecalc.core.rules import DTYPE, INDIVISIBLE, MISSING_SWITCH, NO_SUCH_ATT
 from shapecalc.core.text import (
     TOO_LARGE,
     brief,
+    lookup,
     read_axes,
     read_dims,
     read_shape,
     read_target,
     shape_text,
+    suggestion,
     tokens,
     visible,
 )

@@ -7,12 +7,11 @@ from shapecalc.core.ask import ask, chain_with_options, dialect_called
 from shapecalc.core.commands import stage_text
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape, plain
-from shapecalc.core.lookup import lookup
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import DTYPE, NO_SUCH_VERSION
-from shapecalc.core.text import brief, shape_text, visible
+from shapecalc.core.text import brief, lookup, shape_text, visible
 from shapecalc.core.values import read_sizes, shape_of
 
 TYPE_CHECKING = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.lookup import Table
+from shapecalc.core.record import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from shapecalc.core import rules
 from shapecalc.core.answers import StepRule
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.lookup import Table
 from shapecalc.core.ops.op import operator_of
+from shapecalc.core.record import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -60,6 +60,16 @@ class Op(Record):
         return (*self.slots, *(param.name for param in self.params if param.placed))
 
 
+def vectors(names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, Mapping[str, str]], ...]:
+    """Return the vectors of rows, each a shape and behind it the values of the named arguments to ask it for.
+
+    >>> vectors("axis index", ("2,3", "0 1", ""))
+    (('2,3', {'axis': '0', 'index': '1'}), ('2,3', {}))
+    """
+    pairs = [(shape, values.split()) for shape, *asked in rows for values in asked]
+    return tuple([(shape, dict(zip(names.split(), values, strict=False))) for shape, values in pairs])
+
+
 def near(number: int, least: int = 1, reach: int = 11) -> list[int]:
     """Return the whole numbers about a number that are not too small, the nearest first; of two as near the smaller."""
     start = max(least, number)

@@ -10,20 +10,8 @@ if TYPE_CHECKING:
 
 DIALECTS: Table[Dialect] = Table(
     __name__,
-    "onnx",
-    "tensorrt",
-    "onednn",
-    "openvino",
-    "numpy",
-    "torch",
-    "paddle",
-    "mxnet",
-    "tensorflow",
-    "jax",
-    "tflite",
-    "coreml",
-    "caffe",
-    "onnxruntime",
+    *("onnx", "tensorrt", "onednn", "openvino", "numpy", "torch", "paddle"),
+    *("mxnet", "tensorflow", "jax", "tflite", "coreml", "caffe", "onnxruntime"),
 )
 
 

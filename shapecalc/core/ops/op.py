@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import NONE, Operator
+from shapecalc.core.dialects.base import NONE, Dialect, Operator, Param, Setting
 from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from shapecalc.core.answers import Reasons
-    from shapecalc.core.dialects.base import Dialect, Param, Setting
     from shapecalc.core.dims import Shape
     from shapecalc.core.problem import Rule, ShapeError
 

@@ -156,8 +156,7 @@ def _show_help(*names: str) -> int:
 def _no_command(word: str, commands: Iterable[str]) -> ShapeError:
     """Return the error to raise (usage) for a word that is no command, with what it may mean."""
     from shapecalc.cli.help import topic_hint
-    from shapecalc.core.lookup import suggestion
-    from shapecalc.core.text import brief, visible
+    from shapecalc.core.text import brief, suggestion, visible
 
     hint = topic_hint(word) or suggestion(word, [*OPS, *commands])
     return elsewhere_error(word) or misuse(f"no such command '{visible(brief(word))}'", hint or "see shapecalc -h")

@@ -89,7 +89,7 @@ def _check_seed(seed: str) -> None:
 
 def _print_worksheet(topics: str, seed: str | None, count: int, form: str | None, out: Output, **sheet: bool) -> int:
     """Print a worksheet, or write it into a file."""
-    from shapecalc.core.lookup import lookup
+    from shapecalc.core.text import lookup
     from shapecalc.teaching.drill import exercises, new_seed
     from shapecalc.teaching.worksheet import WRITERS, sheet_of
 

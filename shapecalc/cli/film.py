@@ -13,11 +13,10 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import ask, with_defaults
 from shapecalc.core.commands import Option, read_chain, read_chain_words, read_stage
 from shapecalc.core.fixing import answer as answer_request
-from shapecalc.core.lookup import suggestion
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
-from shapecalc.core.text import brief, visible
+from shapecalc.core.text import brief, suggestion, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from shapecalc.cli.options import COMMANDS, Argument, Command
 from shapecalc.cli.output import Exit, Output, put
 from shapecalc.core.commands import SPELLINGS, Option, Takes, respelled
 from shapecalc.core.dialects import dialect_named
-from shapecalc.core.lookup import lookup
 from shapecalc.core.ops import OPS, every_rule
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.text import brief, visible
+from shapecalc.core.text import brief, lookup, visible
 from shapecalc.view.mdoc import page_text
 
 # The manual pages that come with the package.

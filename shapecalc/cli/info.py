@@ -11,10 +11,10 @@ from shapecalc.core.ask import dialect_called
 from shapecalc.core.cases import vectors
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Dialect
-from shapecalc.core.lookup import lookup
 from shapecalc.core.ops import every_rule, operators_of, refusals, step_rules
 from shapecalc.core.problem import Rule, ShapeError
 from shapecalc.core.record import Choice, fields
+from shapecalc.core.text import lookup
 
 # `shapecalc dialects`: the table of what frameworks answer.
 

@@ -32,12 +32,11 @@ from shapecalc.core.compare import Comparison, compare_chain
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Holds
 from shapecalc.core.fixing import answer, answer_chain, compare
-from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.text import MOST_DIMS, brief, is_file, shape_text, visible
+from shapecalc.core.text import MOST_DIMS, brief, is_file, lookup, shape_text, suggestion, visible
 from shapecalc.core.values import describe, read_sizes
 
 Arguments = Mapping[str, Any]

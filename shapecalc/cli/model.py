@@ -10,9 +10,8 @@ from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import PRINTING, Argument, Command, printing_options
 from shapecalc.cli.output import Exit, Output, put, put_json, tell
 from shapecalc.core.commands import Option, Takes
-from shapecalc.core.lookup import lookup
 from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.text import brief, visible
+from shapecalc.core.text import brief, lookup, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -29,11 +29,10 @@ from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape
 from shapecalc.core.fixing import answer, answer_chain
-from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, every_rule
 from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, Record
-from shapecalc.core.text import brief, read_shape, shape_text, visible
+from shapecalc.core.text import brief, lookup, read_shape, shape_text, suggestion, visible
 
 NO_DEFAULTS: FrozenDict = FrozenDict()
 COMMANDS = {

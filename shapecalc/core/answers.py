@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dims import Dim, Monomial, Shape, all_known, plain
-from shapecalc.core.moves import Dims, Permute, Pick, Reshape
+from shapecalc.core.moves import Dims, Move, Permute, Pick, Reshape
 from shapecalc.core.problem import Problem, Rule, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.text import shape_text
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, Self, TypeAlias
 
     from shapecalc.core.layout import Moves
-    from shapecalc.core.moves import Move
     from shapecalc.core.origins import Origins
 
 

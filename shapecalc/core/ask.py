@@ -6,22 +6,23 @@ from _collections_abc import Mapping  # `collections.abc` has it from there, and
 
 from shapecalc.core.answers import Request
 from shapecalc.core.dialects import DIALECTS, dialect_named
-from shapecalc.core.dialects.base import NONE, Holds, Setting, element_type, spelled
+from shapecalc.core.dialects.base import NONE, Dialect, Holds, Operator, Param, Setting, Zero, element_type, spelled
 from shapecalc.core.dims import Monomial, Shape, names, substitute
-from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, dialects_with, params_of
-from shapecalc.core.ops.op import accepted_types, operator_of, steps_of
+from shapecalc.core.ops.op import Op, accepted_types, operator_of, steps_of
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse, refusal
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import DTYPE, INDIVISIBLE, MISSING_SWITCH, NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION
 from shapecalc.core.text import (
     TOO_LARGE,
     brief,
+    lookup,
     read_axes,
     read_dims,
     read_shape,
     read_target,
     shape_text,
+    suggestion,
     tokens,
     visible,
 )
@@ -41,9 +42,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
-
-    from shapecalc.core.dialects.base import Dialect, Operator, Param, Zero
-    from shapecalc.core.ops.op import Op
 
 
 # The options that every op has in every front end. To know the switches, every dialect is imported.

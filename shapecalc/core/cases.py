@@ -15,14 +15,13 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, Dialect
 from shapecalc.core.dims import Dim, plain
 from shapecalc.core.fixing import answer, answer_chain
-from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, every_rule, operators_of, params_of, refusals
 from shapecalc.core.ops.op import Op, accepted_types
 from shapecalc.core.pattern import ShapePattern, Unexpected, pattern_of_dims, read_pattern, sized_names, unexpected
 from shapecalc.core.problem import USAGE, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.resolve import resolve
-from shapecalc.core.text import brief, read_dims, shape_text, visible
+from shapecalc.core.text import brief, lookup, read_dims, shape_text, suggestion, visible
 from shapecalc.core.values import describe, whole_number
 
 # Expectations: what a case says that its answer must be, and how answers are written as expectations.

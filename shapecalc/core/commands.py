@@ -14,13 +14,12 @@ from shapecalc.core.answers import Request
 from shapecalc.core.ask import DEFAULT_OPSET, read_flag, switch_name, switches
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import KNOWN, Holds
-from shapecalc.core.lookup import lookup, suggestion
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
 from shapecalc.core.record import Choice, Record, replace
 from shapecalc.core.resolve import ask_chain
-from shapecalc.core.text import brief, shape_text, visible
+from shapecalc.core.text import brief, lookup, shape_text, suggestion, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

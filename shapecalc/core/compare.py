@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Chain, Request, Trace
-from shapecalc.core.ask import ask, chain_with_options, dialect_called
+from shapecalc.core.ask import Stage, ask, chain_with_options, dialect_called
 from shapecalc.core.commands import stage_text
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import Dialect
 from shapecalc.core.dims import Shape, plain
-from shapecalc.core.lookup import lookup
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import DTYPE, NO_SUCH_VERSION
-from shapecalc.core.text import brief, shape_text, visible
+from shapecalc.core.text import brief, lookup, shape_text, visible
 from shapecalc.core.values import read_sizes, shape_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
-
-    from shapecalc.core.ask import Stage
-    from shapecalc.core.dialects.base import Dialect
 
 
 # Comparisons: the same request under every dialect and switch setting, side by side.
@@ -97,7 +94,10 @@ def compare(
     True
     """
     shape = shape if isinstance(shape, str) else shape_of(shape)
-    given = {name: tuple(value) if _is_sequence(value) else value for name, value in arguments.items()}  # type: ignore[arg-type]
+    given = {
+        name: tuple(value) if hasattr(value, "__iter__") and not isinstance(value, str) else value
+        for name, value in arguments.items()
+    }
     if not isinstance(dialects, (list, tuple)):
         raise misuse(f"dialects are a list of names, not {visible(brief(repr(dialects)))}", argument="dialect")
     rows, unread = list[Compared](), dict[str, ShapeError]()
@@ -116,10 +116,6 @@ def compare(
     if unread and (not rows or dialects or spec.name == "reshape"):
         raise next(iter(unread.values()))
     return Comparison(op, rows[0].trace.input, rows[0].trace.traces[0].request.arguments, tuple(rows), tuple(unread))
-
-
-def _is_sequence(value: object) -> bool:
-    return hasattr(value, "__iter__") and not isinstance(value, str)
 
 
 def _limited(

@@ -6,7 +6,7 @@ from itertools import accumulate, chain, islice
 from math import isqrt, prod
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Kind, Request
+from shapecalc.core.answers import Chain, Kind, Request, Stage, Trace
 from shapecalc.core.ask import DEFAULT_OPSET, ask, switch_name
 from shapecalc.core.compare import Comparison
 from shapecalc.core.compare import compare as compare_by
@@ -15,7 +15,7 @@ from shapecalc.core.dialects.base import Infers, Zero
 from shapecalc.core.dims import Dim, Shape, factored, missing_factors, names, product, quotient
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
-from shapecalc.core.problem import FILE, USAGE, ShapeError
+from shapecalc.core.problem import FILE, USAGE, Problem, Rule, ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import ask_chain, resolve, resolve_chain, with_zeros
 from shapecalc.core.text import brief, shape_text
@@ -24,9 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
-
-    from shapecalc.core.answers import Chain, Stage, Trace
-    from shapecalc.core.problem import Problem, Rule
 
 
 # The sizes nearest to a number of a requested shape with which the element counts agree.
@@ -375,11 +372,6 @@ def _completed(at: Refused) -> Values:
     yield tuple(kept[index] if index in kept else next(lacking) for index in sorted([*kept, *wrong]))
 
 
-def _reversed(at: Refused) -> Values:
-    """Yield the permutation that reverses the dims."""
-    yield tuple(range(at.rank))[::-1]
-
-
 def _from_zero(at: Refused) -> Values:
     """Yield the same axis counted from 0, or the first axis if there is none so far in front."""
     axis = at.value[at.place] if isinstance(at.value, tuple) else at.value
@@ -400,11 +392,6 @@ def _one(at: Refused) -> Values:
     return (at.put(other) for other in sorted(ones, key=lambda other: abs(other - axis % at.rank)))
 
 
-def _end(at: Refused) -> Values:
-    """Yield the last dim to merge, as the first."""
-    yield at.trace.request.arguments["end_dim"]
-
-
 DROP, INFER, ONE = _token(), _token(-1), _token(1)
 LEFT_OUT, IN_FRONT = _value(None), _value((0,))
 
@@ -420,12 +407,12 @@ CHANGES: Mapping[Rule, tuple[Callable[[Refused], Values], ...]] = {
     rules.OVERFLOW: (_own,),
     rules.RANK_LIMIT: (_cut,),
     rules.NOT_A_PERMUTATION: (_completed, LEFT_OUT),
-    rules.MISSING_ARGUMENT: (_reversed,),
+    rules.MISSING_ARGUMENT: (lambda at: iter([tuple(range(at.rank))[::-1]]),),
     rules.NEGATIVE_AXIS: (_from_zero,),
     rules.AXIS_OUT_OF_RANGE: (_near, DROP),
     rules.REPEATED_AXIS: (DROP,),
     rules.AXIS_NOT_ONE: (_one, DROP),
-    rules.START_AFTER_END: (_end,),
+    rules.START_AFTER_END: (lambda at: iter([at.trace.request.arguments["end_dim"]]),),
     rules.NOT_BROADCASTABLE: (_own, ONE, _lengthened),
     rules.NEGATIVE_SIZE: (_own, ONE, DROP),
     rules.NEEDS_SIZE: (_own,),

@@ -10,11 +10,21 @@ from shapecalc.core.conditions import Conditions, Never, combine, equal
 from shapecalc.core.dialects.base import KNOWN, element_type
 from shapecalc.core.dialects.numpy import NUMPY
 from shapecalc.core.dims import Dim, Monomial, Shape, always_whole, monomial, named_dim, names, quotient, rewrite
-from shapecalc.core.lookup import suggestion
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import DIFFERS, Problem, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.text import Token, brief, dim_text, rank_text, read_dim, read_dims, shape_text, tokens, visible
+from shapecalc.core.text import (
+    Token,
+    brief,
+    dim_text,
+    rank_text,
+    read_dim,
+    read_dims,
+    shape_text,
+    suggestion,
+    tokens,
+    visible,
+)
 from shapecalc.core.values import dims_of, elements_of, read_sizes
 
 # Patterns of shapes: what the shape of an array, or of an answer, must be.

@@ -1,4 +1,4 @@
-"""`Record` and `Choice`: the bases of the values and the enumerations of the house.
+"""`Record`, `Choice` and `Table`: the bases of the values, the enumerations and the rooms of the house.
 
 They do what frozen dataclasses and `enum.Enum` do, and type checkers treat them so. They are plain classes because
 an import of `dataclasses`, `enum` or `collections` takes longer than a bare question.
@@ -6,14 +6,17 @@ an import of `dataclasses`, `enum` or `collections` takes longer than a bare que
 
 from __future__ import annotations
 
+from _collections_abc import Mapping  # `collections.abc` has it from there, and takes longer to import
 from _operator import attrgetter  # `operator` has it from there, and takes longer to import
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from enum import Enum
     from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
     R = TypeVar("R", bound="Record")
+    Value = TypeVar("Value")
 
     class Choice(Enum):
         """One of a few answers to a question, by name."""
@@ -155,3 +158,39 @@ class FrozenDict(_Dict):
 
     def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
         return FrozenDict, (dict(self),)
+
+
+class Table(Mapping[str, "Value"]):
+    """The values of a room by name. Each stands in the file of its name, which is imported when it is first asked for.
+
+    A question asks for one op and one dialect, and to import the others takes longer than to answer it.
+
+    >>> table = Table("shapecalc.core.ops", "reshape", "squeeze")
+    >>> list(table), list(table.found), table["squeeze"].name, list(table.found)
+    (['reshape', 'squeeze'], [], 'squeeze', ['squeeze'])
+    """
+
+    def __init__(self, room: str, *names: str) -> None:
+        """Keep the name of the room's package, and the names of its values in order."""
+        self.room = room
+        self.names = dict.fromkeys(names)
+        self.found: dict[str, Value] = {}
+        """The values that were asked for."""
+
+    def __getitem__(self, name: str) -> Value:
+        if name not in self.found:
+            if name not in self.names:
+                raise KeyError(name)
+            # `importlib.import_module` would do, but to import it takes half a millisecond.
+            file = __import__(f"{self.room}.{name}", fromlist=[name])
+            self.found[name] = getattr(file, name.upper())
+        return self.found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names

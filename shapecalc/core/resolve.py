@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace
+from shapecalc.core.answers import Chain, Kind, Reasons, Request, Stage, Step, Trace
 from shapecalc.core.ask import ask, check_attributes, check_names_known, setting_of, with_sizes
 from shapecalc.core.conditions import Conditions, Never, combine, divides, holds, put_sizes_in, required
-from shapecalc.core.dialects.base import EmptyInfer, Zero, check_rank, checked_volume, spelled
+from shapecalc.core.dialects.base import EmptyInfer, Reading, Zero, check_rank, checked_volume, spelled
 from shapecalc.core.dims import Monomial, Shape, all_known, names, substitute
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops import OPS
@@ -21,9 +21,6 @@ from shapecalc.core.values import read_sizes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from shapecalc.core.answers import Reasons
-    from shapecalc.core.dialects.base import Reading
 
 
 def resolve(request: Request) -> Trace:

@@ -18,7 +18,6 @@ from shapecalc.core.dims import Dim, Shape, monomial, names, plain, product, quo
 from shapecalc.core.equiv import stands_for
 from shapecalc.core.find import order_of
 from shapecalc.core.layout import Atom, Atoms, Axes, View, contiguous_strides, merge, view_of
-from shapecalc.core.lookup import lookup
 from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
@@ -26,6 +25,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Choice, Record, replace
 from shapecalc.core.resolve import resolve_chain
 from shapecalc.core.strides import view_after
+from shapecalc.core.text import lookup
 
 ONE_SHUFFLE = frozenset({"p", "r", "pr", "rp", "prp"})
 """What one Shuffle does: transposes (p) and a reshape (r)."""

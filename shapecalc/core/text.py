@@ -14,7 +14,10 @@ from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
 
 
 # Texts in messages: counts with their factors, long texts cut, and invisible characters escaped.
@@ -412,3 +415,40 @@ def _factors(token: Token) -> list[tuple[bool, Token]]:
             factors.append((divides, Token(token.text[start:place], token.start + start)))
             divides, start = char == "/", place + 1
     return factors
+
+
+# Looking a name up: an unknown one is an error with the name that was probably meant.
+
+
+MOST_LISTED = 16
+"""The most names that a hint lists."""
+LONGEST_COMPARED = 80
+"""The most characters of a name that are compared with the known names."""
+
+
+def lookup(name: str, table: Mapping[str, Value], kind: str, *, others: Iterable[str] = (), all_by: str = "") -> Value:
+    """Return `table[name]`. `kind` says in the message what the table holds.
+
+    `others` are names that may also be meant. The command `all_by` is named if no known name is near.
+
+    Raises `ShapeError` (usage) with the nearest known name if the table does not have `name`.
+    """
+    if name in table:
+        return table[name]
+    hint = suggestion(name, [*table, *others]) or (f"{all_by} lists them" if all_by else "")
+    raise misuse(f"there is no {kind} '{visible(brief(name))}'", hint, argument=kind)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return the hint that names what was probably meant, or lists all names.
+
+    >>> suggestion("reshap", ["reshape", "shape"]), suggestion("zzz", ["a", "b"])
+    ('did you mean reshape?', 'there are a, b')
+    """
+    from difflib import get_close_matches
+
+    known = list(known)
+    close = get_close_matches(name[:LONGEST_COMPARED], known, n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"there are {', '.join(known)}" if len(known) <= MOST_LISTED else ""

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from shapecalc.core.answers import Request
 from shapecalc.core.ask import ask
 from shapecalc.core.dims import substitute
-from shapecalc.core.lookup import suggestion
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.text import brief, visible
+from shapecalc.core.text import brief, suggestion, visible
 from shapecalc.models.file import Node
 from shapecalc.models.free_dims import NamedDim, NamedShape, Sum
 from shapecalc.models.operators import LISTED, CoreCall

@@ -12,10 +12,9 @@ from math import prod
 from random import Random
 
 from shapecalc.core import rules
-from shapecalc.core.lookup import lookup
 from shapecalc.core.ops.transpose import MOVED_AXES, TAKEN_AXIS
 from shapecalc.core.problem import Rule
-from shapecalc.core.text import shape_text
+from shapecalc.core.text import lookup, shape_text
 from shapecalc.teaching import ALL, TOPICS
 from shapecalc.teaching.judging import Task
 

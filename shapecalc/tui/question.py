@@ -22,13 +22,12 @@ from shapecalc.core.ask import (
 from shapecalc.core.dialects.base import Dialect, element_type
 from shapecalc.core.fixing import Fix, answer_chain, fixes
 from shapecalc.core.fixing import answer as answer_request
-from shapecalc.core.lookup import suggestion
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, misuse
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.resolve import ask_chain, resolve_chain
-from shapecalc.core.text import brief, is_file, read_shape, shape_text
+from shapecalc.core.text import brief, is_file, read_shape, shape_text, suggestion
 from shapecalc.core.values import read_sizes
 
 TYPE_CHECKING = False

@@ -18,10 +18,9 @@ from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import command_line
-from shapecalc.core.lookup import lookup
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.rules import MERGED
-from shapecalc.core.text import brief, shape_text, visible
+from shapecalc.core.text import brief, lookup, shape_text, visible
 from shapecalc.view.canvas import UNICODE, Colour, clip_line, contrast, packed, stack, strokes_for
 from shapecalc.view.flow import flow, rail, strip
 from shapecalc.view.hints import conditions_text

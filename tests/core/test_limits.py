@@ -13,9 +13,8 @@ from shapecalc.core.ask import ask, read_flag
 from shapecalc.core.cases import read_default
 from shapecalc.core.examples import MOST_TRIED, ascending_sizes
 from shapecalc.core.fixing import MOST_LISTED, MOST_NAMES, hint
-from shapecalc.core.lookup import suggestion
 from shapecalc.core.resolve import resolve
-from shapecalc.core.text import brief, dim_text, read_dims
+from shapecalc.core.text import brief, dim_text, read_dims, suggestion
 from shapecalc.core.values import read_sizes, whole_number
 
 WITHIN = [

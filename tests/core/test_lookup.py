@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.lookup import LONGEST_COMPARED, MOST_LISTED, Table, lookup, suggestion
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Table
+from shapecalc.core.text import LONGEST_COMPARED, MOST_LISTED, lookup, suggestion
 
 
 def test_a_table_knows_its_names_and_nothing_else():

@@ -11,9 +11,9 @@ import pytest
 import shapecalc
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Dialect
-from shapecalc.core.lookup import Table
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import Op
+from shapecalc.core.record import Table
 
 PACKAGE = Path(shapecalc.__file__).parent
 FLOORS = {"core": 1, "view": 2, "engine": 2, "serving": 2, "models": 3, "doctor": 3, "teaching": 3, "cli": 4, "tui": 4}
@@ -21,7 +21,7 @@ FLOORS = {"core": 1, "view": 2, "engine": 2, "serving": 2, "models": 3, "doctor"
 DOOR = 5
 """The floor of what stands beside the folders: the package's own names and its entry point."""
 ROOMS = (
-    *("record", "problem", "dims", "conditions", "text", "values", "lookup", "moves", "layout", "origins"),
+    *("record", "problem", "dims", "conditions", "text", "values", "moves", "layout", "origins"),
     *("answers", "follow", "strides", "examples", "rules"),
     *("dialects", "ops", "ask", "resolve", "commands", "code", "pattern", "compare", "fixing", "mistakes"),
     *("equiv", "find", "simplify", "cases"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.lookup import Table
+from shapecalc.core.record import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,20 +10,8 @@ if TYPE_CHECKING:
 
 DIALECTS: Table[Dialect] = Table(
     __name__,
-    "onnx",
-    "tensorrt",
-    "onednn",
-    "openvino",
-    "numpy",
-    "torch",
-    "paddle",
-    "mxnet",
-    "tensorflow",
-    "jax",
-    "tflite",
-    "coreml",
-    "caffe",
-    "onnxruntime",
+    *("onnx", "tensorrt", "onednn", "openvino", "numpy", "torch", "paddle"),
+    *("mxnet", "tensorflow", "jax", "tflite", "coreml", "caffe", "onnxruntime"),
 )
 
 

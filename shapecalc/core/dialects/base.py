@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Step
+from shapecalc.core.answers import Reasons, Step, StepRule
 from shapecalc.core.conditions import Conditions, Never, divides, equal, required
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
 from shapecalc.core.moves import Reshape
-from shapecalc.core.problem import ShapeError, misuse, refusal
+from shapecalc.core.problem import Rule, ShapeError, misuse, refusal
 from shapecalc.core.record import Choice, FrozenDict, Record, fields
 from shapecalc.core.rules import (
     BELOW_MINUS_ONE,
@@ -28,9 +28,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeAlias
-
-    from shapecalc.core.answers import Reasons, StepRule
-    from shapecalc.core.problem import Rule
 
 
 # `Param`: one parameter of an op, by the name that every front end gives it.

@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step
-from shapecalc.core.dialects.base import (
-    COPIES,
-    Dialect,
-    Flattens,
-    Holds,
-    Operator,
-    Param,
-    Setting,
-    check_rank,
-    reshaped,
-)
+from shapecalc.core.dialects import base
 from shapecalc.core.dims import Shape
 from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, COPIED_ZERO, ZERO_OUT_OF_RANGE
 from shapecalc.core.text import brief, rank_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 
 BAD_NUM_AXES = Rule(
     "bad-num-axes",
@@ -34,7 +19,7 @@ BAD_NUM_AXES = Rule(
 
 
 def reshape(
-    shape: Shape, at: Setting, target: Shape, axis: int | None = None, num_axes: int | None = None
+    shape: Shape, at: base.Setting, target: Shape, axis: int | None = None, num_axes: int | None = None
 ) -> Reasons | None:
     """Resolve a reshape that says which part of the shape it replaces. Any other is left to the op."""
     if axis is None and num_axes is None:
@@ -42,7 +27,7 @@ def reshape(
     return _reshape_part(shape, at, target, axis or 0, -1 if num_axes is None else num_axes)
 
 
-def _reshape_part(shape: Shape, at: Setting, target: Shape, axis: int, num_axes: int) -> Reasons:
+def _reshape_part(shape: Shape, at: base.Setting, target: Shape, axis: int, num_axes: int) -> Reasons:
     """Replace `num_axes` dims from `axis` on by `target`, in which 0 copies the dim at its own index of the output.
 
     Source: caffe.proto, ReshapeParameter ("control the portion of the bottom blob's shape that are replaced"), and
@@ -60,7 +45,7 @@ def _reshape_part(shape: Shape, at: Setting, target: Shape, axis: int, num_axes:
         raise refusal(BAD_NUM_AXES, message, argument="num_axes")
     kept = 0 if num_axes == -1 else rank - first - num_axes
     whole = (*shape[:first], *target, *shape[rank - kept :])
-    check_rank(whole, at.row, "target")
+    base.check_rank(whole, at.row, "target")
 
     def zero(out: int) -> Step:
         if out >= rank:
@@ -68,24 +53,28 @@ def _reshape_part(shape: Shape, at: Setting, target: Shape, axis: int, num_axes:
             raise refusal(ZERO_OUT_OF_RANGE, message, argument="target", index=out - first)
         return Step(COPIED_ZERO, out, (out,), shape[out])
 
-    return (yield from reshaped(shape, whole, zero, first, kept))
+    return (yield from base.reshaped(shape, whole, zero, first, kept))
 
 
-AXIS = Param("axis", Holds.INT, "Caffe: the first dim that the target replaces, by default 0; -1 is after the last")
-NUM_AXES = Param("num_axes", Holds.INT, "Caffe: how many dims the target replaces, by default -1, all that follow")
+AXIS = base.Param(
+    "axis", base.Holds.INT, "Caffe: the first dim that the target replaces, by default 0; -1 is after the last"
+)
+NUM_AXES = base.Param(
+    "num_axes", base.Holds.INT, "Caffe: how many dims the target replaces, by default -1, all that follow"
+)
 
-CAFFE = Dialect(
+CAFFE = base.Dialect(
     name="caffe",
     source="caffe.proto and the layers of BVLC Caffe 1.0",
     operators={
-        "reshape": Operator("Reshape", params=(AXIS, NUM_AXES), steps=reshape),
-        "flatten": Operator("Flatten"),
-        "split": Operator("Slice"),
+        "reshape": base.Operator("Reshape", params=(AXIS, NUM_AXES), steps=reshape),
+        "flatten": base.Operator("Flatten"),
+        "split": base.Operator("Slice"),
     },
-    readings={None: COPIES},
+    readings={None: base.COPIES},
     max_rank=32,
     max_inferred=2**31 - 1,
-    flattens=Flattens.RANGE,
+    flattens=base.Flattens.RANGE,
     flattens_from=1,
     types=frozenset({"float32", "float64"}),
     spellings={"float": "float32", "double": "float64"},

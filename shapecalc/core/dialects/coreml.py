@@ -3,25 +3,10 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.dialects.base import (
-    COPIES,
-    Dialect,
-    Flattens,
-    NoPerm,
-    NotOne,
-    Operator,
-    Setting,
-    check_rank,
-    reshaped,
-)
+from shapecalc.core.dialects import base
 from shapecalc.core.dims import Shape
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.values import slices_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 
 SOURCE = "Core ML Tools, MIL operators of iOS 17: reshape"
 
@@ -57,19 +42,19 @@ FILLED_ONE = StepRule(
 )
 
 
-def reshape(shape: Shape, at: Setting, target: Shape) -> Reasons | None:
+def reshape(shape: Shape, at: base.Setting, target: Shape) -> Reasons | None:
     """Resolve a 0 in another number of dims than the input has. Any other reshape is left to the op."""
     return _reshape_from_right(shape, at, target) if 0 in target and len(target) != len(shape) else None
 
 
-def _reshape_from_right(shape: Shape, at: Setting, target: Shape) -> Reasons:
+def _reshape_from_right(shape: Shape, at: base.Setting, target: Shape) -> Reasons:
     """Resolve `target` against `shape`, both lined up at the right.
 
     Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError`: rank-limit, and what
     `reshaped` raises.
     """
     yield Stage(Kind.RESHAPE, "reshape", "target", shape, target)
-    check_rank(target, at.row, "target")
+    base.check_rank(target, at.row, "target")
     moved = len(shape) - len(target)
 
     def zero(out: int) -> Step:
@@ -78,10 +63,10 @@ def _reshape_from_right(shape: Shape, at: Setting, target: Shape) -> Reasons:
             return Step(FILLED_ONE, out, (), 1)
         return Step(COPIED_FROM_RIGHT, out, (axis,), shape[axis])
 
-    return (yield from reshaped(shape, target, zero))
+    return (yield from base.reshaped(shape, target, zero))
 
 
-def keeps_nothing(shape: Shape, _at: Setting, slices: str) -> ShapeError | None:
+def keeps_nothing(shape: Shape, _at: base.Setting, slices: str) -> ShapeError | None:
     """Return the error for a slice that keeps nothing of a dim."""
     for axis, (dim, ends) in enumerate(zip(shape, slices_of(slices), strict=False)):
         if isinstance(dim, int) and dim > 0 and ends[2] != 0 and not range(dim)[slice(*ends)]:
@@ -91,27 +76,27 @@ def keeps_nothing(shape: Shape, _at: Setting, slices: str) -> ShapeError | None:
 
 INTEGERS = frozenset({"int8", "uint8", "int16", "uint16"})
 
-COREML = Dialect(
+COREML = base.Dialect(
     name="coreml",
     source="Core ML Tools, MIL operators of iOS 17, and coremltools 9.0",
     operators={
-        "reshape": Operator("reshape", steps=reshape),
-        "transpose": Operator("transpose"),
-        "flatten": Operator("flatten2d"),
-        "squeeze": Operator("squeeze"),
-        "unsqueeze": Operator("expand_dims"),
-        "shape": Operator("shape"),
-        "select": Operator("slice_by_index"),
-        "slice": Operator("slice_by_index", refuses=keeps_nothing),
-        "split": Operator("split"),
-        "flip": Operator("reverse"),
+        "reshape": base.Operator("reshape", steps=reshape),
+        "transpose": base.Operator("transpose"),
+        "flatten": base.Operator("flatten2d"),
+        "squeeze": base.Operator("squeeze"),
+        "unsqueeze": base.Operator("expand_dims"),
+        "shape": base.Operator("shape"),
+        "select": base.Operator("slice_by_index"),
+        "slice": base.Operator("slice_by_index", refuses=keeps_nothing),
+        "split": base.Operator("split"),
+        "flip": base.Operator("reverse"),
     },
-    readings={None: COPIES},
+    readings={None: base.COPIES},
     max_rank=5,
-    no_perm=NoPerm.REFUSED,
+    no_perm=base.NoPerm.REFUSED,
     negative_perm=True,
-    not_one=NotOne.LEFT_ALONE,
-    flattens=Flattens.AXIS,
+    not_one=base.NotOne.LEFT_ALONE,
+    flattens=base.Flattens.AXIS,
     slices_shape=False,
     types=INTEGERS | {"float16", "float32", "int32", "bool"},
     lacks_types=dict.fromkeys(("flatten", "shape", "split"), INTEGERS),

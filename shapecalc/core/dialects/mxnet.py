@@ -6,40 +6,13 @@ the library departs from its documents, the library was followed.
 
 from __future__ import annotations
 
+from shapecalc.core import rules
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.conditions import Conditions, divides, equal, required
-from shapecalc.core.dialects.base import (
-    COPIES,
-    FLOATS,
-    NONE,
-    Broadcast,
-    Dialect,
-    Flattens,
-    Holds,
-    Operator,
-    Param,
-    Setting,
-    checked_volume,
-    inferred,
-    recut,
-    same_count,
-    second_infer,
-)
+from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Dim, Shape, product, quotient
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import FrozenDict, Record, replace
-from shapecalc.core.rules import (
-    AXIS_NOT_ONE,
-    BELOW_MINUS_ONE,
-    COPIED_ZERO,
-    DROPPED_ONE,
-    GIVEN,
-    INDIVISIBLE,
-    RANK_LIMIT,
-    TWO_INFERS,
-    ZERO_OUT_OF_RANGE,
-    ZERO_VOLUME_INFER,
-)
 from shapecalc.core.text import brief, shape_text
 
 SOURCE = "MXNet NDArray.reshape, and MXNet 1.9.1"
@@ -203,10 +176,10 @@ class Made(Record):
     count: Dim | None = None
     """What it adds to the element count, if that is not the dim: of a split, the first part adds the dim that is split,
     which the parts make up under their own conditions, and the second one 1."""
-    facts: FrozenDict = NONE
+    facts: FrozenDict = base.NONE
 
 
-def reshape(shape: Shape, _at: Setting, target: Shape, reverse: bool = False) -> Reasons:
+def reshape(shape: Shape, _at: base.Setting, target: Shape, reverse: bool = False) -> Reasons:
     """Resolve `target` against `shape`, entry by entry; both are read from the right if it is reversed.
 
     Source: MXNet NDArray.reshape ("-2 copy this/remainder of the dimensions ..., -3 use the product of two consecutive
@@ -228,19 +201,19 @@ def reshape(shape: Shape, _at: Setting, target: Shape, reverse: bool = False) ->
         raise stopped
     hole = requested.index(-1) if -1 in requested else None
     settled = tuple([1 if out == hole else dim for out, dim in enumerate(requested)])
-    checked_volume(settled, "target")
+    base.checked_volume(settled, "target")
     have, known = product(shape), product(each.dim if each.count is None else each.count for each in read)
     conditions: Conditions = ()
     if hole is not None:
         taken = {asked.from_left(axis, len(shape)) for each in read for axis in each.axes}
         index = asked.from_left(asked.from_left(hole, len(read)), len(target))  # as many dims are before it as entries
-        step = inferred(shape, known, hole, taken, index, "the known dims multiply to 0: MXNet divides by 0")
+        step = base.inferred(shape, known, hole, taken, index, "the known dims multiply to 0: MXNet divides by 0")
         yield step
         settled = (*settled[:hole], step.dim, *settled[hole + 1 :])
     elif have != known:
         yield Step(UNCHECKED_COUNT, None, (), settled)
-        conditions = same_count(shape, settled, have, known, "target")
-    return (yield from recut(shape, settled, conditions))
+        conditions = base.same_count(shape, settled, have, known, "target")
+    return (yield from base.recut(shape, settled, conditions))
 
 
 def _read(asked: Codes) -> tuple[list[Made], ShapeError | None]:
@@ -266,7 +239,7 @@ def _read(asked: Codes) -> tuple[list[Made], ShapeError | None]:
 def _check_hole(asked: Codes, place: int, count: int, hole: int | None) -> None:
     """Refuse a second -1, and one that MXNet would write to another place."""
     if hole is not None:
-        raise second_infer("target", asked.from_left(place, len(asked.codes)))
+        raise base.second_infer("target", asked.from_left(place, len(asked.codes)))
     if place != count:
         order = ", read from the right" if asked.reverse else ""
         message = f"MXNet writes the size of entry {place} to output dim {place}, and this -1 is dim {count}{order}"
@@ -283,7 +256,9 @@ def _entry(asked: Codes, place: int, cursor: int) -> list[Made]:
         return [Made(COPIED_REST, (axis,), shape[axis]) for axis in range(cursor, len(shape))]
     if code == 0:
         if not left:
-            raise asked.refused(ZERO_OUT_OF_RANGE, f"0 copies the next dim, and none of {len(shape)} is left", place)
+            raise asked.refused(
+                rules.ZERO_OUT_OF_RANGE, f"0 copies the next dim, and none of {len(shape)} is left", place
+            )
         return [Made(COPIED_NEXT, (cursor,), shape[cursor])]
     if code == MERGE:
         if left < 2:
@@ -293,8 +268,8 @@ def _entry(asked: Codes, place: int, cursor: int) -> list[Made]:
     if code == SPLIT:
         return _split(asked, place, cursor)
     if isinstance(code, int) and code < SPLIT:
-        raise asked.refused(BELOW_MINUS_ONE, f"{code} is below -4, the last code that has a meaning", place)
-    return [Made(GIVEN, (), code)]
+        raise asked.refused(rules.BELOW_MINUS_ONE, f"{code} is below -4, the last code that has a meaning", place)
+    return [Made(rules.GIVEN, (), code)]
 
 
 def _split(asked: Codes, place: int, cursor: int) -> list[Made]:
@@ -307,9 +282,9 @@ def _split(asked: Codes, place: int, cursor: int) -> list[Made]:
         raise asked.refused(NO_DIM_LEFT, message, place)
     dim = asked.shape[cursor]
     if parts == [-1, -1]:
-        raise asked.refused(TWO_INFERS, "only one of the two parts of a split can be -1, and both are", place)
+        raise asked.refused(rules.TWO_INFERS, "only one of the two parts of a split can be -1, and both are", place)
     if any(isinstance(part, int) and part < -1 for part in parts):
-        raise asked.refused(BELOW_MINUS_ONE, "a part of a split is a size or -1", place)
+        raise asked.refused(rules.BELOW_MINUS_ONE, "a part of a split is a size or -1", place)
     if -1 not in parts:
         message = f"{'*'.join(map(str, asked.in_order(tuple(parts))))} is not {dim}, the dim to split"
         conditions = required(equal, dim, product(parts), asked.refused(SPLIT_MISMATCH, message, place))
@@ -324,9 +299,11 @@ def _other_part(asked: Codes, part: Dim, dim: Dim, place: int) -> tuple[Dim, Con
     """Return the part of a dim that is inferred beside another, and the conditions under which it is whole."""
     if part == 0:
         raise asked.refused(
-            ZERO_VOLUME_INFER, f"the -1 in the split of {dim} could be any size, because the other part is 0", place
+            rules.ZERO_VOLUME_INFER,
+            f"the -1 in the split of {dim} could be any size, because the other part is 0",
+            place,
         )
-    error = asked.refused(INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {part}", place)
+    error = asked.refused(rules.INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {part}", place)
     return quotient(dim, part), required(divides, dim, part, error)
 
 
@@ -334,27 +311,27 @@ def _step(asked: Codes, made: Made, out: int, count: int) -> Step:
     """Return the step that settles an output dim. A 0 that copies the dim at its own index is as everywhere."""
     rank = len(asked.shape)
     axes = tuple(sorted(asked.from_left(axis, rank) for axis in made.axes))
-    rule, facts = made.rule or GIVEN, made.facts
+    rule, facts = made.rule or rules.GIVEN, made.facts
     if rule is COPIED_NEXT and axes == (out,):
-        rule, facts = COPIED_ZERO, FrozenDict(from_left=not asked.reverse and rank != count and out != 0)
+        rule, facts = rules.COPIED_ZERO, FrozenDict(from_left=not asked.reverse and rank != count and out != 0)
     return Step(rule, out, axes, made.dim, made.conditions, facts)
 
 
-def transpose(shape: Shape, at: Setting, **_: object) -> ShapeError | None:
+def transpose(shape: Shape, at: base.Setting, **_: object) -> ShapeError | None:
     """Return the error for what transpose does not take."""
     error = unknown(shape, at)
     if error is None and len(shape) > MOST_TRANSPOSED:
         message = f"{len(shape)} dims, and transpose of mxnet takes at most {MOST_TRANSPOSED}"
-        error = refusal(RANK_LIMIT, message, argument="input", index=MOST_TRANSPOSED)
+        error = refusal(rules.RANK_LIMIT, message, argument="input", index=MOST_TRANSPOSED)
     return error
 
 
-def scalar(shape: Shape, at: Setting, **_: object) -> ShapeError | None:
+def scalar(shape: Shape, at: base.Setting, **_: object) -> ShapeError | None:
     """Return the error for a scalar."""
     return None if shape else unknown(shape, at)
 
 
-def unknown(shape: Shape, _at: Setting, **_: object) -> ShapeError | None:
+def unknown(shape: Shape, _at: base.Setting, **_: object) -> ShapeError | None:
     """Return the error for a shape that means to MXNet's operators that it is not known."""
     if not shape:
         return refusal(UNKNOWN_SHAPE, "MXNet reads the shape of a scalar as not known", argument="input")
@@ -365,7 +342,7 @@ def unknown(shape: Shape, _at: Setting, **_: object) -> ShapeError | None:
     return None
 
 
-def squeeze(shape: Shape, _at: Setting, axes: Axes | None = None) -> Reasons | None:
+def squeeze(shape: Shape, _at: base.Setting, axes: Axes | None = None) -> Reasons | None:
     """Resolve a squeeze that would drop every dim; the rest is left to the op."""
     if axes is not None:
         rank = len(shape)
@@ -388,33 +365,33 @@ def _squeeze_but_one(shape: Shape, kept: int, axes: Axes = ()) -> Reasons:
         conditions: Conditions = ()
         if named:
             message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-            error = refusal(AXIS_NOT_ONE, message, argument="axes", index=named.index(axis))
+            error = refusal(rules.AXIS_NOT_ONE, message, argument="axes", index=named.index(axis))
             conditions = required(equal, dim, 1, error)
-        yield Step(KEPT_LAST if axis == kept else DROPPED_ONE, None, (axis,), dim, conditions)
-    return (yield from recut(shape, (1,) if named else (shape[kept],)))
+        yield Step(KEPT_LAST if axis == kept else rules.DROPPED_ONE, None, (axis,), dim, conditions)
+    return (yield from base.recut(shape, (1,) if named else (shape[kept],)))
 
 
-REVERSE = Param("reverse", Holds.FLAG, "MXNet: read the input's dims and the requested shape from the right")
+REVERSE = base.Param("reverse", base.Holds.FLAG, "MXNet: read the input's dims and the requested shape from the right")
 
-MXNET = Dialect(
+MXNET = base.Dialect(
     name="mxnet",
     source="MXNet reference, and MXNet 1.9.1",
     operators={
-        "reshape": Operator("NDArray.reshape", params=(REVERSE,), steps=reshape, heeds_empty=False),
-        "transpose": Operator("transpose", refuses=transpose),
-        "flatten": Operator("flatten", refuses=unknown),
-        "squeeze": Operator("squeeze", steps=squeeze, refuses=unknown),
-        "unsqueeze": Operator("expand_dims", refuses=unknown),
-        "expand": Operator("broadcast_to", refuses=unknown),
-        "shape": Operator("shape_array", refuses=scalar),
+        "reshape": base.Operator("NDArray.reshape", params=(REVERSE,), steps=reshape, heeds_empty=False),
+        "transpose": base.Operator("transpose", refuses=transpose),
+        "flatten": base.Operator("flatten", refuses=unknown),
+        "squeeze": base.Operator("squeeze", steps=squeeze, refuses=unknown),
+        "unsqueeze": base.Operator("expand_dims", refuses=unknown),
+        "expand": base.Operator("broadcast_to", refuses=unknown),
+        "shape": base.Operator("shape_array", refuses=scalar),
     },
-    readings={None: COPIES},
+    readings={None: base.COPIES},
     empty_perm_reverses=True,
     inserts_one=True,
-    flattens=Flattens.REST,
-    broadcast=Broadcast.RANK_STAYS,
+    flattens=base.Flattens.REST,
+    broadcast=base.Broadcast.RANK_STAYS,
     slices_shape=False,
-    types=FLOATS | {"bool", "uint8", "int8", "int32", "int64", "bfloat16"},
+    types=base.FLOATS | {"bool", "uint8", "int8", "int32", "int64", "bfloat16"},
     lacks_types={"transpose": frozenset({"bool", "bfloat16"})},
     spellings={"float": "float64", "double": "float64", "single": "float32", "half": "float16", "int": "int64"}
     | {"bool_": "bool"},

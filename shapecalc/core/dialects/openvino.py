@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import (
-    FLOATS,
-    INT4,
-    INTEGERS,
-    Dialect,
-    EmptyInfer,
-    NotOne,
-    Operator,
-    Reading,
-    Repeats,
-    Switch,
-    Zero,
-)
+from shapecalc.core.dialects import base
 
-OPENVINO = Dialect(
+OPENVINO = base.Dialect(
     name="openvino",
     source="OpenVINO operator documents, and OpenVINO 2026.4.1",
     operators={
-        "reshape": Operator("Reshape"),
-        "transpose": Operator("Transpose"),
-        "squeeze": Operator("Squeeze"),
-        "unsqueeze": Operator("Unsqueeze"),
-        "expand": Operator("Broadcast"),
-        "shape": Operator("ShapeOf"),
+        "reshape": base.Operator("Reshape"),
+        "transpose": base.Operator("Transpose"),
+        "squeeze": base.Operator("Squeeze"),
+        "unsqueeze": base.Operator("Unsqueeze"),
+        "expand": base.Operator("Broadcast"),
+        "shape": base.Operator("ShapeOf"),
     },
     readings={
-        True: Reading(Zero.COPIES, empty=EmptyInfer.WITHOUT_COPIES),
-        False: Reading(Zero.LITERAL, empty=EmptyInfer.WITHOUT_COPIES),
+        True: base.Reading(base.Zero.COPIES, empty=base.EmptyInfer.WITHOUT_COPIES),
+        False: base.Reading(base.Zero.LITERAL, empty=base.EmptyInfer.WITHOUT_COPIES),
     },
-    switch=Switch("special_zero", default=None),
+    switch=base.Switch("special_zero", default=None),
     empty_perm_reverses=True,
-    not_one=NotOne.LEFT_ALONE,
+    not_one=base.NotOne.LEFT_ALONE,
     scalar_axis=True,
-    squeeze_repeats=Repeats.DROPPED,
-    unsqueeze_repeats=Repeats.DROPPED,
+    squeeze_repeats=base.Repeats.DROPPED,
+    unsqueeze_repeats=base.Repeats.DROPPED,
     no_axes_is_all=True,
     slices_shape=False,
-    types=INTEGERS
-    | FLOATS
-    | INT4
+    types=base.INTEGERS
+    | base.FLOATS
+    | base.INT4
     | {"bfloat16", "bool", "string", "uint2", "float4_e2m1fn", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"},
     spellings={"boolean": "bool", "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
     | {"f8e8m0": "float8_e8m0fnu", "f4e2m1": "float4_e2m1fn"}

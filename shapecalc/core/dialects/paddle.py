@@ -2,86 +2,48 @@
 
 from __future__ import annotations
 
+from shapecalc.core import rules
 from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.conditions import divides, required
-from shapecalc.core.dialects.base import (
-    COMPLEX,
-    FLOATS,
-    INTEGERS,
-    Broadcast,
-    Dialect,
-    EmptyInfer,
-    Flattens,
-    NoPerm,
-    NotOne,
-    Operator,
-    Reading,
-    Repeats,
-    Setting,
-    Zero,
-    check_hole,
-    check_rank,
-    checked_volume,
-    inserted,
-    over,
-    recut,
-    same_count,
-)
+from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product, quotient
 from shapecalc.core.moves import Expand
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.rules import (
-    AXIS_OUT_OF_RANGE,
-    BROADCASTED,
-    GIVEN,
-    INDIVISIBLE,
-    INFERRED,
-    INFERRED_EMPTY,
-    KEPT_DIM,
-    LITERAL_ZERO,
-    ZERO_VOLUME_INFER,
-    LeftOut,
-)
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 
 MOST_MADE = 8
 """The most dims that unsqueeze and expand take and give; the other operators take 9."""
 
 
-def reshape(shape: Shape, at: Setting, target: Shape) -> Reasons | None:
+def reshape(shape: Shape, at: base.Setting, target: Shape) -> Reasons | None:
     """Resolve the reshape of an empty tensor, where 0 is a size. Any other is left to the op."""
     return _reshape_empty(shape, at, target) if 0 in shape else None
 
 
-def _reshape_empty(shape: Shape, at: Setting, target: Shape) -> Reasons:
+def _reshape_empty(shape: Shape, at: base.Setting, target: Shape) -> Reasons:
     """Resolve `target` against a tensor that holds nothing: 0 copies nothing, whatever its index.
 
     Source: paddle.reshape, run; its document says of 0 only that it copies. Raises `ShapeError`: two-infers,
     below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
     """
     yield Stage(Kind.RESHAPE, "reshape", "target", shape, target)
-    check_rank(target, at.row, "target")
+    base.check_rank(target, at.row, "target")
     hole = None
     for out, dim in enumerate(target):
         if isinstance(dim, int) and dim < 0:
-            check_hole(out, dim, hole)
+            base.check_hole(out, dim, hole)
             hole = out
         else:
-            yield Step(LITERAL_ZERO if dim == 0 else GIVEN, out, (), dim)
+            yield Step(rules.LITERAL_ZERO if dim == 0 else rules.GIVEN, out, (), dim)
     settled = target
-    known = checked_volume(tuple(dim for dim in target if dim != -1), "target")
+    known = base.checked_volume(tuple(dim for dim in target if dim != -1), "target")
     if hole is not None:
         step = _inferred(shape, target, hole, known)
         yield step
         settled = (*target[:hole], step.dim, *target[hole + 1 :])
     else:
-        same_count(shape, target, 0, known, "target")
-    return (yield from recut(shape, settled))
+        base.same_count(shape, target, 0, known, "target")
+    return (yield from base.recut(shape, settled))
 
 
 def _inferred(shape: Shape, target: Shape, hole: int, known: Dim) -> Step:
@@ -92,29 +54,29 @@ def _inferred(shape: Shape, target: Shape, hole: int, known: Dim) -> Step:
     """
     axes = tuple(range(len(shape)))
     if known != 0:
-        return Step(INFERRED, hole, axes, 0, (), FrozenDict(shape=shape, have=0, known=known))
+        return Step(rules.INFERRED, hole, axes, 0, (), FrozenDict(shape=shape, have=0, known=known))
     zeros = target.count(0)
     if zeros != shape.count(0):
         message = (
             f"-1 beside {zeros} dims of size zero, and the input has {shape.count(0)}: Paddle requires the same number"
         )
-        raise refusal(ZERO_VOLUME_INFER, message, argument="target", index=hole)
+        raise refusal(rules.ZERO_VOLUME_INFER, message, argument="target", index=hole)
     have, known = (product(dim for dim in dims if dim not in (0, -1)) for dims in (shape, target))
     message = f"the input's {have} cannot be divided by {known}, both without their zeros"
-    conditions = required(divides, have, known, refusal(INDIVISIBLE, message, argument="target", index=hole))
-    facts = FrozenDict(have=have, known=known, left_out=LeftOut.ZEROS)
-    return Step(INFERRED_EMPTY, hole, axes, quotient(have, known), conditions, facts)
+    conditions = required(divides, have, known, refusal(rules.INDIVISIBLE, message, argument="target", index=hole))
+    facts = FrozenDict(have=have, known=known, left_out=rules.LeftOut.ZEROS)
+    return Step(rules.INFERRED_EMPTY, hole, axes, quotient(have, known), conditions, facts)
 
 
-def unsqueeze(shape: Shape, _at: Setting, axes: tuple[int, ...] | None = None) -> Reasons | None:
+def unsqueeze(shape: Shape, _at: base.Setting, axes: tuple[int, ...] | None = None) -> Reasons | None:
     """Resolve an unsqueeze whose order of axes matters. Any other is left to the op."""
     ascending = axes is None or (list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0))
     return None if axes is None or ascending else _insert_in_turn(shape, axes)
 
 
-def over_inserted(shape: Shape, at: Setting, axes: tuple[int, ...] | None = None) -> ShapeError | None:
+def over_inserted(shape: Shape, at: base.Setting, axes: tuple[int, ...] | None = None) -> ShapeError | None:
     """Return the error for an unsqueeze to too many dims."""
-    return None if axes is None else over(MOST_MADE, len(shape) + len(axes), at.row, "gives", "axes")
+    return None if axes is None else base.over(MOST_MADE, len(shape) + len(axes), at.row, "gives", "axes")
 
 
 def _insert_in_turn(shape: Shape, axes: tuple[int, ...]) -> Reasons:
@@ -129,27 +91,27 @@ def _insert_in_turn(shape: Shape, axes: tuple[int, ...]) -> Reasons:
         count = len(sources)
         if not -count - 1 <= axis <= count:
             message = f"axis {axis} does not exist when it is inserted: axes then run from {-count - 1} to {count}"
-            raise refusal(AXIS_OUT_OF_RANGE, message, argument="axes", index=index)
+            raise refusal(rules.AXIS_OUT_OF_RANGE, message, argument="axes", index=index)
         sources.insert(axis % (count + 1), None)
-    return (yield from inserted(shape, sources))
+    return (yield from base.inserted(shape, sources))
 
 
-def expand(shape: Shape, _at: Setting, target: Shape) -> Reasons | None:
+def expand(shape: Shape, _at: base.Setting, target: Shape) -> Reasons | None:
     """Resolve an expand to no dims. Any other is left to the op."""
     return None if target else _expand_to_none(shape)
 
 
-def over_expanded(_shape: Shape, at: Setting, target: Shape) -> ShapeError | None:
+def over_expanded(_shape: Shape, at: base.Setting, target: Shape) -> ShapeError | None:
     """Return the error for an expand to too many dims."""
-    return over(MOST_MADE, len(target), at.row, "gives", "target")
+    return base.over(MOST_MADE, len(target), at.row, "gives", "target")
 
 
 def _expand_to_none(shape: Shape) -> Reasons:
     """Keep the tensor as it is if no dims are asked for. Source: paddle.expand, run; its document does not say so."""
     yield Stage(Kind.EXPAND, "expand", "target", shape)
     for axis, dim in enumerate(shape):
-        yield Step(KEPT_DIM, axis, (axis,), dim)
-    yield Step(BROADCASTED, None, tuple(range(len(shape))), shape)
+        yield Step(rules.KEPT_DIM, axis, (axis,), dim)
+    yield Step(rules.BROADCASTED, None, tuple(range(len(shape))), shape)
     yield Expand(shape)
     return shape
 
@@ -159,31 +121,31 @@ UNSIGNED = frozenset({"uint16", "uint32", "uint64"})
 NARROW = frozenset({"int8", "int16", "uint8", "float16", "bfloat16"})
 """Element types that transpose alone has kernels for."""
 
-PADDLE = Dialect(
+PADDLE = base.Dialect(
     name="paddle",
     source="Paddle reference, and Paddle 3.3.1",
     operators={
-        "reshape": Operator("reshape", steps=reshape),
-        "transpose": Operator("transpose"),
-        "flatten": Operator("flatten"),
-        "squeeze": Operator("squeeze"),
-        "unsqueeze": Operator("unsqueeze", steps=unsqueeze, refuses=over_inserted),
-        "expand": Operator("expand", steps=expand, refuses=over_expanded),
-        "shape": Operator("shape"),
+        "reshape": base.Operator("reshape", steps=reshape),
+        "transpose": base.Operator("transpose"),
+        "flatten": base.Operator("flatten"),
+        "squeeze": base.Operator("squeeze"),
+        "unsqueeze": base.Operator("unsqueeze", steps=unsqueeze, refuses=over_inserted),
+        "expand": base.Operator("expand", steps=expand, refuses=over_expanded),
+        "shape": base.Operator("shape"),
     },
-    readings={None: Reading(Zero.COPIES, empty=EmptyInfer.WITHOUT_ZEROS)},
+    readings={None: base.Reading(base.Zero.COPIES, empty=base.EmptyInfer.WITHOUT_ZEROS)},
     max_rank=9,
-    no_perm=NoPerm.REFUSED,
+    no_perm=base.NoPerm.REFUSED,
     negative_perm=True,
-    not_one=NotOne.LEFT_ALONE,
-    squeeze_repeats=Repeats.DROPPED,
-    unsqueeze_repeats=Repeats.EACH,
+    not_one=base.NotOne.LEFT_ALONE,
+    squeeze_repeats=base.Repeats.DROPPED,
+    unsqueeze_repeats=base.Repeats.EACH,
     no_axes_is_all=True,
     scalar_axis=True,
-    flattens=Flattens.RANGE,
-    broadcast=Broadcast.ONE_WAY_KEEPS,
+    flattens=base.Flattens.RANGE,
+    broadcast=base.Broadcast.ONE_WAY_KEEPS,
     slices_shape=False,
-    types=INTEGERS | FLOATS | COMPLEX | FLOAT8 | {"bool", "bfloat16"},
+    types=base.INTEGERS | base.FLOATS | base.COMPLEX | FLOAT8 | {"bool", "bfloat16"},
     lacks_types=dict.fromkeys(("reshape", "flatten", "squeeze", "unsqueeze", "select", "slice"), UNSIGNED)
     | {
         "expand": UNSIGNED | FLOAT8,
@@ -191,7 +153,7 @@ PADDLE = Dialect(
         "shape": UNSIGNED | FLOAT8 | {"int16"},
         **dict.fromkeys(("flip", "roll"), UNSIGNED | FLOAT8 | NARROW),
     }
-    | {"split": UNSIGNED | FLOAT8 | COMPLEX | {"int16"}},
+    | {"split": UNSIGNED | FLOAT8 | base.COMPLEX | {"int16"}},
     spellings={"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64"}
     | {"short": "int16", "cfloat": "complex64", "cdouble": "complex128"},
     prefix="paddle.",

@@ -2,60 +2,46 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import (
-    COMPLEX,
-    FLOAT8,
-    FLOATS,
-    INT4,
-    INTEGERS,
-    Dialect,
-    EmptyInfer,
-    Operator,
-    Reading,
-    Repeats,
-    TileRepeats,
-    Zero,
-    at_most,
-)
+from shapecalc.core.dialects import base
 
 MOST_PICKED = 8
 """The most dims of a tensor that indexing and reverse take; some slices of more, such as the whole, it makes (run)."""
-NARROW = INT4 | {"int2", "uint2", "float4_e2m1fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"}
+NARROW = base.INT4 | {"int2", "uint2", "float4_e2m1fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"}
 """Element types that have no kernels but for a change of the shape."""
 
 
-TENSORFLOW = Dialect(
+TENSORFLOW = base.Dialect(
     name="tensorflow",
     aliases=("tf",),
     source="TensorFlow reference, and TensorFlow 2.21.0",
     operators={
-        "reshape": Operator("reshape"),
-        "transpose": Operator("transpose"),
-        "squeeze": Operator("squeeze"),
-        "unsqueeze": Operator("expand_dims"),
-        "expand": Operator("broadcast_to"),
-        "shape": Operator("shape"),
-        "select": Operator("indexing", refuses=at_most(MOST_PICKED), heeds_empty=False),
-        "slice": Operator("indexing", refuses=at_most(MOST_PICKED), heeds_empty=False),
-        "split": Operator("split"),
-        "flip": Operator("reverse", refuses=at_most(MOST_PICKED), heeds_empty=False),
-        "roll": Operator("roll"),
-        "tile": Operator("tile"),
+        "reshape": base.Operator("reshape"),
+        "transpose": base.Operator("transpose"),
+        "squeeze": base.Operator("squeeze"),
+        "unsqueeze": base.Operator("expand_dims"),
+        "expand": base.Operator("broadcast_to"),
+        "shape": base.Operator("shape"),
+        "select": base.Operator("indexing", refuses=base.at_most(MOST_PICKED), heeds_empty=False),
+        "slice": base.Operator("indexing", refuses=base.at_most(MOST_PICKED), heeds_empty=False),
+        "split": base.Operator("split"),
+        "flip": base.Operator("reverse", refuses=base.at_most(MOST_PICKED), heeds_empty=False),
+        "roll": base.Operator("roll"),
+        "tile": base.Operator("tile"),
     },
-    readings={None: Reading(Zero.LITERAL, empty=EmptyInfer.WITHOUT_ZEROS)},
+    readings={None: base.Reading(base.Zero.LITERAL, empty=base.EmptyInfer.WITHOUT_ZEROS)},
     max_rank=254,
     negative_perm=True,
-    squeeze_repeats=Repeats.DROPPED,
+    squeeze_repeats=base.Repeats.DROPPED,
     inserts_one=True,
     no_axes_is_all=True,
     slices_shape=False,
-    tile_repeats=TileRepeats.EACH,
-    types=INTEGERS | FLOATS | COMPLEX | NARROW | FLOAT8 | {"bool", "string", "bfloat16"},
+    tile_repeats=base.TileRepeats.EACH,
+    types=base.INTEGERS | base.FLOATS | base.COMPLEX | NARROW | base.FLOAT8 | {"bool", "string", "bfloat16"},
     lacks_types={
         **dict.fromkeys(("transpose", "expand", "select", "slice"), NARROW),
-        "split": NARROW - INT4,
-        **dict.fromkeys(("flip", "roll"), NARROW | FLOAT8),
-        "tile": NARROW | FLOAT8 | {"uint16"},
+        "split": NARROW - base.INT4,
+        **dict.fromkeys(("flip", "roll"), NARROW | base.FLOAT8),
+        "tile": NARROW | base.FLOAT8 | {"uint16"},
     },
     spellings={"float": "float32", "double": "float64", "half": "float16"},
     prefix="tf.",

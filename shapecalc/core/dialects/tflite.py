@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import (
-    COMPLEX,
-    FLOATS,
-    INT4,
-    INTEGERS,
-    Dialect,
-    EmptyInfer,
-    NoPerm,
-    Operator,
-    Reading,
-    Repeats,
-    Setting,
-    Zero,
-    at_most,
-    over,
-)
+from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.rules import MISSING_ARGUMENT
@@ -35,7 +20,7 @@ NOT_NEIGHBOURS = Rule(
 )
 
 
-def not_reversed(shape: Shape, at: Setting, axes: Axes) -> ShapeError | None:
+def not_reversed(shape: Shape, at: base.Setting, axes: Axes) -> ShapeError | None:
     """Return the error for a flip of no axes, of axes that are no neighbours, and of a tensor of too many dims.
 
     Source: REVERSE_V2, run.
@@ -47,45 +32,45 @@ def not_reversed(shape: Shape, at: Setting, axes: Axes) -> ShapeError | None:
     if len(places) == len(axes) and places[-1] - places[0] >= len(places):
         message = f"{shape_text(axes)} are not neighbours among {rank} axes"
         return refusal(NOT_NEIGHBOURS, message, argument="axes")
-    return over(MOST, rank, at.row)
+    return base.over(MOST, rank, at.row)
 
 
 FLOAT8 = frozenset({"float8_e4m3fn", "float8_e5m2"})
-PACKED = INT4 | {"int2"}
+PACKED = base.INT4 | {"int2"}
 UNSIGNED = frozenset({"uint16", "uint32", "uint64"})
 
-TFLITE = Dialect(
+TFLITE = base.Dialect(
     name="tflite",
     aliases=("litert",),
     source="TensorFlow Lite operators (schema.fbs, MLIR's tfl dialect), and LiteRT 2.3.0, its CPU kernels",
     operators={
-        "reshape": Operator("RESHAPE"),
-        "transpose": Operator("TRANSPOSE", refuses=at_most(MOST), heeds_empty=False),
-        "squeeze": Operator("SQUEEZE", refuses=at_most(MOST), heeds_empty=False),
-        "unsqueeze": Operator("EXPAND_DIMS"),
-        "expand": Operator("BROADCAST_TO"),
-        "shape": Operator("SHAPE"),
-        "select": Operator("STRIDED_SLICE"),
-        "slice": Operator("STRIDED_SLICE"),
-        "split": Operator("SPLIT"),
-        "flip": Operator("REVERSE_V2", refuses=not_reversed, heeds_empty=False),
+        "reshape": base.Operator("RESHAPE"),
+        "transpose": base.Operator("TRANSPOSE", refuses=base.at_most(MOST), heeds_empty=False),
+        "squeeze": base.Operator("SQUEEZE", refuses=base.at_most(MOST), heeds_empty=False),
+        "unsqueeze": base.Operator("EXPAND_DIMS"),
+        "expand": base.Operator("BROADCAST_TO"),
+        "shape": base.Operator("SHAPE"),
+        "select": base.Operator("STRIDED_SLICE"),
+        "slice": base.Operator("STRIDED_SLICE"),
+        "split": base.Operator("SPLIT"),
+        "flip": base.Operator("REVERSE_V2", refuses=not_reversed, heeds_empty=False),
     },
-    readings={None: Reading(Zero.LITERAL, empty=EmptyInfer.WITHOUT_ZEROS)},
+    readings={None: base.Reading(base.Zero.LITERAL, empty=base.EmptyInfer.WITHOUT_ZEROS)},
     max_inferred=2**31 - 1,
-    no_perm=NoPerm.REFUSED,
+    no_perm=base.NoPerm.REFUSED,
     negative_perm=True,
-    squeeze_repeats=Repeats.DROPPED,
+    squeeze_repeats=base.Repeats.DROPPED,
     inserts_one=True,
     no_axes_is_all=True,
     slices_shape=False,
-    types=INTEGERS | FLOATS | COMPLEX | FLOAT8 | PACKED | {"bool", "string", "bfloat16"},
+    types=base.INTEGERS | base.FLOATS | base.COMPLEX | FLOAT8 | PACKED | {"bool", "string", "bfloat16"},
     lacks_types={
         **dict.fromkeys(("reshape", "unsqueeze"), frozenset({"bfloat16"})),
         **dict.fromkeys(("squeeze", "expand"), frozenset({"bfloat16", "string"})),
         "transpose": frozenset({"bfloat16", "complex128", "int2", "string"}),
         **dict.fromkeys(("select", "slice"), PACKED | {"bfloat16", "complex128", "string"}),
-        "split": PACKED | UNSIGNED | COMPLEX | FLOAT8 | {"bool", "bfloat16", "string", "float16", "float64"},
-        "flip": PACKED | UNSIGNED | COMPLEX | FLOAT8 | {"bfloat16", "string", "float64"},
+        "split": PACKED | UNSIGNED | base.COMPLEX | FLOAT8 | {"bool", "bfloat16", "string", "float16", "float64"},
+        "flip": PACKED | UNSIGNED | base.COMPLEX | FLOAT8 | {"bfloat16", "string", "float64"},
     },
     note="transpose, squeeze and flip allow at most 8 dims; refused here, although TensorFlow Lite accepts them: "
     "repeated axes of a transpose, an index outside of its dim, slices of axes that do not exist, and a -1 with "

@@ -5,38 +5,19 @@ from __future__ import annotations
 from shapecalc.core import rules
 from shapecalc.core.answers import StepRule
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.lookup import Table
-from shapecalc.core.ops.op import operator_of
+from shapecalc.core.ops.op import Op, operator_of
+from shapecalc.core.record import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.dialects.base import Dialect, Operator, Param
-    from shapecalc.core.ops.op import Op
     from shapecalc.core.problem import Rule
 
 OPS: Table[Op] = Table(
     __name__,
-    "reshape",
-    "transpose",
-    "shuffle",
-    "shape",
-    "flatten",
-    "squeeze",
-    "unsqueeze",
-    "expand",
-    "depth_to_space",
-    "space_to_depth",
-    "view",
-    "rearrange",
-    "swapaxes",
-    "moveaxis",
-    "unflatten",
-    "tile",
-    "select",
-    "slice",
-    "split",
-    "flip",
-    "roll",
+    *("reshape", "transpose", "shuffle", "shape", "flatten", "squeeze", "unsqueeze"),
+    *("expand", "depth_to_space", "space_to_depth", "view", "rearrange", "swapaxes", "moveaxis"),
+    *("unflatten", "tile", "select", "slice", "split", "flip", "roll"),
 )
 
 

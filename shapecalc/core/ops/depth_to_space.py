@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.conditions import divides, required
-from shapecalc.core.dialects.base import (
-    FLOATS,
-    SINCE_13,
-    UP_TO_12,
-    Holds,
-    Operator,
-    Param,
-    Setting,
-    checked_volume,
-    recut,
-)
+from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, quotient
 from shapecalc.core.ops.axes import merge
-from shapecalc.core.ops.op import Arguments, Changes, Op, near
+from shapecalc.core.ops.op import Arguments, Changes, Op, near, vectors
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.record import FrozenDict, Record
@@ -77,7 +67,7 @@ class Cut(Record):
     """Its size; None for what is left of the axis."""
 
 
-def depth_to_space(shape: Shape, at: Setting, block: int, mode: str = DCR) -> Reasons:
+def depth_to_space(shape: Shape, at: base.Setting, block: int, mode: str = DCR) -> Reasons:
     """Move the channels into blocks of `block` by `block` places: as ONNX's operator does.
 
     Source: ONNX DepthToSpace ("values from the depth dimension are moved in spatial blocks to the height and width
@@ -87,7 +77,7 @@ def depth_to_space(shape: Shape, at: Setting, block: int, mode: str = DCR) -> Re
     return (yield from _into_space(shape, at, block, mode))
 
 
-def pixel_shuffle(shape: Shape, at: Setting, block: int) -> Reasons:
+def pixel_shuffle(shape: Shape, at: base.Setting, block: int) -> Reasons:
     """Move the channels into blocks: as PyTorch's operator does, which takes any dims in front of the channels.
 
     Source: torch.pixel_shuffle ("rearranges elements in a tensor of shape (*, C x r^2, H, W) to a tensor of shape
@@ -97,7 +87,7 @@ def pixel_shuffle(shape: Shape, at: Setting, block: int) -> Reasons:
     return (yield from _into_space(shape, at, block, CRD))
 
 
-def check_blocks(shape: Shape, at: Setting, block: int, leading: int | None) -> None:
+def check_blocks(shape: Shape, at: base.Setting, block: int, leading: int | None) -> None:
     """Refuse a block of no places, and an input with other than `leading` dims before the channels (None: any).
 
     Raises `ShapeError`: wrong-rank, bad-block.
@@ -111,7 +101,7 @@ def check_blocks(shape: Shape, at: Setting, block: int, leading: int | None) -> 
         raise refusal(BAD_BLOCK, f"a block is at least 1, and this is {brief(str(block))}", argument="block")
 
 
-def _into_space(shape: Shape, at: Setting, block: int, mode: str) -> Reasons:
+def _into_space(shape: Shape, at: base.Setting, block: int, mode: str) -> Reasons:
     """Split the channels into places and channels, move the places behind height and width, merge them."""
     batch = len(shape) - SPACE
     front, channels, height, width = tuple(range(batch)), batch, batch + 1, batch + 2
@@ -141,8 +131,8 @@ def split(shape: Shape, cuts: tuple[Cut, ...], by: int) -> Reasons:
         dims[out] = step.dim
         yield step
     after = tuple(dims)
-    checked_volume(after, "input")
-    return (yield from recut(shape, after))
+    base.checked_volume(after, "input")
+    return (yield from base.recut(shape, after))
 
 
 def _part(out: int, cut: Cut, dim: Dim, by: int) -> Step:
@@ -163,8 +153,8 @@ def nearest_blocks(_shape: Shape, arguments: Arguments) -> Changes:
     yield from (("block", size) for size in (*near(block, 2), 1) if size != block)
 
 
-ORT_TYPES = FLOATS | {"int8", "uint8"}
-BLOCK = Param("block", Holds.INT, "the rows and the columns of a block", positional=True, required=True)
+ORT_TYPES = base.FLOATS | {"int8", "uint8"}
+BLOCK = base.Param("block", base.Holds.INT, "the rows and the columns of a block", positional=True, required=True)
 MODE_HELP = (
     "ONNX: how the channels are cut. DCR, the default: rows of a block, columns, channels; CRD: channels, rows, columns"
 )
@@ -172,38 +162,38 @@ MODE_HELP = (
 DEPTH_TO_SPACE = Op(
     name="depth_to_space",
     summary="Move channels into blocks of rows and columns (pixel shuffle).",
-    params=(BLOCK, Param("mode", Holds.WORD, MODE_HELP, words=(DCR, CRD))),
+    params=(BLOCK, base.Param("mode", base.Holds.WORD, MODE_HELP, words=(DCR, CRD))),
     steps=depth_to_space,
     operators={
-        "onnx": Operator("DepthToSpace", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, since={"mode": 11}),
-        "onnxruntime": Operator("DepthToSpace", {1: FLOATS, 11: ORT_TYPES, 13: ORT_TYPES}, since={"mode": 11}),
-        "torch": Operator("pixel_shuffle", since={"mode": None}, steps=pixel_shuffle),
+        "onnx": base.Operator(
+            "DepthToSpace",
+            {1: base.UP_TO_12, 11: base.UP_TO_12, 13: base.SINCE_13, 28: base.SINCE_13},
+            since={"mode": 11},
+        ),
+        "onnxruntime": base.Operator(
+            "DepthToSpace", {1: base.FLOATS, 11: ORT_TYPES, 13: ORT_TYPES}, since={"mode": 11}
+        ),
+        "torch": base.Operator("pixel_shuffle", since={"mode": None}, steps=pixel_shuffle),
     },
     examples=(
         "depth_to_space 1,8,2,3 2",
         "depth_to_space N,C,H,W 2 --mode CRD --explain",
         "depth_to_space 8,2,3 2 -d torch",
     ),
-    vectors=tuple(
-        (shape, {"block": block} | ({"mode": mode} if mode else {}))
-        for shape, block, mode in (
-            ("1,8,2,3", "2", ""),
-            ("1,8,2,3", "2", "DCR"),
-            ("1,8,2,3", "2", "CRD"),
-            ("2,9,4,5", "3", ""),
-            ("1,6,2,3", "2", ""),
-            ("1,8,2,3", "1", ""),
-            ("1,8,2,3", "0", ""),
-            ("1,8,2,3", "-2", ""),
-            ("8,2,3", "2", ""),
-            ("2,1,8,2,3", "2", ""),
-            ("2,3", "2", ""),
-            ("0,8,2,3", "2", ""),
-            ("1,0,2,3", "2", ""),
-            ("1,8,0,3", "2", ""),
-            ("N,C,H,W", "2", ""),
-            ("N,C/2,H,W", "3", "CRD"),
-        )
+    vectors=vectors(
+        "block mode",
+        ("1,8,2,3", "2", "2 DCR", "2 CRD"),
+        ("2,9,4,5", "3"),
+        ("1,6,2,3", "2"),
+        ("1,8,2,3", "1", "0", "-2"),
+        ("8,2,3", "2"),
+        ("2,1,8,2,3", "2"),
+        ("2,3", "2"),
+        ("0,8,2,3", "2"),
+        ("1,0,2,3", "2"),
+        ("1,8,0,3", "2"),
+        ("N,C,H,W", "2"),
+        ("N,C/2,H,W", "3 CRD"),
     ),
     rules=(SPLIT_BLOCKS, WRONG_RANK, BAD_BLOCK),
     changes={INDIVISIBLE: nearest_blocks, BAD_BLOCK: nearest_blocks},

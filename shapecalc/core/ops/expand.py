@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.conditions import Conditions, Never, equal
-from shapecalc.core.dialects.base import (
-    SINCE_13,
-    UP_TO_12,
-    Broadcast,
-    Holds,
-    Operator,
-    Param,
-    Setting,
-    check_rank,
-    checked_volume,
-)
+from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Expand
-from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEEDS_SIZE, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
 from shapecalc.core.text import rank_text
 
-KEEPS = {Broadcast.ONE_WAY_KEEPS: -1, Broadcast.RANK_STAYS: 0}
+KEEPS = {base.Broadcast.ONE_WAY_KEEPS: -1, base.Broadcast.RANK_STAYS: 0}
 """What keeps a dim as it is, in the target of frameworks that have a code for it."""
 
 
-def expand(shape: Shape, at: Setting, target: Shape) -> Reasons:
+def expand(shape: Shape, at: base.Setting, target: Shape) -> Reasons:
     """Repeat dims of 1 until the tensor has the requested shape, aligned at the right.
 
     Source: ONNX Expand (broadcasts both ways), numpy.broadcast_to and OpenVINO Broadcast (one way), Tensor.expand
@@ -35,11 +25,11 @@ def expand(shape: Shape, at: Setting, target: Shape) -> Reasons:
     Raises `ShapeError`: not-broadcastable, negative-size, needs-size, rank-limit, overflow.
     """
     yield Stage(Kind.EXPAND, "expand", "target", shape, target)
-    check_rank(target, at.row, "target")
+    base.check_rank(target, at.row, "target")
     added = len(target) - len(shape)
-    if added > 0 and at.row.broadcast is Broadcast.RANK_STAYS:
+    if added > 0 and at.row.broadcast is base.Broadcast.RANK_STAYS:
         raise _other_rank(shape, target, "adds a dim")
-    if added < 0 and at.row.broadcast is not Broadcast.BOTH_WAYS:
+    if added < 0 and at.row.broadcast is not base.Broadcast.BOTH_WAYS:
         raise _other_rank(shape, target, "drops a dim")
     output = list[Dim]()
     for out in range(max(len(target), len(shape))):
@@ -49,7 +39,7 @@ def expand(shape: Shape, at: Setting, target: Shape) -> Reasons:
         step = _stretched(out, dim, wanted, max(axis, 0), max(index, 0), at)
         output.append(step.dim)
         yield step
-    checked_volume(tuple(output), "target")
+    base.checked_volume(tuple(output), "target")
     moved = tuple(output)
     yield Step(BROADCASTED, None, tuple(range(len(shape))), moved)
     yield Expand(moved)
@@ -62,7 +52,7 @@ def _other_rank(shape: Shape, target: Shape, never: str) -> ShapeError:
     return refusal(NOT_BROADCASTABLE, message, argument="target")
 
 
-def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at: Setting) -> Step:
+def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at: base.Setting) -> Step:
     """Return the step that settles one output dim; `dim` is None in front of the input's dims."""
     if dim is not None and wanted == KEEPS.get(at.row.broadcast):
         return Step(KEPT_DIM, out, (axis,), dim)
@@ -70,7 +60,7 @@ def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at
         raise refusal(NEGATIVE_SIZE, f"{wanted} is not a size to expand to", argument="target", index=index)
     if dim is None:
         return Step(NEW_DIM, out, (), wanted)
-    both = at.row.broadcast is Broadcast.BOTH_WAYS
+    both = at.row.broadcast is base.Broadcast.BOTH_WAYS
     answers = _answers(dim, wanted, both=both)
     if not answers:
         grown = "a dim of 1 on either side" if both else "an input dim of 1"
@@ -102,28 +92,24 @@ def _answers(dim: Dim, wanted: Dim, *, both: bool) -> list[tuple[Dim, Conditions
 EXPAND = Op(
     name="expand",
     summary="Repeat dims of 1 (broadcast).",
-    params=(Param("target", Holds.TARGET, "the shape to broadcast to", positional=True, required=True),),
+    params=(base.Param("target", base.Holds.TARGET, "the shape to broadcast to", positional=True, required=True),),
     steps=expand,
-    operators={"onnx": Operator("Expand", {8: UP_TO_12, 13: SINCE_13})},
+    operators={"onnx": base.Operator("Expand", {8: base.UP_TO_12, 13: base.SINCE_13})},
     examples=("expand 8,1,1 1,2", "expand 3,1 2,-1,4 -d torch", "expand 1,C N,C"),
-    vectors=tuple(
-        (shape, {"target": target})
-        for shape, target in (
-            ("3,1", "3,4"),
-            ("3", "2,3"),
-            ("8,1,1", "1,2"),
-            ("3", "2"),
-            ("3,1", "-1,4"),
-            ("3,1", "-1,3,4"),
-            ("3,1", "-2,4"),
-            ("3,4", "1"),
-            ("[]", "2,3"),
-            ("1", "0"),
-            ("0,1", "0,4"),
-            ("1,4294967296", "4294967296,4294967296"),
-            ("1,C", "N,C"),
-            ("N,4", "8,4"),
-        )
+    vectors=vectors(
+        "target",
+        ("3,1", "3,4"),
+        ("3", "2,3"),
+        ("8,1,1", "1,2"),
+        ("3", "2"),
+        ("3,1", "-1,4", "-1,3,4", "-2,4"),
+        ("3,4", "1"),
+        ("[]", "2,3"),
+        ("1", "0"),
+        ("0,1", "0,4"),
+        ("1,4294967296", "4294967296,4294967296"),
+        ("1,C", "N,C"),
+        ("N,4", "8,4"),
     ),
     keeps_count=False,
 )

@@ -3,18 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Reasons, Stage
-from shapecalc.core.dialects.base import (
-    FLOATS,
-    NEWEST,
-    SINCE_13,
-    UP_TO_12,
-    Dialect,
-    Flattens,
-    Holds,
-    Operator,
-    Param,
-    Setting,
-)
+from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import axis_from_zero, merge
 from shapecalc.core.ops.op import Op
@@ -23,7 +12,7 @@ from shapecalc.core.rules import START_AFTER_END
 
 
 def flatten(
-    shape: Shape, at: Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
+    shape: Shape, at: base.Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
 ) -> Reasons:
     """Merge dims: into two around `axis` (ONNX), from `start_dim` to `end_dim` into one (PyTorch), or all (NumPy).
 
@@ -31,24 +20,24 @@ def flatten(
     Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten.
     Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end, overflow.
     """
-    argument = "axis" if at.row.flattens is Flattens.AXIS else "start_dim"
+    argument = "axis" if at.row.flattens is base.Flattens.AXIS else "start_dim"
     yield Stage(Kind.MERGE, "flatten", argument, shape)
     return (yield from merge(shape, merged_axes(len(shape), at, axis, start_dim, end_dim)))
 
 
 def merged_axes(
-    rank: int, at: Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
+    rank: int, at: base.Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
 ) -> list[Axes]:
     """Return the input axes that each output dim of a flatten is made of.
 
     Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end.
     """
     axes = tuple(range(rank))
-    if at.row.flattens is Flattens.ALL:
+    if at.row.flattens is base.Flattens.ALL:
         return [axes]
-    if at.row.flattens is Flattens.REST:
+    if at.row.flattens is base.Flattens.REST:
         return [axes[:1], axes[1:]]
-    if at.row.flattens is Flattens.AXIS:
+    if at.row.flattens is base.Flattens.AXIS:
         cut = axis_from_zero(1 if axis is None else axis, rank, at, "axis", past_the_last=True)
         return [axes[:cut], axes[cut:]]
     first = axis_from_zero(at.row.flattens_from if start_dim is None else start_dim, rank, at, "start_dim")
@@ -59,24 +48,30 @@ def merged_axes(
     return [*before, axes[first : last + 1], *after]
 
 
-def _takes_axis(row: Dialect) -> bool:
-    return row.flattens is Flattens.AXIS
+def _takes_axis(row: base.Dialect) -> bool:
+    return row.flattens is base.Flattens.AXIS
 
 
-def _takes_range(row: Dialect) -> bool:
-    return row.flattens is Flattens.RANGE
+def _takes_range(row: base.Dialect) -> bool:
+    return row.flattens is base.Flattens.RANGE
 
 
 FLATTEN = Op(
     name="flatten",
     summary="Merge dims.",
     params=(
-        Param("axis", Holds.INT, "ONNX: the first axis of the second output dim, by default 1", taken_by=_takes_axis),
-        Param("start_dim", Holds.INT, "PyTorch: the first dim to merge, by default 0", taken_by=_takes_range),
-        Param("end_dim", Holds.INT, "PyTorch: the last dim to merge, by default -1", taken_by=_takes_range),
+        base.Param(
+            "axis", base.Holds.INT, "ONNX: the first axis of the second output dim, by default 1", taken_by=_takes_axis
+        ),
+        base.Param("start_dim", base.Holds.INT, "PyTorch: the first dim to merge, by default 0", taken_by=_takes_range),
+        base.Param("end_dim", base.Holds.INT, "PyTorch: the last dim to merge, by default -1", taken_by=_takes_range),
     ),
     steps=flatten,
-    operators={"onnx": Operator("Flatten", {1: FLOATS, 9: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
+    operators={
+        "onnx": base.Operator(
+            "Flatten", {1: base.FLOATS, 9: base.UP_TO_12, 11: base.UP_TO_12, 13: base.SINCE_13} | base.NEWEST
+        )
+    },
     examples=("flatten 2,3,4", "flatten N,C,H,W --axis 2", "flatten N,C,H,W --start-dim 1 -d torch"),
     vectors=(
         ("2,3,4", {}),

@@ -7,7 +7,7 @@ from shapecalc.core.dialects.base import Holds, Operator, Param, Repeats, Settin
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
-from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import shape_text
@@ -75,19 +75,12 @@ FLIP = Op(
         "paddle": Operator("flip", refuses=_axes_of_a_scalar, heeds_empty=False),
     },
     examples=("flip 2,3,4 0", "flip N,C -1 --explain", "flip 2,3,4 0,2 -d torch"),
-    vectors=tuple(
-        (shape, {"axes": axes})
-        for shape, axes in (
-            ("2,3,4", "0"),
-            ("2,3,4", "0,-1"),
-            ("2,3,4", "[]"),
-            ("2,3,4", "3"),
-            ("2,3,4", "0,0"),
-            ("0,3", "0"),
-            ("[]", "[]"),
-            ("[]", "0"),
-            ("N,C", "1"),
-        )
+    vectors=vectors(
+        "axes",
+        ("2,3,4", "0", "0,-1", "[]", "3", "0,0"),
+        ("0,3", "0"),
+        ("[]", "[]", "0"),
+        ("N,C", "1"),
     ),
     default_dialect="numpy",
     rules=(REVERSED_AXIS, FLIPPED),

@@ -6,7 +6,7 @@ from shapecalc.core.answers import Kind, Reasons, Stage
 from shapecalc.core.dialects.base import Holds, Operator, Param, Repeats, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
-from shapecalc.core.ops.op import Arguments, Changes, Op
+from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.rules import REPEATED_AXIS
@@ -82,22 +82,14 @@ MOVEAXIS = Op(
         "paddle": Operator("moveaxis", refuses=_axes_of_a_scalar, heeds_empty=False),
     },
     examples=("moveaxis N,H,W,C -1 1", "moveaxis 2,3,4 0,1 2,0 --explain", "moveaxis 2,3,4 0 -1 -d torch"),
-    vectors=tuple(
-        (shape, {"axes": axes, "destination": destination})
-        for shape, axes, destination in (
-            ("2,3,4", "0", "-1"),
-            ("2,3,4", "0,1", "2,0"),
-            ("2,3,4,5", "-1,0", "1,2"),
-            ("2,3,4", "[]", "[]"),
-            ("2,3,4", "0,1", "2"),
-            ("2,3,4", "0,-3", "1,2"),
-            ("2,3,4", "0,1", "2,2"),
-            ("2,3,4", "3", "0"),
-            ("2,3,4", "0", "-4"),
-            ("0,3", "0", "1"),
-            ("[]", "0", "0"),
-            ("N,H,W,C", "3", "1"),
-        )
+    vectors=vectors(
+        "axes destination",
+        ("2,3,4", "0 -1", "0,1 2,0"),
+        ("2,3,4,5", "-1,0 1,2"),
+        ("2,3,4", "[] []", "0,1 2", "0,-3 1,2", "0,1 2,2", "3 0", "0 -4"),
+        ("0,3", "0 1"),
+        ("[]", "0 0"),
+        ("N,H,W,C", "3 1"),
     ),
     default_dialect="numpy",
     rules=(UNPAIRED_AXES,),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import NONE, Operator
+from shapecalc.core.dialects.base import NONE, Dialect, Operator, Param, Setting
 from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from shapecalc.core.answers import Reasons
-    from shapecalc.core.dialects.base import Dialect, Param, Setting
     from shapecalc.core.dims import Shape
     from shapecalc.core.problem import Rule, ShapeError
 
@@ -58,6 +57,16 @@ class Op(Record):
     def places(self) -> tuple[str, ...]:
         """The names of all parameters that may be given by their place, in order."""
         return (*self.slots, *(param.name for param in self.params if param.placed))
+
+
+def vectors(names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, Mapping[str, str]], ...]:
+    """Return the vectors of rows, each a shape and behind it the values of the named arguments to ask it for.
+
+    >>> vectors("axis index", ("2,3", "0 1", ""))
+    (('2,3', {'axis': '0', 'index': '1'}), ('2,3', {}))
+    """
+    pairs = [(shape, values.split()) for shape, *asked in rows for values in asked]
+    return tuple([(shape, dict(zip(names.split(), values, strict=False))) for shape, values in pairs])
 
 
 def near(number: int, least: int = 1, reach: int = 11) -> list[int]:

@@ -7,52 +7,20 @@ asked.
 
 from __future__ import annotations
 
+from shapecalc.core import rules
 from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.conditions import Conditions, Never, divides
-from shapecalc.core.dialects.base import (
-    FLOATS,
-    NEWEST,
-    SINCE_13,
-    SINCE_19,
-    UP_TO_12,
-    EmptyInfer,
-    Holds,
-    Infers,
-    Operator,
-    Param,
-    Setting,
-    Zero,
-    ZeroBeside,
-    below_minus_one,
-    check_rank,
-    checked_volume,
-    recut,
-    same_count,
-    second_infer,
-)
+from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, exceeds, product, quotient
-from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.rules import (
-    COPIED_ZERO,
-    GIVEN,
-    INDIVISIBLE,
-    INFER_LIMIT,
-    INFERRED,
-    INFERRED_EMPTY,
-    LITERAL_ZERO,
-    ZERO_BESIDE_INFER,
-    ZERO_OUT_OF_RANGE,
-    ZERO_VOLUME_INFER,
-    LeftOut,
-)
 from shapecalc.core.text import brief, count_text, rank_text, shape_text
 
 IN_PLACE, FROM_LEFT = FrozenDict(from_left=False), FrozenDict(from_left=True)
 
 
-def reshape(shape: Shape, at: Setting, target: Shape, label: str = "reshape", argument: str = "target") -> Reasons:
+def reshape(shape: Shape, at: base.Setting, target: Shape, label: str = "reshape", argument: str = "target") -> Reasons:
     """Resolve `target` against `shape`: copy for 0, infer for -1, and compare the element counts.
 
     Yields a step for each output dim and one for the regrouping of the axes. Raises `ShapeError`: two-infers,
@@ -61,21 +29,21 @@ def reshape(shape: Shape, at: Setting, target: Shape, label: str = "reshape", ar
     """
     yield Stage(Kind.RESHAPE, label, argument, shape, target)
     asked = Target(shape, at, target, argument)
-    check_rank(target, asked.row, argument)
+    base.check_rank(target, asked.row, argument)
     for out, dim in enumerate(target):
         if dim == 0:
             yield asked.zero(out)
         elif isinstance(dim, int) and dim < 0:
             asked.open_hole(out, dim)
         else:
-            yield Step(GIVEN, out, (), dim)
+            yield Step(rules.GIVEN, out, (), dim)
     if asked.hole is not None:
         yield asked.inferred(asked.hole)
     settled = tuple(asked.dims)
     conditions: Conditions = ()
     if asked.hole is None:
-        conditions = same_count(shape, settled, product(shape), checked_volume(settled, argument), argument)
-    return (yield from recut(shape, settled, conditions))
+        conditions = base.same_count(shape, settled, product(shape), base.checked_volume(settled, argument), argument)
+    return (yield from base.recut(shape, settled, conditions))
 
 
 class Target:
@@ -83,7 +51,7 @@ class Target:
 
     __slots__ = ("argument", "axes", "copied", "dims", "hole", "reading", "row", "shape", "target")
 
-    def __init__(self, shape: Shape, at: Setting, target: Shape, argument: str) -> None:
+    def __init__(self, shape: Shape, at: base.Setting, target: Shape, argument: str) -> None:
         """Begin with the dims as they are asked for."""
         self.shape, self.target, self.argument = shape, target, argument
         self.row, self.reading = at.row, at.reading
@@ -97,23 +65,23 @@ class Target:
     def zero(self, out: int) -> Step:
         """Settle a 0, and return the step: a copied dim, or a dim of size zero."""
         shape = self.shape
-        if self.reading.zero is not Zero.COPIES:
-            return Step(LITERAL_ZERO, out, (), 0)
+        if self.reading.zero is not base.Zero.COPIES:
+            return Step(rules.LITERAL_ZERO, out, (), 0)
         if out >= len(shape):
             dims = rank_text(len(shape))
             message = f"0 copies dim {out}, and {brief(shape_text(shape))} has {dims}"
-            raise self._refused(ZERO_OUT_OF_RANGE, message, out)
+            raise self._refused(rules.ZERO_OUT_OF_RANGE, message, out)
         self.copied.add(out)
         self.dims[out] = dim = shape[out]
         from_left = out != 0 and len(shape) != len(self.dims)
-        return Step(COPIED_ZERO, out, (out,), dim, (), FROM_LEFT if from_left else IN_PLACE)
+        return Step(rules.COPIED_ZERO, out, (out,), dim, (), FROM_LEFT if from_left else IN_PLACE)
 
     def open_hole(self, out: int, dim: int) -> None:
         """Leave a dim to be inferred. Refuse a second one, and what is below -1."""
-        if dim < -1 and self.reading.infers is Infers.MINUS_ONE:
-            raise below_minus_one(dim, self.argument, out)
+        if dim < -1 and self.reading.infers is base.Infers.MINUS_ONE:
+            raise base.below_minus_one(dim, self.argument, out)
         if self.hole is not None:
-            raise second_infer(self.argument, out)
+            raise base.second_infer(self.argument, out)
         self.hole = out
         self.dims[out] = 1
 
@@ -121,11 +89,11 @@ class Target:
         """Settle -1, and return the step: the elements there are, divided by the product of the known dims."""
         copied = self.copied
         sources = tuple([axis for axis in self.axes if axis not in copied])
-        have, known = product(self.shape), checked_volume(tuple(self.dims), self.argument)
-        rule, facts = INFERRED, FrozenDict(shape=self.shape, have=have, known=known)
+        have, known = product(self.shape), base.checked_volume(tuple(self.dims), self.argument)
+        rule, facts = rules.INFERRED, FrozenDict(shape=self.shape, have=have, known=known)
         if known == 0:
             have, known, left_out = self._without_zeros(hole)
-            rule, facts = INFERRED_EMPTY, FrozenDict(have=have, known=known, left_out=left_out)
+            rule, facts = rules.INFERRED_EMPTY, FrozenDict(have=have, known=known, left_out=left_out)
         if have == 0 and known == 0:
             return Step(rule, hole, sources, 1, (), facts)
         self.dims[hole] = dim = quotient(have, known)
@@ -135,26 +103,28 @@ class Target:
             raise self._indivisible(hole, have, known) from None
         most = self.row.max_inferred
         if most is not None and exceeds(dim, most):
-            raise self._refused(INFER_LIMIT, f"-1 would be {dim}, and {self.row.name} infers at most {most}", hole)
+            raise self._refused(
+                rules.INFER_LIMIT, f"-1 would be {dim}, and {self.row.name} infers at most {most}", hole
+            )
         return Step(rule, hole, sources, dim, conditions, facts)
 
-    def _without_zeros(self, hole: int) -> tuple[Dim, Dim, LeftOut]:
+    def _without_zeros(self, hole: int) -> tuple[Dim, Dim, rules.LeftOut]:
         """Return the two products to divide if the known dims hold nothing and the dialect has an answer."""
         reading, shape, settled = self.reading, self.shape, self.dims
-        if reading.zero is Zero.LITERAL and reading.zero_beside is ZeroBeside.REFUSED:
+        if reading.zero is base.Zero.LITERAL and reading.zero_beside is base.ZeroBeside.REFUSED:
             message = f"0 is a dim of size zero here, so -1 at index {hole} could be any size"
-            raise self._refused(ZERO_BESIDE_INFER, message, self.target.index(0))
-        if reading.empty is EmptyInfer.WITHOUT_COPIES:
+            raise self._refused(rules.ZERO_BESIDE_INFER, message, self.target.index(0))
+        if reading.empty is base.EmptyInfer.WITHOUT_COPIES:
             have = product(dim for axis, dim in enumerate(shape) if axis not in self.copied)
             known = product(dim for out, dim in enumerate(settled) if out not in self.copied)
             if known != 0 or have == 0:
-                return have, known, LeftOut.COPIES
-        elif reading.empty is EmptyInfer.WITHOUT_ZEROS and 0 in shape:
+                return have, known, rules.LeftOut.COPIES
+        elif reading.empty is base.EmptyInfer.WITHOUT_ZEROS and 0 in shape:
             have, known = (product(dim for dim in dims if dim != 0) for dims in (shape, settled))
-            return have, known, LeftOut.ZEROS
+            return have, known, rules.LeftOut.ZEROS
         zero = settled.index(0)
         message = f"-1 could be any size, because the known dims multiply to 0 (dim {zero} is 0)"
-        raise self._refused(ZERO_VOLUME_INFER, message, hole)
+        raise self._refused(rules.ZERO_VOLUME_INFER, message, hole)
 
     def _indivisible(self, hole: int, have: Dim, known: Dim) -> ShapeError:
         """Return the error for a -1 that is not a whole number."""
@@ -162,7 +132,7 @@ class Target:
         others = self.dims[:hole] + self.dims[hole + 1 :]
         factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
         message = f"{count_text(self.shape, have)} cannot be divided by {known}{factors}{over}"
-        return self._refused(INDIVISIBLE, message, hole)
+        return self._refused(rules.INDIVISIBLE, message, hole)
 
     def _refused(self, rule: Rule, message: str, index: int) -> ShapeError:
         """Return the error for a token of the target."""
@@ -174,45 +144,36 @@ TARGET = "the requested shape; the dialect decides what 0 and -1 mean"
 RESHAPE = Op(
     name="reshape",
     summary="Cut the same elements into another shape.",
-    params=(Param("target", Holds.TARGET, TARGET, positional=True, required=True),),
+    params=(base.Param("target", base.Holds.TARGET, TARGET, positional=True, required=True),),
     steps=reshape,
     operators={
-        "onnx": Operator("Reshape", {1: FLOATS, 5: UP_TO_12, 13: SINCE_13, 14: SINCE_13, 19: SINCE_19} | NEWEST)
+        "onnx": base.Operator(
+            "Reshape",
+            {1: base.FLOATS, 5: base.UP_TO_12, 13: base.SINCE_13, 14: base.SINCE_13, 19: base.SINCE_19} | base.NEWEST,
+        )
     },
     examples=(
         "reshape 2,3,4 0,-1",
         "reshape N,C,H,W 0,-1,64 --explain",
         "reshape 0,3,4 3,4,0 --allowzero --opset 14",
     ),
-    vectors=tuple(
-        (shape, {"target": target})
-        for shape, target in (
-            ("2,3,4", "0,-1"),
-            ("2,3,4", "4,6"),
-            ("2,3,4", "24"),
-            ("2,3,4", "2,3,2,2"),
-            ("2,2,3,2", "-1,0,0"),
-            ("2,3,4", "5,-1"),
-            ("2,3,4", "2,5"),
-            ("2,3,4", "-1,-1"),
-            ("2,3,4", "-2,12"),
-            ("6", "6,0"),
-            ("0,3,4", "0,-1"),
-            ("0,3,4", "5,-1"),
-            ("0,3,4", "3,4,0"),
-            ("3,0,4", "0,0,5,-1"),
-            ("1,1", "[]"),
-            ("[]", "-1"),
-            ("[]", "1,1"),
-            ("65536,65536", "-1"),
-            ("4294967296,4294967296", "-1"),
-            ("1,1,1,1,1,1,1,1,1", "1"),
-            ("N,C,H,W", "0,-1"),
-            ("N,C,H,W", "0,-1,64"),
-            ("N,4", "2,6"),
-            ("N,3", "0,4"),
-            ("N,N", "5"),
-        )
+    vectors=vectors(
+        "target",
+        ("2,3,4", "0,-1", "4,6", "24", "2,3,2,2"),
+        ("2,2,3,2", "-1,0,0"),
+        ("2,3,4", "5,-1", "2,5", "-1,-1", "-2,12"),
+        ("6", "6,0"),
+        ("0,3,4", "0,-1", "5,-1", "3,4,0"),
+        ("3,0,4", "0,0,5,-1"),
+        ("1,1", "[]"),
+        ("[]", "-1", "1,1"),
+        ("65536,65536", "-1"),
+        ("4294967296,4294967296", "-1"),
+        ("1,1,1,1,1,1,1,1,1", "1"),
+        ("N,C,H,W", "0,-1", "0,-1,64"),
+        ("N,4", "2,6"),
+        ("N,3", "0,4"),
+        ("N,N", "5"),
     ),
     switched=True,
 )

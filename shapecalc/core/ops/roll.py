@@ -7,7 +7,7 @@ from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Roll
 from shapecalc.core.ops.axes import existing_axis
-from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import brief
@@ -59,16 +59,12 @@ ROLL = Op(
         "paddle": Operator("roll"),
     },
     examples=("roll 2,3,4 1 0", "roll N,H,W,C -3 1 --explain", "roll 2,3,4 1 -1 -d torch"),
-    vectors=tuple(
-        (shape, {"shift": shift, "axis": axis})
-        for shape, shift, axis in (
-            ("2,3,4", "1", "0"),
-            ("2,3,4", "-7", "-1"),
-            ("2,3,4", "1", "3"),
-            ("0,3", "1", "0"),
-            ("[]", "1", "0"),
-            ("N,C", "1", "1"),
-        )
+    vectors=vectors(
+        "shift axis",
+        ("2,3,4", "1 0", "-7 -1", "1 3"),
+        ("0,3", "1 0"),
+        ("[]", "1 0"),
+        ("N,C", "1 1"),
     ),
     default_dialect="numpy",
     rules=(ROLLED_AXIS,),

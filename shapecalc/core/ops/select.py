@@ -7,7 +7,7 @@ from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Pa
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import existing_axis
-from shapecalc.core.ops.op import Arguments, Changes, Op
+from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
 from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import KEPT_DIM, NEEDS_SIZE
@@ -106,24 +106,13 @@ SELECT = Op(
         "paddle": Operator("indexing"),
     },
     examples=("select 2,3,4 1 0", "select N,C,H -1 -1 --explain", "select 2,3,4 0 1 -d torch"),
-    vectors=tuple(
-        (shape, {"axis": axis, "index": index})
-        for shape, axis, index in (
-            ("2,3,4", "0", "0"),
-            ("2,3,4", "1", "2"),
-            ("2,3,4", "-1", "-4"),
-            ("2,3,4", "2", "4"),
-            ("2,3,4", "2", "-5"),
-            ("2,3,4", "3", "0"),
-            ("2,3,4", "-4", "0"),
-            ("5", "0", "-1"),
-            ("2,0", "0", "1"),
-            ("2,0", "1", "0"),
-            ("[]", "0", "0"),
-            ("N,C", "1", "0"),
-            ("N,C", "0", "-1"),
-            ("N,C", "0", "1"),
-        )
+    vectors=vectors(
+        "axis index",
+        ("2,3,4", "0 0", "1 2", "-1 -4", "2 4", "2 -5", "3 0", "-4 0"),
+        ("5", "0 -1"),
+        ("2,0", "0 1", "1 0"),
+        ("[]", "0 0"),
+        ("N,C", "1 0", "0 -1", "0 1"),
     ),
     keeps_count=False,
     rules=(TAKEN_INDEX, INDEX_OUT_OF_RANGE),

@@ -7,7 +7,7 @@ from shapecalc.core.conditions import Conditions, divides, required
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Outside, Param, Setting
 from shapecalc.core.dims import Dim, Monomial, Shape, quotient
 from shapecalc.core.moves import Pick
-from shapecalc.core.ops.op import Arguments, Changes, Op
+from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NEEDS_SUM, NO_SUCH_ATTRIBUTE
@@ -186,28 +186,25 @@ SLICE = Op(
         "paddle": Operator("indexing"),
     },
     examples=("slice 2,3,4 :,::2,1:3", "slice N,C,H :,:,::2 --explain", "slice 2,3,4 -1: -d torch"),
-    vectors=tuple(
-        (shape, {"slices": slices})
-        for shape, slices in (
-            ("2,3,4", ":,::2,1:3"),
-            ("2,3,4", "[]"),
-            ("2,3,4", "-1:"),
-            ("2,3,4", ":,:-1"),
-            ("2,3,4", ":,:,1:9"),
-            ("2,3,4", ":,:,9:1"),
-            ("2,3,4", ":,:,-9:2"),
-            ("2,3,4", "::-1,::-2"),
-            ("2,3,4", ":,:,3:0:-1"),
-            ("2,3,4", "::0"),
-            ("2,3,4", ":,:,:,:"),
-            ("2,0", ":,::2"),
-            ("[]", "[]"),
-            ("[]", ":"),
-            ("N,C", "::2,:1"),
-            ("N,C", "-1:,::-1"),
-            ("N,C", "1:"),
-            ("N,C", ":3"),
-        )
+    vectors=vectors(
+        "slices",
+        (
+            "2,3,4",
+            ":,::2,1:3",
+            "[]",
+            "-1:",
+            ":,:-1",
+            ":,:,1:9",
+            ":,:,9:1",
+            ":,:,-9:2",
+            "::-1,::-2",
+            ":,:,3:0:-1",
+            "::0",
+            ":,:,:,:",
+        ),
+        ("2,0", ":,::2"),
+        ("[]", "[]", ":"),
+        ("N,C", "::2,:1", "-1:,::-1", "1:", ":3"),
     ),
     keeps_count=False,
     rules=(KEPT_POSITIONS, SLICED, BAD_STEP, SLICE_OUT_OF_BOUNDS),

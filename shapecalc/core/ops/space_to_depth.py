@@ -18,7 +18,7 @@ from shapecalc.core.ops.depth_to_space import (
     nearest_blocks,
     split,
 )
-from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.rules import INDIVISIBLE
 
@@ -83,27 +83,21 @@ SPACE_TO_DEPTH = Op(
         "space_to_depth N,C,H,W 2 --mode CRD --opset 28 --explain",
         "space_to_depth 2,4,6 2 -d torch",
     ),
-    vectors=tuple(
-        (shape, {"block": block} | ({"mode": mode} if mode else {}))
-        for shape, block, mode in (
-            ("1,2,4,6", "2", ""),
-            ("1,2,4,6", "2", "DCR"),
-            ("1,2,4,6", "2", "CRD"),
-            ("2,1,6,3", "3", ""),
-            ("1,2,3,6", "2", ""),
-            ("1,2,4,5", "2", ""),
-            ("1,2,4,6", "1", ""),
-            ("1,2,4,6", "0", ""),
-            ("1,2,4,6", "-2", ""),
-            ("2,4,6", "2", ""),
-            ("2,1,2,4,6", "2", ""),
-            ("4,6", "2", ""),
-            ("0,2,4,6", "2", ""),
-            ("1,0,4,6", "2", ""),
-            ("1,2,0,6", "2", ""),
-            ("N,C,H,W", "2", ""),
-            ("N,C,4,2*W", "2", ""),
-        )
+    vectors=vectors(
+        "block mode",
+        ("1,2,4,6", "2", "2 DCR", "2 CRD"),
+        ("2,1,6,3", "3"),
+        ("1,2,3,6", "2"),
+        ("1,2,4,5", "2"),
+        ("1,2,4,6", "1", "0", "-2"),
+        ("2,4,6", "2"),
+        ("2,1,2,4,6", "2"),
+        ("4,6", "2"),
+        ("0,2,4,6", "2"),
+        ("1,0,4,6", "2"),
+        ("1,2,0,6", "2"),
+        ("N,C,H,W", "2"),
+        ("N,C,4,2*W", "2"),
     ),
     changes={INDIVISIBLE: nearest_blocks, BAD_BLOCK: nearest_blocks},
 )

@@ -8,7 +8,7 @@ from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Holds, Oper
 from shapecalc.core.dims import Dim, Shape, product, quotient
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import existing_axis
-from shapecalc.core.ops.op import Arguments, Changes, Op, near
+from shapecalc.core.ops.op import Arguments, Changes, Op, near, vectors
 from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE
 from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.record import FrozenDict
@@ -108,23 +108,13 @@ SPLIT = Op(
         "paddle": Operator("split"),
     },
     examples=("split 6,4 0 3 --part 1", "split N,3*C 1 3 --part 2 --explain", "split N,C 1 2 -d torch"),
-    vectors=tuple(
-        (shape, {"axis": axis, "parts": parts} | ({"part": part} if part else {}))
-        for shape, axis, parts, part in (
-            ("6,4", "0", "3", ""),
-            ("6,4", "-1", "2", "1"),
-            ("6,4", "0", "3", "3"),
-            ("6,4", "0", "3", "-1"),
-            ("6,4", "0", "4", ""),
-            ("6,4", "0", "0", ""),
-            ("6,4", "0", "-2", ""),
-            ("6,4", "0", "1", ""),
-            ("6,4", "2", "2", ""),
-            ("0,4", "0", "3", "2"),
-            ("[]", "0", "1", ""),
-            ("N,3*C", "1", "3", "2"),
-            ("N,C", "1", "2", "1"),
-        )
+    vectors=vectors(
+        "axis parts part",
+        ("6,4", "0 3", "-1 2 1", "0 3 3", "0 3 -1", "0 4", "0 0", "0 -2", "0 1", "2 2"),
+        ("0,4", "0 3 2"),
+        ("[]", "0 1"),
+        ("N,3*C", "1 3 2"),
+        ("N,C", "1 2 1"),
     ),
     keeps_count=False,
     rules=(SPLIT_AXIS, BAD_PARTS),

@@ -7,7 +7,7 @@ from shapecalc.core.conditions import differ, equal, required
 from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Holds, NotOne, Operator, Param, Setting, recut
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.ops.axes import axes_from_zero
-from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.problem import refusal
 from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
 
@@ -56,23 +56,12 @@ SQUEEZE = Op(
     steps=squeeze,
     operators={"onnx": Operator("Squeeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
     examples=("squeeze 1,3,1", "squeeze 1,3,1 --axes 0", "squeeze 1,N --axes 0,1 -d torch"),
-    vectors=tuple(
-        (shape, {"axes": axes} if axes else {})
-        for shape, axes in (
-            ("1,3,1", ""),
-            ("1,3,1", "0"),
-            ("1,3,1", "0,2"),
-            ("1,3,1", "-1"),
-            ("1,3,1", "[]"),
-            ("1,3,1", "1"),
-            ("1,3,1", "3"),
-            ("1,3,1", "-4"),
-            ("1,3,1", "0,-3"),
-            ("1,1", ""),
-            ("2,3", ""),
-            ("[]", "0"),
-            ("N,1", ""),
-            ("N,1", "0"),
-        )
+    vectors=vectors(
+        "axes",
+        ("1,3,1", "", "0", "0,2", "-1", "[]", "1", "3", "-4", "0,-3"),
+        ("1,1", ""),
+        ("2,3", ""),
+        ("[]", "0"),
+        ("N,1", "", "0"),
     ),
 )

@@ -6,7 +6,7 @@ from shapecalc.core.answers import Kind, Reasons, Stage
 from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops.axes import axis_from_zero, no_axis_of_a_scalar
-from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.problem import ShapeError
 
@@ -44,18 +44,12 @@ SWAPAXES = Op(
         "paddle": Operator("swapaxes", refuses=_axes_of_a_scalar, heeds_empty=False),
     },
     examples=("swapaxes 2,3,4 0 2", "swapaxes N,T,H,D 1 2 --explain", "swapaxes 2,3,4 -1 -2 -d torch"),
-    vectors=tuple(
-        (shape, {"axis1": axis1, "axis2": axis2})
-        for shape, axis1, axis2 in (
-            ("2,3,4", "0", "2"),
-            ("2,3,4", "-1", "-3"),
-            ("2,3,4", "1", "1"),
-            ("2,3,4", "0", "3"),
-            ("2,3,4", "-4", "0"),
-            ("0,3", "0", "1"),
-            ("[]", "0", "-1"),
-            ("N,T,H,D", "1", "2"),
-        )
+    vectors=vectors(
+        "axis1 axis2",
+        ("2,3,4", "0 2", "-1 -3", "1 1", "0 3", "-4 0"),
+        ("0,3", "0 1"),
+        ("[]", "0 -1"),
+        ("N,T,H,D", "1 2"),
     ),
     default_dialect="numpy",
 )

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step
-from shapecalc.core.dialects.base import (
-    FLOATS,
-    SINCE_13,
-    UP_TO_12,
-    Holds,
-    Operator,
-    Param,
-    Setting,
-    TileRepeats,
-    check_rank,
-    check_sizes,
-    checked_volume,
-    inserted,
-    over,
-)
+from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Expand
 from shapecalc.core.ops.axes import merge
-from shapecalc.core.ops.op import Arguments, Changes, Op
+from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import BROADCASTED, KEPT_DIM, OVERFLOW, STRETCHED
@@ -41,7 +27,7 @@ BAD_REPEATS = Rule(
 )
 
 
-def tile(shape: Shape, at: Setting, repeats: Shape) -> Reasons:
+def tile(shape: Shape, at: base.Setting, repeats: Shape) -> Reasons:
     """Repeat the whole tensor along each axis; what is repeated in front of its axes makes new ones.
 
     No view repeats other than dims of 1. So a 1 is inserted before each other dim, repeated, and merged with the dim.
@@ -52,13 +38,13 @@ def tile(shape: Shape, at: Setting, repeats: Shape) -> Reasons:
     _check_repeats(len(shape), at, repeats)
     parts = _parts(shape, repeats)
     output = tuple([product([dim for each in part for dim in each.dims(shape)]) for part in parts])
-    check_rank(output, at.row, "repeats")
-    check_sizes(repeats, "repeats")
-    checked_volume(output, "repeats")
+    base.check_rank(output, at.row, "repeats")
+    base.check_sizes(repeats, "repeats")
+    base.checked_volume(output, "repeats")
     every = [each for part in parts for each in part]
     if len(every) > len(shape):
         yield Stage(Kind.UNSQUEEZE, "insert", "", shape)
-        shape = yield from inserted(shape, [each.axis for each in every])
+        shape = yield from base.inserted(shape, [each.axis for each in every])
     if any(each.count != 1 for each in every):
         shape = yield from _repeated(shape, every)
     if len(every) > len(parts):
@@ -104,10 +90,10 @@ def _repeated(shape: Shape, every: list[Laid]) -> Reasons:
     return output
 
 
-def _check_repeats(rank: int, at: Setting, repeats: Shape) -> None:
+def _check_repeats(rank: int, at: base.Setting, repeats: Shape) -> None:
     """Refuse repeats below 0, and too few or too many of them; raise `ShapeError`: bad-repeats."""
     if not _fits(rank, at, len(repeats)):
-        more = "" if at.row.tile_repeats is TileRepeats.EACH else ", or more"
+        more = "" if at.row.tile_repeats is base.TileRepeats.EACH else ", or more"
         counts = f"{number_text(len(repeats), 'repeat', 'repeats')} for {rank_text(rank)}"
         raise refusal(BAD_REPEATS, f"{counts}: {at.operator.name} takes one for each{more}", argument="repeats")
     for index, count in enumerate(repeats):
@@ -119,16 +105,16 @@ def _check_repeats(rank: int, at: Setting, repeats: Shape) -> None:
         raise refusal(BAD_REPEATS, message, argument="repeats")
 
 
-def _fits(rank: int, at: Setting, count: int) -> bool:
+def _fits(rank: int, at: base.Setting, count: int) -> bool:
     """Say whether the operator takes so many repeats of a tensor of `rank` dims."""
     takes = at.row.tile_repeats
-    return takes is TileRepeats.ANY or count == rank or (takes is TileRepeats.AT_LEAST and count > rank)
+    return takes is base.TileRepeats.ANY or count == rank or (takes is base.TileRepeats.AT_LEAST and count > rank)
 
 
-def _many_dims(shape: Shape, at: Setting, repeats: Shape) -> ShapeError | None:
+def _many_dims(shape: Shape, at: base.Setting, repeats: Shape) -> ShapeError | None:
     """Return the error for more dims than Paddle's tile takes."""
     argument = "repeats" if len(repeats) > PADDLE_MOST else "input"
-    return over(PADDLE_MOST, max(len(shape), len(repeats)), at.row, argument=argument)
+    return base.over(PADDLE_MOST, max(len(shape), len(repeats)), at.row, argument=argument)
 
 
 def _fitting(shape: Shape, arguments: Arguments) -> Changes:
@@ -150,34 +136,25 @@ def _once(_shape: Shape, arguments: Arguments) -> Changes:
 TILE = Op(
     name="tile",
     summary="Repeat the whole tensor along its axes.",
-    params=(Param("repeats", Holds.TARGET, "how often along each axis", positional=True, required=True),),
+    params=(base.Param("repeats", base.Holds.TARGET, "how often along each axis", positional=True, required=True),),
     steps=tile,
     operators={
-        "onnx": Operator("Tile", {1: FLOATS, 6: UP_TO_12, 13: SINCE_13}),
-        "numpy": Operator("tile"),
-        "torch": Operator("repeat"),
-        "openvino": Operator("Tile"),
-        "paddle": Operator("tile", refuses=_many_dims, heeds_empty=False),
+        "onnx": base.Operator("Tile", {1: base.FLOATS, 6: base.UP_TO_12, 13: base.SINCE_13}),
+        "numpy": base.Operator("tile"),
+        "torch": base.Operator("repeat"),
+        "openvino": base.Operator("Tile"),
+        "paddle": base.Operator("tile", refuses=_many_dims, heeds_empty=False),
     },
     examples=("tile 2,3 2,2", "tile N,C 2,1 --explain", "tile 2,3 4,1,1 -d torch"),
-    vectors=tuple(
-        (shape, {"repeats": repeats})
-        for shape, repeats in (
-            ("2,3", "2,2"),
-            ("2,3", "1,1"),
-            ("2,3", "2"),
-            ("2,3", "4,2,2"),
-            ("2,3", "0,2"),
-            ("2,3", "-1,2"),
-            ("1,3", "4,1"),
-            ("0,3", "2,2"),
-            ("[]", "[]"),
-            ("[]", "3"),
-            ("2", "[]"),
-            ("4294967296,4294967296", "2,1"),
-            ("N,C", "2,1"),
-            ("N,C", "M,1"),
-        )
+    vectors=vectors(
+        "repeats",
+        ("2,3", "2,2", "1,1", "2", "4,2,2", "0,2", "-1,2"),
+        ("1,3", "4,1"),
+        ("0,3", "2,2"),
+        ("[]", "[]", "3"),
+        ("2", "[]"),
+        ("4294967296,4294967296", "2,1"),
+        ("N,C", "2,1", "M,1"),
     ),
     keeps_count=False,
     rules=(BAD_REPEATS,),

@@ -6,7 +6,7 @@ from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Holds, NoPerm, Operator, Param, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Permute
-from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import Choice, FrozenDict
 from shapecalc.core.rules import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
@@ -112,20 +112,11 @@ TRANSPOSE = Op(
     steps=transpose,
     operators={"onnx": Operator("Transpose", {1: UP_TO_12, 13: SINCE_13} | NEWEST)},
     examples=("transpose 2,3,4 1,2,0", "transpose N,H,W,C N,C,H,W --json", "transpose 2,3,4 -1,0,1 -d torch"),
-    vectors=tuple(
-        (shape, {"perm": perm} if perm else {})
-        for shape, perm in (
-            ("2,3,4", "1,2,0"),
-            ("2,3,4", "0,1,2"),
-            ("2,3,4", ""),
-            ("2,3,4", "[]"),
-            ("2,3,4", "-1,0,1"),
-            ("2,3,4", "1,0,1"),
-            ("2,3,4", "0,1,3"),
-            ("2,3,4", "1,0"),
-            ("0,3", "1,0"),
-            ("[]", "[]"),
-            ("N,H,W,C", "0,3,1,2"),
-        )
+    vectors=vectors(
+        "perm",
+        ("2,3,4", "1,2,0", "0,1,2", "", "[]", "-1,0,1", "1,0,1", "0,1,3", "1,0"),
+        ("0,3", "1,0"),
+        ("[]", "[]"),
+        ("N,H,W,C", "0,3,1,2"),
     ),
 )

@@ -7,7 +7,7 @@ from shapecalc.core.conditions import Conditions, equal, required
 from shapecalc.core.dialects.base import Holds, Operator, Param, Setting, check_rank, checked_volume, recut
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.ops.axes import existing_axis
-from shapecalc.core.ops.op import Arguments, Changes, Op
+from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
 from shapecalc.core.ops.reshape import Target
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import replace
@@ -110,25 +110,14 @@ UNFLATTEN = Op(
     steps=unflatten,
     operators={"torch": Operator("unflatten")},
     examples=("unflatten 2,12 1 3,-1", "unflatten B,T,C -1 h,-1 --explain", "unflatten 0,12 1 3,4"),
-    vectors=tuple(
-        (shape, {"axis": axis, "sizes": sizes})
-        for shape, axis, sizes in (
-            ("2,12", "1", "3,-1"),
-            ("2,12", "-1", "3,4"),
-            ("2,12", "1", "12"),
-            ("2,12", "1", "5,-1"),
-            ("2,12", "1", "3,5"),
-            ("2,12", "1", "-1,-1"),
-            ("2,12", "1", "-2,6"),
-            ("2,12", "1", "[]"),
-            ("2,12", "2", "3,4"),
-            ("0,12", "1", "3,-1"),
-            ("2,0", "1", "0,-1"),
-            ("2,0", "1", "3,-1"),
-            ("[]", "0", "1"),
-            ("B,T,C", "-1", "h,-1"),
-            ("N,L", "1", "2,6"),
-        )
+    vectors=vectors(
+        "axis sizes",
+        ("2,12", "1 3,-1", "-1 3,4", "1 12", "1 5,-1", "1 3,5", "1 -1,-1", "1 -2,6", "1 []", "2 3,4"),
+        ("0,12", "1 3,-1"),
+        ("2,0", "1 0,-1", "1 3,-1"),
+        ("[]", "0 1"),
+        ("B,T,C", "-1 h,-1"),
+        ("N,L", "1 2,6"),
     ),
     default_dialect="torch",
     changes={

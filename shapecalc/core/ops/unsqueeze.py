@@ -6,7 +6,7 @@ from shapecalc.core.answers import Kind, Reasons, Stage
 from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Holds, Operator, Param, Repeats, Setting, inserted
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import axes_from_zero
-from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MISSING_ARGUMENT
 
@@ -64,20 +64,11 @@ UNSQUEEZE = Op(
     steps=unsqueeze,
     operators={"onnx": Operator("Unsqueeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
     examples=("unsqueeze 2,3 --axes 0", "unsqueeze 2,3 --axes 0,-1", "unsqueeze N,C --axes 2,3 -d numpy"),
-    vectors=tuple(
-        (shape, {"axes": axes} if axes else {})
-        for shape, axes in (
-            ("2,3", "0"),
-            ("2,3", "0,3"),
-            ("2,3", "0,-1"),
-            ("2,3", "3"),
-            ("2,3", "1,1"),
-            ("2,3", "-4"),
-            ("2,3", "[]"),
-            ("2,3", ""),
-            ("[]", "0"),
-            ("N,C", "2,3"),
-        )
+    vectors=vectors(
+        "axes",
+        ("2,3", "0", "0,3", "0,-1", "3", "1,1", "-4", "[]", ""),
+        ("[]", "0"),
+        ("N,C", "2,3"),
     ),
     rules=(ONE_AXIS,),
 )

@@ -7,7 +7,7 @@ from shapecalc.core.conditions import Known
 from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
 from shapecalc.core.dims import Axes, Shape, all_known
 from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.op import Arguments, Changes, Op
+from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
 from shapecalc.core.ops.reshape import reshape
 from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.record import FrozenDict, Record
@@ -194,25 +194,18 @@ VIEW = Op(
     steps=view,
     operators={"torch": Operator("view")},
     examples=("view 2,3,4 6,-1", "view 3,4 3,2,2 --strides 1,3 --explain", "view N,C,H,W N,-1"),
-    vectors=tuple(
-        (shape, {"target": target} | ({"strides": strides} if strides else {}))
-        for shape, target, strides in (
-            ("2,3,4", "6,-1", ""),
-            ("2,3,4", "6,4", "12,4,1"),
-            ("3,4", "12", "1,3"),
-            ("3,4", "3,2,2", "1,3"),
-            ("3,4", "12", "5,1"),
-            ("3,1,4", "12", "4,9,1"),
-            ("3,4", "12", "0,0"),
-            ("0,4", "2,0", "1,3"),
-            ("[]", "1,1", "[]"),
-            ("3,4", "12", "4"),
-            ("3,4", "12", "4,-1"),
-            ("2,3,4", "5,-1", ""),
-            ("2,3,4", "2,5", ""),
-            ("N,C,H,W", "N,-1", ""),
-            ("N,4", "-1", "4,1"),
-        )
+    vectors=vectors(
+        "target strides",
+        ("2,3,4", "6,-1", "6,4 12,4,1"),
+        ("3,4", "12 1,3", "3,2,2 1,3", "12 5,1"),
+        ("3,1,4", "12 4,9,1"),
+        ("3,4", "12 0,0"),
+        ("0,4", "2,0 1,3"),
+        ("[]", "1,1 []"),
+        ("3,4", "12 4", "12 4,-1"),
+        ("2,3,4", "5,-1", "2,5"),
+        ("N,C,H,W", "N,-1"),
+        ("N,4", "-1 4,1"),
     ),
     default_dialect="torch",
     rules=(VIEW_STRIDES, STRIDE_INCOMPATIBLE, BAD_STRIDES),

@@ -11,9 +11,9 @@ from importlib import import_module
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import command_line
-from shapecalc.core.lookup import lookup
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
+from shapecalc.core.text import lookup
 
 ARRAYS, GRAPHS, EINOPS = (f"shapecalc.view.code.{module}" for module in ("arrays", "graphs", "einops"))
 TARGETS = {

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from shapecalc.core.answers import Chain, Request, Stage, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.follow import follow
+from shapecalc.core.examples import follow
 from shapecalc.core.moves import Permute
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve, resolve_chain

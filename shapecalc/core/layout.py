@@ -766,14 +766,18 @@ class Group(Record):
         return "mix into" if self.mixes else "split and merge into"
 
 
-class Piece(Record):
-    """A part of an axis, or a whole one, that a reshape keeps together."""
+class SharedAtom(Record):
+    """What an input axis and an output axis have in common."""
 
     source: int
+    out: int
     size: Dim
 
+    def __hash__(self) -> int:
+        return hash((self.source, self.out))
 
-def pieces(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[tuple[Piece, ...], ...] | None:
+
+def pieces(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[tuple[SharedAtom, ...], ...] | None:
     """Return the pieces that make up each dim of `after`, in the order of the elements; None if the axes mix.
 
     A dim of 1 has no piece.
@@ -785,15 +789,15 @@ def pieces(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[tuple[Piece, ..
     made = cut([Atom(size, 0) for size in before if size != 1], after, Known((*before, *after)))
     if made is None:
         return None
-    found, source = list[tuple[Piece, ...]](), -1
+    found, source = list[tuple[SharedAtom, ...]](), -1
     rest: Dim = 1
-    for atoms in made:
+    for out, atoms in enumerate(made):
         row = []
         for atom in atoms:
             while rest == 1:
                 source += 1
                 rest = before[source]
-            row.append(Piece(source, substitute(atom.size, {EMPTY: 0})))
+            row.append(SharedAtom(source, out, substitute(atom.size, {EMPTY: 0})))
             rest = quotient(rest, atom.size)
         found.append(tuple(row))
     return tuple(found)

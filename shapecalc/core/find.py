@@ -352,7 +352,7 @@ class Pair(Record):
         return tuple(size for size, _ in ordered), order_of(ordered, self.atoms)
 
 
-class Piece(Record):
+class PairAtom(Record):
     """A part that lies inside one axis of both arrays, with its stride in each."""
 
     source: int
@@ -452,7 +452,7 @@ def named_way(pairs: Sequence[Pair]) -> Fitting:
 SIDES = "source", "out"
 
 
-def _merged_dims(pieces: Sequence[Piece], dims: Sequence[Dim], side: str, rank: int) -> Shape:
+def _merged_dims(pieces: Sequence[PairAtom], dims: Sequence[Dim], side: str, rank: int) -> Shape:
     """Return the dims of the axes that pieces make up on one side."""
     return tuple(
         product([dim for piece, dim in zip(pieces, dims, strict=True) if getattr(piece, side) == axis])
@@ -460,7 +460,7 @@ def _merged_dims(pieces: Sequence[Piece], dims: Sequence[Dim], side: str, rank: 
     )
 
 
-def _dims(sizes: Sequence[Sizes], model: Sequence[Piece]) -> list[Dim]:
+def _dims(sizes: Sequence[Sizes], model: Sequence[PairAtom]) -> list[Dim]:
     """Return a dim for each piece: its size, or a name of its own if the sizes differ."""
     order = sorted(range(len(model)), key=lambda place: (model[place].source, -model[place].stride))
     free = map(named_dim, chain(ascii_uppercase, (f"A{count}" for count in range(len(order)))))
@@ -468,7 +468,7 @@ def _dims(sizes: Sequence[Sizes], model: Sequence[Piece]) -> list[Dim]:
     return [found[place] for place in range(len(model))]
 
 
-def _sizes_like(model: Sequence[Piece], pieces: Sequence[Piece]) -> Sizes | None:
+def _sizes_like(model: Sequence[PairAtom], pieces: Sequence[PairAtom]) -> Sizes | None:
     """Return the sizes of pieces in the order of other ones, 1 for those that are missing; None if they do not fit."""
     waiting = list(pieces)
     sizes, present = [], []
@@ -481,12 +481,12 @@ def _sizes_like(model: Sequence[Piece], pieces: Sequence[Piece]) -> Sizes | None
     return None if waiting or _by_stride(present) != _by_stride(pieces) else tuple(sizes)
 
 
-def _by_stride(pieces: Sequence[Piece]) -> list[int]:
+def _by_stride(pieces: Sequence[PairAtom]) -> list[int]:
     """Return the places of pieces in the order of their strides in the first array."""
     return sorted(range(len(pieces)), key=lambda place: pieces[place].stride)
 
 
-def _way(before: Shape, after: Shape, pieces: Sequence[Piece], dims: Sequence[Dim]) -> Way:
+def _way(before: Shape, after: Shape, pieces: Sequence[PairAtom], dims: Sequence[Dim]) -> Way:
     """Return the way that moves pieces of these dims, with the dims of 1 kept in place if both shapes have as many."""
     placed = [
         (piece.source, -piece.stride, piece.out, -piece.out_stride, dim)
@@ -500,7 +500,7 @@ def _way(before: Shape, after: Shape, pieces: Sequence[Piece], dims: Sequence[Di
     return shortest(before, tuple(each[4] for each in row), order_of(row, column), after)
 
 
-def _pieces(pair: Pair) -> list[Piece] | None:
+def _pieces(pair: Pair) -> list[PairAtom] | None:
     """Return the pieces of a pair in the order of the second array; None if a cut falls across an atom."""
     outs: Any = cut([Atom(*atom) for atom in pair.atoms], pair.after, Known())
     parts = sorted(chain(*outs or ()), key=lambda atom: -atom.stride)
@@ -508,14 +508,14 @@ def _pieces(pair: Pair) -> list[Piece] | None:
     if outs is None or sources is None:
         return None
     ends = {part.size * part.stride: (source, part) for source, axis in enumerate(sources) for part in axis}
-    pieces, out_stride = list[Piece](), prod(pair.after)
+    pieces, out_stride = list[PairAtom](), prod(pair.after)
     for out, axis in enumerate(outs):
         for atom in axis:
             end = atom.size * atom.stride
             while end != atom.stride:
                 source, part = ends[end]
                 end, out_stride = part.stride, out_stride // part.size
-                pieces.append(Piece(source, out, part.size, part.stride, out_stride))
+                pieces.append(PairAtom(source, out, part.size, part.stride, out_stride))
     return pieces
 
 

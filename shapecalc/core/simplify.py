@@ -584,7 +584,7 @@ class Simplification(Record):
         }
 
 
-class Piece(Record):
+class Section(Record):
     """A part of a chain: one of its ops as it was asked, or moves that stand for some of them."""
 
     before: Shape
@@ -629,7 +629,7 @@ class _Search:
         self.words = Words(chain)
         written = [layout.Moves(trace.input, moves).rewritten(self.known.settled) for trace, moves in moved]
         self.pieces = tuple(
-            [Piece(each.input, each.moves, (trace,), True) for each, trace in zip(written, chain.traces, strict=True)]
+            [Section(each.input, each.moves, (trace,), True) for each, trace in zip(written, chain.traces, strict=True)]
         )
 
     def simplification(self) -> Simplification:
@@ -654,15 +654,15 @@ class _Search:
             proved, after = found.chain, found.after
         return Simplification(proved, before, after, shorter=True)
 
-    def _cost(self, plan: Pieces) -> Cost:
+    def _cost(self, plan: Sections) -> Cost:
         moves = [move for piece in plan for move in piece.moves]
         return cost_of(self.pieces[0].before, moves, self.known, self.item)
 
-    def _count(self, plan: Pieces) -> int:
+    def _count(self, plan: Sections) -> int:
         """Return how many stages a plan is written in."""
         return sum(1 if piece.kept else len(self.words.stages(piece.moves)) for piece in plan)
 
-    def _plan(self) -> Pieces:
+    def _plan(self) -> Sections:
         """Return the pieces that weigh least between those that stay; at least one stage, since a chain has one."""
         spans = [tuple(span) for _, span in groupby(self.pieces, _can_be_exchanged)]
         plan = [piece for span in spans for piece in (self._shortest(span) if _can_be_exchanged(span[0]) else span)]
@@ -670,9 +670,9 @@ class _Search:
             plan[-1] = replace(plan[-1], moves=(Reshape(plan[-1].before),))
         return tuple(plan)
 
-    def _shortest(self, span: Pieces) -> Pieces:
+    def _shortest(self, span: Sections) -> Sections:
         """Return the pieces that do what a span does and weigh least; of as many, the fewest that are new."""
-        best: dict[int, tuple[Weight, Pieces]] = {0: ((0, 0, 0), ())}
+        best: dict[int, tuple[Weight, Sections]] = {0: ((0, 0, 0), ())}
         for start, piece in enumerate(span):
             sum_, pieces = best[start]
             for stop, each in [(start + 1, piece), *self._exchanges(span, start)]:
@@ -682,7 +682,7 @@ class _Search:
                     best[stop] = weight, (*pieces, each)
         return best[len(span)][1]
 
-    def _exchanges(self, span: Pieces, start: int) -> Iterator[tuple[int, Piece]]:
+    def _exchanges(self, span: Sections, start: int) -> Iterator[tuple[int, Section]]:
         """Yield pieces that do what the stages from one on do together, each with the stage that comes after them."""
         known, before = self.known, span[start].before
         empty, shape = 0 in before, before
@@ -700,7 +700,7 @@ class _Search:
             elif stop - start <= WIDEST or stop == len(span):
                 made = self._forms(before, view, shape)
             traces = tuple([each.traces[0] for each in span[start:stop]])
-            yield from ((stop, Piece(before, moves, traces)) for moves in made)
+            yield from ((stop, Section(before, moves, traces)) for moves in made)
 
     def _farthest(self, start: int, view: View) -> int:
         """Return how many stages from one on may be exchanged at once."""
@@ -713,7 +713,7 @@ class _Search:
             return ()
         return forms(before, view.axes, after, self.known, shuffled=self.goal is Goal.SHUFFLES)
 
-    def _proved(self, plan: Pieces) -> Chain | None:
+    def _proved(self, plan: Sections) -> Chain | None:
         """Return the answer to a plan; None if it is refused, or a piece not proved to do what it stands for."""
         found = self._answer(plan)
         if found is None or found.problem:
@@ -728,7 +728,7 @@ class _Search:
             shape = theirs.output or ()
         return found
 
-    def _answer(self, plan: Pieces) -> Chain | None:
+    def _answer(self, plan: Sections) -> Chain | None:
         """Return the answer to a plan; None if it cannot be asked."""
         requests: list[Request] = []
         for piece in plan:
@@ -749,21 +749,21 @@ def _shape_of(move: Move) -> Shape:
     return move.shape if isinstance(move, Reshape | Expand) else ()
 
 
-def _can_be_exchanged(piece: Piece) -> bool:
+def _can_be_exchanged(piece: Section) -> bool:
     """Say whether a piece moves elements, as all ops do but `shape`."""
     return not any(isinstance(move, Dims) for move in piece.moves)
 
 
-def _widest(pieces: Pieces) -> int:
+def _widest(pieces: Sections) -> int:
     """Return the most dims that a tensor on the way through pieces has."""
     return max([len(shape) for piece in pieces for shape in (piece.before, *map(_shape_of, piece.moves))], default=0)
 
 
-def _weight(piece: Piece, goal: Goal) -> int:
+def _weight(piece: Section, goal: Goal) -> int:
     if goal is Goal.SHUFFLES:
         return shuffles(piece.before, piece.moves)
     return sum(isinstance(move, Permute) for move in piece.moves)
 
 
-Pieces = tuple["Piece", ...]
+Sections = tuple["Section", ...]
 Weight = tuple[int, int, int]

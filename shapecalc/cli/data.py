@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from shapecalc.cli.output import Meter, file_error, put, put_json, tell
-from shapecalc.core.follow import follow, follow_back, index_text
+from shapecalc.core.examples import follow, follow_back, index_text
 from shapecalc.core.moves import Dims
 from shapecalc.core.problem import DIFFERS, Problem, ShapeError, misuse
 from shapecalc.core.text import brief, read_axes, shape_text, visible

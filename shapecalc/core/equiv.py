@@ -34,7 +34,7 @@ from shapecalc.core.dims import (
 from shapecalc.core.examples import ascending_sizes, multiplied_sizes
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.layout import Atoms, Moves, View, position, positions
-from shapecalc.core.moves import Roll, unravel
+from shapecalc.core.moves import Index, Roll, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record, replace
 from shapecalc.core.resolve import ask_chain
@@ -74,13 +74,8 @@ def volume(chain: Moves) -> int:
     return max(int(str(product(shape))) for shape in chain.shapes)
 
 
-def lines_up(chain: Moves) -> bool:
-    """Say whether no move of numbers mixes or rolls axes, so that the view of the output alone tells all."""
-    return chain.view(Known()).is_plain
-
-
 def difference(first: Moves, second: Moves, sizes: Mapping[str, int], *, lined_up: bool) -> Counterexample | None:
-    """Return where two chains of numbers differ; None if they do not. `lined_up` says that both line up.
+    """Return where two chains of numbers differ; None if they do not. `lined_up` says that no axes mix or roll.
 
     >>> import shapecalc as sc
     >>> from shapecalc.core.equiv import moves_of
@@ -151,9 +146,6 @@ def _along(atoms: Atoms, place: int) -> int:
 
 def _element(view: View, index: Index) -> int:
     return view.first + sum(_along(axis, place) for axis, place in zip(view.axes, index, strict=True))
-
-
-Index = tuple[int, ...]
 
 
 # Pairs of chains as texts: the second may begin with `|`, and then has the first's input.
@@ -394,7 +386,7 @@ class _Pair:
             first, second = (chain.rewritten(sizes) for chain in self.moved)
             if not all_known(first.dims + second.dims) or volume(first) > INT64_MAX:
                 continue
-            lined_up = lines_up(first) and lines_up(second)
+            lined_up = first.view(Known()).is_plain and second.view(Known()).is_plain
             room -= 0 if lined_up else max(volume(first), volume(second))
             if room < 0:
                 return

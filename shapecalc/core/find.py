@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, pairwise, permutations
 from itertools import product as every
 from math import factorial, prod
+from operator import attrgetter
 from string import ascii_uppercase
 from typing import Any
 
 from shapecalc.core.conditions import Conditions, Known, Never, combine, equal
 from shapecalc.core.dims import Dim, Shape, all_known, named_dim, names, product, quotient, substitute
-from shapecalc.core.layout import Atom, cut, pieces, regrouping
+from shapecalc.core.layout import Atom, SharedAtom, cut, pieces, regrouping
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import read_shape, shape_text
@@ -26,18 +27,7 @@ MOST_TRIED = 200_000
 """The most pairs of axes that are looked at."""
 
 
-class Part(Record):
-    """What an input axis and an output axis have in common."""
-
-    source: int
-    out: int
-    size: Dim
-
-    def __hash__(self) -> int:
-        return hash((self.source, self.out))
-
-
-Parts = frozenset[Part]
+Parts = frozenset[SharedAtom]
 
 
 class Splits(Record):
@@ -91,9 +81,7 @@ def in_order(before: Shape, after: Shape) -> Parts | None:
     [(0, 0, 2), (1, 0, 2), (1, 1, 3)]
     """
     rows = pieces(before, after)
-    if rows is None:
-        return None
-    return frozenset([Part(piece.source, out, piece.size) for out, row in enumerate(rows) for piece in row])
+    return None if rows is None else frozenset(chain(*rows))
 
 
 def _open(shape: Shape) -> list[int]:
@@ -146,7 +134,7 @@ def _matched(rest: Rest, source: int, out: int, size: Dim) -> Rest:
     """Return what is left once a part of this size is taken from an input axis and put into an output axis."""
     before, after = list(rest.before), list(rest.after)
     before[source], after[out] = quotient(before[source], size), quotient(after[out], size)
-    return Rest(tuple(before), tuple(after), rest.parts | {Part(source, out, size)})
+    return Rest(tuple(before), tuple(after), rest.parts | {SharedAtom(source, out, size)})
 
 
 # Which chains lead from one shape to another: first the reshape alone, then those with one transpose.
@@ -314,18 +302,15 @@ def _ones(before: Shape, after: Shape) -> Parts:
     sources, outs = ([axis for axis, dim in enumerate(shape) if dim == 1] for shape in (before, after))
     if len(sources) != len(outs):
         return frozenset()
-    return frozenset(Part(source, out, 1) for source, out in zip(sources, outs, strict=True))
+    return frozenset(SharedAtom(source, out, 1) for source, out in zip(sources, outs, strict=True))
 
 
 def _orders(parts: Parts) -> Iterator[Order]:
     """Yield the parts in every order inside their axes, the natural one first."""
-    rows, columns = _by_source(parts), _by_out(parts)
-    for row in _arranged(rows):
-        for column in _arranged(columns):
-            yield row, column
+    yield from ((row, column) for row in _arranged(_by(parts, "source")) for column in _arranged(_by(parts, "out")))
 
 
-def _arranged(groups: list[list[Part]]) -> Iterator[tuple[Part, ...]]:
+def _arranged(groups: list[list[SharedAtom]]) -> Iterator[tuple[SharedAtom, ...]]:
     """Yield the parts of all groups, each group in the first `MOST_ORDERED` of its orders."""
     for arranged in every(*(islice(permutations(group), MOST_ORDERED) for group in groups)):
         yield tuple(chain(*arranged))
@@ -333,20 +318,16 @@ def _arranged(groups: list[list[Part]]) -> Iterator[tuple[Part, ...]]:
 
 def _orders_count(parts: Parts) -> int:
     """Return in how many orders the parts can stand inside their axes."""
-    return prod(factorial(len(group)) for group in (*_by_source(parts), *_by_out(parts)))
+    return prod(factorial(len(group)) for group in (*_by(parts, "source"), *_by(parts, "out")))
 
 
-def _by_source(parts: Parts) -> list[list[Part]]:
-    ordered = sorted(parts, key=lambda part: (part.source, part.out))
-    return [list(group) for _, group in groupby(ordered, key=lambda part: part.source)]
+def _by(parts: Parts, side: str) -> list[list[SharedAtom]]:
+    """Return the parts of each axis of one side, in the order of the other side's axes."""
+    ordered = sorted(sorted(parts, key=lambda part: (part.source, part.out)), key=attrgetter(side))
+    return [list(group) for _, group in groupby(ordered, key=attrgetter(side))]
 
 
-def _by_out(parts: Parts) -> list[list[Part]]:
-    ordered = sorted(parts, key=lambda part: (part.out, part.source))
-    return [list(group) for _, group in groupby(ordered, key=lambda part: part.out)]
-
-
-Order = tuple[tuple[Part, ...], tuple[Part, ...]]
+Order = tuple[tuple[SharedAtom, ...], tuple[SharedAtom, ...]]
 """Parts as they lie in the input, and as they lie in the output."""
 
 
@@ -371,7 +352,7 @@ class Pair(Record):
         return tuple(size for size, _ in ordered), order_of(ordered, self.atoms)
 
 
-class Piece(Record):
+class PairAtom(Record):
     """A part that lies inside one axis of both arrays, with its stride in each."""
 
     source: int
@@ -471,7 +452,7 @@ def named_way(pairs: Sequence[Pair]) -> Fitting:
 SIDES = "source", "out"
 
 
-def _merged_dims(pieces: Sequence[Piece], dims: Sequence[Dim], side: str, rank: int) -> Shape:
+def _merged_dims(pieces: Sequence[PairAtom], dims: Sequence[Dim], side: str, rank: int) -> Shape:
     """Return the dims of the axes that pieces make up on one side."""
     return tuple(
         product([dim for piece, dim in zip(pieces, dims, strict=True) if getattr(piece, side) == axis])
@@ -479,7 +460,7 @@ def _merged_dims(pieces: Sequence[Piece], dims: Sequence[Dim], side: str, rank: 
     )
 
 
-def _dims(sizes: Sequence[Sizes], model: Sequence[Piece]) -> list[Dim]:
+def _dims(sizes: Sequence[Sizes], model: Sequence[PairAtom]) -> list[Dim]:
     """Return a dim for each piece: its size, or a name of its own if the sizes differ."""
     order = sorted(range(len(model)), key=lambda place: (model[place].source, -model[place].stride))
     free = map(named_dim, chain(ascii_uppercase, (f"A{count}" for count in range(len(order)))))
@@ -487,7 +468,7 @@ def _dims(sizes: Sequence[Sizes], model: Sequence[Piece]) -> list[Dim]:
     return [found[place] for place in range(len(model))]
 
 
-def _sizes_like(model: Sequence[Piece], pieces: Sequence[Piece]) -> Sizes | None:
+def _sizes_like(model: Sequence[PairAtom], pieces: Sequence[PairAtom]) -> Sizes | None:
     """Return the sizes of pieces in the order of other ones, 1 for those that are missing; None if they do not fit."""
     waiting = list(pieces)
     sizes, present = [], []
@@ -500,12 +481,12 @@ def _sizes_like(model: Sequence[Piece], pieces: Sequence[Piece]) -> Sizes | None
     return None if waiting or _by_stride(present) != _by_stride(pieces) else tuple(sizes)
 
 
-def _by_stride(pieces: Sequence[Piece]) -> list[int]:
+def _by_stride(pieces: Sequence[PairAtom]) -> list[int]:
     """Return the places of pieces in the order of their strides in the first array."""
     return sorted(range(len(pieces)), key=lambda place: pieces[place].stride)
 
 
-def _way(before: Shape, after: Shape, pieces: Sequence[Piece], dims: Sequence[Dim]) -> Way:
+def _way(before: Shape, after: Shape, pieces: Sequence[PairAtom], dims: Sequence[Dim]) -> Way:
     """Return the way that moves pieces of these dims, with the dims of 1 kept in place if both shapes have as many."""
     placed = [
         (piece.source, -piece.stride, piece.out, -piece.out_stride, dim)
@@ -519,7 +500,7 @@ def _way(before: Shape, after: Shape, pieces: Sequence[Piece], dims: Sequence[Di
     return shortest(before, tuple(each[4] for each in row), order_of(row, column), after)
 
 
-def _pieces(pair: Pair) -> list[Piece] | None:
+def _pieces(pair: Pair) -> list[PairAtom] | None:
     """Return the pieces of a pair in the order of the second array; None if a cut falls across an atom."""
     outs: Any = cut([Atom(*atom) for atom in pair.atoms], pair.after, Known())
     parts = sorted(chain(*outs or ()), key=lambda atom: -atom.stride)
@@ -527,14 +508,14 @@ def _pieces(pair: Pair) -> list[Piece] | None:
     if outs is None or sources is None:
         return None
     ends = {part.size * part.stride: (source, part) for source, axis in enumerate(sources) for part in axis}
-    pieces, out_stride = list[Piece](), prod(pair.after)
+    pieces, out_stride = list[PairAtom](), prod(pair.after)
     for out, axis in enumerate(outs):
         for atom in axis:
             end = atom.size * atom.stride
             while end != atom.stride:
                 source, part = ends[end]
                 end, out_stride = part.stride, out_stride // part.size
-                pieces.append(Piece(source, out, part.size, part.stride, out_stride))
+                pieces.append(PairAtom(source, out, part.size, part.stride, out_stride))
     return pieces
 
 

@@ -114,38 +114,6 @@ def contiguous_strides(shape: Shape) -> Shape:
     return tuple(strides[::-1][: len(shape)])
 
 
-def axes_after(axes: Axes, move: Move, before: Shape, known: Known) -> Axes:
-    """Return the axes of a tensor of shape `before` after a move; no dim of it may be 0.
-
-    Raises `ShapeError` (usage) for op `shape`, which moves no elements, and for moves that leave elements out or
-    begin elsewhere: `views` has those.
-    """
-    if isinstance(move, Permute):
-        return tuple([axes[axis] for axis in move.axes])
-    if isinstance(move, Expand):
-        return _expanded(axes, before, move.shape)
-    if isinstance(move, Reshape):
-        return regroup(axes, move.shape, known)
-    if isinstance(move, Dims):
-        raise misuse("shape returns dims, so no element moves")
-    raise misuse("axes are not enough to say where a tensor begins after select, slice, split, flip or roll")
-
-
-def axes_through(shape: Shape, moves: Iterable[Move], known: Known) -> Axes:
-    """Return the axes of a tensor of `shape` after all of the moves, in the fewest atoms; no dim of it may be 0.
-
-    Raises `ShapeError` (usage) for op `shape`.
-
-    >>> from shapecalc.core.conditions import Known
-    >>> len(axes_through((2, 3, 4), [Permute((1, 0, 2)), Reshape((3, 8))], Known())[1])
-    2
-    """
-    axes = axes_of(shape)
-    for move in moves:
-        axes, shape = axes_after(axes, move, shape, known), move.after(shape)
-    return normal(axes, known)
-
-
 def _expanded(axes: Axes, before: Shape, after: Shape) -> Axes:
     new = len(after) - len(axes)
     sizes, old = (1,) * new + before, ((),) * new + axes
@@ -418,7 +386,13 @@ class View(Record):
             return picking.view([axis for axis, size in zip(axes, move.sizes, strict=True) if size is not None], self)
         if isinstance(move, Roll):
             return _rolled(self, move.axis, move.shift, known)
-        return View(axes_after(self.axes, move, before, known), self.offset, self.fixed)
+        if isinstance(move, Dims):
+            raise misuse("shape returns dims, so no element moves")
+        if isinstance(move, Permute):
+            return View(tuple([self.axes[axis] for axis in move.axes]), self.offset, self.fixed)
+        expanded = isinstance(move, Expand)
+        made = _expanded(self.axes, before, move.shape) if expanded else regroup(self.axes, move.shape, known)
+        return View(made, self.offset, self.fixed)
 
     def normal(self, known: Known) -> View:
         """Return the view in the fewest atoms. Views that mix and roll nothing read the same if they are equal."""
@@ -792,14 +766,18 @@ class Group(Record):
         return "mix into" if self.mixes else "split and merge into"
 
 
-class Piece(Record):
-    """A part of an axis, or a whole one, that a reshape keeps together."""
+class SharedAtom(Record):
+    """What an input axis and an output axis have in common."""
 
     source: int
+    out: int
     size: Dim
 
+    def __hash__(self) -> int:
+        return hash((self.source, self.out))
 
-def pieces(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[tuple[Piece, ...], ...] | None:
+
+def pieces(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[tuple[SharedAtom, ...], ...] | None:
     """Return the pieces that make up each dim of `after`, in the order of the elements; None if the axes mix.
 
     A dim of 1 has no piece.
@@ -811,15 +789,15 @@ def pieces(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[tuple[Piece, ..
     made = cut([Atom(size, 0) for size in before if size != 1], after, Known((*before, *after)))
     if made is None:
         return None
-    found, source = list[tuple[Piece, ...]](), -1
+    found, source = list[tuple[SharedAtom, ...]](), -1
     rest: Dim = 1
-    for atoms in made:
+    for out, atoms in enumerate(made):
         row = []
         for atom in atoms:
             while rest == 1:
                 source += 1
                 rest = before[source]
-            row.append(Piece(source, substitute(atom.size, {EMPTY: 0})))
+            row.append(SharedAtom(source, out, substitute(atom.size, {EMPTY: 0})))
             rest = quotient(rest, atom.size)
         found.append(tuple(row))
     return tuple(found)

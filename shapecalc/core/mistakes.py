@@ -12,13 +12,12 @@ from typing import TypeAlias
 from shapecalc.core.answers import Chain, Request, Stage, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.follow import follow
-from shapecalc.core.moves import Permute
+from shapecalc.core.examples import follow
+from shapecalc.core.moves import Index, Permute
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve, resolve_chain
 from shapecalc.core.rules import COPIED_ZERO
 
-Index: TypeAlias = tuple[int, ...]
 Misread: TypeAlias = tuple[Request, str]
 """A request as somebody read it who made a mistake, and one sentence that names the mistake."""
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, pairwise
 from typing import Any, TypeVar
 
+from shapecalc.core import layout
 from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.commands import chain_text
 from shapecalc.core.conditions import Conditions, Known
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Zero, bytes_of
-from shapecalc.core.dims import Dim, Shape, monomial, names, plain, product, quotient, rewrite
+from shapecalc.core.dims import Dim, Shape, monomial, names, plain, product, quotient
 from shapecalc.core.equiv import stands_for
 from shapecalc.core.find import order_of
 from shapecalc.core.layout import Atom, Atoms, Axes, View, contiguous_strides, merge, view_of
@@ -237,28 +238,15 @@ def _copied(shape: Shape, moves: Iterable[Move], known: Known) -> Iterator[Dim]:
 # each other within an axis of the input or of the output form paths that share nothing. Repeated axes come last.
 
 
-class Spread(Record):
-    """What the axes of a tensor are before and after dims of 1 are repeated."""
-
-    axes: Axes
-    """The axes before, without what is repeated."""
-    thin: Shape
-    wide: Shape
-
-    def without(self, count: int) -> Spread:
-        """Return the spread with the first axes only after the repeat, which can add them itself."""
-        return Spread(self.axes[count:], self.thin[count:], self.wide)
-
-
 def forms(before: Shape, axes: Axes, after: Shape, known: Known, *, shuffled: bool = False) -> Iterator[Moves]:
     """Yield moves that make axes of `after`, which hold all atoms of a tensor of shape `before`; none if axes mix.
 
     The first are of the fewest stages; `shuffled` asks for what one Shuffle can do, too.
 
-    >>> from shapecalc.core.layout import axes_through
+    >>> from shapecalc.core.layout import view_through
     >>> from shapecalc.core.conditions import Known
     >>> moves = [Permute((1, 0)), Reshape((3, 1, 2)), Permute((2, 1, 0))]
-    >>> list(forms((2, 3), axes_through((2, 3), moves, Known()), (2, 1, 3), Known()))
+    >>> list(forms((2, 3), view_through((2, 3), moves, Known()).axes, (2, 1, 3), Known()))
     [(Reshape(shape=(2, 1, 3)),)]
     """
     if 0 in after:
@@ -266,12 +254,12 @@ def forms(before: Shape, axes: Axes, after: Shape, known: Known, *, shuffled: bo
         return
     if any(atom.base for axis in axes for atom in axis):
         return
-    spread = _spread(axes, after)
-    new = next((place for place, dim in enumerate(spread.wide) if dim == spread.thin[place]), len(spread.wide))
-    for each in (spread, spread.without(new)) if new else (spread,):
-        for way in _ways(before, each, known, shuffled):
-            repeat = () if each.thin == each.wide else (Expand(each.wide),)
-            yield (*way, *repeat, *_reshape(each.wide, after))
+    axes, thin, wide = _before_repeat(axes, after)
+    added = next((place for place, dim in enumerate(wide) if dim == thin[place]), len(wide))
+    for first in dict.fromkeys((0, added)):  # the repeat can add the first axes itself
+        repeat = () if thin[first:] == wide else (Expand(wide),)
+        for moves in _unrepeated(before, axes[first:], thin[first:], known, shuffled):
+            yield (*moves, *repeat, *_reshape(wide, after))
 
 
 def forms_alone(before: Shape, move: Move) -> Iterator[Moves]:
@@ -292,20 +280,22 @@ def _transpose(axes: Order) -> tuple[Permute, ...]:
     return () if list(axes) == sorted(axes) else (Permute(tuple(axes)),)
 
 
-def _spread(axes: Axes, after: Shape) -> Spread:
-    """Return the axes before and after the repeat. An axis that is repeated in part is split into its atoms."""
+def _before_repeat(axes: Axes, after: Shape) -> tuple[Axes, Shape, Shape]:
+    """Return the axes and the shape before dims of 1 are repeated, and the shape after.
+
+    An axis that is repeated in part is split into its atoms.
+    """
     whole = all(len(axis) < 2 or all(atom.stride != 0 for atom in axis) for axis in axes)
     if not whole:
         axes = tuple([(atom,) if atom else () for axis in axes for atom in axis or (None,)])
         after = tuple([axis[0].size if axis else 1 for axis in axes])
     kept = tuple([tuple([atom for atom in axis if atom.stride != 0]) for axis in axes])
     thin = tuple([dim if left or not axis else 1 for dim, axis, left in zip(after, axes, kept, strict=True)])
-    return Spread(kept, thin, after)
+    return kept, thin, after
 
 
-def _ways(before: Shape, spread: Spread, known: Known, shuffled: bool) -> Iterator[Moves]:
-    """Yield the ways from a shape to axes that repeat nothing: the one of the fewest stages, and a Shuffle's."""
-    axes, after = spread.axes, spread.thin
+def _unrepeated(before: Shape, axes: Axes, after: Shape, known: Known, shuffled: bool) -> Iterator[Moves]:
+    """Yield moves to axes that repeat nothing: those of the fewest stages, and a Shuffle's."""
     column = merge(chain(*axes))
     if len(column) < 2:
         yield _reshape(before, after)
@@ -404,36 +394,29 @@ def _moved_last(axes: Axes, before: Shape, after: Shape) -> Moves | None:
     return (*_reshape(before, split), Permute(order_of(order, range(len(order)))))
 
 
-class Unit(Record):
-    """Neighbouring axes of the input that stay together, and the atoms that they hold."""
-
-    axes: tuple[int, ...]
-    atoms: Atoms
-
-
 def _shuffled(before: Shape, axes: Axes, after: Shape, known: Known) -> Iterator[Moves]:
     """Yield the transpose, reshape and transpose that one Shuffle can do, if there are any."""
     row = _in_order(tuple(chain(*axes)))
     units = _units(before, row, known) if row else []
-    ends = {_end(atom): (atom, atom.stride) for unit in units for atom in unit.atoms}
+    ends = {_end(atom): (atom, atom.stride) for _, atoms in units for atom in atoms}
     parts = [[part for atom in axis for part in _covering(atom, ends) or ()] for axis in axes]
-    path = _path([*(unit.atoms for unit in units), *parts])
+    path = _path([*(atoms for _, atoms in units), *parts])
     if not path:
         return
     place = {atom: at for at, atom in enumerate(path)}
-    first = [axis for unit in sorted(units, key=lambda unit: place[unit.atoms[0]]) for axis in unit.axes]
+    first = [axis for together, _ in sorted(units, key=lambda each: place[each[1][0]]) for axis in together]
     filled = iter(sorted((out for out, part in enumerate(parts) if part), key=lambda out: place[parts[out][0]]))
     middle = [next(filled) if part else out for out, part in enumerate(parts)]
     moved, shape = tuple([before[axis] for axis in first]), tuple([after[out] for out in middle])
     yield (*_transpose(first), *_reshape(moved, shape), *_transpose(order_of(middle, range(len(middle)))))
 
 
-def _units(before: Shape, row: Atoms, known: Known) -> list[Unit]:
-    """Return the axes of the input with their atoms, which are cut where an axis ends inside one.
+def _units(before: Shape, row: Atoms, known: Known) -> list[tuple[list[int], list[Atom]]]:
+    """Return neighbouring axes of the input that stay together, with their atoms, cut where an axis ends inside one.
 
     Axes that end inside of atoms and cannot cut them stay with the next axis.
     """
-    units, left = list[Unit](), list(row[::-1])
+    units, left = list[tuple[list[int], list[Atom]]](), list(row[::-1])
     axes, atoms, rest = list[int](), list[Atom](), product(())
     for axis, dim in enumerate(before):
         axes.append(axis)
@@ -448,10 +431,10 @@ def _units(before: Shape, row: Atoms, known: Known) -> list[Unit]:
             atoms.append(Atom(rest, product((atom.stride, inner))))
             rest = 1
         if rest == 1 and atoms:
-            units.append(Unit(tuple(axes), tuple(atoms)))
+            units.append((axes, atoms))
             axes, atoms = [], []
-    last = units.pop() if units else Unit((), ())
-    return [*units, Unit(last.axes + tuple(axes), last.atoms + tuple(atoms))]
+    last_axes, last_atoms = units.pop() if units else ([], [])
+    return [*units, (last_axes + axes, last_atoms + atoms)]
 
 
 def _path(rows: Iterable[Sequence[Atom]]) -> list[Atom] | None:
@@ -492,11 +475,11 @@ class Words:
         }
         self.has_shuffles = any(request.op == "shuffle" for request in requests)
 
-    def stages(self, moves: MoveRow) -> list[list[Move]]:
+    def stages(self, moves: Sequence[Move]) -> list[list[Move]]:
         """Return moves as they are written, stage by stage: a Shuffle's together if the chain has Shuffles."""
         return runs(moves, lambda move: move) if self.has_shuffles else [[move] for move in moves]
 
-    def requests(self, shape: Shape, moves: MoveRow) -> list[Request] | None:
+    def requests(self, shape: Shape, moves: Sequence[Move]) -> list[Request] | None:
         """Return the requests that ask for moves of a tensor of `shape`; None if one of them cannot be asked for."""
         made = list[Request]()
         for stage in self.stages(moves):
@@ -560,9 +543,6 @@ def _switch(op: str, dialect: str, asked: bool | None, *, literal: bool) -> bool
     return None if wanted == row.switch.default else wanted
 
 
-MoveRow = Sequence[Move]
-
-
 # Simplification: an equal chain with the fewest transposes, Shuffles or bytes moved, and then the fewest stages.
 #
 # Neighbouring stages are exchanged for one of the forms of what they do together, wherever that makes the chain
@@ -604,7 +584,7 @@ class Simplification(Record):
         }
 
 
-class Piece(Record):
+class Section(Record):
     """A part of a chain: one of its ops as it was asked, or moves that stand for some of them."""
 
     before: Shape
@@ -647,11 +627,9 @@ class _Search:
         dims = [dim for trace, moves in moved for shape in (trace.input, *map(_shape_of, moves)) for dim in shape]
         self.known = Known(dict.fromkeys(dims), chain.conditions)
         self.words = Words(chain)
+        written = [layout.Moves(trace.input, moves).rewritten(self.known.settled) for trace, moves in moved]
         self.pieces = tuple(
-            [
-                Piece(self._put_in(trace.input), tuple(map(self._settled, moves)), (trace,), True)
-                for trace, moves in moved
-            ]
+            [Section(each.input, each.moves, (trace,), True) for each, trace in zip(written, chain.traces, strict=True)]
         )
 
     def simplification(self) -> Simplification:
@@ -676,27 +654,15 @@ class _Search:
             proved, after = found.chain, found.after
         return Simplification(proved, before, after, shorter=True)
 
-    def _put_in(self, shape: Shape) -> Shape:
-        settled = self.known.settled
-        return tuple([rewrite(dim, settled) for dim in shape]) if settled else shape
-
-    def _settled(self, move: Move) -> Move:
-        if isinstance(move, Reshape | Expand):
-            return type(move)(self._put_in(move.shape))
-        if isinstance(move, Pick):
-            sizes = [None if size is None else rewrite(size, self.known.settled) for size in move.sizes]
-            return Pick(self._put_in(move.starts), move.steps, tuple(sizes))
-        return move
-
-    def _cost(self, plan: Pieces) -> Cost:
+    def _cost(self, plan: Sections) -> Cost:
         moves = [move for piece in plan for move in piece.moves]
         return cost_of(self.pieces[0].before, moves, self.known, self.item)
 
-    def _count(self, plan: Pieces) -> int:
+    def _count(self, plan: Sections) -> int:
         """Return how many stages a plan is written in."""
         return sum(1 if piece.kept else len(self.words.stages(piece.moves)) for piece in plan)
 
-    def _plan(self) -> Pieces:
+    def _plan(self) -> Sections:
         """Return the pieces that weigh least between those that stay; at least one stage, since a chain has one."""
         spans = [tuple(span) for _, span in groupby(self.pieces, _can_be_exchanged)]
         plan = [piece for span in spans for piece in (self._shortest(span) if _can_be_exchanged(span[0]) else span)]
@@ -704,9 +670,9 @@ class _Search:
             plan[-1] = replace(plan[-1], moves=(Reshape(plan[-1].before),))
         return tuple(plan)
 
-    def _shortest(self, span: Pieces) -> Pieces:
+    def _shortest(self, span: Sections) -> Sections:
         """Return the pieces that do what a span does and weigh least; of as many, the fewest that are new."""
-        best: dict[int, tuple[Weight, Pieces]] = {0: ((0, 0, 0), ())}
+        best: dict[int, tuple[Weight, Sections]] = {0: ((0, 0, 0), ())}
         for start, piece in enumerate(span):
             sum_, pieces = best[start]
             for stop, each in [(start + 1, piece), *self._exchanges(span, start)]:
@@ -716,7 +682,7 @@ class _Search:
                     best[stop] = weight, (*pieces, each)
         return best[len(span)][1]
 
-    def _exchanges(self, span: Pieces, start: int) -> Iterator[tuple[int, Piece]]:
+    def _exchanges(self, span: Sections, start: int) -> Iterator[tuple[int, Section]]:
         """Yield pieces that do what the stages from one on do together, each with the stage that comes after them."""
         known, before = self.known, span[start].before
         empty, shape = 0 in before, before
@@ -734,7 +700,7 @@ class _Search:
             elif stop - start <= WIDEST or stop == len(span):
                 made = self._forms(before, view, shape)
             traces = tuple([each.traces[0] for each in span[start:stop]])
-            yield from ((stop, Piece(before, moves, traces)) for moves in made)
+            yield from ((stop, Section(before, moves, traces)) for moves in made)
 
     def _farthest(self, start: int, view: View) -> int:
         """Return how many stages from one on may be exchanged at once."""
@@ -747,7 +713,7 @@ class _Search:
             return ()
         return forms(before, view.axes, after, self.known, shuffled=self.goal is Goal.SHUFFLES)
 
-    def _proved(self, plan: Pieces) -> Chain | None:
+    def _proved(self, plan: Sections) -> Chain | None:
         """Return the answer to a plan; None if it is refused, or a piece not proved to do what it stands for."""
         found = self._answer(plan)
         if found is None or found.problem:
@@ -762,7 +728,7 @@ class _Search:
             shape = theirs.output or ()
         return found
 
-    def _answer(self, plan: Pieces) -> Chain | None:
+    def _answer(self, plan: Sections) -> Chain | None:
         """Return the answer to a plan; None if it cannot be asked."""
         requests: list[Request] = []
         for piece in plan:
@@ -783,21 +749,21 @@ def _shape_of(move: Move) -> Shape:
     return move.shape if isinstance(move, Reshape | Expand) else ()
 
 
-def _can_be_exchanged(piece: Piece) -> bool:
+def _can_be_exchanged(piece: Section) -> bool:
     """Say whether a piece moves elements, as all ops do but `shape`."""
     return not any(isinstance(move, Dims) for move in piece.moves)
 
 
-def _widest(pieces: Pieces) -> int:
+def _widest(pieces: Sections) -> int:
     """Return the most dims that a tensor on the way through pieces has."""
     return max([len(shape) for piece in pieces for shape in (piece.before, *map(_shape_of, piece.moves))], default=0)
 
 
-def _weight(piece: Piece, goal: Goal) -> int:
+def _weight(piece: Section, goal: Goal) -> int:
     if goal is Goal.SHUFFLES:
         return shuffles(piece.before, piece.moves)
     return sum(isinstance(move, Permute) for move in piece.moves)
 
 
-Pieces = tuple["Piece", ...]
+Sections = tuple["Section", ...]
 Weight = tuple[int, int, int]

@@ -22,7 +22,7 @@ import numpy as np
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Shape
-from shapecalc.core.follow import waypoints
+from shapecalc.core.examples import moving_stages
 from shapecalc.core.moves import Dims, Move, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text
@@ -249,7 +249,7 @@ def samples(answer: Trace | Chain, data: Source | None = None) -> tuple[Sample, 
     >>> [sample.elements for sample in samples(sc.transpose((2, 3)))]
     [[[0, 1, 2], [3, 4, 5]], [[0, 3], [1, 4], [2, 5]]]
     """
-    way = waypoints(answer)
+    way = moving_stages(answer)
     output = answer.output or ()
     rank = max(len(answer.input), len(output))
     if rank > MOST_DIMS:

@@ -15,9 +15,9 @@ from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
 from shapecalc.core.ask import ask
 from shapecalc.core.commands import read_chain, read_stage, split
 from shapecalc.core.dims import Shape, product
+from shapecalc.core.examples import follow, follow_back
 from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.follow import follow, follow_back
 from shapecalc.core.mistakes import Mistake, misplacement_of, mistake_of
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.transpose import TAKEN_AXIS

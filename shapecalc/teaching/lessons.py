@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.follow import follow
+from shapecalc.core.examples import follow
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.text import NOT_SHOWN, brief, read_axes
 from shapecalc.teaching import judging

@@ -17,8 +17,7 @@ from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import all_known
-from shapecalc.core.examples import example_sizes
-from shapecalc.core.follow import index_text
+from shapecalc.core.examples import example_sizes, index_text
 from shapecalc.core.layout import Moves
 from shapecalc.core.moves import (
     Dims,

@@ -13,10 +13,9 @@ from shapecalc.core.conditions import Never, equal
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import KNOWN
 from shapecalc.core.dims import lowest_terms
-from shapecalc.core.examples import example_sizes
+from shapecalc.core.examples import example_sizes, follow
 from shapecalc.core.fixing import _cut, divisors_near, fixes, nearest_sizes, other_image, refused_request
 from shapecalc.core.fixing import answer as answer_with_hint
-from shapecalc.core.follow import follow
 from shapecalc.core.layout import regrouping
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import Clash, view_strides

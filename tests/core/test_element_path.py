@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from shapecalc.core.follow import follow, follow_back
+from shapecalc.core.examples import follow, follow_back
 from tests.core.drawing import drawn_chain, positions_of
 from tests.core.test_views import carried_out
 from tests.sampling import some_and_rest

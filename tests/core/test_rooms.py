@@ -22,7 +22,7 @@ DOOR = 5
 """The floor of what stands beside the folders: the package's own names and its entry point."""
 ROOMS = (
     *("record", "problem", "dims", "conditions", "text", "values", "moves", "layout", "origins"),
-    *("answers", "follow", "strides", "examples", "rules"),
+    *("answers", "strides", "examples", "rules"),
     *("dialects", "ops", "ask", "resolve", "commands", "code", "pattern", "compare", "fixing", "mistakes"),
     *("equiv", "find", "simplify", "cases"),
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.follow import follow, follow_back
+from shapecalc.core.examples import follow, follow_back
 from shapecalc.engine import run
 from shapecalc.engine.execute import samples
 

@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shapecalc.core.dims import all_known, product, substitute
-from shapecalc.core.examples import example_sizes
-from shapecalc.core.follow import follow, index_text
+from shapecalc.core.examples import example_sizes, follow, index_text
 from shapecalc.core.moves import Dims
 from shapecalc.core.problem import ShapeError
 from shapecalc.view.canvas import ASCII, UNICODE, clip

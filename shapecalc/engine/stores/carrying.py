@@ -22,7 +22,7 @@ import numpy as np
 
 import shapecalc
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.follow import waypoints
+from shapecalc.core.examples import moving_stages
 from shapecalc.core.moves import index_before
 from shapecalc.engine.arrays import FileError, split_store
 from shapecalc.engine.copying import tile_in_order
@@ -315,7 +315,7 @@ def first_difference(
     theirs, ours = _Reader(before), _Reader(after)
     for index, count in _every(after) if how == "all" else _sample(after):
         origin: Any = index
-        for _, shape, move in reversed(waypoints(answer)):
+        for _, shape, move in reversed(moving_stages(answer)):
             origin = index_before(origin, shape, move)
         expected, found = theirs.elements(origin, count), ours.elements(index, count)
         wrong = (_bytes(expected) != _bytes(found)).any(axis=1)

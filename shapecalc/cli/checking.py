@@ -19,23 +19,9 @@ from time import monotonic
 from typing import IO, Any
 
 from shapecalc.cli.output import BOM, Exit, put
+from shapecalc.core import cases
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.cases import (
-    DEFAULT,
-    Case,
-    Expectation,
-    answer_text,
-    case_of,
-    is_object,
-    met,
-    read_case,
-    read_default,
-    read_object,
-    request_text,
-    rewritten,
-    verdict_on,
-    wrong_output,
-)
+from shapecalc.core.cases import Case, Expectation
 from shapecalc.core.dims import plain
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
@@ -167,13 +153,13 @@ class Report:
         if self.style.json:
             self._json_of_line(number, case.id, answer, answer.problem, passed)
         elif passed is None and answer.output is not None:
-            self._lines.append(f"{answer_text(answer)}\n")
+            self._lines.append(f"{cases.answer_text(answer)}\n")
         if answer.problem and passed is None:
             message = str(answer.problem)
         elif passed is False and case.expected:
             message = _difference(case.expected, answer)
         else:
-            message = f"{answer_text(answer)} holds only under conditions" if doubtful else ""
+            message = f"{cases.answer_text(answer)} holds only under conditions" if doubtful else ""
         self._count(number, text, case.id, verdict, message)
 
     def add_misuse(self, number: int, text: str, case: Case, problem: Problem) -> None:
@@ -214,7 +200,7 @@ class Report:
             line = annotation(self.file, message, number) if annotated else self._message_line(number, message)
             self._lines.append(f"{line}\n")
         if self.style.junit:
-            title = brief(request_text(text)) if name is None else str(name)
+            title = brief(cases.request_text(text)) if name is None else str(name)
             self._add_testcase(number, title, message, failed=verdict is Verdict.FAILED)
 
     def _message_line(self, number: int, message: str) -> str:
@@ -244,15 +230,15 @@ def testcase(classname: str, name: str, message: str = "", *, failed: bool = Fal
 def _difference(expected: Expectation, answer: Trace | Chain) -> str:
     """Return what was expected, what was got, and why in one line."""
     if expected.same_as is not None and answer.problem is None:
-        verdict = verdict_on(expected.same_as, expected.options, answer)
+        verdict = cases.verdict_on(expected.same_as, expected.options, answer)
         return f"expected {brief_end(str(expected))}, got {verdict}"
-    wrong = wrong_output(expected, answer) if answer.output is not None else None
+    wrong = cases.wrong_output(expected, answer) if answer.output is not None else None
     if wrong is not None and wrong.by_pattern:
         return wrong.text
     named = answer.conditions and (
         expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
     )
-    got = answer_text(answer, conditions=bool(named))
+    got = cases.answer_text(answer, conditions=bool(named))
     return f"expected {brief_end(str(expected))}, got {brief_end(got)}{_reason(expected, answer)}"
 
 
@@ -322,7 +308,7 @@ def judge_block(block: Block, file: str, style: Style, defaults: Mapping[str, ob
 
 def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
     """Return the defaults in force after a block, given those at its start."""
-    if block.torn or DEFAULT.encode() not in block.data:
+    if block.torn or cases.DEFAULT.encode() not in block.data:
         return defaults
     for text in _text(block).split("\n"):
         if _is_default(text.strip(BLANK)):
@@ -340,12 +326,12 @@ def _bom(block: Block) -> bytes:
 
 
 def _is_default(text: str) -> bool:
-    return text.startswith(DEFAULT) and text[len(DEFAULT) :][:1] in ("", " ", "\t", "#")
+    return text.startswith(cases.DEFAULT) and text[len(cases.DEFAULT) :][:1] in ("", " ", "\t", "#")
 
 
 def _defaults_below(text: str, defaults: Mapping[str, object]) -> Mapping[str, object]:
     try:
-        return read_default(text, defaults)
+        return cases.read_default(text, defaults)
     except ShapeError:
         return defaults
 
@@ -389,7 +375,7 @@ class _Judge:
         """Judge a line that is neither blank nor a comment."""
         if text[0] == "@" and _is_default(text):
             try:
-                self.defaults = read_default(text, self.defaults)
+                self.defaults = cases.read_default(text, self.defaults)
             except ShapeError as error:
                 self.report.add_unread(number, text, error.problem)
             return
@@ -397,12 +383,12 @@ class _Judge:
         try:
             if not self.readable:
                 _check_bytes(text)
-            if is_object(text):
-                given = read_object(text)
+            if cases.is_object(text):
+                given = cases.read_object(text)
                 name = given.get("id")
-                case = case_of(given, self.defaults)
+                case = cases.case_of(given, self.defaults)
             else:
-                case = read_case(text, self.defaults)
+                case = cases.read_case(text, self.defaults)
         except ShapeError as error:
             self.report.add_unread(number, text, error.problem, name)
             return
@@ -416,7 +402,7 @@ class _Judge:
         expected, style = case.expected, self.style
         try:
             answer = case.answer(whole=style.json)
-            passed = None if expected is None else met(expected, answer, strict=style.strict)
+            passed = None if expected is None else cases.met(expected, answer, strict=style.strict)
             if answer.problem and not passed and not style.json:
                 answer = case.answer()
         except ShapeError as error:
@@ -426,7 +412,7 @@ class _Judge:
                 self.report.add_unread(number, text, error.problem, case.id)
             return
         if passed is False and expected is not None and expected.same_as is None and style.update:
-            self.changed[number] = rewritten(line, expected, answer, strict=style.strict)
+            self.changed[number] = cases.rewritten(line, expected, answer, strict=style.strict)
             self.report.add_updated(number, text, case, answer)
             return
         self.report.add_answer(number, text, case, answer, passed=passed)

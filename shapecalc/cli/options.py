@@ -198,7 +198,7 @@ COMMANDS = {
     "film": "film",
     "dialects": "info",
     "why": "info",
-    "help": "help",
+    "help": "info",
     "repl": "repl",
     "tui": "terminal",
     "serve": "terminal",

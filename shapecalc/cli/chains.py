@@ -269,13 +269,7 @@ same answer. * marks rows that differ from the most common answer.""",
 FIRST = Argument("first", "a chain", "'INPUT | OP ...'")
 SECOND = Argument("second", "the chain to compare it with", "'| OP ...'")
 CODES = {Verdict.SAME: Exit.YES, Verdict.DIFFERENT: Exit.NO, Verdict.UNDECIDED: Exit.UNRESOLVED}
-UNREAD: dict[str, object] = {
-    "verdict": None,
-    "conditions": [],
-    "defined": [[], []],
-    "counterexample": None,
-    "tested": 0,
-}
+UNREAD = dict[str, object](verdict=None, conditions=[], defined=[[], []], counterexample=None, tested=0)
 """The JSON object of a question that has no verdict, without its problem."""
 
 
@@ -340,12 +334,7 @@ def _show_grids(found: Counterexample | None, answers: tuple[Chain, Chain]) -> N
 EQUIV_COMMAND = Command(
     name="equiv",
     run=run_equiv,
-    parameters=[
-        FIRST,
-        SECOND,
-        *commands.asking_options(),
-        *printing_options("json", "quiet", "strict", "no_config"),
-    ],
+    parameters=[FIRST, SECOND, *commands.asking_options(), *printing_options("json", "quiet", "strict", "no_config")],
     summary="Say whether two chains are the same function of their input.",
     examples="""\
   shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
@@ -405,12 +394,7 @@ def _tell_costs(found: Simplification, coded: Code | None) -> None:
 SIMPLIFY_COMMAND = Command(
     name="simplify",
     run=run_simplify,
-    parameters=[
-        STAGES,
-        *OWN,
-        *commands.asking_options(),
-        *printing_options("json", "quiet", "code", "no_config"),
-    ],
+    parameters=[STAGES, *OWN, *commands.asking_options(), *printing_options("json", "quiet", "code", "no_config")],
     summary="Print the shortest chain that is proved to do the same.",
     examples="""\
   shapecalc simplify 'N,C,H | transpose 2,0,1 | transpose 0,2,1'

@@ -21,13 +21,8 @@ from shapecalc.core.pattern import Matcher, ShapePattern, pattern_of
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import brief, is_file, visible
-from shapecalc.engine.headers import found_in
+from shapecalc.engine.headers import Found, found_in
 from shapecalc.engine.processes import count_cores
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.engine.headers import Found
-
 
 # `shapecalc check`: cases from files or standard input.
 
@@ -162,12 +157,8 @@ def names_array(path: str) -> bool:
 def _checked_text(stream: BufferedReader, file: str) -> BufferedReader:
     """Return a file that is open; raise `OSError` if it begins as no text does."""
     if b"\0" in stream.peek():
-        raise OSError(
-            0,
-            "it contains an array, not cases; for arrays: shapecalc match"
-            if names_array(file)
-            else "it is not UTF-8 text",
-        )
+        arrays = "it contains an array, not cases; for arrays: shapecalc match"
+        raise OSError(0, arrays if names_array(file) else "it is not UTF-8 text")
     return stream
 
 
@@ -254,7 +245,8 @@ def run_match(pattern: str, files: list[str], out: Output, *, junit: str | None)
     except ShapeError as error:
         return print_error(error, "match", {"pattern": pattern}, out)
     except OSError as error:
-        return print_error(_unwritable(junit or "", error), "match", {}, out)
+        problem = Problem(FILE, f"{junit or ''}: {error.strerror or error}", argument="junit")
+        return print_error(ShapeError(problem), "match", {}, out)
     if out.json and not out.quiet:
         put_json(_as_json(matcher, judged))
     elif not out.quiet:
@@ -314,10 +306,6 @@ def _as_json(matcher: Matcher, judged: list[Judged]) -> dict[str, object]:
 def _testcase(judged: Judged) -> str:
     message = judged.problem.message if judged.problem else ""
     return checking.testcase("shapecalc match", judged.found.name, message, failed=judged.code == Exit.NO)
-
-
-def _unwritable(file: str, error: OSError) -> ShapeError:
-    return ShapeError(Problem(FILE, f"{file}: {error.strerror or error}", argument="junit"))
 
 
 MATCH_COMMAND = Command(
